@@ -1,0 +1,579 @@
+//! What a developer submits: a tree of controllers with activities as leaves.
+//!
+//! A [`Draft`] is the tree as it was read from a file or from a connection; [`Draft::check`] makes
+//! a [`Definition`] of it, or names everything that is wrong. What holds a `Definition` relies on:
+//! the nodes are one tree in which parents come before their children, every reference points at
+//! something, order of execution has no cycle, and whoever reads an output runs after its producer.
+
+mod check;
+mod input;
+pub mod limits;
+mod order;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+
+use minicbor::{Decode, Encode};
+
+use crate::{ActivityGraph, ActivityId, Bytes, NodeId, Span, Type, Value, Work};
+
+/// A checked definition. Cheap to clone; it never changes.
+#[derive(Clone, Debug)]
+pub struct Definition(Arc<Checked>);
+
+#[derive(Debug)]
+struct Checked {
+    draft: Draft,
+    parents: Vec<Option<NodeId>>,
+    incoming: Vec<Vec<u32>>,
+    outgoing: Vec<Vec<u32>>,
+    links: Vec<(NodeId, Link)>,
+    activities: Vec<ActivityId>,
+    graph: ActivityGraph,
+}
+
+/// A definition as written: the alphabet of files, connections and journals.
+#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
+pub struct Draft {
+    /// The process's name: `[a-z][a-z0-9-]*`.
+    #[n(0)]
+    pub name: String,
+    /// What the submitter gives.
+    #[n(1)]
+    pub inputs: Vec<Input>,
+    /// The process's own variables.
+    #[n(2)]
+    pub variables: Vec<Variable>,
+    /// What the submitter gets.
+    #[n(3)]
+    pub outputs: Vec<Output>,
+    /// Files beside the definition, by relative path: they lie in every attempt's directory.
+    #[n(4)]
+    pub files: Vec<String>,
+    /// How data goes from activity to activity.
+    #[n(5)]
+    pub data: DataMode,
+    /// How many asynchronous copies of outputs are kept at the controller's machine.
+    #[n(6)]
+    pub copies: u32,
+    /// The tree; node 0 is the root, and a child has a larger number than its parent.
+    #[n(7)]
+    pub nodes: Vec<Node>,
+}
+
+/// How data goes from activity to activity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum DataMode {
+    /// From the machine of the producer to that of the consumer.
+    #[n(0)]
+    #[default]
+    Direct,
+    /// Through the machines of the controllers between them, which keep it.
+    #[n(1)]
+    Controllers,
+}
+
+/// Something that the submitter gives.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Input {
+    /// Its name, read as `inputs.NAME`.
+    #[n(0)]
+    pub name: String,
+    /// What it may be.
+    #[n(1)]
+    pub kind: Type,
+    /// What it is where nothing is given.
+    #[n(2)]
+    pub default: Option<Value>,
+    /// The least number it may be.
+    #[n(3)]
+    pub minimum: Option<f64>,
+    /// The greatest number it may be.
+    #[n(4)]
+    pub maximum: Option<f64>,
+}
+
+/// A variable of the process, read and written by its name.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Variable {
+    /// Its name.
+    #[n(0)]
+    pub name: String,
+    /// What it may hold.
+    #[n(1)]
+    pub kind: Type,
+    /// What it holds at the start; `Null` where nothing was said.
+    #[n(2)]
+    pub initial: Value,
+}
+
+/// Something that the submitter gets when the process has completed.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Output {
+    /// Its name.
+    #[n(0)]
+    pub name: String,
+    /// Where it comes from.
+    #[n(1)]
+    pub source: OutputSource,
+}
+
+/// Where an output of a process comes from.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum OutputSource {
+    /// The value of an expression at the end.
+    #[n(0)]
+    Expression(#[n(0)] Expression),
+    /// A file or directory that an activity produced.
+    #[n(1)]
+    Produced(#[n(0)] Source),
+}
+
+/// An expression: the text between `${` and `}`, in the expression language.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(transparent)]
+pub struct Expression(#[n(0)] pub String);
+
+/// Text in which each `${...}` stands for the value of an expression; `$${` stands for `${`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(transparent)]
+pub struct Template(#[n(0)] pub String);
+
+/// A node of the tree.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Node {
+    /// What the user calls it. Activities always have a name and no two the same; a controller's
+    /// is empty where the user gave none.
+    #[n(0)]
+    pub name: String,
+    /// What it does.
+    #[n(1)]
+    pub kind: NodeKind,
+    /// What its incoming links must say before it may run.
+    #[n(2)]
+    pub join: Join,
+}
+
+/// What a node does.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum NodeKind {
+    /// Its children one after another.
+    #[n(0)]
+    Sequence(#[n(0)] Vec<NodeId>),
+    /// Its children at the same time, but for what its links say.
+    #[n(1)]
+    Parallel {
+        /// What runs.
+        #[n(0)]
+        children: Vec<NodeId>,
+        /// Orders between any two descendants.
+        #[n(1)]
+        links: Vec<Link>,
+    },
+    /// A command.
+    #[n(2)]
+    Activity(#[n(0)] Box<Activity>),
+    /// Variables written all at once.
+    #[n(3)]
+    Assign(#[n(0)] Vec<Assignment>),
+    /// Nothing.
+    #[n(4)]
+    Empty,
+}
+
+/// An order between two nodes below one parallel controller.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Link {
+    /// What ends first.
+    #[n(0)]
+    pub from: NodeId,
+    /// What waits for it.
+    #[n(1)]
+    pub to: NodeId,
+    /// The link's value, evaluated when `from` ends; true where nothing is said. A `from` that is
+    /// skipped makes it false.
+    #[n(2)]
+    pub when: Option<Expression>,
+}
+
+/// What the incoming links of a node must say before it runs; else it is skipped, and its own
+/// outgoing links are false.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub enum Join {
+    /// All are true.
+    #[n(0)]
+    #[default]
+    All,
+    /// At least one is true.
+    #[n(1)]
+    Any,
+    /// The expression is true; a link is read as `links.NAME`, NAME being the node it comes from.
+    #[n(2)]
+    When(#[n(0)] Expression),
+}
+
+/// One write of an `assign`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Assignment {
+    /// The place of the variable in [`Draft::variables`].
+    #[n(0)]
+    pub variable: u32,
+    /// What is written.
+    #[n(1)]
+    pub value: Expression,
+}
+
+/// A leaf: one command line.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Activity {
+    /// What is started.
+    #[n(0)]
+    pub command: Command,
+    /// Environment variables, by name.
+    #[n(1)]
+    pub env: Vec<(String, Template)>,
+    /// What it reads from stdin.
+    #[n(2)]
+    pub stdin: Option<Stdin>,
+    /// What is laid into its directory before it starts.
+    #[n(3)]
+    pub inputs: Vec<Staged>,
+    /// What is taken out of its directory when it has ended well.
+    #[n(4)]
+    pub outputs: Vec<Produced>,
+    /// The variable that takes what it writes to stdout.
+    #[n(5)]
+    pub stdout: Option<Capture>,
+    /// The variable that takes what it writes to stderr.
+    #[n(6)]
+    pub stderr: Option<Capture>,
+    /// How much it computes; learned where nothing is said.
+    #[n(7)]
+    pub work: Option<Work>,
+    /// Slots of one machine that it holds.
+    #[n(8)]
+    pub cores: u32,
+    /// The most memory it may use.
+    #[n(9)]
+    pub memory: Option<Bytes>,
+    /// What the machine must be or have.
+    #[n(10)]
+    pub labels: Vec<(String, String)>,
+    /// The longest it may run.
+    #[n(11)]
+    pub timeout: Option<Span>,
+    /// When it is tried again.
+    #[n(12)]
+    pub retry: Retry,
+}
+
+/// What an activity starts.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Command {
+    /// A program and its arguments, with no shell between.
+    #[n(0)]
+    List(#[n(0)] Vec<Template>),
+    /// A line for `sh -c`; values are put in as one quoted word each.
+    #[n(1)]
+    Shell(#[n(0)] Template),
+}
+
+/// Where an activity's stdin comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Stdin {
+    /// Text.
+    #[n(0)]
+    Text(#[n(0)] Template),
+    /// A file in the activity's directory, staged or beside the definition.
+    #[n(1)]
+    File(#[n(0)] String),
+}
+
+/// A file or directory laid into an activity's directory.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Staged {
+    /// Where it lies: a relative path; with a `/` at its end what is staged is a directory.
+    #[n(0)]
+    pub path: String,
+    /// Where it comes from.
+    #[n(1)]
+    pub source: Source,
+}
+
+/// Where a file comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub enum Source {
+    /// An output of an activity that runs before.
+    #[n(0)]
+    Output {
+        /// The producer.
+        #[n(0)]
+        activity: NodeId,
+        /// The place in its [`Activity::outputs`].
+        #[n(1)]
+        output: u32,
+    },
+    /// An input of the process: the place in [`Draft::inputs`].
+    #[n(1)]
+    Input(#[n(0)] u32),
+}
+
+/// An output that an activity declares.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Produced {
+    /// Its name, read as `ACTIVITY.NAME`.
+    #[n(0)]
+    pub name: String,
+    /// A path in the activity's directory: a file; with a `/` at its end a directory; with `*`,
+    /// `?` or `[` a glob, and what it finds is a directory.
+    #[n(1)]
+    pub path: String,
+}
+
+/// A variable that takes a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Capture {
+    /// The place of the variable in [`Draft::variables`].
+    #[n(0)]
+    pub variable: u32,
+    /// How the bytes become a value.
+    #[n(1)]
+    pub parse: Parse,
+}
+
+/// How what a command wrote becomes a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Parse {
+    /// Text, without the last line's end.
+    #[n(0)]
+    #[default]
+    Text,
+    /// A whole number.
+    #[n(1)]
+    Int,
+    /// A number.
+    #[n(2)]
+    Float,
+    /// JSON.
+    #[n(3)]
+    Json,
+    /// A list of text, a line each.
+    #[n(4)]
+    Lines,
+}
+
+/// When an activity is tried again.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Retry {
+    /// Tries in all; 1 is no second one.
+    #[n(0)]
+    pub attempts: u32,
+    /// The wait before the second try; it doubles before each further one.
+    #[n(1)]
+    pub backoff: Span,
+    /// After which ends; empty means after any fault of the command.
+    #[n(2)]
+    pub on: Vec<RetryOn>,
+}
+
+/// An end after which an activity is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum RetryOn {
+    /// This exit status.
+    #[n(0)]
+    Exit(#[n(0)] i32),
+    /// The attempt was lost with its machine.
+    #[n(1)]
+    Lost,
+    /// It ran longer than its `timeout`.
+    #[n(2)]
+    Timeout,
+}
+
+impl Default for Retry {
+    fn default() -> Retry {
+        Retry {
+            attempts: 1,
+            backoff: Span::ZERO,
+            on: Vec::new(),
+        }
+    }
+}
+
+/// Where in a definition something is wrong; whoever read the file knows the line.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub struct Place {
+    /// The node, or none for what stands above the tree.
+    #[n(0)]
+    pub node: Option<NodeId>,
+    /// What of it, as the user writes it, with dots between: `inputs.corpus.txt`, `links.2.from`.
+    #[n(1)]
+    pub field: String,
+}
+
+/// Something wrong with a definition.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Problem {
+    /// Where.
+    #[n(0)]
+    pub place: Place,
+    /// What, in a sentence without a full stop.
+    #[n(1)]
+    pub message: String,
+    /// What to write instead, where that is known.
+    #[n(2)]
+    pub hint: Option<String>,
+}
+
+impl Draft {
+    /// Checks everything that can be checked without expressions, and names all that is wrong.
+    pub fn check(self) -> Result<Definition, Vec<Problem>> {
+        check::check(self).map(|checked| Definition(Arc::new(checked)))
+    }
+}
+
+impl Definition {
+    /// What was checked.
+    pub fn draft(&self) -> &Draft {
+        &self.0.draft
+    }
+
+    /// The process's name.
+    pub fn name(&self) -> &str {
+        &self.0.draft.name
+    }
+
+    /// All nodes; node 0 is the root.
+    pub fn nodes(&self) -> &[Node] {
+        &self.0.draft.nodes
+    }
+
+    /// One node.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.0.draft.nodes[id.index()]
+    }
+
+    /// The controller of a node, or none for the root.
+    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
+        self.0.parents[id.index()]
+    }
+
+    /// All activities in the order of their ids.
+    pub fn activities(&self) -> &[ActivityId] {
+        &self.0.activities
+    }
+
+    /// One activity, or none where the node is something else.
+    pub fn activity(&self, id: ActivityId) -> Option<&Activity> {
+        match &self.0.draft.nodes.get(id.node().index())?.kind {
+            NodeKind::Activity(activity) => Some(activity),
+            NodeKind::Sequence(_)
+            | NodeKind::Parallel { .. }
+            | NodeKind::Assign(_)
+            | NodeKind::Empty => None,
+        }
+    }
+
+    /// All links of the definition with the parallel controller that declares each; their places
+    /// in this list number them.
+    pub fn links(&self) -> &[(NodeId, Link)] {
+        &self.0.links
+    }
+
+    /// The numbers of the links that end at a node.
+    pub fn incoming(&self, id: NodeId) -> &[u32] {
+        &self.0.incoming[id.index()]
+    }
+
+    /// The numbers of the links that begin at a node.
+    pub fn outgoing(&self, id: NodeId) -> &[u32] {
+        &self.0.outgoing[id.index()]
+    }
+
+    /// The activities and what each waits for. Works that are not given and the bytes of edges
+    /// are zero: the planner fills in what it has learned.
+    pub fn graph(&self) -> &ActivityGraph {
+        &self.0.graph
+    }
+
+    /// The path of a node for people: the names from the root down, a controller without a name
+    /// by its kind.
+    pub fn path(&self, id: NodeId) -> String {
+        let mut names = Vec::new();
+        let mut at = Some(id);
+        while let Some(node) = at {
+            names.push(self.node(node).label());
+            at = self.parent(node);
+        }
+        names.reverse();
+        names.join("/")
+    }
+}
+
+impl PartialEq for Definition {
+    fn eq(&self, other: &Definition) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.draft == other.0.draft
+    }
+}
+
+impl Node {
+    /// The children of a controller, none of a leaf.
+    pub fn children(&self) -> &[NodeId] {
+        match &self.kind {
+            NodeKind::Sequence(children) | NodeKind::Parallel { children, .. } => children,
+            NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => &[],
+        }
+    }
+
+    /// The keyword with which the node is written.
+    pub fn keyword(&self) -> &'static str {
+        match &self.kind {
+            NodeKind::Sequence(_) => "sequence",
+            NodeKind::Parallel { .. } => "parallel",
+            NodeKind::Activity(_) => "activity",
+            NodeKind::Assign(_) => "assign",
+            NodeKind::Empty => "empty",
+        }
+    }
+
+    /// Its name, or its keyword where it has none.
+    pub fn label(&self) -> &str {
+        if self.name.is_empty() {
+            self.keyword()
+        } else {
+            &self.name
+        }
+    }
+}
+
+impl Produced {
+    /// Whether what is produced is a directory rather than one file.
+    pub fn is_directory(&self) -> bool {
+        self.path.ends_with('/') || self.is_glob()
+    }
+
+    /// Whether the path is a pattern.
+    pub fn is_glob(&self) -> bool {
+        self.path.contains(['*', '?', '['])
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(node) = self.place.node {
+            write!(f, "{node}")?;
+        }
+        if !self.place.field.is_empty() {
+            write!(f, " {}", self.place.field)?;
+        }
+        write!(f, ": {}", self.message)?;
+        if let Some(hint) = &self.hint {
+            write!(f, " ({hint})")?;
+        }
+        Ok(())
+    }
+}

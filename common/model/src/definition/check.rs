@@ -1,0 +1,368 @@
+//! The checks that make a definition of a draft. They trust nothing: a draft may come from a
+//! connection.
+
+mod activity;
+mod links;
+mod problems;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use self::activity::check_activity;
+use self::links::{check_links, check_producers, report_cycle};
+use self::problems::Problems;
+use self::words::{
+    check_expression, check_identifier, check_name, check_path, check_type, shorten,
+};
+use super::limits::{DECLARED_MAX, DEPTH_MAX, NAME_BYTES_MAX, NODES_MAX};
+use super::order::Order;
+use super::{Checked, Draft, Join, NodeKind, OutputSource, Problem, Source};
+use crate::{ActivityId, NodeId, Type};
+
+/// Names that an expression already knows, so that no variable may have them.
+const RESERVED: [&str; 17] = [
+    "inputs", "links", "true", "false", "null", "in", "as", "break", "const", "continue", "else",
+    "for", "function", "if", "import", "let", "loop",
+];
+
+pub(super) fn check(draft: Draft) -> Result<Checked, Vec<Problem>> {
+    let mut problems = Problems::default();
+    check_head(&draft, &mut problems);
+    let Some(parents) = check_tree(&draft, &mut problems) else {
+        return Err(problems.list);
+    };
+    let links = check_links(&draft, &parents, &mut problems);
+    check_nodes(&draft, &mut problems);
+    if !problems.list.is_empty() {
+        return Err(problems.list);
+    }
+    let order = match Order::new(&draft) {
+        Ok(order) => order,
+        Err(cycle) => {
+            report_cycle(&draft, &links, &cycle, &mut problems);
+            return Err(problems.list);
+        }
+    };
+
+    let mut incoming = vec![Vec::new(); draft.nodes.len()];
+    let mut outgoing = vec![Vec::new(); draft.nodes.len()];
+    for (number, (_, link)) in links.iter().enumerate() {
+        incoming[link.to.index()].push(number as u32);
+        outgoing[link.from.index()].push(number as u32);
+    }
+    check_producers(&draft, &parents, &links, &outgoing, &order, &mut problems);
+    if !problems.list.is_empty() {
+        return Err(problems.list);
+    }
+    let graph = order.graph(&draft);
+    let activities = (0..draft.nodes.len() as u32)
+        .filter(|&id| matches!(draft.nodes[id as usize].kind, NodeKind::Activity(_)))
+        .map(ActivityId)
+        .collect();
+    Ok(Checked {
+        draft,
+        parents,
+        incoming,
+        outgoing,
+        links,
+        activities,
+        graph,
+    })
+}
+
+fn check_head(draft: &Draft, problems: &mut Problems) {
+    let lower = |byte: u8| byte.is_ascii_lowercase();
+    let name = draft.name.as_bytes();
+    let sound = name.first().is_some_and(|&byte| lower(byte))
+        && name
+            .iter()
+            .all(|&byte| lower(byte) || byte.is_ascii_digit() || byte == b'-')
+        && name.len() <= NAME_BYTES_MAX;
+    if !sound {
+        let message = format!("`{}` is not a process name", shorten(&draft.name));
+        problems.hint(
+            None,
+            "name",
+            message,
+            "a lower-case letter, then a-z, 0-9 and -",
+        );
+    }
+    for (field, n_items) in [
+        ("inputs", draft.inputs.len()),
+        ("variables", draft.variables.len()),
+        ("outputs", draft.outputs.len()),
+        ("files", draft.files.len()),
+    ] {
+        if n_items > DECLARED_MAX {
+            problems.add(
+                None,
+                field,
+                format!("{n_items} entries; at most {DECLARED_MAX}"),
+            );
+        }
+    }
+    let mut names = BTreeSet::new();
+    for input in &draft.inputs {
+        let field = format!("inputs.{}", input.name);
+        check_identifier(&input.name, None, &field, problems);
+        if !names.insert(&input.name) {
+            problems.add(
+                None,
+                &field,
+                format!("input `{}` is declared twice", input.name),
+            );
+        }
+        check_type(&input.kind, &field, problems);
+        if let Some(default) = &input.default {
+            if !input.kind.admits(default) {
+                let message = format!(
+                    "the default is a {}, not a {}",
+                    default.type_name(),
+                    input.kind
+                );
+                problems.add(None, format!("{field}.default"), message);
+            } else if let Err(message) = input.check(default) {
+                problems.add(None, format!("{field}.default"), message);
+            }
+        }
+    }
+    let mut names = BTreeSet::new();
+    for variable in &draft.variables {
+        let field = format!("variables.{}", variable.name);
+        check_identifier(&variable.name, None, &field, problems);
+        if RESERVED.contains(&variable.name.as_str()) {
+            problems.add(
+                None,
+                &field,
+                format!("`{}` is a word of expressions", variable.name),
+            );
+        }
+        if !names.insert(&variable.name) {
+            problems.add(
+                None,
+                &field,
+                format!("variable `{}` is declared twice", variable.name),
+            );
+        }
+        check_type(&variable.kind, &field, problems);
+        if !variable.kind.admits(&variable.initial) {
+            let message = format!(
+                "the value is a {}, not a {}",
+                variable.initial.type_name(),
+                variable.kind
+            );
+            problems.add(None, field, message);
+        }
+    }
+    let mut names = BTreeSet::new();
+    for output in &draft.outputs {
+        let field = format!("outputs.{}", output.name);
+        check_identifier(&output.name, None, &field, problems);
+        if !names.insert(&output.name) {
+            problems.add(
+                None,
+                &field,
+                format!("output `{}` is declared twice", output.name),
+            );
+        }
+        match &output.source {
+            OutputSource::Expression(expression) => {
+                check_expression(expression, None, &field, problems);
+            }
+            OutputSource::Produced(source) => check_source(draft, *source, None, &field, problems),
+        }
+    }
+    let mut names = BTreeSet::new();
+    for (index, path) in draft.files.iter().enumerate() {
+        let field = format!("files.{index}");
+        check_path(path, None, &field, problems);
+        if path.ends_with('/') {
+            problems.add(None, &field, "a directory; list its files");
+        }
+        if !names.insert(path) {
+            problems.add(None, field, format!("`{path}` is listed twice"));
+        }
+    }
+    if draft.copies > 1 {
+        problems.add(None, "copies", format!("{} copies; 0 or 1", draft.copies));
+    }
+}
+
+/// The parents, where the nodes are one tree numbered from the root down, in the order in which
+/// they are written.
+fn check_tree(draft: &Draft, problems: &mut Problems) -> Option<Vec<Option<NodeId>>> {
+    let n_nodes = draft.nodes.len();
+    if n_nodes == 0 {
+        problems.add(
+            None,
+            "body",
+            "nothing to do: the body has no controller and no activity",
+        );
+        return None;
+    }
+    if n_nodes > NODES_MAX {
+        problems.add(
+            None,
+            "body",
+            format!("{n_nodes} nodes; at most {NODES_MAX}"),
+        );
+        return None;
+    }
+    let mut parents = vec![None; n_nodes];
+    let mut stack: Vec<(NodeId, usize)> = vec![(NodeId(0), 1)];
+    let mut expected = 0u32;
+    while let Some((id, depth)) = stack.pop() {
+        if id.0 != expected {
+            let message = format!("{id} is not where the order of a tree wants it");
+            problems.add(Some(NodeId(expected)), "", message);
+            return None;
+        }
+        if depth > DEPTH_MAX {
+            problems.add(
+                Some(id),
+                "",
+                format!("nested deeper than {DEPTH_MAX} controllers"),
+            );
+            return None;
+        }
+        expected += 1;
+        for &child in draft.nodes[id.index()].children().iter().rev() {
+            if child.index() >= n_nodes || child <= id || parents[child.index()].is_some() {
+                problems.add(
+                    Some(id),
+                    "",
+                    format!("its child {child} cannot be a child of it"),
+                );
+                return None;
+            }
+            parents[child.index()] = Some(id);
+            stack.push((child, depth + 1));
+        }
+    }
+    if (expected as usize) < n_nodes {
+        problems.add(Some(NodeId(expected)), "", "not below any controller");
+        return None;
+    }
+    Some(parents)
+}
+
+fn check_nodes(draft: &Draft, problems: &mut Problems) {
+    let mut names: BTreeMap<&str, NodeId> = BTreeMap::new();
+    let mut linked = BTreeSet::new();
+    for node in &draft.nodes {
+        if let NodeKind::Parallel { links, .. } = &node.kind {
+            linked.extend(links.iter().map(|link| link.to));
+        }
+    }
+    for (index, node) in draft.nodes.iter().enumerate() {
+        let id = NodeId(index as u32);
+        let here = Some(id);
+        if node.name.is_empty() {
+            if matches!(node.kind, NodeKind::Activity(_)) {
+                problems.add(here, "activity", "an activity needs a name");
+            }
+        } else {
+            check_name(&node.name, here, node.keyword(), problems);
+            if names.insert(&node.name, id).is_some() {
+                let message = format!("a second node is called `{}`", node.name);
+                problems.hint(
+                    here,
+                    node.keyword(),
+                    message,
+                    "names are unique in a definition",
+                );
+            }
+        }
+        if node.join != Join::All && !linked.contains(&id) {
+            problems.add(
+                here,
+                "join",
+                "no link ends here, so there is nothing to join",
+            );
+        }
+        if let Join::When(expression) = &node.join {
+            check_expression(expression, here, "join", problems);
+        }
+        match &node.kind {
+            NodeKind::Sequence(children) | NodeKind::Parallel { children, .. } => {
+                if children.is_empty() {
+                    let message = format!("a {} without children", node.keyword());
+                    problems.hint(
+                        here,
+                        "",
+                        message,
+                        "write `empty:` for a step that does nothing",
+                    );
+                }
+            }
+            NodeKind::Activity(activity) => check_activity(draft, activity, id, problems),
+            NodeKind::Assign(writes) => {
+                if writes.is_empty() {
+                    problems.add(here, "assign", "nothing is assigned");
+                }
+                let mut seen = BTreeSet::new();
+                for write in writes {
+                    check_variable(draft, write.variable, here, "assign", problems);
+                    check_expression(&write.value, here, "assign", problems);
+                    if !seen.insert(write.variable) {
+                        problems.add(here, "assign", "a variable is assigned twice");
+                    }
+                }
+            }
+            NodeKind::Empty => {}
+        }
+    }
+}
+
+fn check_variable(
+    draft: &Draft,
+    variable: u32,
+    node: Option<NodeId>,
+    field: &str,
+    problems: &mut Problems,
+) {
+    if variable as usize >= draft.variables.len() {
+        problems.add(node, field, "the process has no such variable");
+    }
+}
+
+fn check_source(
+    draft: &Draft,
+    source: Source,
+    node: Option<NodeId>,
+    field: &str,
+    problems: &mut Problems,
+) {
+    match source {
+        Source::Output { activity, output } => {
+            let found = draft
+                .nodes
+                .get(activity.index())
+                .is_some_and(|node| match &node.kind {
+                    NodeKind::Activity(activity) => (output as usize) < activity.outputs.len(),
+                    NodeKind::Sequence(_)
+                    | NodeKind::Parallel { .. }
+                    | NodeKind::Assign(_)
+                    | NodeKind::Empty => false,
+                });
+            if !found {
+                problems.add(node, field, "no activity has such an output");
+            } else if node == Some(activity) {
+                problems.add(node, field, "an activity cannot read its own output");
+            }
+        }
+        Source::Input(index) => match draft.inputs.get(index as usize) {
+            None => problems.add(node, field, "the process has no such input"),
+            Some(input) if !matches!(input.kind, Type::File | Type::Directory) => {
+                let message = format!("input `{}` is a {}", input.name, input.kind);
+                problems.hint(
+                    node,
+                    field,
+                    message,
+                    "only a file or a directory can be staged",
+                );
+            }
+            Some(_) => {}
+        },
+    }
+}

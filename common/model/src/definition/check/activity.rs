@@ -1,0 +1,181 @@
+//! One activity: its command, files, limits and retries.
+
+use std::collections::BTreeSet;
+
+use super::problems::Problems;
+use super::words::{check_name, check_path, check_template};
+use super::{check_source, check_variable};
+use crate::definition::limits::{ATTEMPTS_MAX, CORES_MAX, NAME_BYTES_MAX, PARTS_MAX};
+use crate::definition::{Activity, Command, Draft, NodeKind, Produced, Source, Stdin};
+use crate::{NodeId, Type, Work};
+
+pub(super) fn check_activity(
+    draft: &Draft,
+    activity: &Activity,
+    id: NodeId,
+    problems: &mut Problems,
+) {
+    let here = Some(id);
+    match &activity.command {
+        Command::List(parts) if parts.is_empty() || parts[0].0.is_empty() => {
+            problems.add(here, "run", "no command");
+        }
+        Command::List(parts) => {
+            for (index, part) in parts.iter().enumerate() {
+                check_template(part, here, &format!("run.{index}"), problems);
+            }
+        }
+        Command::Shell(line) if line.0.trim().is_empty() => {
+            problems.add(here, "run.shell", "no command");
+        }
+        Command::Shell(line) => check_template(line, here, "run.shell", problems),
+    }
+    let n_parts = [
+        (
+            "run",
+            if let Command::List(parts) = &activity.command {
+                parts.len()
+            } else {
+                1
+            },
+        ),
+        ("env", activity.env.len()),
+        ("inputs", activity.inputs.len()),
+        ("outputs", activity.outputs.len()),
+        ("labels", activity.labels.len()),
+        ("retry.on", activity.retry.on.len()),
+    ];
+    for (field, n_parts) in n_parts {
+        if n_parts > PARTS_MAX {
+            problems.add(
+                here,
+                field,
+                format!("{n_parts} entries; at most {PARTS_MAX}"),
+            );
+        }
+    }
+    for (name, value) in &activity.env {
+        let field = format!("env.{name}");
+        if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains(['=', '\0']) {
+            problems.add(here, &field, "not a name of an environment variable");
+        }
+        check_template(value, here, &field, problems);
+    }
+    let mut staged_paths = BTreeSet::new();
+    for staged in &activity.inputs {
+        let field = format!("inputs.{}", staged.path);
+        check_path(&staged.path, here, &field, problems);
+        if !staged_paths.insert(staged.path.trim_end_matches('/')) {
+            problems.add(here, &field, format!("`{}` is staged twice", staged.path));
+        }
+        check_source(draft, staged.source, here, &field, problems);
+        if let Some(is_directory) = source_is_directory(draft, staged.source)
+            && is_directory != staged.path.ends_with('/')
+        {
+            let (what, hint) = if is_directory {
+                ("a directory", format!("write `{}/`", staged.path))
+            } else {
+                (
+                    "a file",
+                    format!("write `{}`", staged.path.trim_end_matches('/')),
+                )
+            };
+            problems.hint(here, &field, format!("what is staged here is {what}"), hint);
+        }
+    }
+    for path in &staged_paths {
+        let mut above = *path;
+        while let Some((parent, _)) = above.rsplit_once('/') {
+            if staged_paths.contains(parent) {
+                let message = format!("lies inside `{parent}`, which is staged too");
+                problems.add(here, format!("inputs.{path}"), message);
+                break;
+            }
+            above = parent;
+        }
+    }
+    match &activity.stdin {
+        Some(Stdin::Text(text)) => check_template(text, here, "stdin", problems),
+        Some(Stdin::File(path)) => {
+            check_path(path, here, "stdin", problems);
+            let known = staged_paths.contains(path.as_str()) || draft.files.contains(path);
+            if !known {
+                let message = format!("`{path}` is neither among the inputs nor among the files");
+                problems.add(here, "stdin", message);
+            }
+        }
+        None => {}
+    }
+    let mut names = BTreeSet::new();
+    for output in &activity.outputs {
+        let field = format!("outputs.{}", output.name);
+        check_name(&output.name, here, &field, problems);
+        check_path(&output.path, here, &field, problems);
+        if !names.insert(&output.name) {
+            problems.add(
+                here,
+                field,
+                format!("output `{}` is declared twice", output.name),
+            );
+        }
+    }
+    for (stream, capture) in [("stdout", activity.stdout), ("stderr", activity.stderr)] {
+        if let Some(capture) = capture {
+            check_variable(draft, capture.variable, here, stream, problems);
+        }
+    }
+    if activity.work == Some(Work::ZERO) {
+        problems.add(
+            here,
+            "work",
+            "0 is not an amount of work; leave it out and it is learned",
+        );
+    }
+    if activity.cores == 0 || activity.cores > CORES_MAX {
+        problems.add(
+            here,
+            "cores",
+            format!("{} cores; 1 to {CORES_MAX}", activity.cores),
+        );
+    }
+    if activity.memory.is_some_and(|memory| memory.0 == 0) {
+        problems.add(here, "memory", "0 bytes; nothing can run in that");
+    }
+    if activity.timeout.is_some_and(|timeout| timeout.0 == 0) {
+        problems.add(here, "timeout", "0 seconds; nothing can end in that");
+    }
+    let attempts = activity.retry.attempts;
+    if attempts == 0 || attempts > ATTEMPTS_MAX {
+        problems.add(
+            here,
+            "retry.attempts",
+            format!("{attempts} attempts; 1 to {ATTEMPTS_MAX}"),
+        );
+    }
+    let mut names = BTreeSet::new();
+    for (name, _) in &activity.labels {
+        check_name(name, here, "labels", problems);
+        if !names.insert(name) {
+            problems.add(here, "labels", format!("label `{name}` is asked for twice"));
+        }
+    }
+}
+
+pub(super) fn source_is_directory(draft: &Draft, source: Source) -> Option<bool> {
+    match source {
+        Source::Output { activity, output } => match &draft.nodes.get(activity.index())?.kind {
+            NodeKind::Activity(activity) => activity
+                .outputs
+                .get(output as usize)
+                .map(Produced::is_directory),
+            NodeKind::Sequence(_)
+            | NodeKind::Parallel { .. }
+            | NodeKind::Assign(_)
+            | NodeKind::Empty => None,
+        },
+        Source::Input(index) => draft
+            .inputs
+            .get(index as usize)
+            .map(|input| input.kind == Type::Directory),
+    }
+}

@@ -1,0 +1,182 @@
+//! Links and the order that they make: what they join, that they have no cycle, and that whoever
+//! reads an output runs after its producer.
+
+use std::collections::BTreeSet;
+
+use super::problems::Problems;
+use super::words::check_expression;
+use crate::NodeId;
+use crate::definition::limits::LINKS_MAX;
+use crate::definition::order::Order;
+use crate::definition::{Draft, Link, NodeKind, Source};
+
+pub(super) fn check_links(
+    draft: &Draft,
+    parents: &[Option<NodeId>],
+    problems: &mut Problems,
+) -> Vec<(NodeId, Link)> {
+    let mut all = Vec::new();
+    for (index, node) in draft.nodes.iter().enumerate() {
+        let id = NodeId(index as u32);
+        let NodeKind::Parallel { links, .. } = &node.kind else {
+            continue;
+        };
+        let mut seen = BTreeSet::new();
+        for (number, link) in links.iter().enumerate() {
+            let field = |end: &str| format!("links.{number}{end}");
+            if all.len() >= LINKS_MAX {
+                problems.add(Some(id), "links", format!("more than {LINKS_MAX} links"));
+                return all;
+            }
+            let mut sound = true;
+            for (end, name) in [(link.from, ".from"), (link.to, ".to")] {
+                if end.index() >= draft.nodes.len() || !is_below(end, id, parents) {
+                    let message = "a link joins two nodes below its own parallel controller";
+                    problems.add(Some(id), field(name), message);
+                    sound = false;
+                }
+            }
+            if !sound {
+                continue;
+            }
+            if is_below(link.from, link.to, parents) || is_below(link.to, link.from, parents) {
+                let message = "a link from a controller into itself would wait for ever";
+                problems.add(Some(id), field(""), message);
+                continue;
+            }
+            if link.from == link.to {
+                let label = draft.nodes[link.from.index()].label();
+                problems.add(Some(id), field(""), format!("`{label}` waits for itself"));
+                continue;
+            }
+            if !seen.insert((link.from, link.to)) {
+                let (from, to) = (link.from.index(), link.to.index());
+                let message = format!(
+                    "a second link from `{}` to `{}`",
+                    draft.nodes[from].label(),
+                    draft.nodes[to].label()
+                );
+                problems.add(Some(id), field(""), message);
+                continue;
+            }
+            if let Some(when) = &link.when {
+                check_expression(when, Some(id), &field(".when"), problems);
+            }
+            all.push((id, link.clone()));
+        }
+    }
+    all
+}
+
+pub(super) fn is_below(node: NodeId, controller: NodeId, parents: &[Option<NodeId>]) -> bool {
+    let mut at = parents[node.index()];
+    while let Some(parent) = at {
+        if parent == controller {
+            return true;
+        }
+        at = parents[parent.index()];
+    }
+    false
+}
+
+/// Whether the lowest controller above both is a sequence that has the first before the second.
+/// This finds most orders without a search, which for many readers of one output costs the square
+/// of their number. Parents have lower numbers than children, and children are numbered in order.
+fn is_sequenced(draft: &Draft, first: NodeId, second: NodeId, parents: &[Option<NodeId>]) -> bool {
+    let (mut before, mut after) = (first, second);
+    loop {
+        let (Some(above_before), Some(above_after)) =
+            (parents[before.index()], parents[after.index()])
+        else {
+            return false;
+        };
+        if above_before == above_after {
+            let kind = &draft.nodes[above_before.index()].kind;
+            return before < after && matches!(kind, NodeKind::Sequence(_));
+        }
+        // The one whose parent lies deeper, or later, cannot be the child of the common controller.
+        if above_before > above_after {
+            before = above_before;
+        } else {
+            after = above_after;
+        }
+    }
+}
+
+pub(super) fn check_producers(
+    draft: &Draft,
+    parents: &[Option<NodeId>],
+    links: &[(NodeId, Link)],
+    outgoing: &[Vec<u32>],
+    order: &Order,
+    problems: &mut Problems,
+) {
+    for (index, node) in draft.nodes.iter().enumerate() {
+        let NodeKind::Activity(activity) = &node.kind else {
+            continue;
+        };
+        let id = NodeId(index as u32);
+        for staged in &activity.inputs {
+            let Source::Output {
+                activity: producer, ..
+            } = staged.source
+            else {
+                continue;
+            };
+            let linked = || {
+                outgoing[producer.index()].iter().any(|&number| {
+                    let to = links[number as usize].1.to;
+                    to == id || is_below(id, to, parents)
+                })
+            };
+            if is_sequenced(draft, producer, id, parents)
+                || linked()
+                || order.precedes(producer, id)
+            {
+                continue;
+            }
+            let (from, to) = (draft.nodes[producer.index()].label(), node.label());
+            problems.hint(
+                Some(id),
+                format!("inputs.{}", staged.path),
+                format!("`{from}` need not have ended when `{to}` starts"),
+                format!("put both into a sequence, or add `{{ from: {from}, to: {to} }}` to the links of the parallel above them"),
+            );
+        }
+    }
+}
+
+pub(super) fn report_cycle(
+    draft: &Draft,
+    links: &[(NodeId, Link)],
+    cycle: &[NodeId],
+    problems: &mut Problems,
+) {
+    const SHOWN: usize = 12;
+    let mut names: Vec<&str> = cycle
+        .iter()
+        .filter(|id| !draft.nodes[id.index()].name.is_empty())
+        .map(|id| draft.nodes[id.index()].name.as_str())
+        .take(SHOWN)
+        .collect();
+    if cycle.len() > SHOWN {
+        names.push("...");
+    }
+    if let Some(&first) = names.first() {
+        names.push(first);
+    }
+    let within = |link: &Link| cycle.contains(&link.from) || cycle.contains(&link.to);
+    let place = links
+        .iter()
+        .find(|(_, link)| within(link))
+        .map(|(controller, link)| {
+            let NodeKind::Parallel { links, .. } = &draft.nodes[controller.index()].kind else {
+                return (*controller, "links".to_owned());
+            };
+            let number = links.iter().position(|other| other == link).unwrap_or(0);
+            (*controller, format!("links.{number}"))
+        });
+    let (node, field) = place.map_or((None, String::new()), |(node, field)| (Some(node), field));
+    let message = format!("the links make a cycle: {}", names.join(" -> "));
+    problems.add(node, field, message);
+}

@@ -1,0 +1,123 @@
+//! Names, paths and texts: what each may be.
+
+use super::problems::Problems;
+use crate::definition::limits::{
+    EXPRESSION_BYTES_MAX, NAME_BYTES_MAX, PATH_BYTES_MAX, TEMPLATE_BYTES_MAX,
+};
+use crate::definition::{Expression, Template};
+use crate::{NodeId, Type};
+
+pub(super) fn check_type(kind: &Type, field: &str, problems: &mut Problems) {
+    if let Type::List(item) = kind
+        && let Type::List(_) = **item
+    {
+        problems.add(None, field, "a list of lists; use `json`");
+    }
+}
+
+pub(super) fn check_identifier(
+    name: &str,
+    node: Option<NodeId>,
+    field: &str,
+    problems: &mut Problems,
+) {
+    let sound = name.len() <= NAME_BYTES_MAX
+        && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if !sound {
+        let message = format!("`{}` is not a name that expressions can use", shorten(name));
+        problems.hint(
+            node,
+            field,
+            message,
+            "letters, digits and _, not beginning with a digit",
+        );
+    }
+}
+
+pub(super) fn check_name(name: &str, node: Option<NodeId>, field: &str, problems: &mut Problems) {
+    let sound = name.len() <= NAME_BYTES_MAX
+        && name.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_')
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    if !sound {
+        let message = format!("`{}` is not a name", shorten(name));
+        problems.hint(
+            node,
+            field,
+            message,
+            "letters, digits, _ and -, not beginning with -",
+        );
+    }
+}
+
+pub(super) fn check_path(path: &str, node: Option<NodeId>, field: &str, problems: &mut Problems) {
+    let parts = path.strip_suffix('/').unwrap_or(path).split('/');
+    let wrong = if path.is_empty() {
+        Some("an empty path")
+    } else if path.len() > PATH_BYTES_MAX {
+        Some("a path that is too long")
+    } else if path.starts_with('/') {
+        Some("an absolute path")
+    } else if path.contains(['\0', '\n']) {
+        Some("a path with a line end or a NUL in it")
+    } else if parts.clone().any(|part| part == "..") {
+        Some("a path that leaves the directory")
+    } else if parts.clone().any(|part| part.is_empty() || part == ".") {
+        Some("a path with an empty part or a `.` in it")
+    } else {
+        None
+    };
+    if let Some(wrong) = wrong {
+        let message = format!("{wrong}: `{}`", shorten(path));
+        problems.hint(
+            node,
+            field,
+            message,
+            "paths lie in the activity's own directory",
+        );
+    }
+}
+
+pub(super) fn check_expression(
+    expression: &Expression,
+    node: Option<NodeId>,
+    field: &str,
+    problems: &mut Problems,
+) {
+    if expression.0.trim().is_empty() {
+        problems.add(node, field, "an empty expression");
+    } else if expression.0.len() > EXPRESSION_BYTES_MAX {
+        let message = format!(
+            "an expression of {} bytes; at most {EXPRESSION_BYTES_MAX}",
+            expression.0.len()
+        );
+        problems.add(node, field, message);
+    }
+}
+
+pub(super) fn check_template(
+    template: &Template,
+    node: Option<NodeId>,
+    field: &str,
+    problems: &mut Problems,
+) {
+    if template.0.len() > TEMPLATE_BYTES_MAX {
+        let message = format!("{} bytes; at most {TEMPLATE_BYTES_MAX}", template.0.len());
+        problems.add(node, field, message);
+    } else if template.0.contains('\0') {
+        problems.add(node, field, "a NUL character");
+    }
+}
+
+/// The beginning of a text that somebody else chose, short enough for a message.
+pub(super) fn shorten(text: &str) -> String {
+    const SHOWN: usize = 60;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,28 @@
+//! What a definition may be at most. Each limit has its unit in its name or its doc line, and
+//! exists so that a file from outside cannot use up the memory or the stack of a manager.
+
+/// Nodes of one definition: a million activities with their controllers.
+pub const NODES_MAX: usize = 2_000_000;
+/// Links of one definition.
+pub const LINKS_MAX: usize = 8_000_000;
+/// Controllers within each other.
+pub const DEPTH_MAX: usize = 64;
+/// Bytes of a name.
+pub const NAME_BYTES_MAX: usize = 200;
+/// Bytes of an expression's source.
+pub const EXPRESSION_BYTES_MAX: usize = 4 * 1_024;
+/// Bytes of a text with expressions in it: a command line, an argument, an environment variable.
+pub const TEMPLATE_BYTES_MAX: usize = 128 * 1_024;
+/// Bytes of a path in an activity's directory.
+pub const PATH_BYTES_MAX: usize = 1_024;
+/// Arguments, environment variables, inputs, outputs or labels of one activity: enough for the
+/// widest join that was ever recorded, little enough for one message.
+pub const PARTS_MAX: usize = 65_536;
+/// Inputs, outputs, variables or files of one process.
+pub const DECLARED_MAX: usize = 4_096;
+/// Tries of one activity.
+pub const ATTEMPTS_MAX: u32 = 1_000;
+/// Slots that one activity may ask for.
+pub const CORES_MAX: u32 = 65_536;
+/// Problems that are named at once; a file with more has the first ones named.
+pub const PROBLEMS_MAX: usize = 200;

@@ -1,0 +1,234 @@
+//! What makes a draft a definition, and the graph that comes of it.
+
+use super::*;
+use crate::Hash;
+
+/// Parses a tree written as text: `s(a b p(c d | c>d))`, lower-case words are activities.
+pub(crate) fn tree(text: &str) -> Draft {
+    let mut draft = Draft {
+        name: "t".into(),
+        ..Draft::default()
+    };
+    let spaced = text
+        .replace('(', " ( ")
+        .replace(')', " ) ")
+        .replace('|', " | ");
+    let mut words = spaced.split_whitespace().peekable();
+    parse(&mut words, &mut draft);
+    draft
+}
+
+fn parse<'a>(
+    words: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>,
+    draft: &mut Draft,
+) -> NodeId {
+    let id = NodeId(draft.nodes.len() as u32);
+    let word = words.next().unwrap();
+    let controller = words.peek() == Some(&"(");
+    let name = if controller {
+        String::new()
+    } else {
+        word.to_owned()
+    };
+    draft.nodes.push(Node {
+        name,
+        kind: NodeKind::Empty,
+        join: Join::All,
+    });
+    let kind = if controller {
+        words.next();
+        let mut children = Vec::new();
+        let mut links = Vec::new();
+        loop {
+            match *words.peek().unwrap() {
+                ")" => break,
+                "|" => {
+                    words.next();
+                    while *words.peek().unwrap() != ")" {
+                        let (from, to) = words.next().unwrap().split_once('>').unwrap();
+                        let find = |name: &str| {
+                            let found = draft.nodes.iter().position(|node| node.name == name);
+                            NodeId(found.unwrap() as u32)
+                        };
+                        links.push(Link {
+                            from: find(from),
+                            to: find(to),
+                            when: None,
+                        });
+                    }
+                }
+                _ => children.push(parse(words, draft)),
+            }
+        }
+        words.next();
+        if word == "s" {
+            NodeKind::Sequence(children)
+        } else {
+            NodeKind::Parallel { children, links }
+        }
+    } else {
+        NodeKind::Activity(Box::new(activity()))
+    };
+    draft.nodes[id.index()].kind = kind;
+    id
+}
+
+fn activity() -> Activity {
+    Activity {
+        command: Command::List(vec![Template("true".into())]),
+        env: Vec::new(),
+        stdin: None,
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+        stdout: None,
+        stderr: None,
+        work: None,
+        cores: 1,
+        memory: None,
+        labels: Vec::new(),
+        timeout: None,
+        retry: Retry::default(),
+    }
+}
+
+fn edges(text: &str) -> String {
+    let definition = tree(text).check().unwrap();
+    let graph = definition.graph();
+    let names: Vec<String> = graph
+        .nodes()
+        .map(|node| match node.activity {
+            Some(activity) => definition.node(activity.node()).name.clone(),
+            None => "*".to_owned(),
+        })
+        .collect();
+    let mut edges: Vec<String> = graph
+        .edges()
+        .map(|(from, to, _)| format!("{}>{}", names[from], names[to]))
+        .collect();
+    edges.sort();
+    edges.join(" ")
+}
+
+#[test]
+fn graph_follows_sequence_parallel_and_links() {
+    assert_eq!(edges("s(a b c)"), "a>b b>c");
+    assert_eq!(edges("s(a p(b c) d)"), "a>b a>c b>d c>d");
+    assert_eq!(edges("p(a b c | a>b b>c)"), "a>b b>c");
+    assert_eq!(edges("p(a b)"), "");
+    assert_eq!(edges("s(p(a b) p(c d))"), "a>c a>d b>c b>d");
+}
+
+#[test]
+fn wide_barrier_becomes_a_gate() {
+    let text = edges("s(p(a b c) p(d e f))");
+    assert_eq!(text, "*>d *>e *>f a>* b>* c>*");
+}
+
+#[test]
+fn cycle_is_named_by_its_path() {
+    let problems = tree("p(a b c | a>b b>c c>a)").check().unwrap_err();
+    assert_eq!(problems.len(), 1);
+    assert!(problems[0].message.contains("cycle"), "{}", problems[0]);
+    for link in ["a -> b", "b -> c", "c -> a"] {
+        assert!(problems[0].message.contains(link), "{}", problems[0]);
+    }
+}
+
+#[test]
+fn cycle_through_a_sequence_is_found() {
+    let problems = tree("p(s(a b) c | b>c c>a)").check().unwrap_err();
+    assert!(problems[0].message.contains("cycle"), "{}", problems[0]);
+}
+
+#[test]
+fn reader_beside_its_producer_is_refused_and_after_it_is_not() {
+    for (text, sound) in [
+        ("p(a b)", false),
+        ("s(a b)", true),
+        ("p(a b | a>b)", true),
+        ("s(b a)", false),
+        ("p(a c b | a>c c>b)", true),
+        ("p(s(a c) b | c>b)", true),
+    ] {
+        let mut draft = tree(text);
+        let find = |draft: &Draft, name: &str| {
+            NodeId(
+                draft
+                    .nodes
+                    .iter()
+                    .position(|node| node.name == name)
+                    .unwrap() as u32,
+            )
+        };
+        let (a, b) = (find(&draft, "a"), find(&draft, "b"));
+        if let NodeKind::Activity(producer) = &mut draft.nodes[a.index()].kind {
+            producer.outputs.push(Produced {
+                name: "out".into(),
+                path: "out.txt".into(),
+            });
+        }
+        if let NodeKind::Activity(consumer) = &mut draft.nodes[b.index()].kind {
+            let source = Source::Output {
+                activity: a,
+                output: 0,
+            };
+            consumer.inputs.push(Staged {
+                path: "in.txt".into(),
+                source,
+            });
+        }
+        assert_eq!(draft.check().is_ok(), sound, "{text}");
+    }
+}
+
+#[test]
+fn nodes_that_are_no_tree_are_refused() {
+    let mut twice = tree("p(a b)");
+    twice.nodes[0].kind = NodeKind::Parallel {
+        children: vec![NodeId(1), NodeId(1)],
+        links: Vec::new(),
+    };
+    assert!(twice.check().is_err());
+    let mut orphan = tree("p(a b)");
+    orphan.nodes[0].kind = NodeKind::Sequence(vec![NodeId(1)]);
+    assert!(orphan.check().is_err());
+    let mut round = tree("p(a b)");
+    round.nodes[0].kind = NodeKind::Sequence(vec![NodeId(0), NodeId(1), NodeId(2)]);
+    assert!(round.check().is_err());
+    let mut far = tree("p(a b)");
+    far.nodes[0].kind = NodeKind::Sequence(vec![NodeId(1), NodeId(2), NodeId(9)]);
+    assert!(far.check().is_err());
+    assert!(Draft::default().check().is_err());
+}
+
+#[test]
+fn every_problem_is_named_at_once() {
+    let mut draft = tree("p(a a)");
+    draft.name = "Not A Name".into();
+    draft.files = vec!["../up".into(), "/root".into()];
+    let text: Vec<String> = draft
+        .check()
+        .unwrap_err()
+        .iter()
+        .map(Problem::to_string)
+        .collect();
+    assert_eq!(text.len(), 4, "{text:#?}");
+}
+
+#[test]
+fn ids_and_hashes_are_read_as_they_are_written() {
+    for number in [0, 1, 31, 32, u64::MAX, 0x1234_5678_9abc_def0] {
+        let id = crate::ProcessId(number);
+        assert_eq!(id.to_string().parse(), Ok(id));
+    }
+    assert!("zzzzzzzzzzzzz".parse::<crate::ProcessId>().is_err());
+    let hash = Hash([7; 32]);
+    assert_eq!(hash.to_string().parse(), Ok(hash));
+}
+
+#[test]
+fn draft_survives_its_encoding() {
+    let draft = tree("s(a p(b c | b>c) d)");
+    let bytes = minicbor::to_vec(&draft).unwrap();
+    assert_eq!(minicbor::decode::<Draft>(&bytes).unwrap(), draft);
+}

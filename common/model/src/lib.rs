@@ -1,0 +1,35 @@
+//! The nouns that two managers use, with their invariants: ids, units, time, values, definitions,
+//! activity graphs, platforms, plans and faults.
+//!
+//! It is not a place for behaviour: nothing here does I/O, reads a clock or draws a random number,
+//! and what only one manager needs stays with that manager.
+//! Read [`Definition`] first, then [`ActivityGraph`] and [`Plan`].
+
+mod definition;
+mod fault;
+mod graph;
+mod hash;
+mod ids;
+mod plan;
+mod platform;
+mod time;
+mod units;
+mod value;
+
+pub use definition::{
+    Activity, Assignment, Capture, Command, DataMode, Definition, Draft, Expression, Input, Join,
+    Link, Node, NodeKind, Output, OutputSource, Parse, Place, Problem, Produced, Retry, RetryOn,
+    Source, Staged, Stdin, Template, Variable, limits,
+};
+pub use fault::{Fault, FaultName};
+pub use graph::{ActivityGraph, GraphError, GraphNode};
+pub use hash::Hash;
+pub use ids::{
+    ActivityId, AttemptId, Epoch, Generation, GrantId, GroupId, NodeId, ProcessId, ResourceId,
+    SubmitKey,
+};
+pub use plan::{Entry, Plan};
+pub use platform::{Network, NetworkLink, Platform, PlatformError, Resource};
+pub use time::{Mono, Now, Span, Wall};
+pub use units::{Bytes, Work};
+pub use value::{Artifact, ArtifactKind, Type, Value};

@@ -1,0 +1,159 @@
+//! The machines that a plan may use, and what lies between them.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use crate::{Bytes, GroupId, ResourceId};
+
+/// A machine under an activity manager, as a planner sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resource {
+    /// Its number.
+    pub id: ResourceId,
+    /// Its name, for people.
+    pub name: String,
+    /// The group it belongs to.
+    pub group: GroupId,
+    /// Reference seconds of work that one core does in a second.
+    pub power: f64,
+    /// Slots: activities of one core that may run at the same time.
+    pub slots: u32,
+    /// Memory for activities.
+    pub memory: Bytes,
+    /// What the machine is or has, by name.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// One way between machines: inside a group or between two.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NetworkLink {
+    /// Bytes a second (or the unit of the graph's data a unit of time).
+    pub bandwidth: f64,
+    /// Seconds before the first byte arrives.
+    pub latency: f64,
+}
+
+/// What data crosses between two machines. Inside one machine it costs nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    /// Between machines of one group, where nothing else is said.
+    pub inside: NetworkLink,
+    /// Between machines of different groups, where nothing else is said.
+    pub between: NetworkLink,
+    /// Inside particular groups.
+    pub inside_of: BTreeMap<GroupId, NetworkLink>,
+    /// Between particular groups; the lower group comes first in the key.
+    pub between_pairs: BTreeMap<(GroupId, GroupId), NetworkLink>,
+}
+
+impl Network {
+    /// The same link everywhere.
+    pub fn uniform(link: NetworkLink) -> Network {
+        Network {
+            inside: link,
+            between: link,
+            inside_of: BTreeMap::new(),
+            between_pairs: BTreeMap::new(),
+        }
+    }
+
+    /// The way from a machine of group `from` to another machine of group `to`.
+    pub fn link(&self, from: GroupId, to: GroupId) -> NetworkLink {
+        if from == to {
+            return self.inside_of.get(&from).copied().unwrap_or(self.inside);
+        }
+        let pair = (from.min(to), from.max(to));
+        self.between_pairs
+            .get(&pair)
+            .copied()
+            .unwrap_or(self.between)
+    }
+}
+
+/// Machines and their network, checked: at least one machine, ids unique, every power, bandwidth
+/// and latency a number that makes sense.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Platform {
+    resources: Vec<Resource>,
+    network: Network,
+}
+
+/// Why machines and links are not a platform.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum PlatformError {
+    /// Nothing to run on.
+    #[error("a platform needs at least one machine")]
+    Empty,
+    /// Two machines of one number.
+    #[error("machine {0} is listed twice")]
+    Twice(ResourceId),
+    /// A power that is not a positive number.
+    #[error("machine {name} has power {power}; a power is a number above 0")]
+    Power {
+        /// The machine.
+        name: String,
+        /// What was given.
+        power: f64,
+    },
+    /// A machine on which nothing can run.
+    #[error("machine {0} has no slots")]
+    Slots(String),
+    /// A bandwidth or latency that is not a number that makes sense.
+    #[error(
+        "a link has bandwidth {bandwidth} and latency {latency}; the bandwidth is a number above 0, the latency 0 or more"
+    )]
+    Link {
+        /// What was given.
+        bandwidth: f64,
+        /// What was given.
+        latency: f64,
+    },
+}
+
+impl Platform {
+    /// Checks and keeps machines and links; the order of the machines is the order of indexes in
+    /// tie-breaks.
+    pub fn new(resources: Vec<Resource>, network: Network) -> Result<Platform, PlatformError> {
+        if resources.is_empty() {
+            return Err(PlatformError::Empty);
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        for resource in &resources {
+            if !seen.insert(resource.id) {
+                return Err(PlatformError::Twice(resource.id));
+            }
+            if !(resource.power.is_finite() && resource.power > 0.0) {
+                let name = resource.name.clone();
+                return Err(PlatformError::Power {
+                    name,
+                    power: resource.power,
+                });
+            }
+            if resource.slots == 0 {
+                return Err(PlatformError::Slots(resource.name.clone()));
+            }
+        }
+        let links = [network.inside, network.between]
+            .into_iter()
+            .chain(network.inside_of.values().copied())
+            .chain(network.between_pairs.values().copied());
+        for NetworkLink { bandwidth, latency } in links {
+            let sound = bandwidth > 0.0 && latency.is_finite() && latency >= 0.0;
+            if !sound {
+                return Err(PlatformError::Link { bandwidth, latency });
+            }
+        }
+        Ok(Platform { resources, network })
+    }
+
+    /// The machines, in the order of their indexes.
+    pub fn resources(&self) -> &[Resource] {
+        &self.resources
+    }
+
+    /// What lies between them.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+}
