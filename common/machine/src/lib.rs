@@ -1,0 +1,353 @@
+//! The contract of a manager's pure logic, and the one driver that pumps it.
+//!
+//! A manager is a [`Machine`]: inputs come in with the time, events say what became a fact, effects
+//! say what is to be done outside. [`Drive`] has one duty: an effect leaves only when every event
+//! recorded up to its batch is durable. It does no I/O, so that a daemon's shell and the simulator
+//! pump the same code. What a driver must do: `step` inputs, `close` the batch, make its events
+//! durable, call `flushed`, carry out the effects that come back.
+//!
+//! This crate knows no manager, no store and no connection. Read [`Machine`], then [`Drive`].
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Debug;
+
+use model::{Mono, Now};
+
+/// Events of one stream that may follow a snapshot before there is another, beside twice the
+/// snapshot's own weight: so the cost of snapshots stays a fraction of the cost of the events.
+const TAIL_EVENTS_MIN: usize = 1_024;
+
+/// Something that is kept as bytes.
+pub trait Codec: Sized {
+    /// Appends the bytes.
+    fn encode(&self, out: &mut Vec<u8>);
+    /// Reads them back.
+    fn decode(bytes: &[u8]) -> Result<Self, minicbor::decode::Error>;
+}
+
+impl<T> Codec for T
+where
+    T: minicbor::Encode<()> + for<'b> minicbor::Decode<'b, ()>,
+{
+    fn encode(&self, out: &mut Vec<u8>) {
+        minicbor::encode(self, out).expect("a Vec takes every byte");
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, minicbor::decode::Error> {
+        minicbor::decode(bytes)
+    }
+}
+
+/// The logic of a manager. `self` holds only what is volatile; a start rebuilds it by `resume`.
+pub trait Machine: Sized {
+    /// What has a journal of its own: the manager itself, a process...
+    type Stream: Copy + Ord + Debug + Codec;
+    /// The durable state of one stream: the fold of its events.
+    type State: Default;
+    /// What stands for the events of a stream but the first.
+    type Snapshot: Codec;
+    /// A durable fact.
+    type Event: Codec;
+    /// A message with its sender, a connection up or down, a command's end, a finished plan...
+    type Input;
+    /// Something to be done outside: send, run, kill, plan, keep a record, answer.
+    type Effect;
+
+    /// Changes the state of a stream by one of its events. Nothing else changes it.
+    fn apply(state: &mut Self::State, event: &Self::Event);
+    /// How many entries a snapshot would have, about.
+    fn weight(state: &Self::State) -> usize;
+    /// What stands for all events of the stream but the first, which is kept for ever.
+    fn snapshot(state: &Self::State) -> Self::Snapshot;
+    /// The state from that of the first event alone and a snapshot.
+    fn restore(founded: Self::State, snapshot: Self::Snapshot) -> Self::State;
+    /// Takes one input.
+    fn step(&mut self, cx: &mut Context<'_, Self>, now: Now, input: Self::Input);
+    /// Does what its own clock says is due.
+    fn wake(&mut self, cx: &mut Context<'_, Self>, now: Now);
+    /// After replay: does again what may not have been done.
+    fn resume(&mut self, cx: &mut Context<'_, Self>, now: Now);
+    /// When `wake` should be called at the latest.
+    fn next_wakeup(&self) -> Option<Mono>;
+}
+
+/// The durable states of a manager, by stream.
+#[derive(Debug)]
+pub struct States<M: Machine> {
+    by_stream: BTreeMap<M::Stream, Kept<M::State>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept<S> {
+    state: S,
+    n_events: usize,
+    n_tail: usize,
+}
+
+impl<M: Machine> States<M> {
+    /// The state of a stream, or none where nothing was ever recorded.
+    pub fn get(&self, stream: M::Stream) -> Option<&M::State> {
+        self.by_stream.get(&stream).map(|kept| &kept.state)
+    }
+
+    /// All streams with their states, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (M::Stream, &M::State)> {
+        self.by_stream
+            .iter()
+            .map(|(&stream, kept)| (stream, &kept.state))
+    }
+
+    fn apply(&mut self, stream: M::Stream, event: &M::Event) {
+        let kept = self.by_stream.entry(stream).or_insert_with(|| Kept {
+            state: M::State::default(),
+            n_events: 0,
+            n_tail: 0,
+        });
+        M::apply(&mut kept.state, event);
+        if kept.n_events > 0 {
+            kept.n_tail += 1;
+        }
+        kept.n_events += 1;
+    }
+}
+
+/// What a step may touch: the durable states to read, events to record, effects to queue.
+pub struct Context<'a, M: Machine> {
+    states: &'a mut States<M>,
+    open: &'a mut Open<M>,
+}
+
+struct Open<M: Machine> {
+    events: Vec<(M::Stream, M::Event)>,
+    forgotten: Vec<M::Stream>,
+    effects: Vec<M::Effect>,
+}
+
+/// The effects of a step, where the states are borrowed at the same time.
+pub struct Effects<'a, M: Machine>(&'a mut Vec<M::Effect>);
+
+impl<M: Machine> Effects<'_, M> {
+    /// Queues an effect.
+    pub fn push(&mut self, effect: M::Effect) {
+        self.0.push(effect);
+    }
+}
+
+impl<M: Machine> Context<'_, M> {
+    /// The durable states.
+    pub fn states(&self) -> &States<M> {
+        self.states
+    }
+
+    /// The state of one stream.
+    pub fn state(&self, stream: M::Stream) -> Option<&M::State> {
+        self.states.get(stream)
+    }
+
+    /// Makes a fact of an event: the state shows it at once, and no effect of this batch or a
+    /// later one leaves before it is durable.
+    pub fn record(&mut self, stream: M::Stream, event: M::Event) {
+        self.states.apply(stream, &event);
+        self.open.events.push((stream, event));
+    }
+
+    /// Queues something to be done outside.
+    pub fn effect(&mut self, effect: M::Effect) {
+        self.open.effects.push(effect);
+    }
+
+    /// Forgets a stream with all its events. Nothing is recorded in it afterwards.
+    pub fn forget(&mut self, stream: M::Stream) {
+        self.states.by_stream.remove(&stream);
+        self.open.forgotten.push(stream);
+    }
+
+    /// The states to read, and the effects to queue meanwhile.
+    pub fn split(&mut self) -> (&States<M>, Effects<'_, M>) {
+        (self.states, Effects(&mut self.open.effects))
+    }
+}
+
+/// What must be made durable at once, all of it or nothing.
+#[derive(Debug)]
+pub struct Batch<M: Machine> {
+    /// Batches are numbered from 1 in each life of the program.
+    pub number: u64,
+    /// The events in the order in which they were recorded.
+    pub events: Vec<(M::Stream, M::Event)>,
+    /// For these streams, what stands for all events but the first, those of this batch included.
+    pub snapshots: Vec<(M::Stream, M::Snapshot)>,
+    /// Streams to be removed, after the events.
+    pub forgotten: Vec<M::Stream>,
+}
+
+impl<M: Machine> Batch<M> {
+    /// Whether there is nothing to write. Its effects still wait for the batches before.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.snapshots.is_empty() && self.forgotten.is_empty()
+    }
+}
+
+/// What a journal gives back of one stream.
+#[derive(Debug)]
+pub struct History<M: Machine> {
+    /// Which stream.
+    pub stream: M::Stream,
+    /// Its first event.
+    pub founding: M::Event,
+    /// What stands for the events after it, up to the tail.
+    pub snapshot: Option<M::Snapshot>,
+    /// The events since.
+    pub tail: Vec<M::Event>,
+}
+
+/// The driver of one manager.
+pub struct Drive<M: Machine> {
+    machine: M,
+    states: States<M>,
+    open: Open<M>,
+    n_closed: u64,
+    waiting: VecDeque<(u64, Vec<M::Effect>)>,
+}
+
+impl<M: Machine> Drive<M> {
+    /// Replays what the journal held and lets the machine resume. What that records and wants is
+    /// in the first batch: `close` it before anything else.
+    pub fn start(machine: M, histories: Vec<History<M>>, now: Now) -> Drive<M> {
+        let mut drive = Drive::replay(machine, histories);
+        let Drive {
+            machine,
+            states,
+            open,
+            ..
+        } = &mut drive;
+        machine.resume(&mut Context { states, open }, now);
+        drive
+    }
+
+    /// Replays without resuming: for reading what a stopped manager knew.
+    pub fn replay(machine: M, histories: Vec<History<M>>) -> Drive<M> {
+        let mut states = States {
+            by_stream: BTreeMap::new(),
+        };
+        for history in histories {
+            states.apply(history.stream, &history.founding);
+            if let Some(snapshot) = history.snapshot
+                && let Some(kept) = states.by_stream.get_mut(&history.stream)
+            {
+                kept.state = M::restore(std::mem::take(&mut kept.state), snapshot);
+            }
+            for event in &history.tail {
+                states.apply(history.stream, event);
+            }
+        }
+        let open = Open {
+            events: Vec::new(),
+            forgotten: Vec::new(),
+            effects: Vec::new(),
+        };
+        Drive {
+            machine,
+            states,
+            open,
+            n_closed: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Gives the machine one input.
+    pub fn step(&mut self, now: Now, input: M::Input) {
+        let Drive {
+            machine,
+            states,
+            open,
+            ..
+        } = self;
+        machine.step(&mut Context { states, open }, now, input);
+    }
+
+    /// Lets the machine do what is due.
+    pub fn wake(&mut self, now: Now) {
+        let Drive {
+            machine,
+            states,
+            open,
+            ..
+        } = self;
+        machine.wake(&mut Context { states, open }, now);
+    }
+
+    /// Ends the batch of the steps since the last one. Its events are to be made durable, those of
+    /// earlier batches before them; then [`Drive::flushed`] gives its effects.
+    pub fn close(&mut self) -> Batch<M> {
+        self.n_closed += 1;
+        let number = self.n_closed;
+        let events = std::mem::take(&mut self.open.events);
+        let forgotten = std::mem::take(&mut self.open.forgotten);
+        self.waiting
+            .push_back((number, std::mem::take(&mut self.open.effects)));
+        let mut snapshots = Vec::new();
+        let mut streams: Vec<M::Stream> = events.iter().map(|&(stream, _)| stream).collect();
+        streams.sort_unstable();
+        streams.dedup();
+        for stream in streams {
+            let Some(kept) = self.states.by_stream.get_mut(&stream) else {
+                continue;
+            };
+            if kept.n_tail > TAIL_EVENTS_MIN + 2 * M::weight(&kept.state) {
+                kept.n_tail = 0;
+                snapshots.push((stream, M::snapshot(&kept.state)));
+            }
+        }
+        Batch {
+            number,
+            events,
+            snapshots,
+            forgotten,
+        }
+    }
+
+    /// The effects that may be carried out, in order, when all batches up to `number` are durable.
+    pub fn flushed(&mut self, number: u64) -> Vec<M::Effect> {
+        let mut effects = Vec::new();
+        while let Some((first, _)) = self.waiting.front()
+            && *first <= number
+            && let Some((_, mut ready)) = self.waiting.pop_front()
+        {
+            if effects.is_empty() {
+                effects = ready;
+            } else {
+                effects.append(&mut ready);
+            }
+        }
+        effects
+    }
+
+    /// When [`Drive::wake`] should be called at the latest.
+    pub fn next_wakeup(&self) -> Option<Mono> {
+        self.machine.next_wakeup()
+    }
+
+    /// Whether a step since the last `close` recorded or wanted anything.
+    pub fn is_open(&self) -> bool {
+        let Open {
+            events,
+            forgotten,
+            effects,
+        } = &self.open;
+        !(events.is_empty() && forgotten.is_empty() && effects.is_empty())
+    }
+
+    /// The durable states.
+    pub fn states(&self) -> &States<M> {
+        &self.states
+    }
+
+    /// The machine itself, to be asked.
+    pub fn machine(&self) -> &M {
+        &self.machine
+    }
+}
