@@ -1,0 +1,278 @@
+//! Process manager and activity manager: attempts go down, outcomes come up.
+//!
+//! The process manager repeats a dispatch until it hears of the attempt; the activity manager
+//! repeats an outcome until it is acknowledged. Both answer repeats from what they know.
+
+use minicbor::{Decode, Encode};
+use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, Produced, Span, Wall};
+
+use crate::executor::Kept;
+
+/// Attempts of one message at most.
+pub const ATTEMPTS_MAX: usize = 1_024;
+/// Bytes of a stream that may go into a variable.
+pub const CAPTURE_BYTES_MAX: u32 = 1 << 20;
+/// Bytes of stderr that go with a fault.
+pub const STDERR_TAIL_BYTES_MAX: u32 = 4 << 10;
+
+/// From a process manager.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum ToActivity {
+    /// The first message of a connection. Answered by `Holding`.
+    #[n(0)]
+    Attach {
+        /// The sender's life.
+        #[n(0)]
+        epoch: Epoch,
+        /// Drawn for this question: the answer repeats it, so that no old answer is taken for it.
+        #[n(1)]
+        ask: u32,
+    },
+    /// Attempts to run, in this order as far as slots allow. Heard of again by `Started`,
+    /// `Outcomes` or `Refused`; a repeat of what is known is answered by `Accepted`.
+    #[n(1)]
+    Dispatch {
+        /// The life of the receiver that this is meant for. Another one refuses it.
+        #[n(0)]
+        meant_for: Epoch,
+        /// What to run.
+        #[n(1)]
+        attempts: Vec<Dispatch>,
+    },
+    /// These outcomes are durable: forget them.
+    #[n(2)]
+    Acknowledge(#[n(0)] Vec<AttemptId>),
+    /// End these. Answered by `Outcomes`.
+    #[n(3)]
+    Stop(#[n(0)] Vec<AttemptId>),
+    /// Take these back where they have not started. Answered by `Retracted`, `Started` or
+    /// `Outcomes`.
+    #[n(4)]
+    Retract(#[n(0)] Vec<AttemptId>),
+}
+
+/// One attempt to run. Everything is resolved: the receiver evaluates nothing.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Dispatch {
+    /// Its name.
+    #[n(0)]
+    pub attempt: AttemptId,
+    /// The command line.
+    #[n(1)]
+    pub command: Vec<String>,
+    /// Environment variables beside the machine's own.
+    #[n(2)]
+    pub env: Vec<(String, String)>,
+    /// What it reads.
+    #[n(3)]
+    pub stdin: Stdin,
+    /// What is laid into its directory, by path; a directory's path ends with `/`.
+    #[n(4)]
+    pub inputs: Vec<(String, Artifact)>,
+    /// What is taken out of its directory.
+    #[n(5)]
+    pub outputs: Vec<Produced>,
+    /// Whether the whole of stdout is wanted, up to [`CAPTURE_BYTES_MAX`].
+    #[n(6)]
+    pub wants_stdout: bool,
+    /// Whether the whole of stderr is wanted, up to [`CAPTURE_BYTES_MAX`].
+    #[n(7)]
+    pub wants_stderr: bool,
+    /// Slots that it holds.
+    #[n(8)]
+    pub cores: u32,
+    /// The most memory it may use.
+    #[n(9)]
+    pub memory: Option<Bytes>,
+    /// The longest it may run.
+    #[n(10)]
+    pub timeout: Option<Span>,
+}
+
+/// What an attempt reads from stdin.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub enum Stdin {
+    /// Nothing.
+    #[n(0)]
+    #[default]
+    Empty,
+    /// Text.
+    #[n(1)]
+    Text(#[n(0)] String),
+    /// A file in its directory.
+    #[n(2)]
+    File(#[n(0)] String),
+}
+
+/// From an activity manager.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum FromActivity {
+    /// What is known of the receiver's attempts; the answer to `Attach`, in one or several parts.
+    #[n(0)]
+    Holding {
+        /// The sender's life.
+        #[n(0)]
+        epoch: Epoch,
+        /// Which question this answers.
+        #[n(1)]
+        ask: u32,
+        /// Which part of the answer this is, from 0.
+        #[n(2)]
+        part: u32,
+        /// How many parts the answer has; parts may arrive in any order.
+        #[n(3)]
+        n_parts: u32,
+        /// Attempts that are waiting, being staged, running, or ended and not yet acknowledged.
+        #[n(4)]
+        attempts: Vec<AttemptId>,
+    },
+    /// These are known and have not ended: the answer to a repeated dispatch.
+    #[n(1)]
+    Accepted(#[n(0)] Vec<AttemptId>),
+    /// These run.
+    #[n(2)]
+    Started(#[n(0)] Vec<Started>),
+    /// These have ended; repeated until acknowledged.
+    #[n(3)]
+    Outcomes(#[n(0)] Vec<Outcome>),
+    /// These have not started here and will not.
+    #[n(4)]
+    Retracted(#[n(0)] Vec<AttemptId>),
+    /// These were not taken.
+    #[n(5)]
+    Refused {
+        /// Which.
+        #[n(0)]
+        attempts: Vec<AttemptId>,
+        /// Why.
+        #[n(1)]
+        why: Refusal,
+    },
+}
+
+/// Why a dispatch was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Refusal {
+    /// The group manager's leave has not arrived; send it again.
+    #[n(0)]
+    NoGrantYet,
+    /// It was meant for an earlier life.
+    #[n(1)]
+    OtherLife {
+        /// The present one.
+        #[n(0)]
+        epoch: Epoch,
+    },
+    /// Too many are waiting here already; send it again later.
+    #[n(2)]
+    Full,
+    /// It was taken back before.
+    #[n(3)]
+    Retracted,
+}
+
+/// An attempt that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Started {
+    /// Which.
+    #[n(0)]
+    pub attempt: AttemptId,
+    /// The command's process id on its machine.
+    #[n(1)]
+    pub pid: u32,
+    /// When it started, by its machine's clock.
+    #[n(2)]
+    pub at: Wall,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Outcome {
+    /// Which.
+    #[n(0)]
+    pub attempt: AttemptId,
+    /// Well or not.
+    #[n(1)]
+    pub end: End,
+    /// When the command started, by its machine's clock; zero where it never did.
+    #[n(2)]
+    pub started: Wall,
+    /// How long it ran.
+    #[n(3)]
+    pub wall: Span,
+    /// CPU time that it used.
+    #[n(4)]
+    pub cpu: Span,
+    /// The most memory that it used.
+    #[n(5)]
+    pub peak_memory: Bytes,
+    /// Its exit status, where it exited.
+    #[n(6)]
+    pub exit_code: Option<i32>,
+    /// The command's process id on its machine.
+    #[n(7)]
+    pub pid: u32,
+    /// What it produced, in the order of [`Dispatch::outputs`]; empty where it did not end well.
+    #[n(8)]
+    pub outputs: Vec<Artifact>,
+    /// All of stdout, where wanted.
+    #[cbor(n(9), with = "minicbor::bytes")]
+    pub stdout: Option<Vec<u8>>,
+    /// All of stderr, where wanted.
+    #[cbor(n(10), with = "minicbor::bytes")]
+    pub stderr: Option<Vec<u8>>,
+    /// Where what it wrote is kept on its machine; none where it wrote nothing.
+    #[n(11)]
+    pub log: Option<Log>,
+}
+
+/// What an attempt wrote, and where its machine keeps it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Log {
+    /// Bytes written to stdout.
+    #[n(0)]
+    pub stdout_bytes: u64,
+    /// Where they are.
+    #[n(1)]
+    pub stdout: Kept,
+    /// Bytes written to stderr.
+    #[n(2)]
+    pub stderr_bytes: u64,
+    /// Where they are.
+    #[n(3)]
+    pub stderr: Kept,
+}
+
+/// Well or not.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum End {
+    /// It did what it should, and all its outputs are kept.
+    #[n(0)]
+    Completed,
+    /// It did not.
+    #[n(1)]
+    Failed(#[n(0)] Box<Failure>),
+    /// It was stopped because it was asked for.
+    #[n(2)]
+    Stopped,
+    /// What became of it cannot be known, its machine or executor went; it does not run any more.
+    #[n(3)]
+    Lost,
+}
+
+/// What went wrong with an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Failure {
+    /// The fault it is.
+    #[n(0)]
+    pub name: FaultName,
+    /// What happened, in a sentence.
+    #[n(1)]
+    pub message: String,
+    /// Where it ran; the directory is kept until the process is forgotten.
+    #[n(2)]
+    pub directory: String,
+    /// The end of stderr.
+    #[n(3)]
+    pub stderr_tail: String,
+}
