@@ -1,0 +1,283 @@
+//! All expressions of a definition, checked before it runs.
+
+use std::collections::BTreeSet;
+
+use model::{
+    Command, Definition, Draft, Expression, Join, NodeId, NodeKind, OutputSource, Place, Problem,
+    Stdin, Template, limits::PROBLEMS_MAX,
+};
+
+use crate::parse::NameKind;
+use crate::text::{Piece, Pieces};
+use crate::{ExpressionError, Program, nearest, shell};
+
+/// Something wrong with an expression of a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Where in the definition, and what.
+    pub problem: Problem,
+    /// Where in the text of that field, in bytes from its beginning.
+    pub offset: usize,
+}
+
+/// Everything that is wrong with the expressions of a definition: what cannot be compiled, names
+/// that are not there, values inside the quotes of a shell.
+pub fn check(definition: &Definition) -> Vec<Problem> {
+    check_positions(definition)
+        .into_iter()
+        .map(|finding| finding.problem)
+        .collect()
+}
+
+/// As [`check`], with the place in the text of each.
+pub fn check_positions(definition: &Definition) -> Vec<Finding> {
+    check_draft(definition.draft())
+}
+
+/// As [`check_positions`] for a draft that may be wrong in other ways too. At most
+/// [`PROBLEMS_MAX`] are named.
+pub fn check_draft(draft: &Draft) -> Vec<Finding> {
+    let mut check = Check {
+        variables: draft
+            .variables
+            .iter()
+            .map(|variable| variable.name.as_str())
+            .collect(),
+        inputs: draft
+            .inputs
+            .iter()
+            .map(|input| input.name.as_str())
+            .collect(),
+        findings: Vec::new(),
+    };
+    for output in &draft.outputs {
+        if let OutputSource::Expression(expression) = &output.source {
+            let place = || (None, format!("outputs.{}", output.name));
+            check.expression(expression, None, &place);
+        }
+    }
+    let joins: BTreeSet<NodeId> = draft
+        .nodes
+        .iter()
+        .enumerate()
+        .filter(|(_, node)| matches!(node.join, Join::When(_)))
+        .map(|(index, _)| NodeId(index as u32))
+        .collect();
+    let mut incoming: Vec<(NodeId, &str)> = Vec::new();
+    for node in &draft.nodes {
+        if let NodeKind::Parallel { links, .. } = &node.kind {
+            for link in links.iter().filter(|link| joins.contains(&link.to)) {
+                if let Some(from) = draft.nodes.get(link.from.index()) {
+                    incoming.push((link.to, from.label()));
+                }
+            }
+        }
+    }
+    incoming.sort_unstable();
+    for (index, node) in draft.nodes.iter().enumerate() {
+        let id = NodeId(index as u32);
+        let here = Some(id);
+        if let Join::When(expression) = &node.join {
+            let first = incoming.partition_point(|(to, _)| *to < id);
+            let links: Vec<&str> = incoming[first..]
+                .iter()
+                .take_while(|(to, _)| *to == id)
+                .map(|(_, from)| *from)
+                .collect();
+            check.expression(expression, Some(&links), &|| (here, "join".to_owned()));
+        }
+        match &node.kind {
+            NodeKind::Sequence(_) | NodeKind::Empty => {}
+            NodeKind::Parallel { links, .. } => {
+                for (number, link) in links.iter().enumerate() {
+                    if let Some(when) = &link.when {
+                        check.expression(when, None, &|| (here, format!("links.{number}.when")));
+                    }
+                }
+            }
+            NodeKind::Assign(writes) => {
+                for write in writes {
+                    let variable = draft.variables.get(write.variable as usize);
+                    let name = variable.map_or("", |variable| variable.name.as_str());
+                    check.expression(&write.value, None, &|| (here, format!("assign.{name}")));
+                }
+            }
+            NodeKind::Activity(activity) => {
+                match &activity.command {
+                    Command::List(parts) => {
+                        for (number, part) in parts.iter().enumerate() {
+                            check.template(part, false, &|| (here, format!("run.{number}")));
+                        }
+                    }
+                    Command::Shell(line) => {
+                        check.template(line, true, &|| (here, "run.shell".to_owned()));
+                    }
+                }
+                for (name, value) in &activity.env {
+                    check.template(value, false, &|| (here, format!("env.{name}")));
+                }
+                if let Some(Stdin::Text(text)) = &activity.stdin {
+                    check.template(text, false, &|| (here, "stdin".to_owned()));
+                }
+            }
+        }
+    }
+    check.findings
+}
+
+struct Check<'a> {
+    variables: BTreeSet<&'a str>,
+    inputs: BTreeSet<&'a str>,
+    findings: Vec<Finding>,
+}
+
+/// Made only for what is wrong, since it is a new text for each.
+type PlaceOf<'p> = dyn Fn() -> (Option<NodeId>, String) + 'p;
+
+impl Check<'_> {
+    fn expression(&mut self, expression: &Expression, links: Option<&[&str]>, place: &PlaceOf<'_>) {
+        if expression.0.trim().is_empty() {
+            // The definition's own check says so.
+            return;
+        }
+        match Program::compile(expression) {
+            Ok(program) => self.names(&program, 0, links, false, place),
+            Err(error) => self.add(error, false, place),
+        }
+    }
+
+    fn template(&mut self, template: &Template, shell: bool, place: &PlaceOf<'_>) {
+        if !template.0.contains("${") {
+            return;
+        }
+        for piece in Pieces::new(&template.0) {
+            match piece {
+                Ok(Piece::Fixed(_)) => {}
+                Ok(Piece::Source(source, start)) => match Program::compile_source(source) {
+                    Ok(program) => self.names(&program, start, None, shell, place),
+                    Err(error) => self.add(error.moved(start), shell, place),
+                },
+                Err(error) => self.add(error, shell, place),
+            }
+        }
+        if shell {
+            self.quotes(template, place);
+        }
+    }
+
+    fn names(
+        &mut self,
+        program: &Program,
+        start: usize,
+        links: Option<&[&str]>,
+        shell: bool,
+        place: &PlaceOf<'_>,
+    ) {
+        for name in program.names() {
+            if self.findings.len() >= PROBLEMS_MAX {
+                return;
+            }
+            let error = |message: String, hint: Option<String>| ExpressionError {
+                message,
+                hint,
+                offset: start + name.offset,
+            };
+            let written = name.name.as_str();
+            match name.kind {
+                NameKind::Variable if !self.variables.contains(&written) => {
+                    let input = self.inputs.contains(&written);
+                    let hint = match input {
+                        true => Some(format!("write `inputs.{written}` for the input")),
+                        false => meant(written, "", &self.variables)
+                            .or_else(|| meant(written, "inputs.", &self.inputs)),
+                    };
+                    let known = hint.is_some();
+                    self.add(
+                        error(format!("no variable is called `{written}`"), hint),
+                        shell && !known,
+                        place,
+                    );
+                }
+                NameKind::Input if !self.inputs.contains(&written) => {
+                    let hint = meant(written, "inputs.", &self.inputs);
+                    self.add(
+                        error(format!("no input is called `{written}`"), hint),
+                        false,
+                        place,
+                    );
+                }
+                NameKind::Link => match links {
+                    None => {
+                        let message = "`links` are read in a `join` only".to_owned();
+                        self.add(error(message, None), false, place);
+                    }
+                    Some(links) if !links.contains(&written) => {
+                        let hint = meant(written, "links.", links);
+                        let message = format!("no link comes from `{written}`");
+                        self.add(error(message, hint), false, place);
+                    }
+                    Some(_) => {}
+                },
+                NameKind::Variable | NameKind::Input => {}
+            }
+        }
+    }
+
+    fn quotes(&mut self, template: &Template, place: &PlaceOf<'_>) {
+        let mut reached = shell::Place::default();
+        for piece in Pieces::new(&template.0) {
+            match piece {
+                Ok(Piece::Fixed(text)) => reached.pass(text),
+                Ok(Piece::Source(source, start)) => {
+                    if let Some(quote) = reached.quote() {
+                        let source = source.trim();
+                        let error = ExpressionError::new(
+                            start - 2,
+                            format!(
+                                "`${{{source}}}` stands inside {quote}...{quote}, but a value is quoted by itself"
+                            ),
+                        );
+                        let hint = format!(
+                            "take the {quote} away around it, or give it by `env:` and write \"$NAME\""
+                        );
+                        self.add(error.with_hint(hint), false, place);
+                    }
+                    reached.pass_value();
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn add(&mut self, mut error: ExpressionError, shell: bool, place: &PlaceOf<'_>) {
+        if self.findings.len() >= PROBLEMS_MAX {
+            return;
+        }
+        if shell && error.hint.is_none() {
+            let hint = "a variable of the shell is written `$NAME` or `$${NAME}`";
+            error.hint = Some(hint.to_owned());
+        }
+        let (node, field) = place();
+        let problem = Problem {
+            place: Place { node, field },
+            message: error.message,
+            hint: error.hint,
+        };
+        self.findings.push(Finding {
+            problem,
+            offset: error.offset,
+        });
+    }
+}
+
+/// What was probably meant, as a hint.
+fn meant<'n>(
+    written: &str,
+    prefix: &str,
+    names: impl IntoIterator<Item = &'n &'n str>,
+) -> Option<String> {
+    /// More names would make many wrong ones slow.
+    const COMPARED_MAX: usize = 1_000;
+    let found = nearest(written, names.into_iter().take(COMPARED_MAX).copied());
+    found.map(|meant| format!("did you mean `{prefix}{meant}`?"))
+}

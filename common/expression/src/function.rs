@@ -1,0 +1,222 @@
+//! The functions of expressions, in one table.
+
+use model::Value;
+
+/// A function, called `f(x)` or `x.f()`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Function {
+    Size,
+    Int,
+    Double,
+    Text,
+    Bool,
+    Contains,
+    StartsWith,
+    EndsWith,
+}
+
+/// A comprehension, called `list.f(x, ...)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Each {
+    All,
+    Exists,
+    ExistsOne,
+    Map,
+    Filter,
+}
+
+struct Known {
+    name: &'static str,
+    function: Function,
+    /// Arguments of `f(...)`, none where it is not called so.
+    alone: Option<usize>,
+    /// Arguments of `x.f(...)`, none where it is not called so.
+    after: Option<usize>,
+}
+
+const FUNCTIONS: [Known; 8] = [
+    Known {
+        name: "size",
+        function: Function::Size,
+        alone: Some(1),
+        after: Some(0),
+    },
+    Known {
+        name: "int",
+        function: Function::Int,
+        alone: Some(1),
+        after: None,
+    },
+    Known {
+        name: "double",
+        function: Function::Double,
+        alone: Some(1),
+        after: None,
+    },
+    Known {
+        name: "string",
+        function: Function::Text,
+        alone: Some(1),
+        after: None,
+    },
+    Known {
+        name: "bool",
+        function: Function::Bool,
+        alone: Some(1),
+        after: None,
+    },
+    Known {
+        name: "contains",
+        function: Function::Contains,
+        alone: None,
+        after: Some(1),
+    },
+    Known {
+        name: "startsWith",
+        function: Function::StartsWith,
+        alone: None,
+        after: Some(1),
+    },
+    Known {
+        name: "endsWith",
+        function: Function::EndsWith,
+        alone: None,
+        after: Some(1),
+    },
+];
+
+const COMPREHENSIONS: [(&str, Each); 6] = [
+    ("all", Each::All),
+    ("exists", Each::Exists),
+    ("exists_one", Each::ExistsOne),
+    ("existsOne", Each::ExistsOne),
+    ("map", Each::Map),
+    ("filter", Each::Filter),
+];
+
+/// The comprehension of a name.
+pub(crate) fn comprehension(name: &str) -> Option<Each> {
+    COMPREHENSIONS
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, each)| *each)
+}
+
+/// The function of a call; the error says what is wrong with it and what was probably meant.
+pub(crate) fn find(
+    name: &str,
+    method: bool,
+    n_arguments: usize,
+) -> Result<Function, (String, Option<String>)> {
+    let Some(known) = FUNCTIONS.iter().find(|known| known.name == name) else {
+        let names = FUNCTIONS.iter().map(|known| known.name);
+        let names = names
+            .chain(COMPREHENSIONS.map(|(name, _)| name))
+            .chain(["has"]);
+        let hint = crate::nearest(name, names).map(|meant| format!("did you mean `{meant}`?"));
+        return Err((format!("unknown function `{name}`"), hint));
+    };
+    let (wanted, other) = match method {
+        true => (known.after, known.alone),
+        false => (known.alone, known.after),
+    };
+    match (wanted, other) {
+        (Some(wanted), _) if wanted == n_arguments => Ok(known.function),
+        (Some(wanted), _) => Err((
+            format!("`{name}` takes {wanted} arguments here, not {n_arguments}"),
+            None,
+        )),
+        (None, _) if method => Err((
+            format!("`{name}` does not stand after a dot"),
+            Some(format!("write `{name}(x)`")),
+        )),
+        (None, _) => Err((
+            format!("`{name}` stands after a dot"),
+            Some(format!("write `text.{name}(x)`")),
+        )),
+    }
+}
+
+impl Function {
+    /// The value; the error is a sentence.
+    pub(crate) fn call(self, arguments: &[&Value]) -> Result<Value, String> {
+        let wrong = |what: &str| {
+            let kinds: Vec<&str> = arguments.iter().map(|value| value.type_name()).collect();
+            Err(format!("{what} cannot take {}", kinds.join(" and ")))
+        };
+        match (self, arguments) {
+            (Function::Size, [Value::Text(text)]) => Ok(Value::Int(text.chars().count() as i64)),
+            (Function::Size, [Value::List(items)]) => Ok(Value::Int(items.len() as i64)),
+            (Function::Size, [Value::Map(items)]) => Ok(Value::Int(items.len() as i64)),
+            (Function::Size, [Value::Artifact(artifact)]) => Ok(Value::Int(
+                i64::try_from(artifact.bytes.0).unwrap_or(i64::MAX),
+            )),
+            (Function::Size, _) => wrong("`size`"),
+            (Function::Int, [Value::Int(number)]) => Ok(Value::Int(*number)),
+            (Function::Int, [Value::Float(number)]) => {
+                // 2^63 itself is the first that does not fit.
+                const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+                match number.is_finite() && number.trunc() >= -LIMIT && number.trunc() < LIMIT {
+                    true => Ok(Value::Int(number.trunc() as i64)),
+                    false => Err(format!("{number} is no whole number of 64 bits")),
+                }
+            }
+            (Function::Int, [Value::Text(text)]) => match text.trim().parse() {
+                Ok(number) => Ok(Value::Int(number)),
+                Err(_) => Err(format!("`{}` is not a whole number", shorten(text))),
+            },
+            (Function::Int, _) => wrong("`int`"),
+            (Function::Double, [Value::Int(number)]) => Ok(Value::Float(*number as f64)),
+            (Function::Double, [Value::Float(number)]) => Ok(Value::Float(*number)),
+            (Function::Double, [Value::Text(text)]) => match text.trim().parse() {
+                Ok(number) => Ok(Value::Float(number)),
+                Err(_) => Err(format!("`{}` is not a number", shorten(text))),
+            },
+            (Function::Double, _) => wrong("`double`"),
+            (Function::Text, [Value::Text(text)]) => Ok(Value::Text(text.clone())),
+            (Function::Text, [Value::Int(number)]) => Ok(Value::Text(number.to_string())),
+            (Function::Text, [Value::Float(number)]) => Ok(Value::Text(float_text(*number))),
+            (Function::Text, [Value::Bool(value)]) => Ok(Value::Text(value.to_string())),
+            (Function::Text, _) => wrong("`string`"),
+            (Function::Bool, [Value::Bool(value)]) => Ok(Value::Bool(*value)),
+            (Function::Bool, [Value::Text(text)]) => match text.as_str() {
+                "true" | "True" | "TRUE" | "t" | "1" => Ok(Value::Bool(true)),
+                "false" | "False" | "FALSE" | "f" | "0" => Ok(Value::Bool(false)),
+                _ => Err(format!("`{}` is neither true nor false", shorten(text))),
+            },
+            (Function::Bool, _) => wrong("`bool`"),
+            (Function::Contains, [Value::Text(text), Value::Text(part)]) => {
+                Ok(Value::Bool(text.contains(part.as_str())))
+            }
+            (Function::Contains, _) => wrong("`contains`"),
+            (Function::StartsWith, [Value::Text(text), Value::Text(part)]) => {
+                Ok(Value::Bool(text.starts_with(part.as_str())))
+            }
+            (Function::StartsWith, _) => wrong("`startsWith`"),
+            (Function::EndsWith, [Value::Text(text), Value::Text(part)]) => {
+                Ok(Value::Bool(text.ends_with(part.as_str())))
+            }
+            (Function::EndsWith, _) => wrong("`endsWith`"),
+        }
+    }
+}
+
+/// The shortest text that reads back as the same number; whole ones without a point, very large
+/// and very small ones with an exponent.
+pub(crate) fn float_text(number: f64) -> String {
+    let size = number.abs();
+    if size != 0.0 && size.is_finite() && !(1e-5..1e17).contains(&size) {
+        format!("{number:e}")
+    } else {
+        format!("{number}")
+    }
+}
+
+/// The beginning of a text, short enough for a message.
+pub(crate) fn shorten(text: &str) -> String {
+    const SHOWN: usize = 60;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,78 @@
+//! An expression that can be evaluated.
+
+use std::sync::Arc;
+
+use model::{Expression, Value};
+
+use crate::evaluate::Evaluation;
+use crate::parse::{self, Name, Node};
+use crate::{ExpressionError, Scope, function};
+
+/// An expression, compiled. Cheap to clone and to keep; it holds nothing of what it read.
+#[derive(Clone, Debug)]
+pub struct Program(Arc<Compiled>);
+
+#[derive(Debug)]
+struct Compiled {
+    source: String,
+    node: Node,
+    names: Vec<Name>,
+}
+
+impl Program {
+    /// Compiles an expression. The error's offset counts from the beginning of its source.
+    pub fn compile(expression: &Expression) -> Result<Program, ExpressionError> {
+        Program::compile_source(&expression.0)
+    }
+
+    pub(crate) fn compile_source(source: &str) -> Result<Program, ExpressionError> {
+        let (node, names) = parse::parse(source)?;
+        Ok(Program(Arc::new(Compiled {
+            source: source.to_owned(),
+            node,
+            names,
+        })))
+    }
+
+    /// The value of the expression. An error begins with the expression itself.
+    pub fn evaluate(&self, scope: &dyn Scope) -> Result<Value, ExpressionError> {
+        Evaluation::new(scope)
+            .value(&self.0.node)
+            .map_err(|error| self.named(error))
+    }
+
+    /// The value of a condition; anything but true and false is an error.
+    pub fn evaluate_bool(&self, scope: &dyn Scope) -> Result<bool, ExpressionError> {
+        match self.evaluate(scope)? {
+            Value::Bool(value) => Ok(value),
+            other @ (Value::Null
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::List(_)
+            | Value::Map(_)
+            | Value::Artifact(_)) => {
+                let message = format!("true or false is wanted, not a {}", other.type_name());
+                Err(self.named(ExpressionError::new(self.0.node.offset, message)))
+            }
+        }
+    }
+
+    /// The source, without the braces.
+    pub fn source(&self) -> &str {
+        &self.0.source
+    }
+
+    /// The names that it reads.
+    pub(crate) fn names(&self) -> &[Name] {
+        &self.0.names
+    }
+
+    pub(crate) fn named(&self, error: ExpressionError) -> ExpressionError {
+        let source = function::shorten(self.0.source.trim());
+        ExpressionError {
+            message: format!("in `${{ {source} }}`: {}", error.message),
+            ..error
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What an expression can read.
+
+use model::{Definition, Value};
+
+/// What an expression can read when it is evaluated.
+pub trait Scope {
+    /// A variable of the process; none where it has no such variable.
+    fn variable(&self, name: &str) -> Option<&Value>;
+
+    /// An input of the process, read as `inputs.NAME`.
+    fn input(&self, name: &str) -> Option<&Value>;
+
+    /// The value of an incoming link, read as `links.NAME` in a join.
+    fn link(&self, name: &str) -> Option<bool> {
+        let _ = name;
+        None
+    }
+}
+
+/// The scope of a process: values lie at the places at which the definition declares them.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessScope<'a> {
+    /// The definition that declares the names.
+    pub definition: &'a Definition,
+    /// The value of each of its variables.
+    pub variables: &'a [Value],
+    /// The value of each of its inputs.
+    pub inputs: &'a [Value],
+    /// In a join: the name of the node from which each incoming link comes, and the link's value.
+    /// Empty elsewhere.
+    pub links: &'a [(&'a str, bool)],
+}
+
+impl Scope for ProcessScope<'_> {
+    fn variable(&self, name: &str) -> Option<&Value> {
+        let declared = &self.definition.draft().variables;
+        let place = declared.iter().position(|variable| variable.name == name)?;
+        self.variables.get(place)
+    }
+
+    fn input(&self, name: &str) -> Option<&Value> {
+        let declared = &self.definition.draft().inputs;
+        let place = declared.iter().position(|input| input.name == name)?;
+        self.inputs.get(place)
+    }
+
+    fn link(&self, name: &str) -> Option<bool> {
+        self.links
+            .iter()
+            .find(|(from, _)| *from == name)
+            .map(|(_, value)| *value)
+    }
+}

@@ -1,0 +1,181 @@
+//! Words of a POSIX shell: how a value is written as one, and where in a line a value may stand.
+
+/// A text as one word of a shell, whatever is in it.
+pub(crate) fn quote(text: &str, into: &mut String) {
+    let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:@%+,".contains(&byte);
+    if !text.is_empty() && text.bytes().all(safe) {
+        into.push_str(text);
+        return;
+    }
+    into.push('\'');
+    for (index, part) in text.split('\'').enumerate() {
+        if index > 0 {
+            into.push_str("'\\''");
+        }
+        into.push_str(part);
+    }
+    into.push('\'');
+}
+
+/// What the shell makes of the place that has been reached in a line. Documents in the line
+/// (`<<END`) are taken for code.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    /// What has been opened and not closed, the innermost last.
+    open: Vec<Open>,
+    before: Before,
+    comment: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Open {
+    Single,
+    Double,
+    /// `$(` or `(`
+    Parenthesis,
+    /// `${`
+    Brace,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Before {
+    #[default]
+    Blank,
+    Backslash,
+    Dollar,
+    Other,
+}
+
+/// Quotes and brackets within each other that are followed; no line that people write has more.
+const OPEN_MAX: usize = 64;
+
+impl Place {
+    /// Goes over a piece of the line.
+    pub(crate) fn pass(&mut self, text: &str) {
+        for c in text.chars() {
+            self.pass_one(c);
+        }
+    }
+
+    /// Goes over a value, which is a word or a part of one.
+    pub(crate) fn pass_value(&mut self) {
+        self.before = Before::Other;
+    }
+
+    /// The quote in which the place lies, if it lies in one.
+    pub(crate) fn quote(&self) -> Option<char> {
+        match self.open.last() {
+            Some(Open::Single) => Some('\''),
+            Some(Open::Double) => Some('"'),
+            Some(Open::Brace) => {
+                let quoted = self.open.iter().rev().find(|open| **open != Open::Brace);
+                (quoted == Some(&Open::Double)).then_some('"')
+            }
+            Some(Open::Parenthesis) | None => None,
+        }
+    }
+
+    fn push(&mut self, open: Open) {
+        if self.open.len() < OPEN_MAX {
+            self.open.push(open);
+        }
+    }
+
+    fn pass_one(&mut self, c: char) {
+        if self.comment {
+            self.comment = c != '\n';
+            self.before = Before::Blank;
+            return;
+        }
+        let innermost = self.open.last().copied();
+        if innermost == Some(Open::Single) {
+            if c == '\'' {
+                self.open.pop();
+                self.before = Before::Other;
+            }
+            return;
+        }
+        let before = self.before;
+        self.before = match c {
+            '\\' if before != Before::Backslash => Before::Backslash,
+            '$' if before != Before::Backslash => Before::Dollar,
+            ' ' | '\t' | '\n' | ';' | '&' | '|' => Before::Blank,
+            _ => Before::Other,
+        };
+        if before == Before::Backslash {
+            return;
+        }
+        match (c, innermost) {
+            ('"', Some(Open::Double)) => {
+                self.open.pop();
+            }
+            ('"', _) => self.push(Open::Double),
+            ('(', _) if before == Before::Dollar => {
+                self.push(Open::Parenthesis);
+                self.before = Before::Blank;
+            }
+            ('{', _) if before == Before::Dollar => self.push(Open::Brace),
+            ('}', Some(Open::Brace)) => {
+                self.open.pop();
+            }
+            (_, Some(Open::Double)) => {}
+            ('\'', _) => self.push(Open::Single),
+            ('(', _) => {
+                self.push(Open::Parenthesis);
+                self.before = Before::Blank;
+            }
+            (')', Some(Open::Parenthesis)) => {
+                self.open.pop();
+            }
+            ('#', None | Some(Open::Parenthesis)) if before == Before::Blank => self.comment = true,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_is_one_word() {
+        for (text, word) in [
+            ("plain-1.txt", "plain-1.txt"),
+            ("", "''"),
+            ("two words", "'two words'"),
+            ("it's", r"'it'\''s'"),
+            ("$(rm -rf /)", "'$(rm -rf /)'"),
+            ("a\nb", "'a\nb'"),
+            ("~", "'~'"),
+        ] {
+            let mut written = String::new();
+            quote(text, &mut written);
+            assert_eq!(written, word);
+        }
+    }
+
+    #[test]
+    fn places_inside_quotes_are_known() {
+        for (before, quote) in [
+            ("echo ", None),
+            ("echo '", Some('\'')),
+            ("echo 'a' ", None),
+            ("echo \"a ", Some('"')),
+            ("echo \\\" ", None),
+            ("echo \"\\\" ", Some('"')),
+            ("echo \"$(cat ", None),
+            ("echo \"$(cat x) ", Some('"')),
+            ("echo \"it's ", Some('"')),
+            ("# don't\necho ", None),
+            ("a#'", Some('\'')),
+            ("echo \"${X:-", Some('"')),
+            ("echo ${X:-", None),
+            ("echo ${X} '", Some('\'')),
+            ("awk '{ print $1 }' ", None),
+        ] {
+            let mut place = Place::default();
+            place.pass(before);
+            assert_eq!(place.quote(), quote, "{before}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Text with expressions in it.
+
+use std::sync::Arc;
+
+use model::{Template, Value};
+
+use crate::function::float_text;
+use crate::limits::TEXT_BYTES_MAX;
+use crate::token::{Lexer, Token};
+use crate::{ExpressionError, Program, Scope, json, shell};
+
+/// Text in which each `${...}` stands for the value of an expression. Cheap to clone and to keep.
+#[derive(Clone, Debug)]
+pub struct Text(Arc<[Part]>);
+
+#[derive(Debug)]
+enum Part {
+    Fixed(String),
+    /// The program and where its source begins in the text.
+    Value(Program, usize),
+}
+
+impl Text {
+    /// Compiles a text. `$${` stands for `${`; a `$` before anything else is only a `$`. The
+    /// error is the first that is found.
+    pub fn compile(template: &Template) -> Result<Text, ExpressionError> {
+        let mut parts = Vec::new();
+        let mut fixed = String::new();
+        for piece in Pieces::new(&template.0) {
+            match piece? {
+                Piece::Fixed(text) => fixed.push_str(text),
+                Piece::Source(source, start) => {
+                    if !fixed.is_empty() {
+                        parts.push(Part::Fixed(std::mem::take(&mut fixed)));
+                    }
+                    let compiled = Program::compile_source(source);
+                    parts.push(Part::Value(
+                        compiled.map_err(|error| error.moved(start))?,
+                        start,
+                    ));
+                }
+            }
+        }
+        if !fixed.is_empty() {
+            parts.push(Part::Fixed(fixed));
+        }
+        Ok(Text(parts.into()))
+    }
+
+    /// The text with the values in it: numbers, true and false as they are written, text as it is,
+    /// lists and maps as JSON.
+    pub fn render(&self, scope: &dyn Scope) -> Result<String, ExpressionError> {
+        self.put_together(scope, |value, text| {
+            text.push_str(&plain(value)?);
+            Ok(())
+        })
+    }
+
+    /// The text with each value as one word of a POSIX shell, a list as a word for each item.
+    pub fn render_shell(&self, scope: &dyn Scope) -> Result<String, ExpressionError> {
+        self.put_together(scope, |value, text| {
+            let Value::List(items) = value else {
+                shell::quote(&without_nul(plain(value)?)?, text);
+                return Ok(());
+            };
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    text.push(' ');
+                }
+                shell::quote(&without_nul(plain(item)?)?, text);
+            }
+            Ok(())
+        })
+    }
+
+    /// The text as arguments of a command: one, but where the whole text is one `${...}` and its
+    /// value is a list, an argument for each item.
+    pub fn render_words(&self, scope: &dyn Scope) -> Result<Vec<String>, ExpressionError> {
+        if let [Part::Value(program, start)] = self.0.as_ref()
+            && let Value::List(items) = program
+                .evaluate(scope)
+                .map_err(|error| error.moved(*start))?
+        {
+            let words = items.iter().map(|item| without_nul(plain(item)?));
+            return words
+                .collect::<Result<_, String>>()
+                .map_err(|message| program.named(ExpressionError::new(*start, message)));
+        }
+        let word = self.render(scope)?;
+        Ok(vec![
+            without_nul(word).map_err(|message| ExpressionError::new(0, message))?,
+        ])
+    }
+
+    fn put_together(
+        &self,
+        scope: &dyn Scope,
+        put: impl Fn(&Value, &mut String) -> Result<(), String>,
+    ) -> Result<String, ExpressionError> {
+        let mut text = String::new();
+        for part in self.0.iter() {
+            match part {
+                Part::Fixed(fixed) => text.push_str(fixed),
+                Part::Value(program, start) => {
+                    let value = program
+                        .evaluate(scope)
+                        .map_err(|error| error.moved(*start))?;
+                    let named = |message| program.named(ExpressionError::new(*start, message));
+                    put(&value, &mut text).map_err(named)?;
+                    if text.len() > TEXT_BYTES_MAX {
+                        let message = format!("a text of more than {} MiB", TEXT_BYTES_MAX >> 20);
+                        return Err(named(message));
+                    }
+                }
+            }
+        }
+        Ok(text)
+    }
+}
+
+fn plain(value: &Value) -> Result<String, String> {
+    match value {
+        Value::Null => Err("it holds nothing yet".to_owned()),
+        Value::Bool(value) => Ok(value.to_string()),
+        Value::Int(number) => Ok(number.to_string()),
+        Value::Float(number) => Ok(float_text(*number)),
+        Value::Text(text) => Ok(text.clone()),
+        Value::List(_) | Value::Map(_) => Ok(json::to_json(value)?.to_string()),
+        Value::Artifact(_) => Err(format!(
+            "a {} is not text; stage it with `inputs:`",
+            value.type_name()
+        )),
+    }
+}
+
+fn without_nul(text: String) -> Result<String, String> {
+    match text.contains('\0') {
+        true => Err("a NUL character cannot be given to a command".to_owned()),
+        false => Ok(text),
+    }
+}
+
+/// The expression of a text that is one `${...}` and nothing else but blanks around it, and where
+/// its source begins; none where the text is something else.
+pub fn whole_expression(text: &str) -> Result<Option<(&str, usize)>, ExpressionError> {
+    let trimmed = text.trim_start();
+    let blanks = text.len() - trimmed.len();
+    if !trimmed.starts_with("${") {
+        return Ok(None);
+    }
+    let mut pieces = Pieces::new(text.trim_end());
+    pieces.at = blanks;
+    match (pieces.next(), pieces.next()) {
+        (Some(Ok(Piece::Source(source, start))), None) => Ok(Some((source, start))),
+        (Some(Err(error)), _) => Err(error),
+        _ => Ok(None),
+    }
+}
+
+/// A piece of a text.
+pub(crate) enum Piece<'a> {
+    Fixed(&'a str),
+    /// The source of an expression and where it begins in the text.
+    Source(&'a str, usize),
+}
+
+/// Cuts a text into pieces; ends after an error.
+pub(crate) struct Pieces<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Pieces<'a> {
+    pub(crate) fn new(text: &'a str) -> Pieces<'a> {
+        Pieces { text, at: 0 }
+    }
+
+    fn source(&mut self) -> Result<Piece<'a>, ExpressionError> {
+        let start = self.at + "${".len();
+        let mut lexer = Lexer::new(self.text, start);
+        let mut n_open = 0usize;
+        loop {
+            let (token, at) = lexer.next()?;
+            match token {
+                Token::Sign("{") => n_open += 1,
+                Token::Sign("}") if n_open == 0 => {
+                    self.at = at + 1;
+                    return Ok(Piece::Source(&self.text[start..at], start));
+                }
+                Token::Sign("}") => n_open -= 1,
+                Token::End => {
+                    let error = ExpressionError::new(start - 2, "`${` without its `}`");
+                    return Err(error.with_hint("`$${` stands for `${` itself"));
+                }
+                Token::Sign(_)
+                | Token::Name(_)
+                | Token::Whole(_)
+                | Token::Float(_)
+                | Token::Text(_) => {}
+            }
+        }
+    }
+}
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Result<Piece<'a>, ExpressionError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = &self.text[self.at..];
+        if rest.is_empty() {
+            return None;
+        }
+        if rest.starts_with("${") {
+            let piece = self.source();
+            if piece.is_err() {
+                self.at = self.text.len();
+            }
+            return Some(piece);
+        }
+        if rest.starts_with("$${") {
+            self.at += 3;
+            return Some(Ok(Piece::Fixed(&rest[1..3])));
+        }
+        let skipped = usize::from(rest.starts_with('$'));
+        let end = rest[skipped..]
+            .find('$')
+            .map_or(rest.len(), |found| found + skipped);
+        self.at += end;
+        Some(Ok(Piece::Fixed(&rest[..end])))
+    }
+}
