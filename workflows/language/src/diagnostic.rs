@@ -1,0 +1,301 @@
+//! What is wrong with a file, at its place, for people and for programs.
+
+use std::fmt;
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde::Serialize;
+
+use crate::limits::DIAGNOSTICS_MAX;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The file is not a definition.
+    Error,
+    /// It is one, but probably not what was meant.
+    Warning,
+}
+
+/// One thing that is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Where, in bytes of the file; none where it is about the file as a whole.
+    pub span: Option<Range<usize>>,
+    /// What, in a sentence without a full stop.
+    pub message: String,
+    /// What is written under the place: what was expected there. May be empty.
+    pub label: String,
+    /// What to write instead, where that is known.
+    pub hint: Option<String>,
+}
+
+/// All diagnostics of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostics {
+    file: String,
+    source: String,
+    list: Vec<Diagnostic>,
+    n_more: usize,
+}
+
+/// A diagnostic as programs read it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The file's name.
+    pub file: String,
+    /// The line, from 1; 0 where it is about the file as a whole.
+    pub line: usize,
+    /// The column in characters, from 1; 0 where it is about the file as a whole.
+    pub column: usize,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong.
+    pub message: String,
+    /// What was expected at the place.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub label: String,
+    /// What to write instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Diagnostic {
+    pub(crate) fn error(span: Range<usize>, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Error,
+            span: Some(span),
+            message: message.into(),
+            label: String::new(),
+            hint: None,
+        }
+    }
+
+    pub(crate) fn of_file(message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            span: None,
+            ..Diagnostic::error(0..0, message)
+        }
+    }
+
+    pub(crate) fn label(self, label: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            label: label.into(),
+            ..self
+        }
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+
+    pub(crate) fn hint_if(self, hint: Option<String>) -> Diagnostic {
+        Diagnostic {
+            hint: hint.or(self.hint),
+            ..self
+        }
+    }
+}
+
+impl Diagnostics {
+    pub(crate) fn new(file: &str) -> Diagnostics {
+        Diagnostics {
+            file: file.to_owned(),
+            source: String::new(),
+            list: Vec::new(),
+            n_more: 0,
+        }
+    }
+
+    pub(crate) fn keep_source(&mut self, source: &str) {
+        source.clone_into(&mut self.source);
+    }
+
+    pub(crate) fn add(&mut self, diagnostic: Diagnostic) {
+        if self.list.len() < DIAGNOSTICS_MAX {
+            self.list.push(diagnostic);
+        } else {
+            self.n_more += 1;
+        }
+    }
+
+    pub(crate) fn sort(&mut self) {
+        let place = |diagnostic: &Diagnostic| {
+            let span = diagnostic.span.as_ref();
+            (span.map(|span| (span.start, span.end)), diagnostic.severity)
+        };
+        self.list.sort_by_key(place);
+        self.list.dedup();
+        if self.list.is_empty() {
+            self.source = String::new();
+        }
+    }
+
+    /// Whether something of the file lies inside a place that was complained of.
+    pub(crate) fn covers(&self, span: &Range<usize>) -> bool {
+        self.list
+            .iter()
+            .filter_map(|diagnostic| diagnostic.span.as_ref())
+            .any(|other| {
+                (other.start <= span.start && span.end <= other.end)
+                    || (span.start <= other.start && other.end <= span.end)
+            })
+    }
+
+    /// The diagnostics in the order of the file.
+    pub fn list(&self) -> &[Diagnostic] {
+        &self.list
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// How many there are beyond those that are listed.
+    pub fn n_more(&self) -> usize {
+        self.n_more
+    }
+
+    /// Whether one of them is an error.
+    pub fn has_errors(&self) -> bool {
+        self.list
+            .iter()
+            .any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// The line and column of an offset, both from 1, the column in characters.
+    fn line_and_column(&self, offset: usize) -> (usize, usize) {
+        let before = &self.source.as_bytes()[..offset.min(self.source.len())];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let start = before
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
+        let column = 1 + String::from_utf8_lossy(&before[start..]).chars().count();
+        (line, column)
+    }
+
+    /// The diagnostics as programs read them, in the order of the file.
+    pub fn reports(&self) -> Vec<Report> {
+        let report = |diagnostic: &Diagnostic| {
+            let place = diagnostic
+                .span
+                .as_ref()
+                .map(|span| self.line_and_column(span.start));
+            let (line, column) = place.unwrap_or_default();
+            Report {
+                file: self.file.clone(),
+                line,
+                column,
+                severity: diagnostic.severity,
+                message: diagnostic.message.clone(),
+                label: diagnostic.label.clone(),
+                hint: diagnostic.hint.clone(),
+            }
+        };
+        self.list.iter().map(report).collect()
+    }
+
+    /// The diagnostics as people read them: each with its line and a mark under the place.
+    /// `colours` puts in ANSI codes.
+    pub fn render(&self, colours: bool) -> String {
+        let renderer = if colours {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        };
+        let mut text = String::new();
+        for diagnostic in &self.list {
+            text.push_str(&self.render_one(diagnostic, &renderer));
+            text.push_str("\n\n");
+        }
+        if self.n_more > 0 {
+            text.push_str(&format!("{}: {} more\n\n", self.file, self.n_more));
+        }
+        text.truncate(text.trim_end().len());
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text
+    }
+
+    fn render_one(&self, diagnostic: &Diagnostic, renderer: &Renderer) -> String {
+        let level = match diagnostic.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        };
+        let message = match diagnostic.span {
+            Some(_) => diagnostic.message.clone(),
+            None => format!("{}: {}", self.file, diagnostic.message),
+        };
+        let mut group = Group::with_title(level.primary_title(message));
+        if let Some(span) = &diagnostic.span {
+            let excerpt = self.excerpt(span);
+            let mut annotation = AnnotationKind::Primary.span(excerpt.span);
+            if !diagnostic.label.is_empty() {
+                annotation = annotation.label(diagnostic.label.as_str());
+            }
+            group = group.element(
+                Snippet::source(excerpt.text)
+                    .path(self.file.as_str())
+                    .line_start(excerpt.line)
+                    .annotation(annotation),
+            );
+        }
+        if let Some(hint) = &diagnostic.hint {
+            group = group.element(Level::HELP.message(hint.as_str()));
+        }
+        renderer.render(&[group])
+    }
+
+    /// The line of a span, cut where it is long, and the span in it.
+    fn excerpt(&self, span: &Range<usize>) -> Excerpt<'_> {
+        const BEFORE_BYTES: usize = 4_000;
+        const AFTER_BYTES: usize = 1_000;
+        let source = &self.source;
+        let floor = |mut at: usize| {
+            at = at.min(source.len());
+            while !source.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        let at = floor(span.start);
+        let (line, _) = self.line_and_column(at);
+        let line_start = source[..at].rfind('\n').map_or(0, |found| found + 1);
+        let line_end = source[at..]
+            .find('\n')
+            .map_or(source.len(), |found| at + found);
+        let start = floor(line_start.max(at.saturating_sub(BEFORE_BYTES)));
+        let end = floor(line_end.min(at + AFTER_BYTES));
+        let end = start + source[start..end].trim_end_matches('\r').len();
+        let span_end = floor(span.end.max(span.start)).clamp(at.min(end), end);
+        let span = at.min(end) - start..span_end - start;
+        Excerpt {
+            text: &source[start..end],
+            line,
+            span,
+        }
+    }
+}
+
+struct Excerpt<'a> {
+    text: &'a str,
+    line: usize,
+    span: Range<usize>,
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Diagnostics {}

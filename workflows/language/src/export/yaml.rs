@@ -1,0 +1,544 @@
+//! A definition as YAML of the language, in one canonical form.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use model::{
+    Activity, Bytes, Capture, Command, Definition, Draft, Expression, Input, Join, Node, NodeId,
+    NodeKind, OutputSource, Parse, Retry, RetryOn, Source, Span, Stdin, Value, Variable,
+};
+
+/// Columns up to which a list or a mapping stands on one line.
+const WIDTH: usize = 100;
+
+/// A definition as YAML that compiles to the same definition.
+///
+/// What the language cannot write is left out: `copies`, files and directories as default values.
+/// A controller without a name that a link names is given one.
+pub fn yaml(definition: &Definition) -> String {
+    let mut writer = Writer {
+        definition,
+        draft: definition.draft(),
+        names: link_names(definition),
+        text: String::new(),
+    };
+    writer.head();
+    writer.body();
+    writer.text
+}
+
+/// Names for controllers without one that links need.
+fn link_names(definition: &Definition) -> Vec<Option<String>> {
+    let mut names = vec![None; definition.nodes().len()];
+    let ends = definition
+        .links()
+        .iter()
+        .flat_map(|(_, link)| [link.from, link.to]);
+    let nameless: BTreeSet<NodeId> = ends
+        .filter(|end| definition.node(*end).name.is_empty())
+        .collect();
+    if nameless.is_empty() {
+        return names;
+    }
+    let taken: BTreeSet<&str> = definition
+        .nodes()
+        .iter()
+        .map(|node| node.name.as_str())
+        .collect();
+    for node in nameless {
+        let mut name = format!("{}-{}", definition.node(node).keyword(), node.0);
+        while taken.contains(name.as_str()) {
+            name.push('_');
+        }
+        names[node.index()] = Some(name);
+    }
+    names
+}
+
+struct Writer<'a> {
+    definition: &'a Definition,
+    draft: &'a Draft,
+    names: Vec<Option<String>>,
+    text: String,
+}
+
+impl Writer<'_> {
+    fn head(&mut self) {
+        let (n_activities, n_links) = (
+            self.definition.activities().len(),
+            self.definition.links().len(),
+        );
+        let _ = writeln!(
+            self.text,
+            "# {}: {n_activities} activities, {n_links} links. Written by xav export.",
+            self.draft.name
+        );
+        let _ = writeln!(self.text, "xavantes: 1");
+        let _ = writeln!(self.text, "name: {}", scalar(&self.draft.name));
+        let inputs = self
+            .draft
+            .inputs
+            .iter()
+            .map(|input| (input.name.clone(), of_input(input)));
+        self.mapping(0, "inputs", &inputs.collect::<Vec<_>>());
+        let variables = self.draft.variables.iter();
+        let variables = variables.map(|variable| (variable.name.clone(), of_variable(variable)));
+        self.mapping(0, "variables", &variables.collect::<Vec<_>>());
+        let outputs = self.draft.outputs.iter().map(|output| {
+            let value = match &output.source {
+                OutputSource::Expression(source) => expression(source),
+                OutputSource::Produced(source) => self.source(*source),
+            };
+            (output.name.clone(), value)
+        });
+        let outputs = outputs.collect::<Vec<_>>();
+        self.mapping(0, "outputs", &outputs);
+        let files: Vec<String> = self.draft.files.iter().map(|path| scalar(path)).collect();
+        self.list(0, "files", &files);
+    }
+
+    /// The tree, a step for each node from the root down.
+    fn body(&mut self) {
+        self.text.push_str("body:\n");
+        let mut open = vec![Open::Step(NodeId(0), 1, false)];
+        while let Some(next) = open.pop() {
+            match next {
+                Open::Step(id, level, item) => {
+                    let node = &self.definition.nodes()[id.index()];
+                    self.step(id, node, level, item);
+                    let own = level + usize::from(item);
+                    if matches!(node.kind, NodeKind::Parallel { .. }) {
+                        open.push(Open::Links(id, own));
+                    }
+                    let children = node.children().iter().rev();
+                    open.extend(children.map(|child| Open::Step(*child, own + 1, true)));
+                }
+                Open::Links(id, level) => self.links(id, level),
+            }
+        }
+    }
+
+    /// The keys of a step, the one before its children last.
+    fn step(&mut self, id: NodeId, node: &Node, level: usize, item: bool) {
+        let own = level + usize::from(item);
+        let invented = self.names[id.index()].as_deref();
+        let name = invented.unwrap_or(&node.name);
+        let mut lines = Vec::new();
+        let mut named = |keyword: &str| {
+            if !name.is_empty() {
+                lines.push(format!("name: {}", scalar(name)));
+            }
+            match &node.join {
+                Join::All => {}
+                Join::Any => lines.push("join: any".to_owned()),
+                Join::When(condition) => lines.push(format!("join: {}", expression(condition))),
+            }
+            lines.push(format!("{keyword}:"));
+        };
+        match &node.kind {
+            NodeKind::Sequence(_) => named("sequence"),
+            NodeKind::Parallel { .. } => named("parallel"),
+            NodeKind::Empty => named("empty"),
+            NodeKind::Assign(_) => named("assign"),
+            NodeKind::Activity(_) => {
+                lines.push(format!("activity: {}", scalar(name)));
+                match &node.join {
+                    Join::All => {}
+                    Join::Any => lines.push("join: any".to_owned()),
+                    Join::When(condition) => lines.push(format!("join: {}", expression(condition))),
+                }
+            }
+        }
+        for (index, line) in lines.iter().enumerate() {
+            match item && index == 0 {
+                true => self.indent(level, "- "),
+                false => self.indent(own, ""),
+            }
+            self.text.push_str(line);
+            self.text.push('\n');
+        }
+        match &node.kind {
+            NodeKind::Assign(writes) => {
+                for write in writes {
+                    let variable = &self.draft.variables[write.variable as usize].name;
+                    self.indent(own + 1, "");
+                    let _ = writeln!(self.text, "{}: {}", key(variable), expression(&write.value));
+                }
+            }
+            NodeKind::Activity(activity) => self.activity(activity, own),
+            NodeKind::Sequence(_) | NodeKind::Parallel { .. } | NodeKind::Empty => {}
+        }
+    }
+
+    fn links(&mut self, id: NodeId, level: usize) {
+        let NodeKind::Parallel { links, .. } = &self.definition.node(id).kind else {
+            return;
+        };
+        if links.is_empty() {
+            return;
+        }
+        self.indent(level, "links:\n");
+        for link in links {
+            let label = |id: NodeId| match &self.names[id.index()] {
+                Some(name) => scalar(name),
+                None => scalar(&self.definition.node(id).name),
+            };
+            let (from, to) = (label(link.from), label(link.to));
+            self.indent(level + 1, "- ");
+            let _ = write!(self.text, "{{ from: {from}, to: {to}");
+            if let Some(when) = &link.when {
+                let _ = write!(self.text, ", when: {}", expression(when));
+            }
+            self.text.push_str(" }\n");
+        }
+    }
+
+    fn activity(&mut self, activity: &Activity, level: usize) {
+        match &activity.command {
+            Command::List(words) => {
+                let words: Vec<String> = words.iter().map(|word| scalar(&word.0)).collect();
+                self.list(level, "run", &words);
+            }
+            Command::Shell(line) => {
+                self.indent(level, "run:\n");
+                self.indent(level + 1, "shell: ");
+                self.text(&line.0, level + 2);
+            }
+        }
+        let pairs = |pairs: &mut dyn Iterator<Item = (&String, &String)>| -> Vec<(String, String)> {
+            pairs
+                .map(|(name, value)| (name.clone(), scalar(value)))
+                .collect()
+        };
+        let env = pairs(&mut activity.env.iter().map(|(name, value)| (name, &value.0)));
+        self.mapping(level, "env", &env);
+        match &activity.stdin {
+            Some(Stdin::Text(text)) => {
+                self.indent(level, "stdin: ");
+                self.text(&text.0, level + 1);
+            }
+            Some(Stdin::File(path)) => {
+                self.mapping(level, "stdin", &[("file".to_owned(), scalar(path))]);
+            }
+            None => {}
+        }
+        let inputs = activity.inputs.iter();
+        let inputs = inputs.map(|staged| (staged.path.clone(), self.source(staged.source)));
+        let inputs = inputs.collect::<Vec<_>>();
+        self.mapping(level, "inputs", &inputs);
+        let outputs = pairs(
+            &mut activity
+                .outputs
+                .iter()
+                .map(|output| (&output.name, &output.path)),
+        );
+        self.mapping(level, "outputs", &outputs);
+        for (stream, capture) in [("stdout", activity.stdout), ("stderr", activity.stderr)] {
+            if let Some(capture) = capture {
+                let pairs = self.capture(capture);
+                self.mapping(level, stream, &pairs);
+            }
+        }
+        let labels = pairs(&mut activity.labels.iter().map(|(name, value)| (name, value)));
+        let mut line = |key: &str, value: String| {
+            self.indent(level, "");
+            let _ = writeln!(self.text, "{key}: {value}");
+        };
+        if let Some(work) = activity.work {
+            line("work", duration(Span(work.0)));
+        }
+        if activity.cores != 1 {
+            line("cores", activity.cores.to_string());
+        }
+        if let Some(memory) = activity.memory {
+            line("memory", size(memory));
+        }
+        if let Some(timeout) = activity.timeout {
+            line("timeout", duration(timeout));
+        }
+        self.mapping(level, "labels", &labels);
+        if activity.retry != Retry::default() {
+            self.mapping(level, "retry", &of_retry(&activity.retry));
+        }
+    }
+
+    fn capture(&self, capture: Capture) -> Vec<(String, String)> {
+        let variable = &self.draft.variables[capture.variable as usize].name;
+        let mut pairs = vec![("into".to_owned(), scalar(variable))];
+        let parse = match capture.parse {
+            Parse::Text => return pairs,
+            Parse::Int => "int",
+            Parse::Float => "float",
+            Parse::Json => "json",
+            Parse::Lines => "lines",
+        };
+        pairs.push(("as".to_owned(), parse.to_owned()));
+        pairs
+    }
+
+    fn source(&self, source: Source) -> String {
+        match source {
+            Source::Input(input) => {
+                format!("inputs.{}", self.draft.inputs[input as usize].name)
+            }
+            Source::Output { activity, output } => {
+                let node = self.definition.node(activity);
+                let NodeKind::Activity(producer) = &node.kind else {
+                    unreachable!("a checked definition names outputs of activities only");
+                };
+                let output = &producer.outputs[output as usize].name;
+                scalar(&format!("{}.{output}", node.name))
+            }
+        }
+    }
+
+    /// Text after its key: many lines as they are where YAML can say so, else in quotes.
+    fn text(&mut self, text: &str, level: usize) {
+        let lines = text.strip_suffix('\n').unwrap_or(text);
+        let plain = lines.contains('\n')
+            && !lines.starts_with([' ', '\t', '\n'])
+            && !lines.ends_with('\n')
+            && lines.chars().all(|c| c == '\n' || is_printable(c));
+        if !plain {
+            self.text.push_str(&scalar(text));
+            self.text.push('\n');
+            return;
+        }
+        self.text
+            .push_str(if text.ends_with('\n') { "|\n" } else { "|-\n" });
+        for line in lines.split('\n') {
+            if !line.is_empty() {
+                self.indent(level, line);
+            }
+            self.text.push('\n');
+        }
+    }
+
+    /// A list under a key, on one line where that is short; nothing where it is empty.
+    fn list(&mut self, level: usize, name: &str, items: &[String]) {
+        if items.is_empty() {
+            return;
+        }
+        let line = format!("{name}: [{}]", items.join(", "));
+        if 2 * level + line.len() <= WIDTH {
+            self.indent(level, &line);
+            self.text.push('\n');
+            return;
+        }
+        self.indent(level, name);
+        self.text.push_str(":\n");
+        for item in items {
+            self.indent(level + 1, "- ");
+            self.text.push_str(item);
+            self.text.push('\n');
+        }
+    }
+
+    /// A mapping under a key, as `list`. Values are YAML already.
+    fn mapping(&mut self, level: usize, name: &str, entries: &[(String, String)]) {
+        if entries.is_empty() {
+            return;
+        }
+        let pair = |(name, value): &(String, String)| format!("{}: {value}", key(name));
+        let items: Vec<String> = entries.iter().map(pair).collect();
+        let line = format!("{name}: {{ {} }}", items.join(", "));
+        if 2 * level + line.len() <= WIDTH {
+            self.indent(level, &line);
+            self.text.push('\n');
+            return;
+        }
+        self.indent(level, name);
+        self.text.push_str(":\n");
+        for ((name, value), item) in entries.iter().zip(items) {
+            if key(name).len() > KEY_BYTES_MAX {
+                self.indent(level + 1, "? ");
+                let _ = writeln!(self.text, "{}", key(name));
+                self.indent(level + 1, ": ");
+                let _ = writeln!(self.text, "{value}");
+                continue;
+            }
+            self.indent(level + 1, &item);
+            self.text.push('\n');
+        }
+    }
+
+    fn indent(&mut self, level: usize, text: &str) {
+        for _ in 0..level {
+            self.text.push_str("  ");
+        }
+        self.text.push_str(text);
+    }
+}
+
+/// Bytes of a key that YAML takes without `?` before it, with room for blanks.
+const KEY_BYTES_MAX: usize = 1_000;
+
+/// What is to be written yet: a step with its level and whether it is an item of a list, or the
+/// links of a parallel.
+enum Open {
+    Step(NodeId, usize, bool),
+    Links(NodeId, usize),
+}
+
+fn of_input(input: &Input) -> String {
+    let mut pairs = vec![format!("type: {}", input.kind)];
+    if let Some(default) = &input.default {
+        pairs.push(format!("default: {}", value(default)));
+    }
+    for (name, bound) in [("minimum", input.minimum), ("maximum", input.maximum)] {
+        pairs.extend(bound.map(|bound| format!("{name}: {}", float(bound))));
+    }
+    match pairs.len() {
+        1 => input.kind.to_string(),
+        _ => format!("{{ {} }}", pairs.join(", ")),
+    }
+}
+
+fn of_variable(variable: &Variable) -> String {
+    let (kind, initial) = (&variable.kind, &variable.initial);
+    if *initial == Value::Null {
+        return kind.to_string();
+    }
+    format!("{{ type: {kind}, value: {} }}", value(initial))
+}
+
+fn of_retry(retry: &Retry) -> Vec<(String, String)> {
+    let mut pairs = vec![("attempts".to_owned(), retry.attempts.to_string())];
+    if retry.backoff != Span::ZERO {
+        pairs.push(("backoff".to_owned(), duration(retry.backoff)));
+    }
+    if !retry.on.is_empty() {
+        let on = retry.on.iter().map(|on| match on {
+            RetryOn::Exit(status) => status.to_string(),
+            RetryOn::Lost => "lost".to_owned(),
+            RetryOn::Timeout => "timeout".to_owned(),
+        });
+        pairs.push((
+            "on".to_owned(),
+            format!("[{}]", on.collect::<Vec<_>>().join(", ")),
+        ));
+    }
+    pairs
+}
+
+fn expression(expression: &Expression) -> String {
+    quoted(&format!("${{{}}}", expression.0))
+}
+
+/// A value in the form that JSON and YAML share.
+fn value(of: &Value) -> String {
+    match of {
+        Value::Null | Value::Artifact(_) => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Int(number) => number.to_string(),
+        Value::Float(number) => float(*number),
+        Value::Text(text) => quoted(text),
+        Value::List(items) => {
+            let items: Vec<String> = items.iter().map(value).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Map(entries) => {
+            let entries = entries
+                .iter()
+                .map(|(name, of)| format!("{}: {}", quoted(name), value(of)));
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+fn float(number: f64) -> String {
+    format!("{number:?}")
+}
+
+/// A duration in its largest unit of which it is a whole number.
+fn duration(span: Span) -> String {
+    let units = [
+        (3_600_000_000, "h"),
+        (60_000_000, "m"),
+        (1_000_000, "s"),
+        (1_000, "ms"),
+    ];
+    let whole = units
+        .into_iter()
+        .find(|&(worth, _)| span.0 > 0 && span.0.is_multiple_of(worth));
+    let (worth, name) = whole.unwrap_or((1, "us"));
+    format!("{}{name}", span.0 / worth)
+}
+
+/// A size in its largest unit of which it is a whole number.
+fn size(bytes: Bytes) -> String {
+    let units = [
+        (1 << 40, "TiB"),
+        (1 << 30, "GiB"),
+        (1 << 20, "MiB"),
+        (1 << 10, "KiB"),
+    ];
+    let whole = units
+        .into_iter()
+        .find(|&(worth, _)| bytes.0 > 0 && bytes.0.is_multiple_of(worth));
+    let (worth, name) = whole.unwrap_or((1, "B"));
+    format!("{}{name}", bytes.0 / worth)
+}
+
+/// A key: what only old YAML takes for true or false is text here, as in the language's own `on`.
+fn key(name: &str) -> String {
+    match is_plain(name) && !is_word(name, &["null", "true", "false"]) {
+        true => name.to_owned(),
+        false => quoted(name),
+    }
+}
+
+/// Text without quotes where it cannot be taken for anything else, also inside brackets and by
+/// readers of old YAML.
+fn scalar(text: &str) -> String {
+    const WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
+    match is_plain(text) && !is_word(text, &WORDS) {
+        true => text.to_owned(),
+        false => quoted(text),
+    }
+}
+
+fn is_plain(text: &str) -> bool {
+    let first = text.strip_prefix("./").unwrap_or(text);
+    first.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '/')
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_-./+=".contains(&byte))
+}
+
+fn is_word(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+/// Text in double quotes, what cannot be seen as escapes.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            c if is_printable(c) => quoted.push(c),
+            c => {
+                let _ = match u32::from(c) {
+                    code @ ..=0xffff => write!(quoted, "\\u{code:04x}"),
+                    code => write!(quoted, "\\U{code:08x}"),
+                };
+            }
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Whether YAML takes a character as it is, and a line of text stays one line.
+fn is_printable(c: char) -> bool {
+    let odd = c.is_control()
+        || matches!(
+            c,
+            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+        );
+    !odd
+}

@@ -1,0 +1,378 @@
+//! The keys of the language, in one table for each mapping: what the reader accepts and what the
+//! published schema says are both made of it.
+
+/// A mapping of the language.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// What it is, with its article, for messages and as the schema's title.
+    pub(crate) what: &'static str,
+    /// What it may hold.
+    pub(crate) keys: &'static [Key],
+    /// What belongs to the language, but not to this version.
+    pub(crate) later: &'static [&'static str],
+}
+
+/// A key of a mapping.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) required: bool,
+    pub(crate) shape: Shape,
+    /// What it means, for editors.
+    pub(crate) says: &'static str,
+}
+
+/// What may stand behind a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Version,
+    ProcessName,
+    Inputs,
+    Variables,
+    Outputs,
+    Files,
+    Data,
+    Step,
+    /// A list of steps, or the mapping form of a sequence.
+    SequenceSteps,
+    /// A list of steps, or the mapping form of a parallel.
+    ParallelSteps,
+    /// A list of steps.
+    Steps,
+    Links,
+    Name,
+    Text,
+    Run,
+    Env,
+    Stdin,
+    Staged,
+    Produced,
+    Capture,
+    Duration,
+    Size,
+    Cores,
+    Labels,
+    Retry,
+    Join,
+    Assign,
+    Empty,
+    Type,
+    Literal,
+    Number,
+    Path,
+    Expression,
+    Parse,
+    Attempts,
+    RetryOn,
+}
+
+const fn key(name: &'static str, shape: Shape, says: &'static str) -> Key {
+    Key {
+        name,
+        required: false,
+        shape,
+        says,
+    }
+}
+
+const fn must(name: &'static str, shape: Shape, says: &'static str) -> Key {
+    Key {
+        name,
+        required: true,
+        shape,
+        says,
+    }
+}
+
+pub(crate) const PROCESS: Table = Table {
+    what: "a process",
+    keys: &[
+        must("xavantes", Shape::Version, "The version of the language: 1"),
+        must(
+            "name",
+            Shape::ProcessName,
+            "The process's name: a lower-case letter, then a-z, 0-9 and -",
+        ),
+        key(
+            "inputs",
+            Shape::Inputs,
+            "What is given when the process is started",
+        ),
+        key(
+            "variables",
+            Shape::Variables,
+            "What activities and assigns write and expressions read",
+        ),
+        key(
+            "outputs",
+            Shape::Outputs,
+            "What the process gives at its end: `${...}` or `activity.output`",
+        ),
+        key(
+            "files",
+            Shape::Files,
+            "Files beside the definition that every activity needs",
+        ),
+        key(
+            "data",
+            Shape::Data,
+            "How data goes from activity to activity",
+        ),
+        must("body", Shape::Step, "What is done"),
+    ],
+    later: &["copies", "import"],
+};
+
+pub(crate) const INPUT: Table = Table {
+    what: "an input",
+    keys: &[
+        must("type", Shape::Type, "What it may be"),
+        key(
+            "default",
+            Shape::Literal,
+            "What it is where nothing is given",
+        ),
+        key("minimum", Shape::Number, "The least number it may be"),
+        key("maximum", Shape::Number, "The greatest number it may be"),
+    ],
+    later: &[],
+};
+
+pub(crate) const VARIABLE: Table = Table {
+    what: "a variable",
+    keys: &[
+        must("type", Shape::Type, "What it may hold"),
+        key("value", Shape::Literal, "What it holds at the start"),
+    ],
+    later: &[],
+};
+
+const JOIN: Key = key(
+    "join",
+    Shape::Join,
+    "What the links that end here must say: all, any or `${...}`",
+);
+const NAME: Key = key("name", Shape::Name, "What it is called");
+
+pub(crate) const SEQUENCE: Table = Table {
+    what: "a sequence",
+    keys: &[
+        must("sequence", Shape::SequenceSteps, "Steps, one after another"),
+        NAME,
+        JOIN,
+    ],
+    later: &[],
+};
+
+pub(crate) const PARALLEL: Table = Table {
+    what: "a parallel",
+    keys: &[
+        must(
+            "parallel",
+            Shape::ParallelSteps,
+            "Steps that may run at the same time",
+        ),
+        key("links", Shape::Links, "Orders between any two steps below"),
+        NAME,
+        JOIN,
+    ],
+    later: &[],
+};
+
+pub(crate) const SEQUENCE_FORM: Table = Table {
+    what: "a sequence",
+    keys: &[must("do", Shape::Steps, "Steps, one after another"), NAME],
+    later: &[],
+};
+
+pub(crate) const PARALLEL_FORM: Table = Table {
+    what: "a parallel",
+    keys: &[
+        must("do", Shape::Steps, "Steps that may run at the same time"),
+        key("links", Shape::Links, "Orders between any two steps below"),
+        NAME,
+    ],
+    later: &[],
+};
+
+pub(crate) const ACTIVITY: Table = Table {
+    what: "an activity",
+    keys: &[
+        must("activity", Shape::Name, "Its name, which no other step has"),
+        must(
+            "run",
+            Shape::Run,
+            "The command: a list without a shell, or { shell: \"...\" }",
+        ),
+        key("env", Shape::Env, "Environment variables"),
+        key(
+            "stdin",
+            Shape::Stdin,
+            "What it reads: text, or { file: path }",
+        ),
+        key(
+            "inputs",
+            Shape::Staged,
+            "Files laid into its directory: path: producer.output",
+        ),
+        key(
+            "outputs",
+            Shape::Produced,
+            "Files taken out of its directory: name: path",
+        ),
+        key(
+            "stdout",
+            Shape::Capture,
+            "The variable that takes what it writes to stdout",
+        ),
+        key(
+            "stderr",
+            Shape::Capture,
+            "The variable that takes what it writes to stderr",
+        ),
+        key(
+            "work",
+            Shape::Duration,
+            "How long it takes on a core of power 1.0",
+        ),
+        key("cores", Shape::Cores, "Cores of one machine that it holds"),
+        key("memory", Shape::Size, "The most memory it may use"),
+        key("labels", Shape::Labels, "What the machine must be or have"),
+        key("timeout", Shape::Duration, "The longest it may run"),
+        key("retry", Shape::Retry, "When it is tried again"),
+        JOIN,
+    ],
+    later: &[
+        "at-most-once",
+        "cache",
+        "disk",
+        "gpu",
+        "on-partition",
+        "priority",
+        "repeatable",
+        "replicas",
+    ],
+};
+
+pub(crate) const ASSIGN: Table = Table {
+    what: "an assign",
+    keys: &[
+        must(
+            "assign",
+            Shape::Assign,
+            "Variables and what is written to them, all at once",
+        ),
+        NAME,
+        JOIN,
+    ],
+    later: &[],
+};
+
+pub(crate) const EMPTY: Table = Table {
+    what: "an empty step",
+    keys: &[must("empty", Shape::Empty, "Does nothing"), NAME, JOIN],
+    later: &[],
+};
+
+pub(crate) const LINK: Table = Table {
+    what: "a link",
+    keys: &[
+        must("from", Shape::Name, "The step that ends first"),
+        must("to", Shape::Name, "The step that waits for it"),
+        key(
+            "when",
+            Shape::Expression,
+            "Whether the link is true, found out when `from` has ended",
+        ),
+    ],
+    later: &[],
+};
+
+pub(crate) const RUN: Table = Table {
+    what: "a command",
+    keys: &[must(
+        "shell",
+        Shape::Text,
+        "A line for sh -c; each `${...}` becomes one word",
+    )],
+    later: &[],
+};
+
+pub(crate) const STDIN: Table = Table {
+    what: "a stdin",
+    keys: &[must(
+        "file",
+        Shape::Path,
+        "A file among its inputs or the process's files",
+    )],
+    later: &[],
+};
+
+pub(crate) const CAPTURE: Table = Table {
+    what: "a capture",
+    keys: &[
+        must("into", Shape::Name, "The variable"),
+        key("as", Shape::Parse, "How the bytes become a value"),
+    ],
+    later: &[],
+};
+
+pub(crate) const RETRY: Table = Table {
+    what: "a retry",
+    keys: &[
+        must("attempts", Shape::Attempts, "Tries in all"),
+        key(
+            "backoff",
+            Shape::Duration,
+            "The wait before the second try; it doubles each time",
+        ),
+        key(
+            "on",
+            Shape::RetryOn,
+            "After which ends: exit statuses, lost, timeout",
+        ),
+    ],
+    later: &[],
+};
+
+/// The kinds of a step: the key that tells the kind is the first of its table.
+pub(crate) const STEPS: [&Table; 5] = [&SEQUENCE, &PARALLEL, &ACTIVITY, &ASSIGN, &EMPTY];
+
+/// Kinds of a step that belong to the language, but not to this version.
+pub(crate) const LATER_STEPS: [&str; 21] = [
+    "bag",
+    "call",
+    "compensate",
+    "elif",
+    "else",
+    "exit",
+    "farm",
+    "for-each",
+    "if",
+    "import",
+    "invoke",
+    "iterate",
+    "pick",
+    "repeat-until",
+    "rethrow",
+    "scope",
+    "switch",
+    "throw",
+    "until",
+    "wait",
+    "while",
+];
+
+/// The names of the types, but for `list of ...`.
+pub(crate) const TYPES: [&str; 7] = [
+    "string",
+    "int",
+    "float",
+    "bool",
+    "json",
+    "file",
+    "directory",
+];
+
+/// How what a command wrote becomes a value.
+pub(crate) const PARSES: [&str; 5] = ["text", "int", "float", "json", "lines"];

@@ -1,0 +1,400 @@
+//! The tree of a file becomes a draft, strictly: what is not in the tables of `keys` is an error.
+//! Reading goes on after an error, so that all of them are named at once.
+
+mod activity;
+mod head;
+mod places;
+mod steps;
+
+use std::collections::HashMap;
+
+use expression::nearest;
+use model::{Definition, Draft, Expression, NodeId, Type, Value};
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::keys::{Key, TYPES, Table};
+use crate::limits::DIAGNOSTICS_MAX;
+use crate::tree::{Id, Tree, shorten};
+
+/// Names that are compared to a wrong one: more would make a file of wrong names slow.
+const COMPARED_MAX: usize = 1_000;
+
+/// Reads and checks a definition; none, and at least one error, where it is not one.
+pub(crate) fn definition(tree: &Tree<'_>, diagnostics: &mut Diagnostics) -> Option<Definition> {
+    let mut reader = Reader {
+        tree,
+        diagnostics,
+        draft: Draft::default(),
+        steps: Vec::new(),
+        names: HashMap::new(),
+        variables: HashMap::new(),
+        inputs: HashMap::new(),
+        pending: Vec::new(),
+        lost_links: false,
+    };
+    reader.process();
+    reader.finish()
+}
+
+/// What can be read only when all steps are known.
+enum Pending {
+    Links(NodeId, Id),
+    Staged(NodeId, Id),
+    Output(u32, Id),
+}
+
+struct Reader<'t, 's> {
+    tree: &'t Tree<'s>,
+    diagnostics: &'t mut Diagnostics,
+    draft: Draft,
+    /// Where each node is written.
+    steps: Vec<Id>,
+    names: HashMap<String, NodeId>,
+    /// The places of variables and inputs, by name.
+    variables: HashMap<String, u32>,
+    inputs: HashMap<String, u32>,
+    pending: Vec<Pending>,
+    /// Whether a link could not be read, so that joins may seem to have none.
+    lost_links: bool,
+}
+
+/// The known keys of one mapping.
+struct Fields {
+    found: Vec<(&'static Key, Id)>,
+}
+
+impl Fields {
+    fn get(&self, name: &str) -> Option<Id> {
+        self.found
+            .iter()
+            .find(|(key, _)| key.name == name)
+            .map(|(_, value)| *value)
+    }
+}
+
+impl<'t> Reader<'t, '_> {
+    /// Checks what was read, as a whole.
+    fn finish(mut self) -> Option<Definition> {
+        let n_read = self.diagnostics.list().len();
+        let reading = self.diagnostics.clone();
+        let mut found: Vec<Diagnostic> = Vec::new();
+        for finding in expression::check_draft(&self.draft) {
+            found.push(self.located(&finding.problem, Some(finding.offset)));
+        }
+        let mut warnings = Vec::new();
+        self.warn_of_unwritten(&mut warnings);
+        let draft = std::mem::take(&mut self.draft);
+        let checked = draft.check();
+        if let Err(problems) = &checked {
+            for problem in problems {
+                let field = problem.place.field.as_str();
+                let of_links = field == "join" || field.starts_with("links.");
+                if !(of_links && self.lost_links) {
+                    found.push(self.located(problem, None));
+                }
+            }
+        }
+        // Last, so that they take no error's place.
+        found.append(&mut warnings);
+        for diagnostic in found {
+            let known = n_read > 0
+                && diagnostic
+                    .span
+                    .as_ref()
+                    .is_none_or(|span| reading.covers(span));
+            if !known {
+                self.diagnostics.add(diagnostic);
+            }
+        }
+        checked.ok()
+    }
+
+    fn warn_of_unwritten(&self, found: &mut Vec<Diagnostic>) {
+        let variables = &self.draft.variables;
+        let mut written: Vec<bool> = variables
+            .iter()
+            .map(|variable| variable.initial != Value::Null)
+            .collect();
+        let mut write = |place: u32| {
+            if let Some(written) = written.get_mut(place as usize) {
+                *written = true;
+            }
+        };
+        for node in &self.draft.nodes {
+            match &node.kind {
+                model::NodeKind::Assign(writes) => {
+                    writes
+                        .iter()
+                        .for_each(|assignment| write(assignment.variable));
+                }
+                model::NodeKind::Activity(activity) => {
+                    [activity.stdout, activity.stderr]
+                        .into_iter()
+                        .flatten()
+                        .for_each(|capture| write(capture.variable));
+                }
+                model::NodeKind::Sequence(_)
+                | model::NodeKind::Parallel { .. }
+                | model::NodeKind::Empty => {}
+            }
+        }
+        let declared = self.tree.entry(self.tree.root(), "variables");
+        for (key, _) in declared
+            .and_then(|(_, map)| self.tree.map(map))
+            .into_iter()
+            .flatten()
+        {
+            let name = self.tree.text(key).unwrap_or_default();
+            let place = self.variables.get(name).map(|place| *place as usize);
+            if place.is_some_and(|place| !written[place]) && found.len() < DIAGNOSTICS_MAX {
+                let message = format!("nothing is ever written to the variable `{name}`");
+                let warning = Diagnostic::error(self.tree.span(key), message);
+                found.push(Diagnostic {
+                    severity: Severity::Warning,
+                    ..warning
+                });
+            }
+        }
+    }
+
+    fn add(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.add(diagnostic);
+    }
+
+    fn error(&mut self, at: Id, message: impl Into<String>) {
+        self.add(Diagnostic::error(self.tree.span(at), message));
+    }
+
+    fn hint(&mut self, at: Id, message: impl Into<String>, hint: impl Into<String>) {
+        self.add(Diagnostic::error(self.tree.span(at), message).hint(hint));
+    }
+
+    /// What was probably meant; not looked for when nobody would see it.
+    fn meant<'n>(&self, written: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
+        if self.diagnostics.list().len() >= DIAGNOSTICS_MAX {
+            return None;
+        }
+        let found = nearest(written, names.into_iter().take(COMPARED_MAX));
+        found.map(|meant| format!("did you mean `{meant}`?"))
+    }
+
+    fn expected(&mut self, at: Id, wanted: &str) -> Diagnostic {
+        let what = self.tree.describe(at);
+        Diagnostic::error(
+            self.tree.span(at),
+            format!("{what} where {wanted} is expected"),
+        )
+    }
+
+    /// The keys of a mapping; complains of those that its table does not have and of those that
+    /// are wanting.
+    fn fields(&mut self, map: Id, table: &'static Table) -> Option<Fields> {
+        let tree = self.tree;
+        let Some(entries) = tree.map(map) else {
+            let wanted = format!("a mapping ({})", table.what);
+            let error = self.expected(map, &wanted);
+            self.add(error);
+            return None;
+        };
+        let mut fields = Fields {
+            found: Vec::with_capacity(entries.len()),
+        };
+        for (name_id, value) in entries {
+            let name = tree.text(name_id).unwrap_or_default();
+            if let Some(known) = table.keys.iter().find(|key| key.name == name) {
+                fields.found.push((known, value));
+            } else {
+                self.unknown_key(name_id, name, table);
+            }
+        }
+        for key in table.keys.iter().filter(|key| key.required) {
+            if fields.get(key.name).is_none() {
+                let place = tree.map(map).and_then(|mut entries| entries.next());
+                let place = place.map_or(map, |(key, _)| key);
+                let message = format!("{} without `{}`", table.what, key.name);
+                self.hint(
+                    place,
+                    message,
+                    format!("`{}`: {}", key.name, lower(key.says)),
+                );
+            }
+        }
+        Some(fields)
+    }
+
+    fn unknown_key(&mut self, at: Id, name: &str, table: &Table) {
+        if table.later.contains(&name) {
+            self.later(at, name);
+            return;
+        }
+        let names = table.keys.iter().map(|key| key.name);
+        let hint = self.meant(name, names.clone()).unwrap_or_else(|| {
+            let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+            format!("{} has {}", table.what, names.join(", "))
+        });
+        self.hint(at, format!("unknown key `{}`", shorten(name)), hint);
+    }
+
+    fn later(&mut self, at: Id, name: &str) {
+        let message = format!("`{name}` is part of the language, but this version does not run it");
+        self.error(at, message);
+    }
+
+    /// The text of a scalar, numbers and the like as they are written.
+    fn text(&mut self, at: Id, wanted: &str) -> Option<&'t str> {
+        let tree = self.tree;
+        match tree.text(at) {
+            Some(text) if !text.is_empty() || !tree.is_plain(at) => Some(text),
+            _ => {
+                let error = self.expected(at, wanted);
+                self.add(error);
+                None
+            }
+        }
+    }
+
+    /// As `text`, where an expression cannot stand.
+    fn literal(&mut self, at: Id, wanted: &str) -> Option<&'t str> {
+        let text = self.text(at, wanted)?;
+        if text.contains("${") {
+            let message = format!("an expression where {wanted} is expected");
+            self.hint(
+                at,
+                message,
+                "this must be written out; expressions here come later",
+            );
+            return None;
+        }
+        Some(text)
+    }
+
+    fn whole(&mut self, at: Id, wanted: &str) -> Option<u32> {
+        self.literal(at, wanted)?;
+        let number = match self.tree.value(at) {
+            Value::Int(number) => u32::try_from(number).ok(),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::List(_)
+            | Value::Map(_)
+            | Value::Artifact(_) => None,
+        };
+        if number.is_none() {
+            let written = shorten(self.tree.text(at).unwrap_or_default());
+            self.error(at, format!("`{written}` where {wanted} is expected"));
+        }
+        number
+    }
+
+    fn entries(&mut self, at: Id, wanted: &str) -> Vec<(Id, Id)> {
+        match self.tree.map(at) {
+            Some(entries) => entries.collect(),
+            None => {
+                let error = self.expected(at, wanted);
+                self.add(error);
+                Vec::new()
+            }
+        }
+    }
+
+    fn items(&mut self, at: Id, wanted: &str) -> &'t [Id] {
+        let tree = self.tree;
+        match tree.list(at) {
+            Some(items) => items,
+            None => {
+                let error = self.expected(at, wanted);
+                self.add(error);
+                &[]
+            }
+        }
+    }
+
+    /// The source of a text that is one `${...}`.
+    fn expression(&mut self, at: Id, wanted: &str) -> Option<Expression> {
+        let text = self.text(at, wanted)?;
+        match expression::whole_expression(text) {
+            Ok(Some((source, _))) => Some(Expression(source.to_owned())),
+            Ok(None) => {
+                let message = format!("`{}` where {wanted} is expected", shorten(text));
+                self.hint(at, message, "an expression is written `${ ... }`");
+                None
+            }
+            Err(error) => {
+                let place = self.tree.place_in(at, error.offset);
+                let end = self.tree.span(at).end.max(place);
+                self.add(Diagnostic::error(place..end, error.message).hint_if(error.hint));
+                None
+            }
+        }
+    }
+
+    fn kind(&mut self, at: Id) -> Option<Type> {
+        let text = self.text(at, "a type")?.trim();
+        let one = |name: &str| {
+            Some(match name {
+                "string" => Type::Text,
+                "int" => Type::Int,
+                "float" => Type::Float,
+                "bool" => Type::Bool,
+                "json" => Type::Json,
+                "file" => Type::File,
+                "directory" => Type::Directory,
+                _ => return None,
+            })
+        };
+        let (item, is_list) = match text.strip_prefix("list of ") {
+            Some(item) => (item.trim(), true),
+            None => (text, false),
+        };
+        match one(item) {
+            Some(kind) if is_list => Some(Type::List(Box::new(kind))),
+            Some(kind) => Some(kind),
+            None => {
+                let meant = match item {
+                    "integer" | "i64" | "long" => Some("int"),
+                    "str" | "text" => Some("string"),
+                    "number" | "double" | "f64" => Some("float"),
+                    "boolean" => Some("bool"),
+                    "object" | "map" | "any" => Some("json"),
+                    "dir" | "folder" => Some("directory"),
+                    "list" | "array" => Some("list of string"),
+                    _ => nearest(item, TYPES),
+                };
+                let hint = match meant {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => format!("types are {}, and `list of` one of these", TYPES.join(", ")),
+                };
+                self.hint(at, format!("`{}` is not a type", shorten(text)), hint);
+                None
+            }
+        }
+    }
+
+    fn variable(&mut self, at: Id) -> Option<u32> {
+        let name = self.text(at, "the name of a variable")?;
+        if let Some(place) = self.variables.get(name) {
+            return Some(*place);
+        }
+        let names = self
+            .draft
+            .variables
+            .iter()
+            .map(|variable| variable.name.as_str());
+        let hint = self
+            .meant(name, names)
+            .unwrap_or_else(|| format!("declare it: `variables: {{ {}: int }}`", shorten(name)));
+        self.hint(
+            at,
+            format!("no variable is called `{}`", shorten(name)),
+            hint,
+        );
+        None
+    }
+}
+
+fn lower(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    let first = letters.next().map(|c| c.to_ascii_lowercase());
+    first.into_iter().chain(letters).collect()
+}

@@ -1,0 +1,220 @@
+//! Activities: the command and its attributes.
+
+use model::{
+    Activity, Capture, Command, NodeId, Parse, Produced, Retry, RetryOn, Span, Stdin, Template,
+    Value, Work,
+};
+
+use super::{Fields, Pending, Reader};
+use crate::keys::{CAPTURE, PARSES, RETRY, RUN, STDIN};
+use crate::tree::{Id, shorten};
+use crate::units;
+
+impl Reader<'_, '_> {
+    pub(super) fn activity(&mut self, id: NodeId, fields: &Fields) -> Activity {
+        let command = fields.get("run").and_then(|at| self.run(at));
+        if let Some(at) = fields.get("inputs") {
+            self.pending.push(Pending::Staged(id, at));
+        }
+        let pairs = |reader: &mut Self, key: &str, wanted: &str| match fields.get(key) {
+            Some(at) => reader.entries(at, wanted),
+            None => Vec::new(),
+        };
+        let mut env = Vec::new();
+        for (name, value) in pairs(self, "env", "a mapping (NAME: text)") {
+            if let Some(text) = self.text(value, "text") {
+                env.push((self.name_of(name), Template(text.to_owned())));
+            }
+        }
+        let mut outputs = Vec::new();
+        for (name, value) in pairs(self, "outputs", "a mapping (name: path)") {
+            if let Some(path) = self.literal(value, "a path") {
+                outputs.push(Produced {
+                    name: self.name_of(name),
+                    path: path.to_owned(),
+                });
+            }
+        }
+        let mut labels = Vec::new();
+        for (name, value) in pairs(self, "labels", "a mapping (name: text)") {
+            if let Some(text) = self.literal(value, "text") {
+                labels.push((self.name_of(name), text.to_owned()));
+            }
+        }
+        Activity {
+            // A placeholder where it is wanting or wrong, which has been said.
+            command: command.unwrap_or_else(|| Command::List(vec![Template("true".to_owned())])),
+            env,
+            stdin: fields.get("stdin").and_then(|at| self.stdin(at)),
+            inputs: Vec::new(),
+            outputs,
+            stdout: fields
+                .get("stdout")
+                .and_then(|at| self.capture(at, "stdout")),
+            stderr: fields
+                .get("stderr")
+                .and_then(|at| self.capture(at, "stderr")),
+            work: fields
+                .get("work")
+                .and_then(|at| self.duration(at))
+                .map(|span| Work(span.0)),
+            cores: fields
+                .get("cores")
+                .and_then(|at| self.whole(at, "a whole number"))
+                .unwrap_or(1),
+            memory: fields.get("memory").and_then(|at| self.size(at)),
+            labels,
+            timeout: fields.get("timeout").and_then(|at| self.duration(at)),
+            retry: fields
+                .get("retry")
+                .and_then(|at| self.retry(at))
+                .unwrap_or_default(),
+        }
+    }
+
+    fn name_of(&self, key: Id) -> String {
+        self.tree.text(key).unwrap_or_default().to_owned()
+    }
+
+    fn run(&mut self, at: Id) -> Option<Command> {
+        if let Some(items) = self.tree.list(at) {
+            let n_before = self.diagnostics.list().len();
+            let mut parts = Vec::with_capacity(items.len());
+            for &item in items {
+                if let Some(text) = self.text(item, "text") {
+                    parts.push(Template(text.to_owned()));
+                }
+            }
+            let whole = self.diagnostics.list().len() == n_before;
+            return whole.then_some(Command::List(parts));
+        }
+        if self.tree.map(at).is_some() {
+            let fields = self.fields(at, &RUN)?;
+            let line = self.text(fields.get("shell")?, "a line for the shell")?;
+            return Some(Command::Shell(Template(line.to_owned())));
+        }
+        let error = self.expected(at, "a command");
+        let hint = "write a list, `[program, argument]`, or `{ shell: \"...\" }`";
+        self.add(error.hint(hint));
+        None
+    }
+
+    fn stdin(&mut self, at: Id) -> Option<Stdin> {
+        if self.tree.map(at).is_none() {
+            let text = self.text(at, "text or { file: path }")?;
+            return Some(Stdin::Text(Template(text.to_owned())));
+        }
+        let fields = self.fields(at, &STDIN)?;
+        let path = self.literal(fields.get("file")?, "a path")?;
+        Some(Stdin::File(path.to_owned()))
+    }
+
+    fn capture(&mut self, at: Id, stream: &str) -> Option<Capture> {
+        if let Some(text) = self.tree.text(at).filter(|text| !text.is_empty()) {
+            let hint = format!("write `{stream}: {{ into: {} }}`", shorten(text));
+            let error = self.expected(at, "a mapping (a capture)");
+            self.add(error.hint(hint));
+            return None;
+        }
+        let fields = self.fields(at, &CAPTURE)?;
+        let parse = fields.get("as").and_then(|at| self.parse(at));
+        let variable = self.variable(fields.get("into")?)?;
+        Some(Capture {
+            variable,
+            parse: parse.unwrap_or_default(),
+        })
+    }
+
+    fn parse(&mut self, at: Id) -> Option<Parse> {
+        Some(match self.text(at, "a kind of value")? {
+            "text" => Parse::Text,
+            "int" => Parse::Int,
+            "float" => Parse::Float,
+            "json" => Parse::Json,
+            "lines" => Parse::Lines,
+            other => {
+                let meant = match other {
+                    "string" => Some("did you mean `text`?".to_owned()),
+                    _ => self.meant(other, PARSES),
+                };
+                let hint = meant.unwrap_or_else(|| format!("one of {}", PARSES.join(", ")));
+                self.hint(
+                    at,
+                    format!("`{}` is not a kind of value", shorten(other)),
+                    hint,
+                );
+                return None;
+            }
+        })
+    }
+
+    fn duration(&mut self, at: Id) -> Option<Span> {
+        let text = self.literal(at, "a duration")?;
+        match units::parse_duration(text) {
+            Ok(span) => Some(span),
+            Err(error) => {
+                self.hint(at, shorten(&error.message), error.hint);
+                None
+            }
+        }
+    }
+
+    fn size(&mut self, at: Id) -> Option<model::Bytes> {
+        let text = self.literal(at, "a size")?;
+        match units::parse_size(text) {
+            Ok(bytes) => Some(bytes),
+            Err(error) => {
+                self.hint(at, shorten(&error.message), error.hint);
+                None
+            }
+        }
+    }
+
+    fn retry(&mut self, at: Id) -> Option<Retry> {
+        if self.tree.text(at).is_some_and(|text| !text.is_empty()) {
+            let error = self.expected(at, "a mapping (a retry)");
+            self.add(error.hint("write `retry: { attempts: 3 }`"));
+            return None;
+        }
+        let fields = self.fields(at, &RETRY)?;
+        let attempts = fields
+            .get("attempts")
+            .and_then(|at| self.whole(at, "a whole number"));
+        let backoff = fields.get("backoff").and_then(|at| self.duration(at));
+        let mut on = Vec::new();
+        if let Some(list) = fields.get("on") {
+            for &item in self.items(list, "a list of exit statuses, lost, timeout") {
+                on.extend(self.retry_on(item));
+            }
+        }
+        Some(Retry {
+            attempts: attempts?,
+            backoff: backoff.unwrap_or(Span::ZERO),
+            on,
+        })
+    }
+
+    fn retry_on(&mut self, at: Id) -> Option<RetryOn> {
+        let status = match self.tree.value(at) {
+            Value::Int(status) => i32::try_from(status)
+                .ok()
+                .filter(|status| (0..256).contains(status)),
+            Value::Text(text) if text == "lost" => return Some(RetryOn::Lost),
+            Value::Text(text) if text == "timeout" => return Some(RetryOn::Timeout),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::List(_)
+            | Value::Map(_)
+            | Value::Artifact(_) => None,
+        };
+        if status.is_none() {
+            let error = self.expected(at, "an exit status");
+            self.add(
+                error.hint("exit statuses are 0 to 255; `lost` and `timeout` stand for themselves"),
+            );
+        }
+        status.map(RetryOn::Exit)
+    }
+}

@@ -1,0 +1,192 @@
+//! What stands above the tree: names, inputs, variables, outputs, files.
+
+use model::{DataMode, Input, Output, OutputSource, Value, Variable};
+
+use super::{Pending, Reader};
+use crate::keys::{INPUT, PROCESS, VARIABLE};
+use crate::tree::{Id, shorten};
+
+impl Reader<'_, '_> {
+    /// Reads the whole file.
+    pub(super) fn process(&mut self) {
+        let root = self.tree.root();
+        // A placeholder, so that a name that is wanting is complained of once.
+        self.draft.name = "unnamed".to_owned();
+        let Some(fields) = self.fields(root, &PROCESS) else {
+            return;
+        };
+        if let Some(at) = fields.get("xavantes") {
+            self.version(at);
+        }
+        if let Some(name) = fields.get("name").and_then(|at| self.literal(at, "a name")) {
+            name.clone_into(&mut self.draft.name);
+        }
+        if let Some(at) = fields.get("inputs") {
+            for (name, value) in self.entries(at, "a mapping (name: type)") {
+                self.input(name, value);
+            }
+        }
+        if let Some(at) = fields.get("variables") {
+            for (name, value) in self.entries(at, "a mapping (name: type)") {
+                self.declare_variable(name, value);
+            }
+        }
+        for (place, variable) in self.draft.variables.iter().enumerate() {
+            self.variables
+                .entry(variable.name.clone())
+                .or_insert(place as u32);
+        }
+        for (place, input) in self.draft.inputs.iter().enumerate() {
+            self.inputs
+                .entry(input.name.clone())
+                .or_insert(place as u32);
+        }
+        if let Some(at) = fields.get("files") {
+            for &item in self.items(at, "a list of paths") {
+                if let Some(path) = self.literal(item, "a path") {
+                    self.draft.files.push(path.to_owned());
+                }
+            }
+        }
+        if let Some(at) = fields.get("data") {
+            self.data(at);
+        }
+        if let Some(at) = fields.get("outputs") {
+            for (name, value) in self.entries(at, "a mapping (name: `${...}` or activity.output)") {
+                self.output(name, value);
+            }
+        }
+        if let Some(at) = fields.get("body") {
+            self.step(at);
+        }
+        self.references();
+    }
+
+    fn version(&mut self, at: Id) {
+        if self.tree.value(at) != Value::Int(1) {
+            let written = shorten(self.tree.text(at).unwrap_or(self.tree.describe(at)));
+            let message = format!("version `{written}` of the language; this program reads 1");
+            self.hint(at, message, "write `xavantes: 1`");
+        }
+    }
+
+    fn input(&mut self, name_id: Id, value: Id) {
+        let name = self.tree.text(name_id).unwrap_or_default().to_owned();
+        if self.tree.map(value).is_none() {
+            if let Some(kind) = self.kind(value) {
+                let (default, minimum, maximum) = (None, None, None);
+                self.draft.inputs.push(Input {
+                    name,
+                    kind,
+                    default,
+                    minimum,
+                    maximum,
+                });
+            }
+            return;
+        }
+        let Some(fields) = self.fields(value, &INPUT) else {
+            return;
+        };
+        let Some(kind) = fields.get("type").and_then(|at| self.kind(at)) else {
+            return;
+        };
+        let default = fields.get("default").map(|at| self.value(at));
+        let minimum = fields.get("minimum").and_then(|at| self.number(at));
+        let maximum = fields.get("maximum").and_then(|at| self.number(at));
+        self.draft.inputs.push(Input {
+            name,
+            kind,
+            default,
+            minimum,
+            maximum,
+        });
+    }
+
+    fn declare_variable(&mut self, name_id: Id, value: Id) {
+        let name = self.tree.text(name_id).unwrap_or_default().to_owned();
+        if self.tree.map(value).is_none() {
+            if let Some(kind) = self.kind(value) {
+                self.draft.variables.push(Variable {
+                    name,
+                    kind,
+                    initial: Value::Null,
+                });
+            }
+            return;
+        }
+        let Some(fields) = self.fields(value, &VARIABLE) else {
+            return;
+        };
+        let Some(kind) = fields.get("type").and_then(|at| self.kind(at)) else {
+            return;
+        };
+        let initial = fields.get("value").map_or(Value::Null, |at| self.value(at));
+        self.draft.variables.push(Variable {
+            name,
+            kind,
+            initial,
+        });
+    }
+
+    /// A value that is written out.
+    fn value(&mut self, at: Id) -> Value {
+        if self.tree.text(at).is_some_and(|text| text.contains("${")) {
+            self.hint(
+                at,
+                "an expression where a value is expected",
+                "this must be written out; an `assign` can compute it",
+            );
+        }
+        self.tree.value(at)
+    }
+
+    fn number(&mut self, at: Id) -> Option<f64> {
+        match self.tree.value(at) {
+            Value::Int(number) => Some(number as f64),
+            Value::Float(number) => Some(number),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Text(_)
+            | Value::List(_)
+            | Value::Map(_)
+            | Value::Artifact(_) => {
+                let error = self.expected(at, "a number");
+                self.add(error);
+                None
+            }
+        }
+    }
+
+    fn data(&mut self, at: Id) {
+        match self.text(at, "`direct`") {
+            Some("direct") => self.draft.data = DataMode::Direct,
+            Some("controllers") => self.later(at, "data: controllers"),
+            Some(other) => {
+                let message = format!("`{}` where `direct` is expected", shorten(other));
+                self.error(at, message);
+            }
+            None => {}
+        }
+    }
+
+    fn output(&mut self, name_id: Id, value: Id) {
+        let name = self.tree.text(name_id).unwrap_or_default().to_owned();
+        let wanted = "`${...}` or activity.output";
+        let Some(text) = self.text(value, wanted) else {
+            return;
+        };
+        let place = self.draft.outputs.len() as u32;
+        // Where it comes from a file the source is filled in when all activities are known.
+        let source = OutputSource::Expression(model::Expression("null".to_owned()));
+        if text.contains("${") {
+            if let Some(expression) = self.expression(value, wanted) {
+                let source = OutputSource::Expression(expression);
+                self.draft.outputs.push(Output { name, source });
+            }
+        } else {
+            self.draft.outputs.push(Output { name, source });
+            self.pending.push(Pending::Output(place, value));
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! From a place in a definition back to the place in the file.
+
+use std::ops::Range;
+
+use model::{Place, Problem};
+
+use super::Reader;
+use crate::diagnostic::Diagnostic;
+use crate::keys::STEPS;
+use crate::tree::Id;
+
+impl Reader<'_, '_> {
+    /// A problem of the definition at its place in the file; `offset` is in the text of its field.
+    pub(super) fn located(&self, problem: &Problem, offset: Option<usize>) -> Diagnostic {
+        let of_name = ["not a name", "twice", "is a word of"]
+            .iter()
+            .any(|part| problem.message.contains(part));
+        let found = self.find(&problem.place, of_name);
+        let span = match (found, offset) {
+            (Found::Value(id), Some(offset)) => {
+                // The text of an expression begins after its `${`, that of a template with the field.
+                let field = problem.place.field.as_str();
+                let is_expression = problem.place.node.is_none()
+                    || field == "join"
+                    || field.starts_with("links.")
+                    || field.starts_with("assign.");
+                let text = self
+                    .tree
+                    .text(id)
+                    .filter(|_| is_expression)
+                    .unwrap_or_default();
+                let whole = expression::whole_expression(text).ok().flatten();
+                self.inside(id, whole.map_or(0, |(_, start)| start) + offset)
+            }
+            (Found::Value(id) | Found::Key(id), _) => self.tree.span(id),
+        };
+        Diagnostic::error(span, problem.message.clone()).hint_if(problem.hint.clone())
+    }
+
+    fn find(&self, place: &Place, of_name: bool) -> Found {
+        let tree = self.tree;
+        let step = place
+            .node
+            .and_then(|node| self.steps.get(node.index()))
+            .copied();
+        let base = step.unwrap_or(tree.root());
+        let keyword = step.and_then(|step| {
+            let mut tables = STEPS.iter();
+            tables.find_map(|table| tree.entry(step, table.keys[0].name))
+        });
+        let form = keyword
+            .map(|(_, value)| value)
+            .filter(|value| tree.map(*value).is_some());
+        if let Some((key, value)) = keyword {
+            let field = place.field.as_str();
+            let is_controller = matches!(field, "sequence" | "parallel" | "empty");
+            let name = tree
+                .entry(base, "name")
+                .or_else(|| tree.entry(form?, "name"));
+            match name {
+                Some((_, name)) if is_controller => return Found::Value(name),
+                _ if field.is_empty() => return Found::Key(key),
+                _ if tree.text(key) == Some(field) => {
+                    return if tree.text(value).is_some() {
+                        Found::Value(value)
+                    } else {
+                        Found::Key(key)
+                    };
+                }
+                _ => {}
+            }
+        }
+        let inside = form.filter(|form| {
+            let first = place.field.split('.').next().unwrap_or_default();
+            tree.entry(base, first).is_none() && tree.entry(*form, first).is_some()
+        });
+        let (mut at, mut rest) = (Found::Key(base), place.field.as_str());
+        let mut current = inside.unwrap_or(base);
+        if let Some(map) = step.is_none().then_some(base)
+            && rest.is_empty()
+            && let Some((key, _)) = tree.map(map).and_then(|mut entries| entries.next())
+        {
+            return Found::Key(key);
+        }
+        while !rest.is_empty() {
+            if let Some(items) = tree.list(current) {
+                let (number, after) = rest.split_once('.').unwrap_or((rest, ""));
+                let Some(&item) = number.parse::<usize>().ok().and_then(|n| items.get(n)) else {
+                    break;
+                };
+                (at, current, rest) = (Found::Value(item), item, after);
+                continue;
+            }
+            let Some(entries) = tree.map(current) else {
+                break;
+            };
+            let next = entries
+                .filter_map(|(key, value)| {
+                    let after = rest.strip_prefix(tree.text(key)?)?;
+                    let after = if after.is_empty() {
+                        after
+                    } else {
+                        after.strip_prefix('.')?
+                    };
+                    Some((key, value, after))
+                })
+                .min_by_key(|(.., after)| after.len());
+            let Some((key, value, after)) = next else {
+                break;
+            };
+            at = match tree.text(value) {
+                Some(_) if !(of_name && after.is_empty()) => Found::Value(value),
+                _ => Found::Key(key),
+            };
+            (current, rest) = (value, after);
+        }
+        at
+    }
+
+    /// The word at an offset of a scalar's text.
+    fn inside(&self, id: Id, offset: usize) -> Range<usize> {
+        let tree = self.tree;
+        let text = tree.text(id).unwrap_or_default();
+        let start = tree.place_in(id, offset);
+        let rest = text.get(offset..).unwrap_or_default();
+        let length = match rest.strip_prefix("${") {
+            Some(after) => after.find(['}', '\n']).map_or(rest.len(), |end| end + 3),
+            None => rest
+                .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+                .unwrap_or(rest.len()),
+        };
+        let length = length.max(rest.chars().next().map_or(0, char::len_utf8));
+        start..(start + length).min(tree.span(id).end.max(start))
+    }
+}
+
+enum Found {
+    Key(Id),
+    Value(Id),
+}

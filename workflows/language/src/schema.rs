@@ -1,0 +1,129 @@
+//! The language as a JSON Schema (draft 2020-12), for editors. It is made of the tables that the
+//! reader reads by, so the two cannot part.
+
+use serde_json::{Map, Value, json};
+
+use crate::keys::{
+    CAPTURE, INPUT, Key, LINK, PARALLEL_FORM, PARSES, PROCESS, RETRY, RUN, SEQUENCE_FORM, STDIN,
+    STEPS, Shape, TYPES, Table, VARIABLE,
+};
+
+/// The JSON Schema of a definition.
+pub fn schema() -> Value {
+    let mut schema = table(&PROCESS);
+    let steps: Vec<Value> = STEPS.iter().map(|step| table(step)).collect();
+    let more = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A Xavantes process definition",
+        "$defs": {
+            "step": { "oneOf": steps },
+            "type": {
+                "type": "string",
+                "pattern": format!("^(list of )?({})$", TYPES.join("|")),
+                "examples": TYPES,
+            },
+        },
+    });
+    if let (Value::Object(schema), Value::Object(more)) = (&mut schema, more) {
+        schema.extend(more);
+    }
+    schema
+}
+
+fn table(table: &Table) -> Value {
+    let mut properties = Map::new();
+    for key in table.keys {
+        properties.insert(key.name.to_owned(), property(key));
+    }
+    let required: Vec<&str> = table
+        .keys
+        .iter()
+        .filter(|key| key.required)
+        .map(|key| key.name)
+        .collect();
+    json!({
+        "title": table.what,
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn property(key: &Key) -> Value {
+    let mut schema = shape(key.shape);
+    if let Value::Object(schema) = &mut schema {
+        schema.insert("description".to_owned(), key.says.into());
+    }
+    schema
+}
+
+fn shape(shape: Shape) -> Value {
+    // What is written without quotes may look like a number; it is text as it is written.
+    let text = json!({ "type": ["string", "number", "boolean"] });
+    let expression = json!({ "type": "string", "pattern": "^\\s*\\$\\{[\\s\\S]*\\}\\s*$" });
+    let steps = json!({ "type": "array", "items": { "$ref": "#/$defs/step" }, "minItems": 1 });
+    let by_name = |value: Value| json!({ "type": "object", "additionalProperties": value });
+    let kind = || json!({ "$ref": "#/$defs/type" });
+    match shape {
+        Shape::Version => json!({ "const": 1 }),
+        Shape::ProcessName => json!({ "type": "string", "pattern": "^[a-z][a-z0-9-]*$" }),
+        Shape::Inputs => by_name(json!({ "anyOf": [kind(), table(&INPUT)] })),
+        Shape::Variables => by_name(json!({ "anyOf": [kind(), table(&VARIABLE)] })),
+        Shape::Outputs => by_name(json!({ "type": "string" })),
+        Shape::Files => json!({ "type": "array", "items": { "type": "string" } }),
+        Shape::Data => json!({ "enum": ["direct"] }),
+        Shape::Step => json!({ "$ref": "#/$defs/step" }),
+        Shape::Steps => steps,
+        Shape::SequenceSteps => json!({ "anyOf": [steps, table(&SEQUENCE_FORM)] }),
+        Shape::ParallelSteps => json!({ "anyOf": [steps, table(&PARALLEL_FORM)] }),
+        Shape::Links => json!({ "type": "array", "items": table(&LINK) }),
+        Shape::Name => json!({
+            "type": ["string", "number"],
+            "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]*$",
+        }),
+        Shape::Text => text,
+        Shape::Run => json!({ "anyOf": [
+            { "type": "array", "items": text, "minItems": 1 },
+            table(&RUN),
+        ] }),
+        Shape::Env | Shape::Labels => by_name(text),
+        Shape::Stdin => json!({ "anyOf": [text, table(&STDIN)] }),
+        Shape::Staged => by_name(json!({ "type": "string", "pattern": "\\." })),
+        Shape::Produced => by_name(json!({ "type": ["string", "number"] })),
+        Shape::Capture => table(&CAPTURE),
+        Shape::Duration => json!({
+            "type": "string",
+            "pattern": "^\\s*([0-9]+(\\.[0-9]+)?\\s*(d|h|min|m|s|ms|us|µs)\\s*)+$",
+            "examples": ["500ms", "30s", "1h30m"],
+        }),
+        Shape::Size => json!({
+            "type": "string",
+            "pattern": "^\\s*[0-9]+(\\.[0-9]+)?\\s*(B|[kK]B|[MGT]B|[KMGT]iB)\\s*$",
+            "examples": ["512MiB", "2GB"],
+        }),
+        Shape::Cores => json!({
+            "type": "integer", "minimum": 1, "maximum": model::limits::CORES_MAX,
+        }),
+        Shape::Retry => table(&RETRY),
+        Shape::Join => json!({ "anyOf": [{ "enum": ["all", "any"] }, expression] }),
+        Shape::Assign => json!({ "type": "object", "minProperties": 1 }),
+        Shape::Empty => json!({ "anyOf": [
+            { "type": "null" },
+            { "type": "object", "maxProperties": 0 },
+        ] }),
+        Shape::Type => kind(),
+        Shape::Literal => json!({}),
+        Shape::Number => json!({ "type": "number" }),
+        Shape::Path => json!({ "type": "string" }),
+        Shape::Expression => expression,
+        Shape::Parse => json!({ "enum": PARSES }),
+        Shape::Attempts => json!({
+            "type": "integer", "minimum": 1, "maximum": model::limits::ATTEMPTS_MAX,
+        }),
+        Shape::RetryOn => json!({ "type": "array", "items": { "anyOf": [
+            { "type": "integer", "minimum": 0, "maximum": 255 },
+            { "enum": ["lost", "timeout"] },
+        ] } }),
+    }
+}

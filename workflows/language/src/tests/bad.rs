@@ -1,0 +1,350 @@
+//! What is refused: each slip with its place, its words and what was probably meant.
+
+use super::{WRITER, around, lines, refused};
+
+/// Compiles steps and compares what is said.
+fn check(steps: &str, expected: &[&str]) {
+    let text = around(&format!("{WRITER}{steps}"));
+    assert_eq!(lines(&refused(&text)), expected, "{text}");
+}
+
+#[test]
+fn a_diagnostic_looks_like_this() {
+    let text = around(&format!(
+        "{WRITER}    - activity: find\n      run: {{ shell: \"seq ${{ inputs.limt }}\" }}\n      inputz: {{ a: b }}"
+    ));
+    let expected = "\
+error: no input is called `limt`
+  --> p.yaml:10:36
+   |
+10 |       run: { shell: \"seq ${ inputs.limt }\" }
+   |                                    ^^^^
+   |
+   = help: did you mean `inputs.limit`?
+
+error: unknown key `inputz`
+  --> p.yaml:11:7
+   |
+11 |       inputz: { a: b }
+   |       ^^^^^^
+   |
+   = help: did you mean `inputs`?
+";
+    assert_eq!(refused(&text).render(false), expected);
+    assert!(refused(&text).render(true).contains("\u{1b}["));
+    let reports = serde_json::to_value(refused(&text).reports()).unwrap();
+    assert_eq!(
+        reports[1],
+        serde_json::json!({
+            "file": "p.yaml", "line": 11, "column": 7, "severity": "error",
+            "message": "unknown key `inputz`", "hint": "did you mean `inputs`?",
+        })
+    );
+}
+
+#[test]
+fn a_cycle_and_a_warning_look_like_this() {
+    let text = "\
+xavantes: 1
+name: p
+variables: { v: int }
+body:
+  parallel:
+    - { activity: a, run: [a] }
+    - { activity: b, run: [b] }
+  links: [{ from: a, to: b }, { from: b, to: a }]
+";
+    let expected = "\
+warning: nothing is ever written to the variable `v`
+ --> p.yaml:3:14
+  |
+3 | variables: { v: int }
+  |              ^
+
+error: the links make a cycle: a -> b -> a
+ --> p.yaml:8:11
+  |
+8 |   links: [{ from: a, to: b }, { from: b, to: a }]
+  |           ^^^^^^^^^^^^^^^^^^
+";
+    assert_eq!(refused(text).render(false), expected);
+}
+
+#[test]
+fn the_head_is_strict() {
+    let text = "\
+xavantes: 2
+name: Bad Name
+copies: 1
+inputs:
+  a-b: int
+  n: integer
+  m: { type: int, default: x, min: 2 }
+  f: { type: int, default: 1, minimum: 2 }
+variables: { if: int, v: { type: bool, value: 1 } }
+outputs: { o: \"${ v } and\", p: nobody.out, q: v }
+files: [../up, /root, a, a]
+data: controllers
+body: { activity: a, run: [a] }
+";
+    let expected = [
+        "1:11: version `2` of the language; this program reads 1 (write `xavantes: 1`)",
+        "2:7: `Bad Name` is not a process name (a lower-case letter, then a-z, 0-9 and -)",
+        "3:1: `copies` is part of the language, but this version does not run it",
+        "5:3: `a-b` is not a name that expressions can use (letters, digits and _, not beginning with a digit)",
+        "6:6: `integer` is not a type (did you mean `int`?)",
+        "7:28: the default is a string, not a int",
+        "7:31: unknown key `min` (an input has `type`, `default`, `minimum`, `maximum`)",
+        "8:28: 1 is less than 2",
+        "9:14: `if` is a word of expressions",
+        "9:14: nothing is ever written to the variable `if`",
+        "9:23: the value is a int, not a bool",
+        "10:15: `${ v } and` where `${...}` or activity.output is expected (an expression is written `${ ... }`)",
+        "10:32: no activity is called `nobody`",
+        "10:47: `v` where `activity.output` or `inputs.NAME` is expected (the variable is read by \"${ v }\")",
+        "11:9: a path that leaves the directory: `../up` (paths lie in the activity's own directory)",
+        "11:16: an absolute path: `/root` (paths lie in the activity's own directory)",
+        "11:26: `a` is listed twice",
+        "12:7: `data: controllers` is part of the language, but this version does not run it",
+    ];
+    assert_eq!(lines(&refused(text)), expected);
+}
+
+#[test]
+fn steps_are_strict() {
+    check(
+        "    - while: { do: [] }\n    - acitvity: x\n    - run: [x]\n    - text\n    - {}\n    - [1]\n    \
+         - { activity: a, run: [a], assign: { total: 1 } }\n    - empty: 3\n    - parallel: []",
+        &[
+            "9:7: `while` is part of the language, but this version does not run it",
+            "10:7: `acitvity` is not a step (did you mean `activity`?)",
+            "11:7: a step that does not say what it is (begin it with one of `sequence`, `parallel`, `activity`, `assign`, `empty`)",
+            "12:7: text where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `activity`, `assign`, `empty`)",
+            "13:7: an empty mapping where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `activity`, `assign`, `empty`)",
+            "14:7: a list where a step is expected (write `sequence:` (one after another) or `parallel:` before the list)",
+            "15:32: `assign` beside `activity`: a step does one thing (write another step, `- ` before it)",
+            "16:14: an empty step with something in it (write `empty:`)",
+            "17:7: a parallel without children (write `empty:` for a step that does nothing)",
+        ],
+    );
+}
+
+#[test]
+fn activities_are_strict() {
+    check(
+        "    - activity: a\n      run: echo hello\n      cores: two\n      memory: 512\n      work: 3\n      \
+         timeout: ${ total }\n      retry: 3\n      stdout: total\n      gpu: 1\n      replicas: 2\n      \
+         stderr: { into: totl, as: string }",
+        &[
+            "10:12: text where a command is expected (write a list, `[program, argument]`, or `{ shell: \"...\" }`)",
+            "11:14: `two` where a whole number is expected",
+            "12:15: `512` is a size without a unit (sizes are written with a unit: `100B`, `10MB`, `512MiB`, `2.5GiB`)",
+            "13:13: `3` is a duration without a unit (durations are written with a unit: `500ms`, `30s`, `2m`, `1h30m`, `1d`)",
+            "14:16: an expression where a duration is expected (this must be written out; expressions here come later)",
+            "15:14: a number where a mapping (a retry) is expected (write `retry: { attempts: 3 }`)",
+            "16:15: text where a mapping (a capture) is expected (write `stdout: { into: total }`)",
+            "17:7: `gpu` is part of the language, but this version does not run it",
+            "18:7: `replicas` is part of the language, but this version does not run it",
+            "19:23: no variable is called `totl` (did you mean `total`?)",
+            "19:33: `string` is not a kind of value (did you mean `text`?)",
+        ],
+    );
+    check(
+        "    - activity: a\n      cores: 0\n      outputs: { o: /abs, p: a/../b }\n    - activity: a\n      run: []\n      retry: { attempts: 0, on: [300, never] }",
+        &[
+            "9:7: an activity without `run` (`run`: the command: a list without a shell, or { shell: \"...\" })",
+            "10:14: 0 cores; 1 to 65536",
+            "11:21: an absolute path: `/abs` (paths lie in the activity's own directory)",
+            "11:30: a path that leaves the directory: `a/../b` (paths lie in the activity's own directory)",
+            "12:17: a second node is called `a` (names are unique in a definition)",
+            "13:7: no command",
+            "14:26: 0 attempts; 1 to 1000",
+            "14:34: a number where an exit status is expected (exit statuses are 0 to 255; `lost` and `timeout` stand for themselves)",
+            "14:39: text where an exit status is expected (exit statuses are 0 to 255; `lost` and `timeout` stand for themselves)",
+        ],
+    );
+}
+
+#[test]
+fn references_are_checked() {
+    check(
+        "    - activity: make\n      run: [x]\n      outputs: { found: f.txt, d: d/ }\n    - activity: use\n      run: [x]\n      \
+         inputs: { a: mak.found, b: make.foud, c: inputs.korpus, d: make, e: \"${x}\", f: inputs.limit, g: make.d, h: use.o }\n      outputs: { o: o }",
+        &[
+            "14:20: no activity is called `mak` (did you mean `make`?)",
+            "14:34: `make` has no output `foud` (did you mean `found`?)",
+            "14:48: the process has no input `korpus` (did you mean `corpus`?)",
+            "14:66: `make` where `activity.output` or `inputs.NAME` is expected",
+            "14:75: an expression where `activity.output` or `inputs.NAME` is expected (a file is named, not computed)",
+            "14:86: input `limit` is a int (only a file or a directory can be staged)",
+            "14:103: what is staged here is a directory (write `g/`)",
+            "14:114: an activity cannot read its own output",
+        ],
+    );
+    check(
+        "    - parallel:\n        - { activity: a, run: [a], outputs: { o: o } }\n        - { activity: b, run: [b], inputs: { i: a.o } }",
+        &[
+            "11:49: `a` need not have ended when `b` starts (put both into a sequence, or add `{ from: a, to: b }` to the links of the parallel above them)",
+        ],
+    );
+}
+
+#[test]
+fn links_are_checked() {
+    let children = "    - parallel:\n        - { activity: a, run: [a] }\n        - { activity: b, run: [b], join: any }\n        - { activity: c, run: [c] }\n";
+    check(
+        &format!(
+            "{children}      links: [{{ from: a, to: bb }}, {{ from: a }}, {{ from: writer, to: a }}, {{ from: a, to: b, when: total }}]"
+        ),
+        &[
+            "13:30: no step is called `bb` (did you mean `b`?)",
+            "13:38: a link without `to` (`to`: the step that waits for it)",
+            "13:98: `total` where `${...}` is expected (an expression is written `${ ... }`)",
+        ],
+    );
+    check(
+        &format!(
+            "{children}      links:\n        - {{ from: a, to: b }}\n        - {{ from: b, to: c }}\n        - {{ from: c, to: a }}"
+        ),
+        &["14:11: the links make a cycle: b -> c -> a -> b"],
+    );
+    check(
+        &format!("{children}      links: [{{ from: writer, to: a }}, {{ from: a, to: a }}]"),
+        &[
+            "11:42: no link ends here, so there is nothing to join",
+            "13:23: a link joins two nodes below its own parallel controller",
+            "13:40: `a` waits for itself",
+        ],
+    );
+}
+
+#[test]
+fn expressions_are_shown_at_their_place() {
+    check(
+        "    - assign: { total: \"${ totl + 1 }\", nobody: 1 }\n    - assign:\n        total: ${ 1 + }\n    - activity: a\n      run: [echo, 'it''s ${ absent }', \"\\u00e9 \\\" ${ inputs.x }\"]\n    - activity: b\n      run:\n        shell: |\n          set -e\n            echo '${total}' ${HOME}\n          echo ${total",
+        &[
+            "9:28: no variable is called `totl` (did you mean `total`?)",
+            "9:41: no variable is called `nobody` (declare it: `variables: { nobody: int }`)",
+            "11:23: the expression ends where a value is expected",
+            "13:29: no variable is called `absent`",
+            "13:61: no input is called `x`",
+            "18:19: `${total}` stands inside '...', but a value is quoted by itself (take the ' away around it, or give it by `env:` and write \"$NAME\")",
+            "18:31: no variable is called `HOME` (a variable of the shell is written `$NAME` or `$${NAME}`)",
+            "19:16: `${` without its `}` (`$${` stands for `${` itself)",
+        ],
+    );
+    check(
+        "    - activity: b\n      run:\n        shell: >\n          set -e;\n          echo ${HOME}",
+        &[
+            "13:18: no variable is called `HOME` (a variable of the shell is written `$NAME` or `$${NAME}`)",
+        ],
+    );
+}
+
+#[test]
+fn expressions_without_quotes_in_brackets_are_explained() {
+    check(
+        "    - assign: { total: ${ total } }",
+        &["9:24: inside { } and [ ] an expression is put in quotes (write \"${ ... }\")"],
+    );
+    check(
+        "    - { activity: a, run: [echo, ${total}] }",
+        &["9:34: inside { } and [ ] an expression is put in quotes (write \"${ ... }\")"],
+    );
+}
+
+#[test]
+fn slips_of_yaml_are_explained() {
+    for (steps, expected) in [
+        (
+            "\t- empty:",
+            "9:1: a tab where the line's depth is told by blanks (indent with spaces)",
+        ),
+        (
+            "    - activity: a\n      run: [a",
+            "10:12: a `[` that is not closed",
+        ),
+        (
+            "    - activity: \"a\n",
+            "9:17: a quote that is not closed (text on several lines is indented deeper than its key)",
+        ),
+        (
+            "    - activity: a\n      run: { shell: \"\\d\" }",
+            "10:21: an escape that does not exist (inside \"...\" a backslash is written `\\\\`; inside '...' it stands for itself)",
+        ),
+        (
+            "    - activity: a: b",
+            "9:18: a second `:` where one value is expected (text with `: ` in it is put in quotes)",
+        ),
+        (
+            "    - activity: a\n      activity: b\n      run: [a]",
+            "10:7: the key `activity` is there twice",
+        ),
+        (
+            "    - empty:\n---\na: b",
+            "10:1: a second document; one file holds one definition",
+        ),
+        (
+            "    - &x empty:",
+            "9:7: the anchor `&x` has no meaning here (write out what is meant at each place)",
+        ),
+        (
+            "    - { activity: a, run: [*x] }",
+            "9:28: the alias `*x` has no meaning here (write out what is meant; text that begins with `*` is put in quotes)",
+        ),
+        (
+            "    - { activity: !!str a, run: [a] }",
+            "9:19: the tag `!!str` has no meaning here (leave it out)",
+        ),
+        (
+            "    - { [a]: b }",
+            "9:9: a list where the name of a key is expected (text with `{` or `[` at its beginning is put in quotes)",
+        ),
+    ] {
+        let found = lines(&refused(around(&format!("{WRITER}{steps}"))));
+        assert_eq!(found, [expected], "{steps}");
+    }
+}
+
+#[test]
+fn files_that_are_no_definitions_are_refused() {
+    for (bytes, message) in [
+        (&b""[..], "the file holds no definition"),
+        (b"# nothing\n", "the file holds no definition"),
+        (
+            b"a\xffb",
+            "not a text file: byte 1 (line 1) is 0xff, which is not UTF-8",
+        ),
+        (
+            b"\x7fELF\x02\x01",
+            "not a text file: byte 4 (line 1) is the control character 0x02",
+        ),
+        (b"\xff\xfea\0", "the file is UTF-16 text"),
+    ] {
+        let diagnostics = refused(bytes);
+        assert_eq!(diagnostics.list()[0].message, message);
+        assert!(
+            diagnostics
+                .render(false)
+                .starts_with(&format!("error: p.yaml: {message}"))
+        );
+    }
+    let text = refused("just text");
+    assert_eq!(
+        lines(&text),
+        ["1:1: text where a mapping (a process) is expected"]
+    );
+    let list = refused("[1, 2]");
+    assert_eq!(
+        lines(&list),
+        ["1:1: a list where a mapping (a process) is expected"]
+    );
+    let wanting = refused("xavantes: 1\n");
+    assert_eq!(
+        lines(&wanting),
+        [
+            "1:1: a process without `name` (`name`: the process's name: a lower-case letter, then a-z, 0-9 and -)",
+            "1:1: a process without `body` (`body`: what is done)",
+        ]
+    );
+}

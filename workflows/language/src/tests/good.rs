@@ -1,0 +1,260 @@
+//! What is read, and that it means what is written.
+
+use model::{
+    Bytes, Command, Expression, Join, NodeId, NodeKind, Parse, Retry, RetryOn, Source, Span, Stdin,
+    Template, Type, Value, Work,
+};
+
+use super::{compiled, lines};
+use crate::{compile, dot, json, tree};
+
+const WHOLE: &str = r#"
+xavantes: 1
+name: whole
+inputs:
+  limit: { type: int, default: 10, minimum: 2, maximum: 1e6 }
+  words: list of string
+  corpus: file
+variables:
+  total: int
+  text: { type: string, value: "a: b" }
+  flags: { type: json, value: { on: true, list: [1, 2.5, null] } }
+outputs:
+  total: ${ total }
+  found: first.found
+files: [first.sh]
+data: direct
+body:
+  parallel:
+    - activity: first
+      run: [./first.sh, 1, true, -0.5, "${inputs.limit}", '${words[0]}']
+      env: { LANG: C, N: "${inputs.limit + 1}" }
+      stdin: { file: corpus.txt }
+      inputs: { corpus.txt: inputs.corpus }
+      outputs: { found: found.txt, all: "*.txt", dir: out/ }
+      stdout: { into: total, as: int }
+      stderr: { into: text }
+      work: 1m30s
+      cores: 2
+      memory: 512MiB
+      labels: { os: linux }
+      timeout: 1h
+      retry: { attempts: 3, backoff: 100ms, on: [1, lost, timeout] }
+    - sequence:
+        name: later
+        do:
+          - assign: { total: "${ total * 2 }", text: "it's $${x}", flags: [1, "two", { three: 3.5 }] }
+          - empty:
+      join: any
+    - activity: last
+      join: ${ links.first && links['later'] }
+      stdin: "n=${total}\n"
+      run:
+        shell: |
+          cat all/*.txt dir/* |
+            grep -c $${NAME:-x}  ${inputs.words}
+      inputs: { all/: first.all, dir/: first.dir }
+  links:
+    - { from: first, to: later, when: "${ total > 3 }" }
+    - { from: first, to: last }
+    - { from: later, to: last }
+"#;
+
+#[test]
+fn everything_is_read() {
+    let text = WHOLE.replace("'${words[0]}'", "'${inputs.words[0]}'");
+    let compiled = compiled(&text);
+    assert!(compiled.warnings.is_empty(), "{}", compiled.warnings);
+    let draft = compiled.definition.draft();
+    assert_eq!(draft.inputs[0].default, Some(Value::Int(10)));
+    assert_eq!(
+        (draft.inputs[0].minimum, draft.inputs[0].maximum),
+        (Some(2.0), Some(1e6))
+    );
+    assert_eq!(draft.inputs[1].kind, Type::List(Box::new(Type::Text)));
+    assert_eq!(draft.variables[1].initial, Value::Text("a: b".into()));
+    let NodeKind::Activity(first) = &draft.nodes[1].kind else {
+        panic!()
+    };
+    let Command::List(parts) = &first.command else {
+        panic!()
+    };
+    let parts: Vec<&str> = parts.iter().map(|part| part.0.as_str()).collect();
+    assert_eq!(
+        parts,
+        [
+            "./first.sh",
+            "1",
+            "true",
+            "-0.5",
+            "${inputs.limit}",
+            "${inputs.words[0]}"
+        ]
+    );
+    assert_eq!(
+        first.env[1],
+        ("N".into(), Template("${inputs.limit + 1}".into()))
+    );
+    assert_eq!(first.stdin, Some(Stdin::File("corpus.txt".into())));
+    assert_eq!(first.inputs[0].source, Source::Input(2));
+    assert!(first.outputs[1].is_glob());
+    let capture = first.stdout.unwrap();
+    assert_eq!((capture.variable, capture.parse), (0, Parse::Int));
+    assert_eq!(first.work, Some(Work::from_secs(90)));
+    assert_eq!((first.cores, first.memory), (2, Some(Bytes(512 << 20))));
+    assert_eq!(first.labels, [("os".to_owned(), "linux".to_owned())]);
+    assert_eq!(first.timeout, Some(Span::from_secs(3600)));
+    let on = vec![RetryOn::Exit(1), RetryOn::Lost, RetryOn::Timeout];
+    assert_eq!(
+        first.retry,
+        Retry {
+            attempts: 3,
+            backoff: Span::from_millis(100),
+            on
+        }
+    );
+    assert_eq!(
+        (draft.nodes[2].name.as_str(), &draft.nodes[2].join),
+        ("later", &Join::Any)
+    );
+    let NodeKind::Assign(writes) = &draft.nodes[3].kind else {
+        panic!()
+    };
+    let sources: Vec<&str> = writes.iter().map(|write| write.value.0.as_str()).collect();
+    assert_eq!(
+        sources,
+        [
+            " total * 2 ",
+            "\"it's ${x}\"",
+            "[1, \"two\", {\"three\": 3.5}]"
+        ]
+    );
+    let NodeKind::Activity(last) = &draft.nodes[5].kind else {
+        panic!()
+    };
+    let line = "cat all/*.txt dir/* |\n  grep -c $${NAME:-x}  ${inputs.words}\n";
+    assert_eq!(last.command, Command::Shell(Template(line.into())));
+    assert_eq!(
+        last.stdin,
+        Some(Stdin::Text(Template("n=${total}\n".into())))
+    );
+    assert_eq!(
+        last.inputs[1].source,
+        Source::Output {
+            activity: NodeId(1),
+            output: 2
+        }
+    );
+    let NodeKind::Parallel { links, .. } = &draft.nodes[0].kind else {
+        panic!()
+    };
+    assert_eq!(links[0].when, Some(Expression(" total > 3 ".into())));
+    assert_eq!((links[2].from, links[2].to), (NodeId(2), NodeId(5)));
+}
+
+#[test]
+fn json_is_read_with_its_escapes() {
+    let text = r#"{"xavantes": 1, "name": "j", "body": {"activity": "a",
+        "run": ["echo", "\ud834\udd1e \u00e9 \/ \t", 1.50]}}"#;
+    let compiled = compile("j.json", text.as_bytes()).unwrap();
+    let NodeKind::Activity(a) = &compiled.definition.node(NodeId(0)).kind else {
+        panic!()
+    };
+    let part = |text: &str| Template(text.to_owned());
+    assert_eq!(
+        a.command,
+        Command::List(vec![part("echo"), part("𝄞 é / \t"), part("1.50")])
+    );
+}
+
+#[test]
+fn mapping_forms_and_list_forms_mean_the_same() {
+    let head = "xavantes: 1\nname: p\nbody:\n";
+    let list = "  parallel:\n    - { activity: a, run: [a] }\n    - { activity: b, run: [b] }\n  \
+                links: [{ from: a, to: b }]\n  name: both\n";
+    let form = "  parallel:\n    name: both\n    do:\n      - { activity: a, run: [a] }\n      \
+                - { activity: b, run: [b] }\n    links: [{ from: a, to: b }]\n";
+    let definition = |body: &str| compiled(&format!("{head}{body}")).definition;
+    assert_eq!(definition(list), definition(form));
+}
+
+#[test]
+fn line_ends_of_windows_and_a_byte_order_mark_are_read() {
+    let text = "xavantes: 1\nname: p\nbody:\n  activity: a\n  run: [a]\n  inputz: 1\n";
+    let windows = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    let expected = ["6:3: unknown key `inputz` (did you mean `inputs`?)"];
+    assert_eq!(lines(&super::refused(text)), expected);
+    assert_eq!(lines(&super::refused(windows)), expected);
+    let shell = "xavantes: 1\r\nname: p\r\nbody:\r\n  activity: a\r\n  run:\r\n    shell: |\r\n      a\r\n      b ${x}\r\n";
+    assert_eq!(
+        lines(&super::refused(shell)),
+        [
+            "8:11: no variable is called `x` (a variable of the shell is written `$NAME` or `$${NAME}`)"
+        ]
+    );
+}
+
+#[test]
+fn a_variable_that_is_never_written_is_warned_of() {
+    let text = "xavantes: 1\nname: p\nvariables:\n  total: int\nbody: { activity: a, run: [a] }\n";
+    let compiled = compiled(text);
+    assert_eq!(
+        lines(&compiled.warnings),
+        ["4:3: nothing is ever written to the variable `total`"]
+    );
+}
+
+#[test]
+fn samples_compile_without_a_word() {
+    for (name, text) in super::schema::samples() {
+        match compile(&name, text.as_bytes()) {
+            Ok(compiled) => assert!(compiled.warnings.is_empty(), "{}", compiled.warnings),
+            Err(diagnostics) => panic!("{diagnostics}"),
+        }
+    }
+}
+
+#[test]
+fn a_definition_is_shown() {
+    let text = WHOLE.replace("'${words[0]}'", "'${inputs.words[0]}'");
+    let definition = compiled(&text).definition;
+    assert_eq!(
+        tree(&definition),
+        "\
+whole
+└─ parallel
+   ├─ first: ./first.sh 1 true -0.5 ${inputs.limit} ${inputs.words[0]}
+   ├─ later (sequence)  (after any of first)
+   │  ├─ assign: total = total * 2, text = \"it's ${x}\", flags = [1, \"two\", {\"three\": 3.5}]
+   │  └─ empty
+   └─ last: $ cat all/*.txt dir/* | grep -c $${NAME:-x} ${inputs.words}  (after as joined of first, later)
+"
+    );
+    assert_eq!(
+        dot(&definition),
+        "\
+digraph \"whole\" {
+  rankdir=LR;
+  node [shape=box, style=rounded];
+  subgraph cluster_n0 {
+    label=\"parallel\"; style=dotted;
+    n1 [label=\"first\"];
+    subgraph cluster_n2 {
+      label=\"later (sequence)\"; style=dotted;
+    }
+    n5 [label=\"last\"];
+  }
+  n1 -> n5 [label=\"all/\\ndir/\"];
+}
+"
+    );
+    let json = json(&definition);
+    assert_eq!(
+        json["body"]["children"][0]["inputs"]["corpus.txt"],
+        "inputs.corpus"
+    );
+    assert_eq!(json["body"]["children"][2]["inputs"]["dir/"], "first.dir");
+    assert_eq!(json["body"]["links"][0]["when"], "${ total > 3 }");
+    assert_eq!(json["outputs"]["found"], "first.found");
+    assert_eq!(json["body"]["children"][0]["work_seconds"], 90.0);
+}
