@@ -1,0 +1,36 @@
+//! Which machines differ in nothing.
+
+use std::collections::BTreeMap;
+
+use crate::problem::Problem;
+
+/// By machine: the first machine with the same group, power, slots, ready times and fitting tasks.
+/// Where machines have their own costs each one is alone. O(p log p).
+pub(crate) fn alike(problem: &Problem) -> Vec<u32> {
+    let fits = classes_by_host(problem);
+    let mut first = BTreeMap::new();
+    (0u32..)
+        .zip(problem.hosts())
+        .zip(fits)
+        .map(|((number, host), fits)| {
+            if problem.has_costs() {
+                return number;
+            }
+            let ready = problem.ready(number).iter();
+            let ready: Vec<u64> = ready.map(|at| at.to_bits()).collect();
+            let key = (host.group, host.power.to_bits(), ready, fits);
+            *first.entry(key).or_insert(number)
+        })
+        .collect()
+}
+
+/// By machine: the classes of demands that fit it.
+pub(crate) fn classes_by_host(problem: &Problem) -> Vec<Vec<u32>> {
+    let mut fits: Vec<Vec<u32>> = vec![Vec::new(); problem.hosts().len()];
+    for class in 0..problem.n_demand_classes() {
+        for &host in problem.fitting(class) {
+            fits[host as usize].push(class);
+        }
+    }
+    fits
+}

@@ -1,0 +1,382 @@
+//! What list schedulers share: tasks are placed one after the other, each into the first gap that
+//! is long enough.
+
+use crate::arrival::{Arrivals, Ended};
+use crate::order::{TOLERANCE, less};
+use crate::problem::{OUTSIDE, Problem};
+use crate::schedule::{Placement, Schedule, ScheduleError, holds_slots};
+use crate::timeline::{Timeline, Trail};
+
+/// A schedule in the making.
+pub(crate) struct Insertion<'a> {
+    problem: &'a Problem,
+    groups: Vec<u32>,
+    machines: Vec<Timeline>,
+    /// By machine: from when on a slot stays free, and until when there are gaps before that.
+    trails: Vec<Trail>,
+    /// By class of demands: the machines that fit, by what distinguishes them.
+    runs: Vec<Vec<Run>>,
+    ended: Vec<Ended>,
+    placed: Vec<bool>,
+    starts: Vec<f64>,
+    held_until: Vec<f64>,
+    /// What was tried since the last `take_back`: tasks, and machines as they were before.
+    tried: Vec<u32>,
+    before: Vec<(u32, Timeline)>,
+    arrivals: Arrivals,
+    /// Reused: machines whose gaps have to be looked at, with arrival and duration.
+    gappy: Vec<(u32, f64, f64)>,
+}
+
+/// A place for a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) host: u32,
+    pub(crate) start: f64,
+    pub(crate) finish: f64,
+}
+
+/// Machines of neighbouring numbers that differ only in what they hold: one group, one power.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first: u32,
+    last: u32,
+    group: u32,
+}
+
+/// Places tasks one after the other, each where `choose` says. `order` is a linear extension.
+pub(crate) fn in_order<'a>(
+    problem: &'a Problem,
+    order: &[u32],
+    mut choose: impl FnMut(&mut Insertion<'a>, u32) -> Option<Found>,
+) -> Result<Schedule, ScheduleError> {
+    let mut insertion = Insertion::new(problem);
+    let shortest = shortest_from_here(problem, order);
+    for (&task, &shortest) in order.iter().zip(&shortest[1..]) {
+        if problem.fixed(task).is_some() {
+            continue;
+        }
+        insertion.arrive(task);
+        let found = if problem.dag().is_gate(task) {
+            insertion.gate(task)
+        } else {
+            choose(&mut insertion, task)
+        };
+        let found = found.ok_or(ScheduleError::NoHost { task })?;
+        insertion.place(task, found, shortest);
+    }
+    Ok(insertion.schedule())
+}
+
+impl<'a> Insertion<'a> {
+    /// Nothing placed but what has started.
+    pub(crate) fn new(problem: &'a Problem) -> Insertion<'a> {
+        let (dag, hosts) = (problem.dag(), problem.hosts());
+        let points = has_points(problem);
+        let machines: Vec<Timeline> = (0..hosts.len() as u32)
+            .map(|host| Timeline::new(problem.ready(host), points))
+            .collect();
+        let nowhere = Ended {
+            finish: 0.0,
+            host: OUTSIDE,
+            group: problem.links().outside(),
+        };
+        let mut ended = vec![nowhere; dag.n_tasks()];
+        let mut starts = vec![0.0; dag.n_tasks()];
+        let mut placed = vec![false; dag.n_tasks()];
+        for task in dag.tasks() {
+            if let Some(fixed) = problem.fixed(task) {
+                let (host, finish) = (fixed.host, fixed.finish);
+                ended[task as usize] = Ended {
+                    finish,
+                    host,
+                    group: problem.group(host),
+                };
+                starts[task as usize] = finish;
+                placed[task as usize] = true;
+            }
+        }
+        Insertion {
+            problem,
+            groups: hosts.iter().map(|host| host.group).collect(),
+            trails: machines.iter().map(Timeline::trail).collect(),
+            machines,
+            runs: (0..problem.n_demand_classes())
+                .map(|class| runs(problem, problem.fitting(class)))
+                .collect(),
+            ended,
+            placed,
+            starts,
+            tried: Vec::new(),
+            before: Vec::new(),
+            held_until: vec![0.0; dag.n_tasks()],
+            arrivals: Arrivals::new(problem),
+            gappy: Vec::new(),
+        }
+    }
+
+    /// Looks at where the data of a task comes from, which is all placed; what is asked next is
+    /// about this task.
+    pub(crate) fn arrive(&mut self, task: u32) {
+        self.arrivals
+            .collect(self.problem, task, &self.ended, |_| true);
+    }
+
+    /// The same for a task not all of whose predecessors are placed: the others do not count.
+    pub(crate) fn arrive_from_placed(&mut self, task: u32) {
+        let placed = &self.placed;
+        let is_placed = |pred: u32| placed[pred as usize];
+        self.arrivals
+            .collect(self.problem, task, &self.ended, is_placed);
+    }
+
+    /// The earliest place of the task on a machine that fits it.
+    pub(crate) fn on(&self, task: u32, host: u32) -> Found {
+        let arrival = self.arrivals.at(host, self.groups[host as usize]);
+        let duration = self.problem.duration(task, host);
+        let cores = self.problem.dag().cores(task);
+        let start = self.machines[host as usize].earliest(arrival, duration, cores);
+        Found {
+            host,
+            start,
+            finish: start + duration,
+        }
+    }
+
+    /// The machine on which the task ends first, the lowest of those where it ends as early. What
+    /// could not be better even on an idle machine is passed over.
+    pub(crate) fn earliest(&mut self, task: u32) -> Option<Found> {
+        let problem = self.problem;
+        let cores = problem.dag().cores(task);
+        let mut best: Option<Found> = None;
+        self.gappy.clear();
+        for run in &self.runs[problem.demand_class(task) as usize] {
+            let arrival = self.arrivals.in_group(run.group);
+            let duration = problem.duration(task, run.first);
+            let source = self.arrivals.source(run.group);
+            let near = (run.first..=run.last).contains(&source);
+            let soonest = if near {
+                self.arrivals.at(source, run.group).min(arrival)
+            } else {
+                arrival
+            };
+            if best.is_some_and(|best| soonest + duration > margin(best.finish)) {
+                continue;
+            }
+            for host in run.first..=run.last {
+                let arrival = if near && host == source {
+                    self.arrivals.at(host, run.group)
+                } else {
+                    arrival
+                };
+                let trail = self.trails[host as usize];
+                if cores > 1 || duration <= 0.0 || margin(trail.gaps_until) >= arrival + duration {
+                    self.gappy.push((host, arrival, duration));
+                    continue;
+                }
+                let start = arrival.max(trail.free_from);
+                let finish = start + duration;
+                let found = Found {
+                    host,
+                    start,
+                    finish,
+                };
+                if best.is_none_or(|best| found.is_better_than(best)) {
+                    best = Some(found);
+                }
+                // No machine of the run can be better, and the later ones lose the tie.
+                if start <= arrival && !(near && host < source) {
+                    break;
+                }
+            }
+        }
+        for &(host, arrival, duration) in &self.gappy {
+            if let Some(best) = best
+                && (arrival + duration > margin(best.finish)
+                    || (host > best.host && !less(arrival + duration, best.finish)))
+            {
+                continue;
+            }
+            let start = self.machines[host as usize].earliest(arrival, duration, cores);
+            let finish = start + duration;
+            let found = Found {
+                host,
+                start,
+                finish,
+            };
+            if best.is_none_or(|best| found.is_better_than(best)) {
+                best = Some(found);
+            }
+        }
+        best
+    }
+
+    /// The machine whose place for the task is worth least, the lowest of those that are.
+    pub(crate) fn least(&self, task: u32, worth: impl Fn(Found) -> f64) -> Option<Found> {
+        let mut best: Option<(f64, Found)> = None;
+        for &host in self.problem.fitting(self.problem.demand_class(task)) {
+            let found = self.on(task, host);
+            let worth = worth(found);
+            if best.is_none_or(|(least, _)| less(worth, least)) {
+                best = Some((worth, found));
+            }
+        }
+        best.map(|(_, found)| found)
+    }
+
+    /// The machine on which everything that a gate waits for is first.
+    pub(crate) fn gate(&self, task: u32) -> Option<Found> {
+        let mut best: Option<Found> = None;
+        for &host in self.problem.fitting(self.problem.demand_class(task)) {
+            let at = self.arrivals.at(host, self.groups[host as usize]);
+            if best.is_none_or(|best| less(at, best.finish)) {
+                best = Some(Found {
+                    host,
+                    start: at,
+                    finish: at,
+                });
+            }
+        }
+        best
+    }
+
+    /// Takes a place. No task that comes later has less work than `shortest`.
+    pub(crate) fn place(&mut self, task: u32, found: Found, shortest: f64) {
+        let Found {
+            host,
+            start,
+            finish,
+        } = found;
+        self.ended[task as usize] = Ended {
+            finish,
+            host,
+            group: self.groups[host as usize],
+        };
+        self.placed[task as usize] = true;
+        self.starts[task as usize] = start;
+        if !self.problem.dag().is_gate(task) {
+            let machine = &mut self.machines[host as usize];
+            let shortest = shortest / self.problem.hosts()[host as usize].power;
+            let cores = self.problem.dag().cores(task);
+            self.held_until[task as usize] = machine.reserve(start, finish, cores, shortest);
+            self.trails[host as usize] = machine.trail();
+        }
+    }
+
+    /// Takes a place until `take_back`.
+    pub(crate) fn try_place(&mut self, task: u32, found: Found) {
+        self.tried.push(task);
+        let host = found.host;
+        let saved = self.before.iter().any(|&(other, _)| other == host);
+        if !saved && !self.problem.dag().is_gate(task) {
+            self.before
+                .push((host, self.machines[host as usize].clone()));
+        }
+        self.place(task, found, 0.0);
+    }
+
+    /// Gives up all places taken with `try_place`.
+    pub(crate) fn take_back(&mut self) {
+        for (host, machine) in self.before.drain(..) {
+            self.trails[host as usize] = machine.trail();
+            self.machines[host as usize] = machine;
+        }
+        for task in self.tried.drain(..) {
+            self.placed[task as usize] = false;
+        }
+    }
+
+    /// The schedule, all tasks placed. O(n log n).
+    pub(crate) fn schedule(self) -> Schedule {
+        let placed = self.problem.dag().tasks().map(|task| {
+            let Ended { finish, host, .. } = self.ended[task as usize];
+            Placement {
+                task,
+                host,
+                slot: 0,
+                start: self.starts[task as usize],
+                finish,
+            }
+        });
+        Schedule::assemble(self.problem, placed.collect(), &self.held_until)
+    }
+}
+
+impl Found {
+    /// Whether it ends before another place, or as early on a machine of a lower number.
+    fn is_better_than(self, other: Found) -> bool {
+        less(self.finish, other.finish)
+            || (self.host < other.host && !less(other.finish, self.finish))
+    }
+}
+
+/// A time above which another one is later by more than any tie explains.
+fn margin(time: f64) -> f64 {
+    time + 4.0 * TOLERANCE * time.max(1.0)
+}
+
+fn runs(problem: &Problem, fitting: &[u32]) -> Vec<Run> {
+    let hosts = problem.hosts();
+    let mut runs: Vec<Run> = Vec::new();
+    for &host in fitting {
+        let here = &hosts[host as usize];
+        match runs.last_mut() {
+            Some(run)
+                if run.last + 1 == host
+                    && run.group == here.group
+                    && hosts[run.first as usize].power.to_bits() == here.power.to_bits()
+                    && !problem.has_costs() =>
+            {
+                run.last = host;
+            }
+            Some(_) | None => runs.push(Run {
+                first: host,
+                last: host,
+                group: here.group,
+            }),
+        }
+    }
+    // The fastest first, so that the others can be passed over.
+    let power = |run: &Run| hosts[run.first as usize].power;
+    runs.sort_by(|one, other| power(other).total_cmp(&power(one)));
+    runs
+}
+
+/// For each place in the order, and for its end, the least work of a task from there on; 0 where
+/// machines have their own costs, since a machine's power then says nothing.
+fn shortest_from_here(problem: &Problem, order: &[u32]) -> Vec<f64> {
+    let mut shortest = vec![f64::INFINITY; order.len() + 1];
+    for (place, &task) in order.iter().enumerate().rev() {
+        let work = match (holds_slots(problem, task), problem.has_costs()) {
+            (true, false) => problem.dag().work(task),
+            (true, true) => 0.0,
+            (false, _) => f64::INFINITY,
+        };
+        shortest[place] = shortest[place + 1].min(work);
+    }
+    shortest
+}
+
+/// Whether some task may take no time, or so little that it vanishes in rounding.
+fn has_points(problem: &Problem) -> bool {
+    let power_max = problem
+        .hosts()
+        .iter()
+        .map(|host| host.power)
+        .fold(0.0, f64::max);
+    problem
+        .dag()
+        .tasks()
+        .filter(|&task| holds_slots(problem, task))
+        .any(|task| {
+            let shortest = if problem.has_costs() {
+                problem.duration_min(task)
+            } else {
+                problem.dag().work(task) / power_max
+            };
+            shortest < TOLERANCE
+        })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! Placing dependent activities on grouped machines of different power: from a graph and a
+//! platform to a plan.
+//!
+//! It is pure: no clock, no random numbers but those of a fixed seed, no threads, no files; the
+//! same request gives the same plan. It does not decide when to plan again, does not send anything and does not watch what
+//! runs: managers do.
+//!
+//! Managers need [`Request`] and [`plan`], or [`plan_with_details`] to tell users which algorithm
+//! it was. Who works on algorithms reads [`Problem`] first, then [`Schedule`] and the trait
+//! [`Scheduler`], then [`Heft`], [`Pch`] and [`Best`], which is the default. Times are `f64` seconds
+//! inside, compared with a tolerance ([`less`]), and whole microseconds in a [`model::Plan`]
+//! ([`retime()`]). Every algorithm has a file of its own and is judged by the same [`check()`] and
+//! [`Figures`].
+//!
+//! Plans are made in direct mode, where a message goes from machine to machine.
+//! [`through_controllers`] tells what a schedule becomes when messages pass the controllers of the
+//! process.
+
+mod alike;
+mod arrival;
+mod best;
+mod bound;
+mod check;
+mod controllers;
+mod cpop;
+mod dag;
+#[cfg(test)]
+mod fixtures;
+mod heft;
+mod insertion;
+mod inside;
+mod ippts;
+mod links;
+mod lookahead;
+mod min_min;
+mod order;
+mod outlook;
+mod pch;
+mod peft;
+pub mod platform;
+mod problem;
+mod random;
+mod random_host;
+mod rank;
+mod request;
+mod retime;
+mod round_robin;
+mod schedule;
+mod timeline;
+
+pub use best::{Best, BestRun, Estimate};
+pub use bound::{Figures, bound, critical_path_time, sequential_time};
+pub use check::{CheckError, check, check_plan};
+pub use controllers::{
+    Controlled, Placing, Tree, TreeError, check_through_controllers, through_controllers,
+};
+pub use cpop::Cpop;
+pub use dag::{Dag, DagError, EDGES_MAX, TASKS_MAX, Task};
+pub use heft::Heft;
+pub use inside::{Inside, PARTS_MAX};
+pub use ippts::Ippts;
+pub use links::Links;
+pub use lookahead::{LOOKAHEAD_SEARCHES_MAX, Lookahead};
+pub use min_min::{MAX_MIN_TASKS_MAX, MinMin};
+pub use order::{TOLERANCE, less};
+pub use pch::{Cluster, PCH_STEPS_MAX, PCH_TASKS_MAX, Pch, PchRun};
+pub use peft::Peft;
+pub use problem::{
+    CORES_TOTAL_MAX, COSTS_MAX, Demand, Fixed, GROUPS_MAX, HORIZON_MAX, HOSTS_MAX, Host, OUTSIDE,
+    Problem, ProblemError, SLOTS_MAX, SLOTS_TOTAL_MAX,
+};
+pub use random_host::RandomHost;
+pub use rank::MeanRule;
+pub use request::{
+    Detailed, Placed, Refusal, Request, SchedulerKind, plan, plan_with_details, problem,
+};
+pub use retime::{SECONDS_MAX, TooLong, retime};
+pub use round_robin::RoundRobin;
+pub use schedule::{Placement, Schedule, ScheduleError, Scheduler};

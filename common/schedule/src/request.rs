@@ -1,0 +1,311 @@
+//! The door for managers: from what a process manager knows to a checked plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{ActivityGraph, ActivityId, Generation, Plan, Platform, ResourceId, Span};
+use thiserror::Error;
+
+use crate::best::{Best, BestRun, Estimate};
+use crate::check::{CheckError, check_plan};
+use crate::cpop::Cpop;
+use crate::dag::{Dag, DagError};
+use crate::heft::Heft;
+use crate::inside::Inside;
+use crate::ippts::Ippts;
+use crate::lookahead::Lookahead;
+use crate::min_min::MinMin;
+use crate::pch::Pch;
+use crate::peft::Peft;
+use crate::problem::{Demand, Fixed, OUTSIDE, Problem, ProblemError};
+use crate::random_host::RandomHost;
+use crate::rank::MeanRule;
+use crate::retime::{TooLong, retime};
+use crate::round_robin::RoundRobin;
+use crate::schedule::{ScheduleError, Scheduler};
+
+/// Everything that a plan rests on. The same request gives the same plan.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The activities of the process, weighted by what is known of their work.
+    pub graph: ActivityGraph,
+    /// The machines that may be used.
+    pub platform: Platform,
+    /// What activities need beside cores; who is not named needs nothing.
+    pub demands: BTreeMap<ActivityId, Demand>,
+    /// For each machine of the platform, in its order, when each slot becomes free, counted from
+    /// the moment that the plan is made for. What is left out at the end is free at once.
+    pub ready: Vec<Vec<Span>>,
+    /// What has started or ended. It is not in the plan, but its data is where it lies.
+    pub placed: Vec<Placed>,
+    /// The number that the plan gets.
+    pub generation: Generation,
+    /// The algorithm.
+    pub scheduler: SchedulerKind,
+}
+
+/// An activity that has started or ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Which.
+    pub activity: ActivityId,
+    /// Where its data is or will be; a machine that the platform does not list is one that nothing
+    /// is placed on, and data from there crosses the link between groups.
+    pub resource: ResourceId,
+    /// When it is expected to end, counted like the ready times; zero if it has ended.
+    pub finish: Span,
+}
+
+/// The algorithms to choose from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SchedulerKind {
+    /// The shorter of HEFT-B and PCH.
+    #[default]
+    Best,
+    /// HEFT, messages ranked by their mean cost.
+    Heft,
+    /// HEFT, messages ranked by the mean bandwidth, as in Bittencourt and Madeira's comparison.
+    HeftB,
+    /// Exact static PCH, up to [`crate::PCH_TASKS_MAX`] activities.
+    Pch,
+    /// CPOP, messages ranked by their mean cost.
+    Cpop,
+    /// PEFT.
+    Peft,
+    /// IPPTS.
+    Ippts,
+    /// HEFT with lookahead.
+    Lookahead,
+    /// Min-min.
+    MinMin,
+    /// Max-min, up to [`crate::MAX_MIN_TASKS_MAX`] activities.
+    MaxMin,
+    /// HEFT on the best single machine.
+    OneMachine,
+    /// HEFT in the best single group.
+    OneGroup,
+    /// HEFT in the strongest k groups, for the best k.
+    BestGroups,
+    /// Each machine in turn.
+    RoundRobin,
+    /// A machine drawn for each activity, the same at each call.
+    Random,
+}
+
+/// A plan and how it was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Detailed {
+    /// The plan.
+    pub plan: Plan,
+    /// The algorithm whose plan it is: a member's where several were asked.
+    pub scheduler: &'static str,
+    /// What each algorithm that could be asked gave.
+    pub estimates: Vec<Estimate>,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum Refusal {
+    /// No machine of the platform fits an activity.
+    #[error("activity {activity} {misfit}")]
+    NoResource {
+        /// The first such activity.
+        activity: ActivityId,
+        /// What is missing, as in "needs 8 cores; the largest machine has 2".
+        misfit: String,
+    },
+    /// Two nodes of the graph, or two started ones, stand for one activity.
+    #[error("activity {0} is listed twice")]
+    Twice(ActivityId),
+    /// A started activity that the graph does not have.
+    #[error("activity {0} has started but is not in the graph")]
+    Unknown(ActivityId),
+    /// The graph cannot be scheduled.
+    #[error("the graph cannot be planned")]
+    Graph(#[source] DagError),
+    /// The machines, ready times or sizes cannot be scheduled.
+    #[error("the request cannot be planned")]
+    Problem(#[source] ProblemError),
+    /// The plan would not end within the years that a clock counts.
+    #[error("the plan is too long")]
+    TooLong(#[source] TooLong),
+    /// The scheduler gave a plan that breaks a rule: a fault of this library.
+    #[error("the plan of {scheduler} breaks a rule")]
+    Invalid {
+        /// Whose plan.
+        scheduler: &'static str,
+        /// Which rule.
+        #[source]
+        source: CheckError,
+    },
+}
+
+/// Makes a plan and checks it.
+pub fn plan(request: &Request) -> Result<Plan, Refusal> {
+    Ok(plan_with_details(request)?.plan)
+}
+
+/// Makes a plan, checks it, and tells whose it is and what else there was.
+pub fn plan_with_details(request: &Request) -> Result<Detailed, Refusal> {
+    let problem = problem(request)?;
+    let BestRun {
+        schedule,
+        scheduler,
+        estimates,
+    } = request
+        .scheduler
+        .run(&problem)
+        .map_err(|error| match error {
+            ScheduleError::NoHost { task } => no_resource(&problem, task),
+            ScheduleError::TooLarge { what, count, max } => {
+                Refusal::Problem(ProblemError::TooLarge {
+                    what,
+                    count: usize::try_from(count).unwrap_or(usize::MAX),
+                    max: usize::try_from(max).unwrap_or(usize::MAX),
+                })
+            }
+        })?;
+    let plan = retime(&problem, &schedule, request.generation).map_err(Refusal::TooLong)?;
+    check_plan(&problem, &plan).map_err(|source| Refusal::Invalid { scheduler, source })?;
+    Ok(Detailed {
+        plan,
+        scheduler,
+        estimates,
+    })
+}
+
+/// What the schedulers look at, for a request.
+pub fn problem(request: &Request) -> Result<Problem, Refusal> {
+    let dag = Dag::from_graph(&request.graph).map_err(Refusal::Graph)?;
+    let mut task_of = BTreeMap::new();
+    for task in dag.tasks() {
+        if let Some(activity) = dag.activity(task)
+            && task_of.insert(activity, task).is_some()
+        {
+            return Err(Refusal::Twice(activity));
+        }
+    }
+    let resources = request.platform.resources();
+    let hosts: BTreeMap<ResourceId, u32> = resources
+        .iter()
+        .zip(0u32..)
+        .map(|(resource, host)| (resource.id, host))
+        .collect();
+    let mut seen = BTreeSet::new();
+    let mut fixed = Vec::with_capacity(request.placed.len());
+    for &Placed {
+        activity,
+        resource,
+        finish,
+    } in &request.placed
+    {
+        let task = *task_of.get(&activity).ok_or(Refusal::Unknown(activity))?;
+        if !seen.insert(activity) {
+            return Err(Refusal::Twice(activity));
+        }
+        let host = hosts.get(&resource).copied().unwrap_or(OUTSIDE);
+        fixed.push((
+            task,
+            Fixed {
+                host,
+                finish: finish.seconds(),
+            },
+        ));
+    }
+    let activities: Vec<Option<ActivityId>> = dag.tasks().map(|task| dag.activity(task)).collect();
+    let ready: Vec<Vec<f64>> = request
+        .ready
+        .iter()
+        .map(|slots| slots.iter().map(|at| at.seconds()).collect())
+        .collect();
+    let problem = Problem::new(dag, &request.platform)
+        .and_then(|problem| {
+            problem.with_demands(|task| request.demands.get(&activities[task as usize]?))
+        })
+        .and_then(|problem| problem.with_ready(&ready))
+        .and_then(|problem| problem.with_fixed(fixed))
+        .map_err(Refusal::Problem)?;
+    Ok(problem)
+}
+
+impl SchedulerKind {
+    /// All of them, in the order in which they are listed to users.
+    pub const ALL: [SchedulerKind; 15] = [
+        SchedulerKind::Best,
+        SchedulerKind::Heft,
+        SchedulerKind::HeftB,
+        SchedulerKind::Pch,
+        SchedulerKind::Cpop,
+        SchedulerKind::Peft,
+        SchedulerKind::Ippts,
+        SchedulerKind::Lookahead,
+        SchedulerKind::MinMin,
+        SchedulerKind::MaxMin,
+        SchedulerKind::OneMachine,
+        SchedulerKind::OneGroup,
+        SchedulerKind::BestGroups,
+        SchedulerKind::RoundRobin,
+        SchedulerKind::Random,
+    ];
+
+    /// The algorithm itself.
+    pub fn scheduler(self) -> &'static dyn Scheduler {
+        const HEFT: Heft = Heft::new(MeanRule::Costs);
+        const HEFT_B: Heft = Heft::new(MeanRule::Bandwidths);
+        const PCH: Pch = Pch::new();
+        const RANDOM: RandomHost = RandomHost::new(1);
+        const CPOP: Cpop = Cpop::new(MeanRule::Costs);
+        match self {
+            SchedulerKind::Best => &Best,
+            SchedulerKind::Heft => &HEFT,
+            SchedulerKind::HeftB => &HEFT_B,
+            SchedulerKind::Pch => &PCH,
+            SchedulerKind::Cpop => &CPOP,
+            SchedulerKind::Peft => &Peft,
+            SchedulerKind::Ippts => &Ippts,
+            SchedulerKind::Lookahead => &Lookahead,
+            SchedulerKind::MinMin => &MinMin::Shortest,
+            SchedulerKind::MaxMin => &MinMin::Longest,
+            SchedulerKind::OneMachine => &Inside::OneMachine,
+            SchedulerKind::OneGroup => &Inside::OneGroup,
+            SchedulerKind::BestGroups => &Inside::BestGroups,
+            SchedulerKind::RoundRobin => &RoundRobin,
+            SchedulerKind::Random => &RANDOM,
+        }
+    }
+
+    /// A schedule, whose it is, and what the members gave where there are several.
+    pub fn run(self, problem: &Problem) -> Result<BestRun, ScheduleError> {
+        if self == SchedulerKind::Best {
+            return Best.run(problem);
+        }
+        let scheduler = self.scheduler();
+        let schedule = scheduler.schedule(problem)?;
+        let estimate = Estimate {
+            scheduler: scheduler.name(),
+            makespan: Some(schedule.makespan()),
+        };
+        Ok(BestRun {
+            schedule,
+            scheduler: scheduler.name(),
+            estimates: vec![estimate],
+        })
+    }
+
+    /// The algorithm that users call by a name.
+    pub fn named(name: &str) -> Option<SchedulerKind> {
+        SchedulerKind::ALL
+            .into_iter()
+            .find(|kind| kind.scheduler().name() == name)
+    }
+}
+
+fn no_resource(problem: &Problem, task: u32) -> Refusal {
+    let activity = problem.dag().activity(task).unwrap_or_default();
+    Refusal::NoResource {
+        activity,
+        misfit: problem.misfit(task).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! From a schedule in seconds to a plan in microseconds.
+
+use model::{Entry, Generation, Plan, Span};
+use thiserror::Error;
+
+use crate::bound::bound;
+use crate::problem::Problem;
+use crate::schedule::{Schedule, holds_slots};
+
+/// A schedule whose times do not fit a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the schedule is longer than {} years, which is all a plan can hold", SECONDS_MAX / 31_557_600)]
+pub struct TooLong;
+
+/// The last second that a plan may name. A sum of two such times in microseconds is still exact.
+pub const SECONDS_MAX: u64 = i64::MAX as u64 / 2_000_000;
+
+/// Keeps the machines, slots and order of a checked schedule and counts its times anew in whole
+/// microseconds, durations and transfers rounded up, so that nothing in the plan is shorter than
+/// it can be. Gates and what has started are not in the plan. O(n log n + e).
+pub fn retime(
+    problem: &Problem,
+    schedule: &Schedule,
+    generation: Generation,
+) -> Result<Plan, TooLong> {
+    let dag = problem.dag();
+    let mut finish = vec![Span::ZERO; dag.n_tasks()];
+    let mut free: Vec<Vec<Span>> = Vec::with_capacity(problem.hosts().len());
+    for host in 0..problem.hosts().len() as u32 {
+        free.push(
+            problem
+                .ready(host)
+                .iter()
+                .map(|&at| up(at))
+                .collect::<Result<_, _>>()?,
+        );
+    }
+    let slots_of = slots_by_task(problem, schedule);
+    let mut entries = Vec::with_capacity(dag.n_tasks());
+    for task in schedule.by_start() {
+        if let Some(fixed) = problem.fixed(task) {
+            finish[task as usize] = up(fixed.finish)?;
+            continue;
+        }
+        let placement = schedule.entries[task as usize];
+        let host = placement.host;
+        let mut start = Span::ZERO;
+        for (pred, edge) in dag.predecessors(task) {
+            let from = schedule.entries[pred as usize].host;
+            let transfer = up(problem.transfer(edge, from, host))?;
+            start = start.max(sum(finish[pred as usize], transfer)?);
+        }
+        let slots = slots_of.of(task);
+        for &slot in slots {
+            start = start.max(free[host as usize][slot as usize]);
+        }
+        let end = sum(start, up(problem.duration(task, host))?)?;
+        finish[task as usize] = end;
+        for &slot in slots {
+            free[host as usize][slot as usize] = end;
+        }
+        if let (Some(activity), true) = (dag.activity(task), holds_slots(problem, task)) {
+            let (resource, slot) = (problem.hosts()[host as usize].id, placement.slot);
+            entries.push(Entry {
+                activity,
+                resource,
+                slot,
+                start,
+                finish: end,
+            });
+        }
+    }
+    entries.sort_unstable_by_key(|entry| entry.activity);
+    Ok(Plan {
+        generation,
+        entries,
+        bound: bound_span(problem),
+    })
+}
+
+/// The problem's bound in whole microseconds, rounded down beyond what summing up in another order
+/// could add.
+pub(crate) fn bound_span(problem: &Problem) -> Span {
+    Span((bound(problem) * (1.0 - 1e-12) * 1e6).floor().max(0.0) as u64)
+}
+
+/// Seconds rounded up to the microsecond.
+pub(crate) fn up(seconds: f64) -> Result<Span, TooLong> {
+    // Written so that what is not a number is refused.
+    if seconds < SECONDS_MAX as f64 {
+        Ok(Span::from_seconds_up(seconds))
+    } else {
+        Err(TooLong)
+    }
+}
+
+fn sum(one: Span, other: Span) -> Result<Span, TooLong> {
+    let sum = one + other;
+    if sum.0 / 1_000_000 < SECONDS_MAX {
+        Ok(sum)
+    } else {
+        Err(TooLong)
+    }
+}
+
+struct SlotsByTask {
+    off: Vec<u32>,
+    slots: Vec<u32>,
+}
+
+impl SlotsByTask {
+    fn of(&self, task: u32) -> &[u32] {
+        &self.slots[self.off[task as usize] as usize..self.off[task as usize + 1] as usize]
+    }
+}
+
+fn slots_by_task(problem: &Problem, schedule: &Schedule) -> SlotsByTask {
+    let n = problem.dag().n_tasks();
+    let held = || {
+        schedule.order.iter().flat_map(|slots| {
+            (0u32..)
+                .zip(slots)
+                .flat_map(|(slot, tasks)| tasks.iter().map(move |&t| (t, slot)))
+        })
+    };
+    let mut off = vec![0; n + 1];
+    for (task, _) in held() {
+        off[task as usize + 1] += 1;
+    }
+    for task in 0..n {
+        off[task + 1] += off[task];
+    }
+    let mut next = off.clone();
+    let mut slots = vec![0; off[n] as usize];
+    for (task, slot) in held() {
+        slots[next[task as usize] as usize] = slot;
+        next[task as usize] += 1;
+    }
+    SlotsByTask { off, slots }
+}
+
+#[cfg(test)]
+mod tests;
