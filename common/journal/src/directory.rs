@@ -1,0 +1,276 @@
+//! The small files beside a store: `lock`, `version` and `acknowledged`.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Number of the journal's format that this program writes, and the highest that it reads.
+pub const FORMAT: u32 = 1;
+
+/// Longest `version` file that is looked at, in bytes: it has two short lines.
+const VERSION_BYTES_MAX: u64 = 4096;
+
+/// Why a directory cannot be used.
+#[derive(Debug, Error)]
+pub enum DirectoryError {
+    /// Another process, or another part of this one, works in it.
+    #[error("{} is in use by {}", path.display(), owner(*.pid))]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+        /// The process that holds it, where it could be read.
+        pid: Option<u32>,
+    },
+    /// A later program wrote it.
+    #[error(
+        "{} was written by xavantes {program} (journal format {format}), this program reads up to {supported}",
+        path.display()
+    )]
+    Newer {
+        /// The directory.
+        path: PathBuf,
+        /// Version of the program that wrote it.
+        program: String,
+        /// Format in which it is written.
+        format: u32,
+        /// Highest format that this program reads.
+        supported: u32,
+    },
+    /// The `version` file is not there or not readable, and the store is.
+    #[error("{} does not tell the journal's format: {reason}; restore the directory from a copy", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file or directory operation failed.
+    #[error("could not {action} {}", path.display())]
+    Io {
+        /// What was attempted.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+}
+
+fn owner(pid: Option<u32>) -> String {
+    pid.map_or_else(
+        || "another process".to_owned(),
+        |pid| format!("process {pid}"),
+    )
+}
+
+/// Adds to an I/O error what was attempted, and on what.
+pub(crate) fn io_error(
+    action: &'static str,
+    path: &Path,
+) -> impl FnOnce(io::Error) -> DirectoryError {
+    move |source| DirectoryError::Io {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// The leave to work in a directory, held until it is dropped.
+///
+/// The file names the process that holds it. It is emptied by [`Lock::release_clean`], so that a
+/// number left in it tells that its writer was killed.
+pub(crate) struct Lock {
+    file: File,
+    /// The holder before this one ended without closing.
+    pub(crate) left_unclean: bool,
+    /// The store has been opened: a holder that ends without closing leaves its number.
+    in_use: bool,
+}
+
+impl Lock {
+    pub(crate) fn take(dir: &Path) -> Result<Lock, DirectoryError> {
+        let path = dir.join("lock");
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(io_error("open", &path))?;
+        let locked = file.try_lock();
+        let mut text = String::new();
+        // Reading is for the message only: whatever is in the file, the lock decides.
+        let _ = (&mut file).take(64).read_to_string(&mut text);
+        match locked {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let pid = text.trim().parse().ok();
+                return Err(DirectoryError::InUse {
+                    path: dir.to_owned(),
+                    pid,
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(io_error("lock", &path)(source)),
+        }
+        file.set_len(0).map_err(io_error("write", &path))?;
+        file.write_all_at(format!("{}\n", std::process::id()).as_bytes(), 0)
+            .map_err(io_error("write", &path))?;
+        Ok(Lock {
+            file,
+            left_unclean: !text.is_empty(),
+            in_use: false,
+        })
+    }
+
+    /// Says that the store is open.
+    pub(crate) fn begin_use(&mut self) {
+        self.in_use = true;
+    }
+
+    /// Says that all was closed in order. A failure only costs the next start a remark.
+    pub(crate) fn release_clean(&self) {
+        let _ = self.file.set_len(0);
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A start that was refused is no crash, and does not hide one either.
+        if !self.in_use && !self.left_unclean {
+            self.release_clean();
+        }
+    }
+}
+
+/// Reads the `version` file: the version of the program that wrote last, `None` in a directory
+/// without one.
+pub(crate) fn check_version(dir: &Path) -> Result<Option<String>, DirectoryError> {
+    let path = dir.join("version");
+    let mut text = String::new();
+    match File::open(&path) {
+        Ok(file) => file
+            .take(VERSION_BYTES_MAX)
+            .read_to_string(&mut text)
+            .map_err(io_error("read", &path))?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io_error("open", &path)(error)),
+    };
+    let parsed = text.split_once('\n').and_then(|(first, second)| {
+        let format: u32 = first.strip_prefix("journal format ")?.parse().ok()?;
+        Some((
+            format,
+            second
+                .strip_prefix("written by xavantes ")?
+                .trim_end()
+                .to_owned(),
+        ))
+    });
+    let Some((format, program)) = parsed else {
+        return Err(DirectoryError::Version {
+            path,
+            reason: "it is damaged".to_owned(),
+        });
+    };
+    if format > FORMAT {
+        let (path, supported) = (dir.to_owned(), FORMAT);
+        return Err(DirectoryError::Newer {
+            path,
+            program,
+            format,
+            supported,
+        });
+    }
+    Ok(Some(program))
+}
+
+/// Writes the `version` file durably.
+pub(crate) fn write_version(dir: &Path, program: &str) -> Result<(), DirectoryError> {
+    let text = format!("journal format {FORMAT}\nwritten by xavantes {program}\n");
+    replace_file(&dir.join("version"), text.as_bytes())
+}
+
+/// Replaces a file as a whole, durably: after a crash it is the old one or the new one.
+pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<(), DirectoryError> {
+    let draft = path.with_added_extension("draft");
+    let mut file = File::create(&draft).map_err(io_error("create", &draft))?;
+    file.write_all(content).map_err(io_error("write", &draft))?;
+    file.sync_all().map_err(io_error("flush", &draft))?;
+    rename_durably(&draft, path)
+}
+
+/// Renames within one directory and flushes that.
+pub(crate) fn rename_durably(from: &Path, to: &Path) -> Result<(), DirectoryError> {
+    fs::rename(from, to).map_err(io_error("rename", from))?;
+    sync_directory(to.parent().unwrap_or(Path::new(".")))
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_directory(dir: &Path) -> Result<(), DirectoryError> {
+    File::open(dir)
+        .and_then(|file| file.sync_all())
+        .map_err(io_error("flush", dir))
+}
+
+/// Creates a directory and those above it, durably.
+pub(crate) fn create_directory(dir: &Path) -> Result<(), DirectoryError> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(dir).map_err(io_error("create", dir))?;
+    match dir.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
+        Some(_) | None => sync_directory(Path::new(".")),
+    }
+}
+
+/// The file `acknowledged`: number of the last commit that was reported as durable.
+///
+/// It is written after each commit and not flushed, which costs a microsecond. After a power cut it
+/// may be behind the store, which says nothing; a store behind *it* has lost what was acknowledged.
+/// The store by itself could not tell, since an unfinished last commit looks the same.
+pub(crate) struct Acknowledged {
+    file: File,
+    path: PathBuf,
+}
+
+impl Acknowledged {
+    /// Opens or creates the file. Gives its number as well, `None` where there is none to trust.
+    pub(crate) fn open(dir: &Path) -> Result<(Acknowledged, Option<u64>), DirectoryError> {
+        let path = dir.join("acknowledged");
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(io_error("open", &path))?;
+        let mut content = Vec::new();
+        (&mut file)
+            .take(64)
+            .read_to_end(&mut content)
+            .map_err(io_error("read", &path))?;
+        let number = content.get(..8).and_then(|bytes| {
+            let number = u64::from_be_bytes(bytes.try_into().ok()?);
+            (content[8..] == crc32fast::hash(bytes).to_be_bytes()).then_some(number)
+        });
+        Ok((Acknowledged { file, path }, number))
+    }
+
+    pub(crate) fn write(&self, number: u64) -> Result<(), DirectoryError> {
+        let mut content = [0; 12];
+        content[..8].copy_from_slice(&number.to_be_bytes());
+        let crc = crc32fast::hash(&content[..8]);
+        content[8..].copy_from_slice(&crc.to_be_bytes());
+        self.file
+            .write_all_at(&content, 0)
+            .map_err(io_error("write", &self.path))
+    }
+
+    pub(crate) fn sync(&self) -> Result<(), DirectoryError> {
+        self.file.sync_data().map_err(io_error("flush", &self.path))
+    }
+}

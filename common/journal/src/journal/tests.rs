@@ -1,0 +1,445 @@
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+use crate::directory::FORMAT;
+
+mod damage;
+
+/// What the journal must give back: streams in the order of their founding.
+#[derive(Clone, Debug, Default)]
+struct Model(Vec<History>);
+
+impl Model {
+    fn apply(&mut self, batch: &Batch) {
+        for (stream, event) in &batch.events {
+            match self.0.iter_mut().find(|history| history.stream == *stream) {
+                Some(history) => history.tail.push(event.clone()),
+                None => self.0.push(History {
+                    stream: stream.clone(),
+                    founding: event.clone(),
+                    snapshot: None,
+                    tail: Vec::new(),
+                }),
+            }
+        }
+        for (stream, snapshot) in &batch.snapshots {
+            let history = self
+                .0
+                .iter_mut()
+                .find(|history| history.stream == *stream)
+                .unwrap();
+            history.snapshot = Some(snapshot.clone());
+            history.tail.clear();
+        }
+        self.0
+            .retain(|history| !batch.forgotten.contains(&history.stream));
+    }
+}
+
+fn key(name: &str) -> StreamKey {
+    StreamKey(name.as_bytes().to_vec())
+}
+
+fn options() -> Options {
+    Options::new("0.1.0")
+}
+
+fn open(dir: &Path) -> (Journal, Vec<History>, Opened) {
+    Journal::open(dir, &options()).unwrap()
+}
+
+fn refusal(dir: &Path) -> String {
+    let Err(error) = Journal::open(dir, &options()) else {
+        panic!("it should be refused")
+    };
+    error.to_string()
+}
+
+fn events(number: u64, events: &[(&str, &[u8])]) -> Batch {
+    let events = events
+        .iter()
+        .map(|(stream, event)| (key(stream), event.to_vec()))
+        .collect();
+    Batch {
+        number,
+        events,
+        ..Batch::default()
+    }
+}
+
+fn snapshot(stream: &str, bytes: &[u8]) -> Batch {
+    Batch {
+        snapshots: vec![(key(stream), bytes.to_vec())],
+        ..Batch::default()
+    }
+}
+
+#[test]
+fn a_stream_is_its_founding_event_its_snapshot_and_its_tail() {
+    let dir = TempDir::new().unwrap();
+    let (mut journal, histories, opened) = open(dir.path());
+    assert!(histories.is_empty() && opened.created && !opened.unclean);
+    journal
+        .commit(&[events(1, &[("p", b"founding"), ("p", b"covered")])])
+        .unwrap();
+    journal
+        .commit(&[snapshot("p", b"state"), events(3, &[("p", b"tail")])])
+        .unwrap();
+    journal.close().unwrap();
+
+    let (histories, opened) = open_read(dir.path()).unwrap();
+    let expected = History {
+        stream: key("p"),
+        founding: b"founding".to_vec(),
+        snapshot: Some(b"state".to_vec()),
+        tail: vec![b"tail".to_vec()],
+    };
+    assert_eq!(histories, [expected]);
+    assert!(
+        !opened.created && !opened.unclean && !opened.tail_cut,
+        "{opened:?}"
+    );
+    assert_eq!(
+        (opened.n_commits, opened.n_streams, opened.n_events),
+        (2, 1, 2)
+    );
+    assert_eq!(opened.written_by.as_deref(), Some("0.1.0"));
+}
+
+#[test]
+fn a_big_founding_event_comes_back() {
+    let dir = TempDir::new().unwrap();
+    let big: Vec<u8> = (0..(9_u32 << 20)).map(|i| (i % 251) as u8).collect();
+    let (mut journal, ..) = open(dir.path());
+    journal
+        .commit(&[events(1, &[("p", &big), ("p", b"small"), ("p", &big)])])
+        .unwrap();
+    journal.close().unwrap();
+    let (_journal, histories, _) = open(dir.path());
+    assert!(histories[0].founding == big && histories[0].tail == [b"small".to_vec(), big]);
+}
+
+#[test]
+fn a_file_that_is_mostly_free_is_compacted() {
+    let dir = TempDir::new().unwrap();
+    let (mut journal, ..) = open(dir.path());
+    for number in 0..20 {
+        journal
+            .commit(&[events(number, &[("p", &[1; 1 << 20])])])
+            .unwrap();
+    }
+    journal.commit(&[events(20, &[("q", b"kept")])]).unwrap();
+    journal
+        .commit(&[Batch {
+            forgotten: vec![key("p")],
+            ..Batch::default()
+        }])
+        .unwrap();
+    // As after a kill: closing in order shrinks the file by itself.
+    let copy = TempDir::new().unwrap();
+    damage::copy_directory(dir.path(), copy.path());
+    let (journal, histories, opened) = open(copy.path());
+    assert!(
+        opened.compacted && opened.file_bytes < 4 << 20,
+        "{opened:?}"
+    );
+    assert_eq!((histories.len(), journal.n_streams()), (1, 1));
+    drop(journal);
+    assert_eq!(open(copy.path()).1, histories);
+}
+
+#[test]
+fn what_cannot_be_journalled_is_refused_and_ends_the_journal() {
+    let long = vec![0; MESSAGE_BYTES_MAX + 1];
+    let cases = [
+        (
+            events(1, &[("p", &long)]),
+            "could not journal 134217729 bytes at once for stream `p`",
+        ),
+        (snapshot("p", b"state"), "it has no founding event"),
+        (
+            events(1, &[(&"k".repeat(65), b"x")]),
+            "its key is longer than 64 bytes",
+        ),
+    ];
+    for (batch, message) in cases {
+        let dir = TempDir::new().unwrap();
+        let (mut journal, ..) = open(dir.path());
+        let error = journal.commit(&[batch]).unwrap_err();
+        assert!(error.to_string().contains(message), "{error}");
+        let error = journal.commit(&[events(2, &[("q", b"x")])]).unwrap_err();
+        assert!(matches!(error, CommitError::AfterFailure));
+        drop(journal);
+        assert!(open(dir.path()).1.is_empty());
+    }
+}
+
+#[test]
+fn a_directory_in_use_is_refused_with_the_process() {
+    let dir = TempDir::new().unwrap();
+    let journal = open(dir.path());
+    let message = format!(
+        "{} is in use by process {}",
+        dir.path().display(),
+        std::process::id()
+    );
+    assert_eq!(refusal(dir.path()), message);
+    assert_eq!(open_read(dir.path()).unwrap_err().to_string(), message);
+    drop(journal);
+    open(dir.path());
+}
+
+#[test]
+fn a_later_format_is_refused_before_the_store_is_touched() {
+    let dir = TempDir::new().unwrap();
+    drop(open(dir.path()));
+    let before = fs::read(dir.path().join(STORE_FILE)).unwrap();
+    let version = format!("journal format {}\nwritten by xavantes 9.7.1\n", FORMAT + 1);
+    fs::write(dir.path().join("version"), version).unwrap();
+    assert_eq!(
+        refusal(dir.path()),
+        format!(
+            "{} was written by xavantes 9.7.1 (journal format 2), this program reads up to 1",
+            dir.path().display()
+        )
+    );
+    assert!(fs::read(dir.path().join(STORE_FILE)).unwrap() == before);
+}
+
+#[test]
+fn a_missing_or_damaged_version_is_refused() {
+    let dir = TempDir::new().unwrap();
+    drop(open(dir.path()));
+    fs::write(dir.path().join("version"), "garbage").unwrap();
+    assert!(refusal(dir.path()).contains("it is damaged"));
+    fs::remove_file(dir.path().join("version")).unwrap();
+    assert!(refusal(dir.path()).contains("it is missing"));
+    fs::write(
+        dir.path().join("version"),
+        "journal format 1\nwritten by xavantes 0.1.0\n",
+    )
+    .unwrap();
+    assert!(!open(dir.path()).2.unclean, "a refused start is no crash");
+}
+
+#[test]
+fn the_version_file_names_the_last_writer() {
+    let dir = TempDir::new().unwrap();
+    drop(open(dir.path()));
+    let (_, _, opened) = Journal::open(dir.path(), &Options::new("0.2.0")).unwrap();
+    assert_eq!(opened.written_by.as_deref(), Some("0.1.0"));
+    let (_, opened) = open_read(dir.path()).unwrap();
+    assert_eq!(opened.written_by.as_deref(), Some("0.2.0"));
+}
+
+#[test]
+fn a_creation_that_was_cut_off_begins_again() {
+    let dir = TempDir::new().unwrap();
+    fs::write(
+        dir.path().join("version"),
+        "journal format 1\nwritten by xavantes 0.1.0\n",
+    )
+    .unwrap();
+    fs::write(dir.path().join("events.draft"), "half a store").unwrap();
+    assert!(open(dir.path()).2.created);
+}
+
+#[test]
+fn a_store_that_was_deleted_is_told() {
+    let dir = TempDir::new().unwrap();
+    let (mut journal, ..) = open(dir.path());
+    journal.commit(&[events(1, &[("p", b"founding")])]).unwrap();
+    drop(journal);
+    fs::remove_file(dir.path().join(STORE_FILE)).unwrap();
+    assert!(refusal(dir.path()).contains("ends at commit 0, and commit 1 had been acknowledged"));
+    assert!(matches!(
+        open_read(&dir.path().join("none")),
+        Err(OpenError::Missing { .. })
+    ));
+}
+
+#[test]
+fn a_full_disk_ends_the_journal_and_loses_nothing() {
+    let dir = TempDir::new().unwrap();
+    let Some(disk) = SmallDisk::mount(dir.path()) else {
+        return;
+    };
+    let (mut journal, ..) = open(disk.0);
+    let mut n_durable = 0;
+    let error = loop {
+        match journal.commit(&[events(n_durable, &[("p", &[7; 100_000])])]) {
+            Ok(()) => n_durable += 1,
+            Err(error) => break error,
+        }
+    };
+    let CommitError::Store(source) = &error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(source.io().unwrap().kind(), std::io::ErrorKind::StorageFull);
+    drop(journal);
+    // A copy elsewhere, since opening for writing needs room as well.
+    let copy = TempDir::new().unwrap();
+    damage::copy_directory(disk.0, copy.path());
+    let (_, histories, opened) = open(copy.path());
+    assert!(
+        opened.unclean && opened.n_events >= n_durable && n_durable > 5,
+        "{opened:?}"
+    );
+    assert!(histories[0].tail.iter().all(|event| event == &[7; 100_000]));
+    let again = Journal::open(disk.0, &options());
+    assert!(again.is_ok() || again.is_err_and(|error| matches!(error, OpenError::Store { .. })));
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test that needs mount and umount"
+)]
+fn command(name: &str) -> std::process::Command {
+    std::process::Command::new(name)
+}
+
+/// A file system of 8 MiB, where the test may mount one.
+struct SmallDisk<'d>(&'d Path);
+
+impl SmallDisk<'_> {
+    fn mount(dir: &Path) -> Option<SmallDisk<'_>> {
+        let mounted = command("mount")
+            .args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"])
+            .arg(dir)
+            .stderr(std::process::Stdio::null())
+            .status();
+        if mounted.is_ok_and(|status| status.success()) {
+            return Some(SmallDisk(dir));
+        }
+        use std::io::Write;
+        writeln!(
+            std::io::stderr(),
+            "SKIPPED: a full disk, since no tmpfs can be mounted"
+        )
+        .unwrap();
+        None
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = command("umount").arg("-l").arg(self.0).status();
+    }
+}
+
+/// One thing that happens in a batch; snapshots of unknown streams are left out by the test.
+#[derive(Clone, Debug)]
+enum Step {
+    Event(u8, Vec<u8>),
+    Big(u8),
+    Snapshot(u8, Vec<u8>),
+    Forget(u8),
+    EndOfBatch,
+    Commit,
+    Reopen,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let bytes = || prop::collection::vec(any::<u8>(), 0..40);
+    let stream = 0_u8..4;
+    let step = prop_oneof![
+        12 => (stream.clone(), bytes()).prop_map(|(stream, event)| Step::Event(stream, event)),
+        1 => stream.clone().prop_map(Step::Big),
+        2 => (stream.clone(), bytes()).prop_map(|(stream, bytes)| Step::Snapshot(stream, bytes)),
+        1 => stream.prop_map(Step::Forget),
+        5 => Just(Step::EndOfBatch),
+        3 => Just(Step::Commit),
+        1 => Just(Step::Reopen),
+    ];
+    prop::collection::vec(step, 1..80)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #[test]
+    fn replay_gives_what_was_committed(steps in steps()) {
+        let dir = TempDir::new().unwrap();
+        let (mut journal, ..) = open(dir.path());
+        let (mut model, mut batches, mut batch) = (Model::default(), Vec::new(), Batch::default());
+        // What the streams will be once the batch under way is applied.
+        let close = |batch: &mut Batch, batches: &mut Vec<Batch>, model: &mut Model| {
+            let mut known = model.clone();
+            known.apply(&Batch { events: batch.events.clone(), ..Batch::default() });
+            batch.snapshots.retain(|(stream, _)| known.0.iter().any(|h| h.stream == *stream));
+            model.apply(batch);
+            batches.push(std::mem::take(batch));
+        };
+        for step in steps.into_iter().chain([Step::Reopen]) {
+            match step {
+                Step::Event(stream, event) => batch.events.push((StreamKey(vec![stream]), event)),
+                Step::Big(stream) => {
+                    batch.events.push((StreamKey(vec![stream]), vec![stream; PART_BYTES + 3]));
+                }
+                Step::Snapshot(stream, bytes) => {
+                    batch.snapshots.push((StreamKey(vec![stream]), bytes));
+                }
+                Step::Forget(stream) => batch.forgotten.push(StreamKey(vec![stream])),
+                Step::EndOfBatch => close(&mut batch, &mut batches, &mut model),
+                Step::Commit | Step::Reopen => {
+                    close(&mut batch, &mut batches, &mut model);
+                    journal.commit(&batches).unwrap();
+                    batches.clear();
+                    if matches!(step, Step::Reopen) {
+                        drop(journal);
+                        let histories;
+                        (journal, histories, _) = open(dir.path());
+                        prop_assert_eq!(&histories, &model.0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_stream_can_be_removed() {
+    let dir = TempDir::new().unwrap();
+    let (mut journal, ..) = open(dir.path());
+    journal
+        .commit(&[events(1, &[("p", b"founding"), ("q", b"founding")])])
+        .unwrap();
+    journal
+        .commit(&[events(2, &[("p", b"one"), ("q", b"one"), ("p", b"two")])])
+        .unwrap();
+    drop(journal);
+    damage::alter_row(
+        dir.path(),
+        RowKey {
+            stream_id: 0,
+            kind: Kind::Chunk,
+            number: 1,
+            part: 0,
+        },
+    );
+
+    let Err(OpenError::Damaged(damage)) = Journal::open(dir.path(), &options()) else {
+        panic!()
+    };
+    assert_eq!(
+        damage.to_string(),
+        format!(
+            "event 1 of stream `p` in {} is damaged (wrong checksum): \
+             restore the directory from a copy, or remove this stream (number 0)",
+            dir.path().join(STORE_FILE).display()
+        )
+    );
+    assert_eq!(
+        remove_stream(dir.path(), damage.stream_id.unwrap()).unwrap(),
+        2
+    );
+    let (_, histories, _) = open(dir.path());
+    assert_eq!(histories.len(), 1);
+    assert_eq!(
+        (&histories[0].stream, histories[0].tail.len()),
+        (&key("q"), 1)
+    );
+}

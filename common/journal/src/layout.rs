@@ -1,0 +1,283 @@
+//! What lies in the table of records: keys, checksums and frames.
+//!
+//! A *record* is the founding event of a stream, its snapshot, or a chunk of consecutive events.
+//! It is stored as one row, or as several *parts* where it is big. Row key, all big-endian:
+//! stream number (8), kind (1), event number (8), part (4). Record, cut into parts:
+//! CRC32 (4), length of what follows (4), payload. The CRC covers the stream's key, the kind, the
+//! event number and the payload, so that a record that strays to another place is found as well.
+//!
+//! Payloads: founding event: length of the stream's key (1), key, event. Snapshot: its bytes; its
+//! event number is the last event it stands for. Chunk: for each event its length (4, big-endian)
+//! and its bytes; its event number is that of its first event.
+//!
+//! One more row holds the totals, which all records must add up to.
+
+use std::fmt;
+
+/// Longest key of a stream, in bytes: a process id with room to spare.
+pub const STREAM_KEY_BYTES_MAX: usize = 64;
+
+/// Longest event or snapshot, in bytes: a definition of 64 MiB with its inputs fits, and a wrong
+/// length cannot ask for the whole memory.
+pub const MESSAGE_BYTES_MAX: usize = 128 << 20;
+
+/// A chunk is closed beyond this many bytes, so that one row stays small beside the cache.
+pub(crate) const CHUNK_BYTES_MAX: usize = 256 << 10;
+
+/// Bytes in one row. The store rounds a big row up to a power of two of its pages, so a row just
+/// below 512 KiB wastes little, and a record of 65 MiB does not take 128.
+pub(crate) const PART_BYTES: usize = (512 << 10) - 256;
+
+/// Longest record as it may be read back: the biggest message and its frame.
+pub(crate) const RECORD_BYTES_MAX: usize = MESSAGE_BYTES_MAX + 1024;
+
+/// Bytes of a record before its payload: CRC and length.
+pub(crate) const HEAD_BYTES: usize = 8;
+
+/// Bytes of a row's key.
+pub(crate) const ROW_KEY_BYTES: usize = 21;
+
+/// Name of a stream, chosen by the caller: the manager itself, a process...
+///
+/// At most [`STREAM_KEY_BYTES_MAX`] bytes.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamKey(pub Vec<u8>);
+
+impl fmt::Display for StreamKey {
+    /// As text where it is readable, else in hexadecimal digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match std::str::from_utf8(&self.0) {
+            Ok(text) if !text.is_empty() && !text.chars().any(char::is_control) => {
+                write!(f, "`{text}`")
+            }
+            Ok(_) | Err(_) => {
+                f.write_str("0x")?;
+                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for StreamKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What a record holds. The order is the order in which a stream is replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Founding,
+    Snapshot,
+    Chunk,
+}
+
+impl Kind {
+    fn from_byte(byte: u8) -> Option<Kind> {
+        [Kind::Founding, Kind::Snapshot, Kind::Chunk]
+            .into_iter()
+            .find(|kind| *kind as u8 == byte)
+    }
+}
+
+/// Key of the row of totals: behind all others, so that it mostly shares a page with what is
+/// appended, and a flush has less to write than with a table of its own.
+pub(crate) const TOTALS_ROW: [u8; ROW_KEY_BYTES] = [0xff; ROW_KEY_BYTES];
+
+/// Where a row lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowKey {
+    pub(crate) stream_id: u64,
+    pub(crate) kind: Kind,
+    pub(crate) number: u64,
+    pub(crate) part: u32,
+}
+
+impl RowKey {
+    pub(crate) fn to_bytes(self) -> [u8; ROW_KEY_BYTES] {
+        let mut bytes = [0; ROW_KEY_BYTES];
+        bytes[..8].copy_from_slice(&self.stream_id.to_be_bytes());
+        bytes[8] = self.kind as u8;
+        bytes[9..17].copy_from_slice(&self.number.to_be_bytes());
+        bytes[17..].copy_from_slice(&self.part.to_be_bytes());
+        bytes
+    }
+
+    /// `None` where the kind is none that is ever written.
+    pub(crate) fn from_bytes(bytes: &[u8; ROW_KEY_BYTES]) -> Option<RowKey> {
+        Some(RowKey {
+            stream_id: u64::from_be_bytes(fixed(&bytes[..8])),
+            kind: Kind::from_byte(bytes[8])?,
+            number: u64::from_be_bytes(fixed(&bytes[9..17])),
+            part: u32::from_be_bytes(fixed(&bytes[17..])),
+        })
+    }
+}
+
+/// First possible row key of a stream's records from `kind` on.
+pub(crate) fn first_row(stream_id: u64, kind: Kind) -> [u8; ROW_KEY_BYTES] {
+    RowKey {
+        stream_id,
+        kind,
+        number: 0,
+        part: 0,
+    }
+    .to_bytes()
+}
+
+/// Last possible row key of a stream.
+pub(crate) fn last_row(stream_id: u64) -> [u8; ROW_KEY_BYTES] {
+    RowKey {
+        stream_id,
+        kind: Kind::Chunk,
+        number: u64::MAX,
+        part: u32::MAX,
+    }
+    .to_bytes()
+}
+
+/// A record while it is put together: the payload behind room for the head.
+pub(crate) struct Draft(Vec<u8>);
+
+impl Draft {
+    pub(crate) fn new(payload_bytes: usize) -> Draft {
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + payload_bytes);
+        bytes.resize(HEAD_BYTES, 0);
+        Draft(bytes)
+    }
+
+    pub(crate) fn founding(stream: &StreamKey, event: &[u8]) -> Draft {
+        let mut draft = Draft::new(1 + stream.0.len() + event.len());
+        draft
+            .0
+            .push(u8::try_from(stream.0.len()).expect("stream keys are bounded to 64 bytes"));
+        draft.0.extend_from_slice(&stream.0);
+        draft.0.extend_from_slice(event);
+        draft
+    }
+
+    pub(crate) fn snapshot(snapshot: &[u8]) -> Draft {
+        let mut draft = Draft::new(snapshot.len());
+        draft.0.extend_from_slice(snapshot);
+        draft
+    }
+
+    /// Appends an event to a chunk.
+    pub(crate) fn push_event(&mut self, event: &[u8]) {
+        let length = u32::try_from(event.len()).expect("messages are bounded to 128 MiB");
+        self.0.extend_from_slice(&length.to_be_bytes());
+        self.0.extend_from_slice(event);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Fills in the head. Gives back the record's bytes and its CRC.
+    pub(crate) fn seal(mut self, stream: &StreamKey, kind: Kind, number: u64) -> (Vec<u8>, u32) {
+        let crc = checksum(stream, kind, number, &self.0[HEAD_BYTES..]);
+        let length = u32::try_from(self.0.len() - HEAD_BYTES).expect("records are bounded");
+        self.0[..4].copy_from_slice(&crc.to_be_bytes());
+        self.0[4..8].copy_from_slice(&length.to_be_bytes());
+        (self.0, crc)
+    }
+}
+
+/// CRC32 of a record's place and payload.
+pub(crate) fn checksum(stream: &StreamKey, kind: Kind, number: u64, payload: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    let mut place = [0; STREAM_KEY_BYTES_MAX + 10];
+    let length = stream.0.len();
+    place[..length].copy_from_slice(&stream.0);
+    place[length] = u8::try_from(length).expect("stream keys are bounded to 64 bytes");
+    place[length + 1] = kind as u8;
+    place[length + 2..length + 10].copy_from_slice(&number.to_be_bytes());
+    hasher.update(&place[..length + 10]);
+    hasher.update(payload);
+    hasher.finalize()
+}
+
+/// CRC and payload length of a record whose first bytes these are; `None` where they cannot be.
+pub(crate) fn read_head(bytes: &[u8]) -> Option<(u32, usize)> {
+    let crc = u32::from_be_bytes(fixed(bytes.get(..4)?));
+    let length = u32::from_be_bytes(fixed(bytes.get(4..8)?)) as usize;
+    (length <= RECORD_BYTES_MAX).then_some((crc, length))
+}
+
+/// Stream key and event of a founding record's payload.
+pub(crate) fn read_founding(payload: &[u8]) -> Option<(StreamKey, &[u8])> {
+    let (length, rest) = payload.split_first()?;
+    let length = usize::from(*length);
+    if length > STREAM_KEY_BYTES_MAX {
+        return None;
+    }
+    let (key, event) = rest.split_at_checked(length)?;
+    Some((StreamKey(key.to_vec()), event))
+}
+
+/// Events of a chunk's payload.
+pub(crate) fn read_chunk(mut payload: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut events = Vec::new();
+    while !payload.is_empty() {
+        let (length, rest) = payload.split_at_checked(4)?;
+        let (event, rest) = rest.split_at_checked(u32::from_be_bytes(fixed(length)) as usize)?;
+        events.push(event.to_vec());
+        payload = rest;
+    }
+    (!events.is_empty()).then_some(events)
+}
+
+/// What all records together must add up to. Written in each commit, so that a row that is lost,
+/// or comes back from an older commit, is found even where every row by itself is sound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    /// Commits since the journal was created.
+    pub(crate) n_commits: u64,
+    pub(crate) n_records: u64,
+    /// Wrapping sum of the records' CRCs.
+    pub(crate) crc_sum: u64,
+}
+
+/// Bytes of the totals as stored.
+const TOTALS_BYTES: usize = 28;
+
+impl Totals {
+    pub(crate) fn add(&mut self, n_records: u64, crc_sum: u64) {
+        self.n_records += n_records;
+        self.crc_sum = self.crc_sum.wrapping_add(crc_sum);
+    }
+
+    pub(crate) fn subtract(&mut self, n_records: u64, crc_sum: u64) {
+        self.n_records -= n_records;
+        self.crc_sum = self.crc_sum.wrapping_sub(crc_sum);
+    }
+
+    pub(crate) fn to_bytes(self) -> [u8; TOTALS_BYTES] {
+        let mut bytes = [0; TOTALS_BYTES];
+        bytes[..8].copy_from_slice(&self.n_commits.to_be_bytes());
+        bytes[8..16].copy_from_slice(&self.n_records.to_be_bytes());
+        bytes[16..24].copy_from_slice(&self.crc_sum.to_be_bytes());
+        let crc = crc32fast::hash(&bytes[..24]);
+        bytes[24..].copy_from_slice(&crc.to_be_bytes());
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Totals> {
+        let bytes: &[u8; TOTALS_BYTES] = bytes.try_into().ok()?;
+        if crc32fast::hash(&bytes[..24]) != u32::from_be_bytes(fixed(&bytes[24..])) {
+            return None;
+        }
+        Some(Totals {
+            n_commits: u64::from_be_bytes(fixed(&bytes[..8])),
+            n_records: u64::from_be_bytes(fixed(&bytes[8..16])),
+            crc_sum: u64::from_be_bytes(fixed(&bytes[16..24])),
+        })
+    }
+}
+
+fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.try_into().expect("the caller cuts exactly N bytes")
+}
+
+#[cfg(test)]
+mod tests;

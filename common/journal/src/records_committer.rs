@@ -1,0 +1,155 @@
+//! Records in a thread of their own, which nobody waits for.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use thiserror::Error;
+
+use crate::records::{Change, Records, RecordsError, check_record};
+
+/// Keys that may wait: some keys a machine for a group of 10,000, in at most 256 MiB.
+const WAITING_RECORDS_MAX: usize = 65_536;
+
+/// Records written with one flush: enough that the flush costs little a record.
+const WRITE_RECORDS_MAX: usize = 256;
+
+/// Bytes of keys and values written with one flush: half of the store's segment of 512 KiB.
+const WRITE_BYTES_MAX: usize = 256 << 10;
+
+/// Owns [`Records`] in a thread. While a key waits, its newest value replaces the one before.
+pub struct RecordsCommitter {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Why a record was not taken. It will be reported again, so this is for the log.
+#[derive(Debug, Error)]
+pub enum RecordsRefused {
+    /// Too many keys wait.
+    #[error("could not keep a record: {WAITING_RECORDS_MAX} others wait for the disk")]
+    Full,
+    /// A write had failed, which was reported.
+    #[error("could not keep a record: the repository has stopped")]
+    Stopped,
+    /// The record is too long.
+    #[error(transparent)]
+    Unfit(RecordsError),
+}
+
+#[derive(Default)]
+struct Shared {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    closing: bool,
+    stopped: bool,
+}
+
+impl RecordsCommitter {
+    /// Starts the thread. `failed` is called from it, at most once, with the error that ended it.
+    pub fn start(
+        records: Records,
+        failed: impl FnOnce(RecordsError) + Send + 'static,
+    ) -> io::Result<RecordsCommitter> {
+        let shared = Arc::new(Shared::default());
+        let theirs = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("records".to_owned())
+            .spawn(move || {
+                if let Err(error) = run(records, &theirs) {
+                    let mut waiting = theirs.lock();
+                    waiting.stopped = true;
+                    waiting.changes.clear();
+                    drop(waiting);
+                    failed(error);
+                }
+            })?;
+        Ok(RecordsCommitter {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// Queues a record, or with `None` its removal. Never waits for the disk.
+    pub fn keep(&self, key: Vec<u8>, value: Option<Vec<u8>>) -> Result<(), RecordsRefused> {
+        check_record(&key, value.as_deref()).map_err(RecordsRefused::Unfit)?;
+        let mut waiting = self.shared.lock();
+        if waiting.stopped {
+            return Err(RecordsRefused::Stopped);
+        }
+        if waiting.changes.len() >= WAITING_RECORDS_MAX && !waiting.changes.contains_key(&key) {
+            return Err(RecordsRefused::Full);
+        }
+        waiting.changes.insert(key, value);
+        drop(waiting);
+        self.shared.changed.notify_one();
+        Ok(())
+    }
+
+    /// Writes what waits and ends the thread. Dropping does the same.
+    pub fn close(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.shared.lock().closing = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for RecordsCommitter {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // Nothing panics while it holds the lock, and the map would be whole if something did.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn run(mut records: Records, shared: &Shared) -> Result<(), RecordsError> {
+    loop {
+        let mut waiting = shared.lock();
+        while waiting.changes.is_empty() {
+            if waiting.closing {
+                return Ok(());
+            }
+            waiting = shared
+                .changed
+                .wait(waiting)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        let changes = take_changes(&mut waiting.changes);
+        drop(waiting);
+        records.keep(&changes)?;
+    }
+}
+
+/// Takes the first keys that wait, within the limits of one write.
+fn take_changes(waiting: &mut BTreeMap<Vec<u8>, Option<Vec<u8>>>) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let mut bytes = 0;
+    while bytes < WRITE_BYTES_MAX && changes.len() < WRITE_RECORDS_MAX {
+        let Some((key, value)) = waiting.pop_first() else {
+            break;
+        };
+        bytes += key.len() + value.as_ref().map_or(0, Vec::len);
+        changes.push((key, value));
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests;
