@@ -1,0 +1,195 @@
+//! One stream of one running command: what travels inline is kept in memory, what exceeds it goes to
+//! a file of its own.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use model::AttemptId;
+use rustix::io::Errno;
+use wire::executor::{Captured, INLINE_BYTES_MAX, Kept};
+
+use crate::log::{Stream, stream_path};
+
+/// Bytes of one stream that are kept on disk; the rest is read, counted and dropped, so that a
+/// command that writes for ever does not fill the disk.
+const FILE_BYTES_MAX: u64 = 16 << 30;
+
+/// Bytes read from one pipe before others have their turn.
+const TURN_BYTES: usize = 1 << 20;
+
+/// What is left to read after a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// Nothing: all writers have closed.
+    End,
+    /// Nothing at the moment.
+    Nothing,
+    /// Perhaps more.
+    More,
+}
+
+/// The reading end of a pipe and what has come out of it.
+pub(crate) struct Capture {
+    attempt: AttemptId,
+    stream: Stream,
+    pipe: Option<OwnedFd>,
+    inline_max: usize,
+    bytes: u64,
+    /// All bytes up to `inline_max`; then the first ones, or at least the last ones.
+    buffer: Vec<u8>,
+    spill: Spill,
+}
+
+enum Spill {
+    /// Everything is in the buffer.
+    None,
+    Open {
+        file: File,
+        bytes: u64,
+    },
+    /// The disk took no more.
+    Closed {
+        bytes: u64,
+    },
+}
+
+impl Capture {
+    /// Reads from a non-blocking `pipe`.
+    pub(crate) fn new(
+        attempt: AttemptId,
+        stream: Stream,
+        pipe: OwnedFd,
+        inline_max: u32,
+    ) -> Capture {
+        Capture {
+            attempt,
+            stream,
+            pipe: Some(pipe),
+            inline_max: inline_max.min(INLINE_BYTES_MAX) as usize,
+            bytes: 0,
+            buffer: Vec::new(),
+            spill: Spill::None,
+        }
+    }
+
+    /// Takes what the pipe holds, up to one turn.
+    pub(crate) fn read(&mut self, scratch: &mut [u8], directory: &Path) -> Left {
+        let mut turn = 0;
+        while turn < TURN_BYTES {
+            let Some(pipe) = &self.pipe else {
+                return Left::End;
+            };
+            match rustix::io::read(pipe, &mut *scratch) {
+                Ok(0) => {
+                    self.pipe = None;
+                    return Left::End;
+                }
+                Ok(n) => {
+                    turn += n;
+                    self.push(&scratch[..n], directory);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Left::Nothing,
+                Err(_) => {
+                    self.pipe = None;
+                    return Left::End;
+                }
+            }
+        }
+        Left::More
+    }
+
+    /// Stops reading, whoever may still write.
+    pub(crate) fn close(&mut self) {
+        self.pipe = None;
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.pipe.is_some()
+    }
+
+    pub(crate) fn pipe(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(AsFd::as_fd)
+    }
+
+    /// What has come so far.
+    pub(crate) fn captured(&self) -> Captured {
+        let inline = match self.stream {
+            Stream::Stdout => &self.buffer[..self.buffer.len().min(self.inline_max)],
+            Stream::Stderr => &self.buffer[self.buffer.len().saturating_sub(self.inline_max)..],
+        };
+        let kept = match self.spill {
+            Spill::None => Kept::Nowhere,
+            Spill::Open { bytes, .. } | Spill::Closed { bytes } => Kept::File { bytes },
+        };
+        Captured {
+            bytes: self.bytes,
+            inline: inline.to_vec(),
+            kept,
+        }
+    }
+
+    fn push(&mut self, chunk: &[u8], directory: &Path) {
+        self.bytes += chunk.len() as u64;
+        if matches!(self.spill, Spill::None) {
+            if self.buffer.len() + chunk.len() <= self.inline_max {
+                self.buffer.extend_from_slice(chunk);
+                return;
+            }
+            self.spill = Spill::create(&stream_path(directory, self.attempt, self.stream));
+            self.spill.write(&self.buffer);
+        }
+        self.spill.write(chunk);
+        match self.stream {
+            Stream::Stdout => {
+                let room = self.inline_max.saturating_sub(self.buffer.len());
+                self.buffer
+                    .extend_from_slice(&chunk[..chunk.len().min(room)]);
+            }
+            Stream::Stderr => {
+                self.buffer.extend_from_slice(chunk);
+                // Trimmed only when it is twice as long, so that each byte moves once on average.
+                if self.buffer.len() > 2 * self.inline_max {
+                    self.buffer.drain(..self.buffer.len() - self.inline_max);
+                }
+            }
+        }
+    }
+}
+
+impl Spill {
+    fn create(path: &Path) -> Spill {
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path);
+        match file {
+            Ok(file) => Spill::Open { file, bytes: 0 },
+            Err(_) => Spill::Closed { bytes: 0 },
+        }
+    }
+
+    fn write(&mut self, chunk: &[u8]) {
+        let Spill::Open { file, bytes } = self else {
+            return;
+        };
+        let room = FILE_BYTES_MAX
+            .saturating_sub(*bytes)
+            .min(chunk.len() as u64);
+        let result = file.write_all(&chunk[..room as usize]);
+        if result.is_ok() {
+            *bytes += room;
+        }
+        if result.is_err() || room < chunk.len() as u64 {
+            *self = Spill::Closed { bytes: *bytes };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

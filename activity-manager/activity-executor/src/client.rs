@@ -1,0 +1,234 @@
+//! The daemon's side: start an executor, connect to it, send and receive.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::Shutdown;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use model::Span;
+use thiserror::Error;
+use wire::executor::{FRAME_BYTES_MAX, FromExecutor, ToExecutor};
+use wire::frame::{FrameBuffer, FrameError};
+
+use crate::program::{ARGUMENT, READY};
+
+/// Bytes of messages that are gathered for one write.
+const WRITE_BYTES: usize = 64 * 1024;
+
+/// An executor to start.
+#[derive(Clone, Debug)]
+pub struct Spawn<'a> {
+    /// The program that becomes it when its first argument is [`ARGUMENT`].
+    pub binary: &'a Path,
+    /// Where it listens: at most 107 bytes, in a directory that is there.
+    pub socket: &'a Path,
+    /// Where it keeps its lock, its log and the outcomes that outlive it; made if need be.
+    pub state: &'a Path,
+    /// How long commands go on without a daemon; `None` is 10 s.
+    pub linger: Option<Span>,
+    /// From TERM to KILL; `None` is 2 s.
+    pub kill_grace: Option<Span>,
+}
+
+/// Starts an executor, in a session of its own, and returns when it listens. It does not end with its
+/// starter, who should collect it (`wait`) if it sees its end. What it has to say goes to the file
+/// `executor.err` in its state directory.
+pub fn spawn(spawn: &Spawn<'_>) -> Result<Child, SpawnError> {
+    let prepare = |source| SpawnError::State {
+        path: spawn.state.to_owned(),
+        source,
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(spawn.state)
+        .map_err(prepare)?;
+    let errors = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(spawn.state.join("executor.err"))
+        .map_err(prepare)?;
+    let mut command = Command::new(spawn.binary);
+    command
+        .arg(ARGUMENT)
+        .arg("--socket")
+        .arg(spawn.socket)
+        .arg("--state")
+        .arg(spawn.state);
+    if let Some(linger) = spawn.linger {
+        command.arg("--linger-micros").arg(linger.0.to_string());
+    }
+    if let Some(grace) = spawn.kill_grace {
+        command.arg("--kill-grace-micros").arg(grace.0.to_string());
+    }
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(errors)
+        .spawn()
+        .map_err(|source| SpawnError::Start {
+            binary: spawn.binary.to_owned(),
+            source,
+        })?;
+    let mut line = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        // An end without a line is an empty line.
+        let _ = BufReader::new(stdout).read_line(&mut line);
+    }
+    if line.trim_end() == READY {
+        return Ok(child);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    let said = line.trim_end().trim_start_matches("error: ").to_owned();
+    Err(SpawnError::Refused { said })
+}
+
+/// Why no executor was started.
+#[derive(Debug, Error)]
+pub enum SpawnError {
+    /// The state directory cannot be used.
+    #[error("could not prepare the executor's state directory {}", path.display())]
+    State {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// The program could not be run.
+    #[error("could not start {} as the executor", binary.display())]
+    Start {
+        /// The program.
+        binary: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// It ended before it listened.
+    #[error("could not start the executor: {}", if said.is_empty() { "it ended without a word" } else { said })]
+    Refused {
+        /// What it said.
+        said: String,
+    },
+}
+
+/// A connection to an executor, whose first message is a hello. Both halves block; they may be used by
+/// different threads. Whoever sends must keep receiving: an executor whose answers are not taken reads
+/// nothing more.
+#[derive(Debug)]
+pub struct Connection {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl Connection {
+    /// Connects to the executor that listens on `socket`; an error if there is none.
+    pub fn connect(socket: &Path) -> io::Result<Connection> {
+        let stream = UnixStream::connect(socket)?;
+        Ok(Connection {
+            sender: Sender {
+                stream: stream.try_clone()?,
+                buffer: Vec::new(),
+            },
+            receiver: Receiver {
+                stream,
+                buffer: FrameBuffer::new(FRAME_BYTES_MAX),
+            },
+        })
+    }
+
+    /// The two halves. The connection closes when both are dropped, or by [`Sender::close`].
+    pub fn split(self) -> (Sender, Receiver) {
+        (self.sender, self.receiver)
+    }
+}
+
+/// The sending half.
+#[derive(Debug)]
+pub struct Sender {
+    stream: UnixStream,
+    buffer: Vec<u8>,
+}
+
+impl Sender {
+    /// Sends one message; waits while the executor does not read.
+    pub fn send(&mut self, message: &ToExecutor) -> io::Result<()> {
+        self.send_all([message])
+    }
+
+    /// Sends messages with as few writes as possible.
+    pub fn send_all<'a>(
+        &mut self,
+        messages: impl IntoIterator<Item = &'a ToExecutor>,
+    ) -> io::Result<()> {
+        for message in messages {
+            message.append_frame(&mut self.buffer);
+            if self.buffer.len() > WRITE_BYTES {
+                self.flush()?;
+            }
+        }
+        self.flush()
+    }
+
+    /// Ends the connection for both halves: the receiver returns, and the executor begins to linger.
+    pub fn close(&self) -> io::Result<()> {
+        self.stream.shutdown(Shutdown::Both)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let result = self.stream.write_all(&self.buffer);
+        self.buffer.clear();
+        result
+    }
+}
+
+/// The receiving half.
+#[derive(Debug)]
+pub struct Receiver {
+    stream: UnixStream,
+    buffer: FrameBuffer,
+}
+
+impl Receiver {
+    /// Waits for the next message; `None` when the connection has ended. Kinds of messages that this
+    /// version does not know are left out.
+    pub fn receive(&mut self) -> Result<Option<FromExecutor>, ReceiveError> {
+        loop {
+            while let Some(body) = self.buffer.take()? {
+                if let Some(message) = FromExecutor::decode(body)? {
+                    return Ok(Some(message));
+                }
+            }
+            match self.buffer.fill(&mut self.stream) {
+                Ok(0) if self.buffer.is_within_frame() => return Err(FrameError::CutOff.into()),
+                Ok(0) => return Ok(None),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
+                Err(source) => return Err(FrameError::Read { source }.into()),
+            }
+        }
+    }
+
+    /// How long [`Receiver::receive`] waits at most before it fails; `None` is for ever.
+    pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.stream.set_read_timeout(timeout)
+    }
+}
+
+/// Why nothing more can be received.
+#[derive(Debug, Error)]
+pub enum ReceiveError {
+    /// The stream is no sequence of messages, or failed.
+    #[error("could not receive from the executor")]
+    Frame(#[from] FrameError),
+    /// A message is not one of ours.
+    #[error("could not read a message of the executor")]
+    Decode(#[from] minicbor::decode::Error),
+}

@@ -1,0 +1,251 @@
+//! The event loop: one thread, one epoll, over the listening socket, the daemon's connection, the ends
+//! and pipes of commands, and a descriptor for TERM. Commands are started by this thread, which lives
+//! as long as the process. `executor/connections.rs` has what the daemon asks for,
+//! `executor/commands.rs` how commands start and end.
+
+mod commands;
+mod connections;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+
+use model::{AttemptId, Mono, Span};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::process::Rlimit;
+use rustix::time::Timespec;
+use wire::executor::Exit;
+
+use crate::clock;
+use crate::link::Link;
+use crate::log::Log;
+use crate::outcomes::{self, OutcomesError};
+use crate::running::{Due, Running};
+use crate::store::{Answer, Store};
+use crate::sys::Launcher;
+
+use self::commands::watch;
+
+/// Events taken at once.
+const EVENTS: usize = 256;
+
+/// Bytes read from a pipe at once: as much as one holds by default.
+const SCRATCH_BYTES: usize = 64 * 1024;
+
+const LISTENER: u64 = u64::MAX;
+const LINK: u64 = u64::MAX - 1;
+const TERMINATION: u64 = u64::MAX - 2;
+
+/// What the loop is given.
+pub(crate) struct Parts {
+    pub(crate) listener: UnixListener,
+    pub(crate) socket: PathBuf,
+    pub(crate) state: PathBuf,
+    pub(crate) termination: OwnedFd,
+    pub(crate) log: Log,
+    pub(crate) store: Store,
+    /// Attempts whose outcomes are still in the file of an earlier executor.
+    pub(crate) restored: BTreeSet<AttemptId>,
+    pub(crate) instance: u64,
+    /// The number of open files that commands get, where this process has another one.
+    pub(crate) files: Option<Rlimit>,
+    pub(crate) linger: Span,
+    pub(crate) kill_grace: Span,
+}
+
+/// See the module.
+pub(crate) struct Executor {
+    parts: Parts,
+    epoll: OwnedFd,
+    null: OwnedFd,
+    launcher: Launcher,
+    link: Option<Link>,
+    link_interest: EventFlags,
+    /// Commands by slot, and the number of each slot's life, so that a late event of an earlier
+    /// command in the same slot is not taken for one of this.
+    slots: Vec<(u32, Option<Running>)>,
+    free: Vec<usize>,
+    /// 0 until a daemon has said hello.
+    cores: u32,
+    cores_used: u32,
+    /// When it ends for want of a daemon.
+    linger_until: Option<Mono>,
+    /// When what has been gathered is told.
+    tell_at: Option<Mono>,
+    life: Life,
+    scratch: Vec<u8>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Life {
+    Serving,
+    Ending,
+}
+
+impl Executor {
+    pub(crate) fn new(parts: Parts) -> io::Result<Executor> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        parts.listener.set_nonblocking(true)?;
+        let watch = |fd: &dyn AsFd, token| {
+            epoll::add(
+                &epoll,
+                fd.as_fd(),
+                EventData::new_u64(token),
+                EventFlags::IN,
+            )
+        };
+        watch(&parts.listener, LISTENER)?;
+        watch(&parts.termination, TERMINATION)?;
+        Ok(Executor {
+            epoll,
+            null: File::open("/dev/null")?.into(),
+            launcher: Launcher::new(),
+            link: None,
+            link_interest: EventFlags::IN,
+            slots: Vec::new(),
+            free: Vec::new(),
+            cores: 0,
+            cores_used: 0,
+            linger_until: Some(clock::mono() + parts.linger),
+            tell_at: None,
+            life: Life::Serving,
+            scratch: vec![0; SCRATCH_BYTES],
+            parts,
+        })
+    }
+
+    /// Serves until it is told to end or has been alone for too long.
+    pub(crate) fn run(mut self) -> Result<(), RunError> {
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut more_to_start = false;
+        loop {
+            let timeout = if more_to_start {
+                Some(Timespec::default())
+            } else {
+                self.timeout()
+            };
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => {
+                    return Err(RunError::Wait {
+                        source: error.into(),
+                    });
+                }
+            }
+            let now = clock::mono();
+            for event in events.drain(..) {
+                let (token, flags) = (event.data.u64(), event.flags);
+                match token {
+                    LISTENER => self.accept(),
+                    LINK => self.receive(flags, now),
+                    TERMINATION => self.terminated(now),
+                    _ => self.command_event(token, now),
+                }
+            }
+            self.tick(now);
+            more_to_start = self.start_queued();
+            if !self.gathers(now) {
+                // The log before the outcomes that point into it.
+                self.parts.log.flush();
+                self.send(now);
+            }
+            if self.life == Life::Ending && self.free.len() == self.slots.len() {
+                return self.save();
+            }
+        }
+    }
+
+    // Time.
+
+    fn timeout(&self) -> Option<Timespec> {
+        let running = self
+            .slots
+            .iter()
+            .filter_map(|(_, running)| running.as_ref()?.due());
+        let next = running.chain(self.linger_until).chain(self.tell_at).min()?;
+        let micros = next.since(clock::mono()).0;
+        Some(Timespec {
+            tv_sec: (micros / 1_000_000).try_into().unwrap_or(i64::MAX),
+            tv_nsec: (micros % 1_000_000 * 1_000) as i64,
+        })
+    }
+
+    fn tick(&mut self, now: Mono) {
+        let grace = self.parts.kill_grace;
+        for slot in 0..self.slots.len() {
+            let (life, Some(running)) = &mut self.slots[slot] else {
+                continue;
+            };
+            if running.due().is_none_or(|due| due > now) {
+                continue;
+            }
+            match running.tick(now, grace) {
+                Due::Nothing => {}
+                Due::Watch => {
+                    watch(&self.epoll, *life, slot, running);
+                    // Most commands have ended before this, and their end tells their start too.
+                    let attempt = running.attempt;
+                    self.tell(Answer::Started, attempt);
+                }
+                Due::Finish => self.finish(slot),
+            }
+        }
+        if self.linger_until.is_some_and(|until| now >= until) && self.life == Life::Serving {
+            self.end(now, grace);
+        }
+    }
+
+    // The end.
+
+    fn terminated(&mut self, now: Mono) {
+        let mut signals = [0; 1024];
+        // Emptied, or it stays readable; which signal it was does not matter.
+        let _ = rustix::io::read(&self.parts.termination, &mut signals);
+        let grace = match self.life {
+            Life::Serving => self.parts.kill_grace,
+            Life::Ending => Span::ZERO,
+        };
+        self.end(now, grace);
+    }
+
+    fn end(&mut self, now: Mono, grace: Span) {
+        if self.life == Life::Serving {
+            self.life = Life::Ending;
+            self.linger_until = None;
+            // A daemon that comes after this is to start another executor, which waits for the lock.
+            let _ = fs::remove_file(&self.parts.socket);
+            let _ = epoll::delete(&self.epoll, &self.parts.listener);
+            self.parts.store.clear_queue();
+        }
+        for (_, running) in &mut self.slots {
+            if let Some(running) = running {
+                running.stop(Exit::Abandoned, now, grace);
+            }
+        }
+    }
+
+    fn save(self) -> Result<(), RunError> {
+        let held = self.parts.store.outcomes();
+        outcomes::save(&self.parts.state, clock::wall(), held.into_iter())
+            .map_err(|source| RunError::Save { source })
+    }
+}
+
+/// Why the loop ended otherwise than it was meant to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RunError {
+    #[error("could not wait for events")]
+    Wait {
+        #[source]
+        source: io::Error,
+    },
+    #[error("could not keep the outcomes of ended commands")]
+    Save {
+        #[source]
+        source: OutcomesError,
+    },
+}

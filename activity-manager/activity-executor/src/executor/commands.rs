@@ -1,0 +1,253 @@
+//! The commands' side of the event loop: their start, their events, their end.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use model::{AttemptId, Mono};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::pipe::{PipeFlags, pipe_with};
+use wire::executor::{Captured, Ended, Kept, NOTE_BYTES_MAX, Start};
+
+use super::{Executor, Parts};
+use crate::capture::{Capture, Left};
+use crate::clock;
+use crate::link::Link;
+use crate::prepare::{NotStarted, explain, prepare};
+use crate::running::{Launched, Running, not_started};
+use crate::store::Answer;
+use crate::sys::{Launch, wait};
+
+/// Commands started before other events have their turn.
+const TURN_STARTS: usize = 8;
+
+impl Executor {
+    /// Starts what fits, first come, first started. Whether more would fit after this turn.
+    pub(super) fn start_queued(&mut self) -> bool {
+        for _ in 0..TURN_STARTS {
+            if !self.parts.store.has_room() || self.link.as_ref().is_some_and(Link::is_full) {
+                return false;
+            }
+            let (cores, free) = (self.cores, self.cores.saturating_sub(self.cores_used));
+            if cores == 0 {
+                return false;
+            }
+            // One that asks for more than there is goes through, to be told so.
+            let fits = |start: &Start| start.cores.max(1) <= free || start.cores > cores;
+            let Some(start) = self.parts.store.take_first(fits) else {
+                return false;
+            };
+            self.start(start);
+        }
+        true
+    }
+
+    fn start(&mut self, mut start: Box<Start>) {
+        let attempt = start.attempt;
+        match self.launch(&start) {
+            Ok(running) => {
+                let slot = self.free.pop().unwrap_or_else(|| {
+                    self.slots.push((0, None));
+                    self.slots.len() - 1
+                });
+                let (life, place) = &mut self.slots[slot];
+                *life = life.wrapping_add(1);
+                let token = EventData::new_u64(token(*life, slot, Part::End));
+                let watched = match &running.pidfd {
+                    Some(pidfd) => epoll::add(&self.epoll, pidfd, token, EventFlags::IN),
+                    None => Ok(()),
+                };
+                self.cores_used += running.cores;
+                self.parts.store.run(running.told(), slot, start.note);
+                let running = place.insert(running);
+                if watched.is_err() {
+                    // The system's limit of watches is reached: its end would never be seen.
+                    running.kill_and_wait();
+                    self.first_ended(slot, clock::mono());
+                }
+            }
+            Err(failure) => {
+                if start.note.len() > NOTE_BYTES_MAX {
+                    start.note.clear();
+                }
+                self.parts
+                    .store
+                    .end(not_started(*start, failure.into(), clock::wall()));
+                self.tell(Answer::Ended, attempt);
+            }
+        }
+    }
+
+    fn launch(&mut self, start: &Start) -> Result<Running, NotStarted> {
+        if start.cores > self.cores {
+            let message = format!(
+                "could not start on {} cores: there are {}",
+                start.cores, self.cores
+            );
+            return Err(NotStarted { errno: 0, message });
+        }
+        if start.note.len() > NOTE_BYTES_MAX {
+            let message = format!("could not take a note of {} bytes", start.note.len());
+            return Err(NotStarted { errno: 0, message });
+        }
+        let prepared = prepare(start)?;
+        let system = |error: rustix::io::Errno| NotStarted {
+            errno: error.raw_os_error(),
+            message: format!("could not make a pipe: {error}"),
+        };
+        let (stdout, stdout_writer) = pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
+        let (stderr, stderr_writer) = pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
+        for reader in [&stdout, &stderr] {
+            // Only this end: commands expect pipes that wait.
+            rustix::io::ioctl_fionbio(reader, true).map_err(system)?;
+        }
+        let (started, started_mono) = (clock::wall(), clock::mono());
+        let launched = self.launcher.launch(&Launch {
+            program: &prepared.program,
+            arguments: &prepared.arguments,
+            environment: &prepared.environment,
+            directory: &prepared.directory,
+            stdin: prepared.stdin.as_ref().unwrap_or(&self.null).as_fd(),
+            stdout: stdout_writer.as_fd(),
+            stderr: stderr_writer.as_fd(),
+            files: self.parts.files,
+            nice: start.nice,
+        });
+        match launched {
+            Ok((pid, pidfd)) => {
+                let launched = Launched {
+                    pid,
+                    pidfd,
+                    stdout,
+                    stderr,
+                    started,
+                    started_mono,
+                };
+                Ok(Running::new(start, launched))
+            }
+            Err(error) => Err(explain(start, &prepared, &error)),
+        }
+    }
+
+    pub(super) fn command_event(&mut self, token: u64, now: Mono) {
+        let (life, slot, part) = parts_of(token);
+        let Some((current, Some(running))) = self.slots.get_mut(slot) else {
+            return;
+        };
+        if *current != life {
+            return;
+        }
+        let directory = self.parts.log.directory();
+        match part {
+            Part::End => return self.first_ended(slot, now),
+            Part::Stdout => running.stdout.read(&mut self.scratch, directory),
+            Part::Stderr => running.stderr.read(&mut self.scratch, directory),
+        };
+        if running.is_over() {
+            self.finish(slot);
+        }
+    }
+
+    /// The first process of a command has ended: its group is killed, then it is collected.
+    fn first_ended(&mut self, slot: usize, now: Mono) {
+        let Some((_, Some(running))) = self.slots.get_mut(slot) else {
+            return;
+        };
+        running.kill_group();
+        let waited = match wait(running.pid()) {
+            Ok(None) => return,
+            Ok(Some(waited)) => Some(waited),
+            Err(_) => None,
+        };
+        running.first_ended(waited, now);
+        self.cores_used -= running.cores;
+        let directory = self.parts.log.directory();
+        let mut read = |capture: &mut Capture| capture.read(&mut self.scratch, directory);
+        if read(&mut running.stdout) == Left::End && read(&mut running.stderr) == Left::End {
+            self.finish(slot);
+        }
+    }
+
+    pub(super) fn finish(&mut self, slot: usize) {
+        let Some(running) = self.slots[slot].1.take() else {
+            return;
+        };
+        self.free.push(slot);
+        let attempt = running.attempt;
+        let mut ended = running.outcome();
+        self.parts.keep_output(&mut ended);
+        self.parts.store.end(ended);
+        self.tell(Answer::Ended, attempt);
+    }
+
+    pub(super) fn running(&mut self, attempt: AttemptId) -> Option<&mut Running> {
+        let slot = self.parts.store.slot(attempt)?;
+        self.slots.get_mut(slot)?.1.as_mut()
+    }
+}
+
+impl Parts {
+    /// Puts short streams into the log; long ones have files already.
+    fn keep_output(&mut self, ended: &mut Ended) {
+        let is_short = |captured: &Captured| captured.bytes > 0 && captured.kept == Kept::Nowhere;
+        let (stdout, stderr) = (is_short(&ended.stdout), is_short(&ended.stderr));
+        if !stdout && !stderr {
+            return;
+        }
+        let kept = self.log.record(
+            ended.attempt,
+            if stdout { &ended.stdout.inline } else { &[] },
+            if stderr { &ended.stderr.inline } else { &[] },
+        );
+        if stdout {
+            ended.stdout.kept = kept;
+        }
+        if stderr {
+            ended.stderr.kept = kept;
+        }
+    }
+}
+
+/// What a descriptor of a command says.
+#[derive(Clone, Copy)]
+enum Part {
+    End,
+    Stdout,
+    Stderr,
+}
+
+/// Watches the pipes of a command that lives on.
+pub(super) fn watch(epoll: &OwnedFd, life: u32, slot: usize, running: &mut Running) {
+    running.is_watched = true;
+    let pipes = [
+        (Part::Stdout, &mut running.stdout),
+        (Part::Stderr, &mut running.stderr),
+    ];
+    for (part, capture) in pipes {
+        let token = EventData::new_u64(token(life, slot, part));
+        let watched = match capture.pipe() {
+            Some(pipe) => epoll::add(epoll, pipe, token, EventFlags::IN),
+            None => Ok(()),
+        };
+        if watched.is_err() {
+            // A command must not wait for ever on a pipe that nobody reads.
+            capture.close();
+        }
+    }
+}
+
+fn token(life: u32, slot: usize, part: Part) -> u64 {
+    let part = match part {
+        Part::End => 0,
+        Part::Stdout => 1,
+        Part::Stderr => 2,
+    };
+    u64::from(life) << 32 | (slot as u64) << 2 | part
+}
+
+fn parts_of(token: u64) -> (u32, usize, Part) {
+    let part = match token & 3 {
+        0 => Part::End,
+        1 => Part::Stdout,
+        _ => Part::Stderr,
+    };
+    ((token >> 32) as u32, (token as u32 >> 2) as usize, part)
+}

@@ -1,0 +1,187 @@
+//! The daemon's side of the event loop: connections and what is asked.
+
+use model::{AttemptId, Mono, Span};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use wire::executor::{DaemonHello, ExecutorHello, Exit, PROTOCOL, ToExecutor, Written};
+
+use super::{Executor, LINK, Life, Parts};
+use crate::link::Link;
+use crate::outcomes;
+use crate::store::Answer;
+
+/// How long what happened is gathered before it is told, while more commands wait than there are cores
+/// for: then nothing that the daemon could answer would start earlier. Each write costs as much as a
+/// fifth of a command here, and more on the other side.
+const GATHER: Span = Span::from_millis(2);
+
+impl Executor {
+    pub(super) fn accept(&mut self) {
+        while let Ok((stream, _)) = self.parts.listener.accept() {
+            let event = EventData::new_u64(LINK);
+            if stream.set_nonblocking(true).is_err()
+                || epoll::add(&self.epoll, &stream, event, EventFlags::IN).is_err()
+            {
+                continue;
+            }
+            let hello = ExecutorHello {
+                protocol: PROTOCOL,
+                pid: std::process::id(),
+                instance: self.parts.instance,
+            };
+            let mut link = Link::new(stream, hello);
+            // Who we are is told before anything is read. A failure shows again at the next round.
+            let _ = link.send(&self.parts.store);
+            // A newer connection replaces an older one, whose daemon is dead or about to find out.
+            self.link = Some(link);
+            self.link_interest = EventFlags::IN;
+            self.linger_until = None;
+        }
+    }
+
+    pub(super) fn receive(&mut self, flags: EventFlags, now: Mono) {
+        let Some(link) = &mut self.link else { return };
+        if !flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+            return;
+        }
+        if link.is_full() && !flags.intersects(EventFlags::HUP | EventFlags::ERR) {
+            return;
+        }
+        let (messages, result) = link.receive();
+        for message in messages {
+            self.message(message, now);
+        }
+        if result.is_err() {
+            self.unlink(now);
+        }
+    }
+
+    fn unlink(&mut self, now: Mono) {
+        if self.link.take().is_some() && self.life == Life::Serving {
+            self.linger_until = Some(now + self.parts.linger);
+        }
+    }
+
+    /// Whether what is to be told can wait for more.
+    pub(super) fn gathers(&mut self, now: Mono) -> bool {
+        let has_news = self.link.as_ref().is_some_and(Link::has_only_news);
+        let waits = has_news && self.parts.store.has_queued() && self.life == Life::Serving;
+        if waits && now < *self.tell_at.get_or_insert(now + GATHER) {
+            return true;
+        }
+        self.tell_at = None;
+        false
+    }
+
+    pub(super) fn send(&mut self, now: Mono) {
+        let Some(link) = &mut self.link else { return };
+        if link.send(&self.parts.store).is_err() {
+            return self.unlink(now);
+        }
+        let mut interest = EventFlags::empty();
+        interest.set(EventFlags::IN, !link.is_full());
+        interest.set(EventFlags::OUT, link.wants_to_write());
+        if interest != self.link_interest {
+            let event = EventData::new_u64(LINK);
+            if epoll::modify(&self.epoll, link.stream(), event, interest).is_err() {
+                return self.unlink(now);
+            }
+            self.link_interest = interest;
+        }
+    }
+
+    fn message(&mut self, message: ToExecutor, now: Mono) {
+        match message {
+            ToExecutor::Hello(hello) => self.hello(&hello, now),
+            ToExecutor::Start(starts) => {
+                for start in starts {
+                    let attempt = start.attempt;
+                    let answer = match self.life {
+                        Life::Serving => self.parts.store.queue(start),
+                        Life::Ending => Answer::Refused,
+                    };
+                    self.tell(answer, attempt);
+                }
+            }
+            ToExecutor::Retract(attempts) => {
+                for attempt in attempts {
+                    let answer = self.parts.store.retract(attempt);
+                    self.tell(answer, attempt);
+                }
+            }
+            ToExecutor::Stop(attempts) => {
+                for attempt in attempts {
+                    self.stop(attempt, now);
+                }
+            }
+            ToExecutor::Forget(attempts) => self.parts.forget(&attempts),
+            ToExecutor::Peek(attempt) => {
+                let written = self.written(attempt);
+                if let Some(link) = &mut self.link {
+                    link.tell_output(attempt, written);
+                }
+            }
+            ToExecutor::Shutdown => self.end(now, Span::ZERO),
+        }
+    }
+
+    fn hello(&mut self, hello: &DaemonHello, now: Mono) {
+        if hello.protocol != PROTOCOL {
+            // Its side knows why from our hello, which has been sent or is tried once more here.
+            self.send(now);
+            return self.unlink(now);
+        }
+        self.cores = hello.cores;
+        self.parts.linger = hello.linger.unwrap_or(self.parts.linger);
+        self.parts.kill_grace = hello.kill_grace.unwrap_or(self.parts.kill_grace);
+    }
+
+    fn stop(&mut self, attempt: AttemptId, now: Mono) {
+        let grace = self.parts.kill_grace;
+        if let Some(running) = self.running(attempt) {
+            running.stop(Exit::Stopped, now, grace);
+        } else {
+            let answer = self.parts.store.retract(attempt);
+            self.tell(answer, attempt);
+        }
+    }
+
+    fn written(&mut self, attempt: AttemptId) -> Option<Written> {
+        if let Some(ended) = self.parts.store.ended(attempt) {
+            return Some(Written {
+                stdout: ended.stdout.clone(),
+                stderr: ended.stderr.clone(),
+            });
+        }
+        let slot = self.parts.store.slot(attempt)?;
+        let running = self.slots.get_mut(slot)?.1.as_mut()?;
+        running
+            .stdout
+            .read(&mut self.scratch, self.parts.log.directory());
+        running
+            .stderr
+            .read(&mut self.scratch, self.parts.log.directory());
+        Some(Written {
+            stdout: running.stdout.captured(),
+            stderr: running.stderr.captured(),
+        })
+    }
+
+    pub(super) fn tell(&mut self, answer: Answer, attempt: AttemptId) {
+        if let Some(link) = &mut self.link {
+            link.tell(answer, attempt);
+        }
+    }
+}
+
+impl Parts {
+    /// Drops outcomes; the file of an earlier executor goes with the last one that it holds.
+    fn forget(&mut self, attempts: &[AttemptId]) {
+        for attempt in attempts {
+            self.store.forget(*attempt);
+            if self.restored.remove(attempt) && self.restored.is_empty() {
+                // Left behind, it would be offered once more, which harms nobody.
+                let _ = outcomes::remove(&self.state);
+            }
+        }
+    }
+}

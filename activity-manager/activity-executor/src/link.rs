@@ -1,0 +1,217 @@
+//! The executor's end of the connection to its daemon: never waits, and holds a bounded number of
+//! bytes in both directions. What is to be told is kept as names; it is put into frames, from what is
+//! held at that moment, when there is room for it.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::net::UnixStream;
+
+use model::AttemptId;
+use wire::executor::{
+    BATCH_BYTES, ExecutorHello, FRAME_BYTES_MAX, FromExecutor, ToExecutor, Written,
+};
+use wire::frame::{FILL_BYTES, FrameBuffer};
+
+use crate::store::{Answer, Store, ended_bytes};
+
+/// Bytes that wait to be written, beyond which no more frames are made.
+const OUT_BYTES_MAX: usize = 4 << 20;
+
+/// Things that wait to be told, beyond which nothing is read and nothing is started.
+const NOTICES_MAX: usize = 100_000;
+
+/// Reads before other events have their turn, of 64 KiB each.
+const TURN_READS: usize = 32;
+
+/// Elements in one frame.
+const BATCH_MAX: usize = 4_096;
+
+/// See the module.
+pub(crate) struct Link {
+    stream: UnixStream,
+    input: FrameBuffer,
+    out: Vec<u8>,
+    written: usize,
+    notices: VecDeque<(Answer, AttemptId)>,
+    outputs: Vec<(AttemptId, Option<Written>)>,
+    held: HeldTold,
+}
+
+/// How far the list of what is held has been told.
+enum HeldTold {
+    After(Option<AttemptId>),
+    All,
+}
+
+impl Link {
+    /// Takes a non-blocking stream and says hello.
+    pub(crate) fn new(stream: UnixStream, hello: ExecutorHello) -> Link {
+        let mut out = Vec::new();
+        FromExecutor::Hello(hello).append_frame(&mut out);
+        Link {
+            stream,
+            input: FrameBuffer::new(FRAME_BYTES_MAX),
+            out,
+            written: 0,
+            notices: VecDeque::new(),
+            outputs: Vec::new(),
+            held: HeldTold::After(None),
+        }
+    }
+
+    pub(crate) fn stream(&self) -> &UnixStream {
+        &self.stream
+    }
+
+    /// To be told when there is room.
+    pub(crate) fn tell(&mut self, answer: Answer, attempt: AttemptId) {
+        if answer != Answer::Nothing {
+            self.notices.push_back((answer, attempt));
+        }
+    }
+
+    /// The answer to a peek.
+    pub(crate) fn tell_output(&mut self, attempt: AttemptId, written: Option<Written>) {
+        self.outputs.push((attempt, written));
+    }
+
+    /// Takes the messages that have arrived. An error, or an end, is the end of this link; messages
+    /// before it are given all the same.
+    pub(crate) fn receive(&mut self) -> (Vec<ToExecutor>, io::Result<()>) {
+        let mut messages = Vec::new();
+        let mut is_drained = false;
+        for _ in 0..TURN_READS {
+            if is_drained {
+                break;
+            }
+            match self.input.fill(&mut self.stream) {
+                Ok(0) => return (messages, Err(ErrorKind::UnexpectedEof.into())),
+                Ok(n) => is_drained = n < FILL_BYTES,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return (messages, Err(error)),
+            }
+            loop {
+                match self.input.take() {
+                    Ok(None) => break,
+                    Ok(Some(body)) => match ToExecutor::decode(body) {
+                        Ok(message) => messages.extend(message),
+                        Err(error) => return (messages, Err(io::Error::other(error))),
+                    },
+                    Err(error) => return (messages, Err(io::Error::other(error))),
+                }
+            }
+        }
+        (messages, Ok(()))
+    }
+
+    /// Makes frames of what is to be told, and writes what the socket takes.
+    pub(crate) fn send(&mut self, store: &Store) -> io::Result<()> {
+        loop {
+            self.compose(store);
+            if self.written == self.out.len() {
+                return Ok(());
+            }
+            match self.stream.write(&self.out[self.written..]) {
+                Ok(n) => self.written += n,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+            if self.written == self.out.len() {
+                self.out.clear();
+                self.written = 0;
+            }
+        }
+    }
+
+    /// Whether something waits for the socket to take it.
+    pub(crate) fn wants_to_write(&self) -> bool {
+        self.written < self.out.len()
+    }
+
+    /// Whether starts and ends are all that is to be told, and nothing is on its way.
+    pub(crate) fn has_only_news(&self) -> bool {
+        let is_idle = self.outputs.is_empty() && !self.wants_to_write();
+        is_idle && matches!(self.held, HeldTold::All) && !self.notices.is_empty()
+    }
+
+    /// Whether the daemon takes too little of what it is told: then nothing more is read or started.
+    pub(crate) fn is_full(&self) -> bool {
+        self.notices.len() + self.outputs.len() > NOTICES_MAX
+            || self.out.len() - self.written > OUT_BYTES_MAX
+            || self.outputs.len() > BATCH_MAX
+    }
+
+    fn compose(&mut self, store: &Store) {
+        while self.out.len() - self.written < OUT_BYTES_MAX {
+            match self.held {
+                HeldTold::After(after) => self.compose_held(after, store),
+                HeldTold::All if self.notices.is_empty() && self.outputs.is_empty() => return,
+                HeldTold::All => self.compose_notices(store),
+            }
+        }
+    }
+
+    fn compose_held(&mut self, mut after: Option<AttemptId>, store: &Store) {
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        while bytes < BATCH_BYTES && batch.len() < BATCH_MAX {
+            let Some(held) = store.held_after(after) else {
+                self.held = HeldTold::All;
+                break;
+            };
+            after = Some(held.attempt);
+            bytes += held.note.len() + store.ended(held.attempt).map_or(100, ended_bytes);
+            batch.push(held);
+        }
+        if !batch.is_empty() {
+            FromExecutor::Held(batch).append_frame(&mut self.out);
+        }
+        match self.held {
+            HeldTold::After(_) => self.held = HeldTold::After(after),
+            HeldTold::All => FromExecutor::HeldEnd.append_frame(&mut self.out),
+        }
+    }
+
+    /// One frame of each kind, out of the first notices. Of an attempt that has ended meanwhile only
+    /// the end is told, so the order between the kinds does not matter.
+    fn compose_notices(&mut self, store: &Store) {
+        let (mut started, mut ended) = (Vec::new(), Vec::new());
+        let (mut retracted, mut refused) = (Vec::new(), Vec::new());
+        let mut bytes = 0;
+        for _ in 0..BATCH_MAX {
+            if bytes >= BATCH_BYTES {
+                break;
+            }
+            let Some((answer, attempt)) = self.notices.pop_front() else {
+                break;
+            };
+            match answer {
+                Answer::Nothing => {}
+                Answer::Started => started.extend(store.started(attempt)),
+                Answer::Ended => ended.extend(store.ended(attempt).cloned().inspect(|outcome| {
+                    bytes += ended_bytes(outcome);
+                })),
+                Answer::Retracted => retracted.push(attempt),
+                Answer::Refused => refused.push(attempt),
+            }
+        }
+        let out = &mut self.out;
+        if !started.is_empty() {
+            FromExecutor::Started(started).append_frame(out);
+        }
+        if !ended.is_empty() {
+            FromExecutor::Ended(ended).append_frame(out);
+        }
+        if !retracted.is_empty() {
+            FromExecutor::Retracted(retracted).append_frame(out);
+        }
+        if !refused.is_empty() {
+            FromExecutor::Refused(refused).append_frame(out);
+        }
+        for (attempt, written) in self.outputs.drain(..) {
+            FromExecutor::Output { attempt, written }.append_frame(out);
+        }
+    }
+}

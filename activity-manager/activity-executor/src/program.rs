@@ -1,0 +1,274 @@
+//! The executor as a program: its arguments, and what it makes of the process it is in.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use model::{Mono, Span};
+use rustix::fs::{FlockOperation, Mode, flock};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid, umask};
+use thiserror::Error;
+
+use crate::clock;
+use crate::executor::{Executor, Parts, RunError};
+use crate::log::{Log, log_directory};
+use crate::outcomes;
+use crate::store::Store;
+use crate::sys;
+
+/// The first argument by which a program that can be the executor knows that it is to be it.
+pub const ARGUMENT: &str = "__executor";
+
+/// What is written to standard output when the socket can be connected to.
+pub(crate) const READY: &str = "ready";
+
+/// How long commands go on without a daemon, unless told otherwise.
+const LINGER: Span = Span::from_secs(10);
+
+/// From TERM to KILL, unless told otherwise.
+const KILL_GRACE: Span = Span::from_secs(2);
+
+/// How long an executor waits for an earlier one to end; more than two kill graces.
+const LOCK_WAIT: Span = Span::from_secs(6);
+
+/// How often it looks whether the earlier one has ended.
+const LOCK_LOOK: Span = Span::from_millis(20);
+
+/// Becomes the executor: `[__executor] --socket PATH --state DIR [--linger-micros N]
+/// [--kill-grace-micros N]`, without the program's own name. Returns when it has ended: success, or 1
+/// after a line on standard error. To be called first in a program, since every inherited descriptor
+/// but the standard streams is closed.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    sys::close_inherited();
+    match parse(arguments).and_then(|arguments| run(&arguments)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let mut text = format!("error: {error}");
+            let mut cause = std::error::Error::source(&error);
+            while let Some(error) = cause {
+                text += &format!(": {error}");
+                cause = error.source();
+            }
+            text.push('\n');
+            // Nobody may listen on either; there is nowhere else to say it.
+            let _ = io::stderr().write_all(text.as_bytes());
+            let _ = io::stdout().write_all(text.as_bytes());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct Arguments {
+    socket: PathBuf,
+    state: PathBuf,
+    linger: Span,
+    kill_grace: Span,
+}
+
+/// Why the executor did not start or ended early.
+#[derive(Debug, Error)]
+enum ProgramError {
+    #[error("could not read the arguments: {what}")]
+    Arguments { what: String },
+    #[error("could not use the state directory {}", path.display())]
+    State {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("could not lock the state directory {}: another executor uses it", path.display())]
+    InUse { path: PathBuf },
+    #[error("could not listen on {}", path.display())]
+    Listen {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("could not prepare the process")]
+    Prepare {
+        #[source]
+        source: io::Error,
+    },
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, ProgramError> {
+    let fail = |what: String| ProgramError::Arguments { what };
+    let (mut socket, mut state) = (None, None);
+    let (mut linger, mut kill_grace) = (LINGER, KILL_GRACE);
+    let mut arguments = arguments
+        .into_iter()
+        .skip_while(|argument| argument == ARGUMENT);
+    while let Some(name) = arguments.next() {
+        let value = arguments
+            .next()
+            .ok_or_else(|| fail(format!("{} needs a value", name.display())))?;
+        let span = || {
+            let micros = value.to_str().and_then(|text| text.parse().ok()).map(Span);
+            micros.ok_or_else(|| {
+                fail(format!(
+                    "{} is not a number of microseconds",
+                    value.display()
+                ))
+            })
+        };
+        match name.to_str() {
+            Some("--socket") => socket = Some(PathBuf::from(value)),
+            Some("--state") => state = Some(PathBuf::from(value)),
+            Some("--linger-micros") => linger = span()?,
+            Some("--kill-grace-micros") => kill_grace = span()?,
+            _ => return Err(fail(format!("{} is not known", name.display()))),
+        }
+    }
+    Ok(Arguments {
+        socket: socket.ok_or_else(|| fail("--socket is missing".to_owned()))?,
+        state: state.ok_or_else(|| fail("--state is missing".to_owned()))?,
+        linger,
+        kill_grace,
+    })
+}
+
+fn run(arguments: &Arguments) -> Result<(), ProgramError> {
+    let prepare = |source| ProgramError::Prepare { source };
+    // A session of its own, so that Ctrl-C of a terminal does not reach it. It fails where this process
+    // leads a group already, which serves as well.
+    let _ = setsid();
+    sys::reset_dispositions();
+    let termination = sys::termination().map_err(prepare)?;
+    let files = raise_limits();
+
+    let state = &arguments.state;
+    let in_state = |source| ProgramError::State {
+        path: state.clone(),
+        source,
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(state)
+        .map_err(in_state)?;
+    let _lock = lock(state)?;
+    let mut store = Store::default();
+    let restored = match outcomes::load(state, clock::wall()) {
+        Ok(outcomes) => outcomes,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "warning: {error}");
+            Vec::new()
+        }
+    };
+    let restored_names = restored.iter().map(|ended| ended.attempt).collect();
+    store.restore(restored);
+    let log = Log::open(log_directory(state)).map_err(in_state)?;
+    let instance = random().map_err(prepare)?;
+    let listener = listen(&arguments.socket).map_err(|source| ProgramError::Listen {
+        path: arguments.socket.clone(),
+        source,
+    })?;
+    let executor = Executor::new(Parts {
+        listener,
+        socket: arguments.socket.clone(),
+        state: state.clone(),
+        termination,
+        log,
+        store,
+        restored: restored_names,
+        instance,
+        files,
+        linger: arguments.linger,
+        kill_grace: arguments.kill_grace,
+    })
+    .map_err(prepare)?;
+    tell_ready().map_err(prepare)?;
+    Ok(executor.run()?)
+}
+
+/// Holds the state directory until the file is dropped. An earlier executor that is ending is waited
+/// for.
+fn lock(state: &Path) -> Result<File, ProgramError> {
+    let in_state = |source| ProgramError::State {
+        path: state.to_owned(),
+        source,
+    };
+    let path = state.join("executor.lock");
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(in_state)?;
+    let give_up: Mono = clock::mono() + LOCK_WAIT;
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(rustix::io::Errno::WOULDBLOCK) if clock::mono() < give_up => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(ProgramError::InUse {
+                    path: state.to_owned(),
+                });
+            }
+            Err(error) => return Err(in_state(error.into())),
+        }
+        // flock has no deadline of its own; polling nothing is a pause.
+        let pause = rustix::time::Timespec {
+            tv_sec: 0,
+            tv_nsec: LOCK_LOOK.0 as i64 * 1_000,
+        };
+        let _ = rustix::event::poll(&mut [], Some(&pause));
+    }
+}
+
+/// A socket for this user alone. One that is left from an executor that was killed is replaced; the
+/// lock says that none is alive.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.file_type().is_socket() => fs::remove_file(path)?,
+        Ok(_) | Err(_) => {}
+    }
+    let before = umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
+    let listener = UnixListener::bind(path);
+    umask(before);
+    listener
+}
+
+/// No core files from commands; as many open files here as allowed. The answer is what commands get
+/// instead, where it differs.
+fn raise_limits() -> Option<Rlimit> {
+    let core = Rlimit {
+        current: Some(0),
+        maximum: getrlimit(Resource::Core).maximum,
+    };
+    let _ = setrlimit(Resource::Core, core);
+    let files = getrlimit(Resource::Nofile);
+    if files.current == files.maximum {
+        return None;
+    }
+    let raised = Rlimit {
+        current: files.maximum,
+        maximum: files.maximum,
+    };
+    setrlimit(Resource::Nofile, raised).ok().map(|()| files)
+}
+
+fn random() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// Tells the starter, then lets its pipe go.
+fn tell_ready() -> io::Result<()> {
+    let mut out = io::stdout();
+    // A starter that has gone is told by the linger.
+    let _ = out
+        .write_all(format!("{READY}\n").as_bytes())
+        .and_then(|()| out.flush());
+    let null = OpenOptions::new().write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&null)?;
+    Ok(())
+}

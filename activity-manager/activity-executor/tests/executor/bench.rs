@@ -1,0 +1,257 @@
+//! One executor in a directory of its own, and a daemon's connection to it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::Duration;
+
+use activity_executor::{
+    Connection, Receiver, Sender, Spawn, Stream, log_directory, read_log, spawn,
+};
+use model::{ActivityId, AttemptId, ProcessId, Span};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::Timespec;
+use tempfile::TempDir;
+use wire::executor::{
+    Captured, DaemonHello, Ended, ExecutorHello, FromExecutor, Held, PROTOCOL, Start, ToExecutor,
+};
+
+/// How long anything may take before a test fails. Nothing waits that long when all is well.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Bench {
+    pub(crate) directory: TempDir,
+    pub(crate) executor: Child,
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
+    /// What was told and not asked for yet: messages of different kinds come in any order.
+    ended: BTreeMap<u32, Ended>,
+    started: BTreeMap<u32, Pid>,
+}
+
+impl Bench {
+    /// An executor that lingers long and is connected.
+    pub(crate) fn new(cores: u32) -> Bench {
+        Bench::with_linger(cores, Span::from_secs(1_000))
+    }
+
+    pub(crate) fn with_linger(cores: u32, linger: Span) -> Bench {
+        let directory = tempfile::tempdir().unwrap();
+        let executor = start_executor(directory.path(), linger);
+        let (mut sender, receiver) = connect(directory.path());
+        sender.send(&hello(cores)).unwrap();
+        let (ended, started) = (BTreeMap::new(), BTreeMap::new());
+        let mut bench = Bench {
+            directory,
+            executor,
+            sender,
+            receiver,
+            ended,
+            started,
+        };
+        assert_eq!(bench.held().1, []);
+        bench
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.path().join("state")
+    }
+
+    /// Drops the connection and makes another one. What the executor says it is and holds.
+    pub(crate) fn reconnect(&mut self, cores: u32) -> (ExecutorHello, Vec<Held>) {
+        (self.sender, self.receiver) = connect(self.directory.path());
+        self.sender.send(&hello(cores)).unwrap();
+        self.held()
+    }
+
+    /// Another executor on the same state, when this one has ended.
+    pub(crate) fn restart(&mut self, cores: u32, linger: Span) -> (ExecutorHello, Vec<Held>) {
+        self.executor.wait().unwrap();
+        self.executor = start_executor(self.directory.path(), linger);
+        self.reconnect(cores)
+    }
+
+    /// The first messages of a connection.
+    pub(crate) fn held(&mut self) -> (ExecutorHello, Vec<Held>) {
+        let FromExecutor::Hello(hello) = self.next() else {
+            panic!("no hello")
+        };
+        let mut all = Vec::new();
+        loop {
+            match self.next() {
+                FromExecutor::Held(held) => all.extend(held),
+                FromExecutor::HeldEnd => return (hello, all),
+                other => panic!("{other:?} before the end of what is held"),
+            }
+        }
+    }
+
+    /// A command line that runs in the bench's directory.
+    pub(crate) fn start(&self, activity: u32, program: &[&str]) -> Start {
+        Start {
+            attempt: attempt(activity),
+            program: program.iter().map(|&word| word.to_owned()).collect(),
+            env: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            directory: self.path().to_str().unwrap().to_owned(),
+            stdout_inline_max: 10_000,
+            stderr_inline_max: 10_000,
+            note: vec![activity as u8, 42],
+            cores: 1,
+            ..Start::default()
+        }
+    }
+
+    pub(crate) fn shell(&self, activity: u32, script: &str) -> Start {
+        self.start(activity, &["sh", "-c", script])
+    }
+
+    pub(crate) fn send(&mut self, message: ToExecutor) {
+        self.sender.send(&message).unwrap();
+    }
+
+    pub(crate) fn next(&mut self) -> FromExecutor {
+        let message = self
+            .receiver
+            .receive()
+            .unwrap()
+            .expect("the executor has closed the connection");
+        match &message {
+            FromExecutor::Ended(ended) => {
+                let ended = ended
+                    .iter()
+                    .map(|one| (one.attempt.activity.0, one.clone()));
+                self.ended.extend(ended);
+            }
+            FromExecutor::Started(started) => {
+                let pid = |pid: u32| Pid::from_raw(pid as i32).unwrap();
+                let started = started
+                    .iter()
+                    .map(|one| (one.attempt.activity.0, pid(one.pid)));
+                self.started.extend(started);
+            }
+            _ => {}
+        }
+        message
+    }
+
+    /// Waits until these many attempts have ended since this was last asked.
+    pub(crate) fn ended(&mut self, n: usize) -> BTreeMap<u32, Ended> {
+        while self.ended.len() < n {
+            self.next();
+        }
+        std::mem::take(&mut self.ended)
+    }
+
+    /// Runs one command to its end.
+    pub(crate) fn run(&mut self, start: Start) -> Ended {
+        self.send(ToExecutor::Start(vec![start]));
+        self.ended(1).into_values().next().unwrap()
+    }
+
+    /// Waits until an attempt is told to run. Its process id.
+    pub(crate) fn started(&mut self, activity: u32) -> Pid {
+        loop {
+            if let Some(pid) = self.started.remove(&activity) {
+                return pid;
+            }
+            self.next();
+        }
+    }
+
+    /// Asks until a running attempt has written a line. The line, which the tests' commands make a
+    /// process id.
+    pub(crate) fn written_pid(&mut self, activity: u32) -> Pid {
+        loop {
+            self.send(ToExecutor::Peek(attempt(activity)));
+            let FromExecutor::Output { written, .. } = self.next() else {
+                continue;
+            };
+            let text = written
+                .map(|written| written.stdout.inline)
+                .unwrap_or_default();
+            if text.ends_with(b"\n") {
+                return pid_in(&text);
+            }
+        }
+    }
+
+    /// What is kept of a stream.
+    pub(crate) fn log(&self, activity: u32, stream: Stream, captured: &Captured) -> Vec<u8> {
+        let directory = log_directory(&self.state());
+        read_log(&directory, attempt(activity), stream, captured, u64::MAX).unwrap()
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = self.sender.send(&ToExecutor::Shutdown);
+        let _ = self.sender.close();
+        let _ = self.executor.kill();
+        let _ = self.executor.wait();
+    }
+}
+
+pub(crate) fn attempt(activity: u32) -> AttemptId {
+    AttemptId {
+        process: ProcessId(77),
+        activity: ActivityId(activity),
+        number: 1,
+    }
+}
+
+pub(crate) fn hello(cores: u32) -> ToExecutor {
+    ToExecutor::Hello(DaemonHello {
+        protocol: PROTOCOL,
+        cores,
+        linger: None,
+        kill_grace: None,
+    })
+}
+
+pub(crate) fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_activity-executor"))
+}
+
+pub(crate) fn start_executor(directory: &Path, linger: Span) -> Child {
+    spawn(&Spawn {
+        binary: binary(),
+        socket: &directory.join("socket"),
+        state: &directory.join("state"),
+        linger: Some(linger),
+        kill_grace: Some(Span::from_millis(100)),
+    })
+    .unwrap()
+}
+
+pub(crate) fn connect(directory: &Path) -> (Sender, Receiver) {
+    let (sender, receiver) = Connection::connect(&directory.join("socket"))
+        .unwrap()
+        .split();
+    receiver.set_timeout(Some(PATIENCE)).unwrap();
+    (sender, receiver)
+}
+
+pub(crate) fn pid_in(text: &[u8]) -> Pid {
+    Pid::from_raw(std::str::from_utf8(text).unwrap().trim().parse().unwrap()).unwrap()
+}
+
+/// Waits for the end of any process; one that is not there has ended.
+pub(crate) fn wait_for_end(pid: Pid) {
+    if let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) {
+        let timeout = Timespec {
+            tv_sec: PATIENCE.as_secs() as i64,
+            tv_nsec: 0,
+        };
+        let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
+        assert_eq!(
+            poll(&mut fds, Some(&timeout)).unwrap(),
+            1,
+            "process {pid:?} goes on"
+        );
+    }
+}

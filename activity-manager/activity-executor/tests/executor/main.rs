@@ -1,0 +1,14 @@
+//! The executor as a real process, with real commands, over its socket.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "helpers of tests fail as tests do"
+)]
+
+mod bench;
+mod commands;
+mod frames;
+mod limits;
+mod link;
+mod lives;
