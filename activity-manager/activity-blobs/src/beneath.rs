@@ -1,0 +1,162 @@
+//! Paths below a directory that a command has written: they are opened and made without ever
+//! leaving it, whatever links lie on the way and whoever moves them meanwhile.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+/// A directory that nothing leaves.
+#[derive(Debug)]
+pub(crate) struct Root {
+    pub(crate) fd: OwnedFd,
+    path: PathBuf,
+}
+
+/// What lies at a path.
+#[derive(Debug)]
+pub(crate) enum Found {
+    File(File, Stat),
+    /// A directory, and where it really lies under the root.
+    Directory(OwnedFd, PathBuf),
+    /// A pipe, a socket, a device.
+    Special,
+}
+
+/// Why a path was not followed.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// It leads out of the root.
+    Outside,
+    /// There is a link where none may be.
+    Link,
+    /// The system's answer.
+    Io(io::Error),
+}
+
+impl From<Errno> for Failed {
+    fn from(error: Errno) -> Failed {
+        Failed::Io(error.into())
+    }
+}
+
+impl Root {
+    pub(crate) fn open(path: &Path) -> io::Result<Root> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(path, flags, Mode::empty())?;
+        Ok(Root {
+            fd,
+            path: path.to_path_buf(),
+        })
+    }
+
+    /// Opens what lies at a path; links are followed as long as they stay inside.
+    pub(crate) fn find(&self, relative: &Path) -> Result<Found, Failed> {
+        match self.find_straight(relative) {
+            Err(Failed::Link) => {}
+            other => return other,
+        }
+        // A link somewhere: where it leads is asked by path, and then gone to with no link allowed,
+        // so that a link that changes meanwhile is an error and not a way out.
+        let root = fs::canonicalize(&self.path).map_err(Failed::Io)?;
+        let real = fs::canonicalize(root.join(relative)).map_err(Failed::Io)?;
+        let inside = real.strip_prefix(&root).map_err(|_| Failed::Outside)?;
+        match self.find_straight(inside) {
+            Err(Failed::Link) => Err(Failed::Outside),
+            other => other,
+        }
+    }
+
+    fn find_straight(&self, inside: &Path) -> Result<Found, Failed> {
+        let mut above: Option<OwnedFd> = None;
+        let mut parts = inside.components().peekable();
+        while let Some(part) = parts.next() {
+            let Component::Normal(name) = part else {
+                return Err(Failed::Outside);
+            };
+            let parent = above.as_ref().unwrap_or(&self.fd);
+            if parts.peek().is_none() {
+                return open_entry(parent, name.as_bytes(), inside);
+            }
+            above = Some(enter(parent, name.as_bytes())?);
+        }
+        let whole = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::openat(&self.fd, ".", whole, Mode::empty())?;
+        Ok(Found::Directory(root, PathBuf::new()))
+    }
+
+    /// The directory at a path, made with all above it where there was nothing. A link on the way
+    /// is refused.
+    pub(crate) fn make_directories(&self, parts: &[&str]) -> Result<OwnedFd, Failed> {
+        let mut directory = rustix::fs::openat(
+            &self.fd,
+            ".",
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        for part in parts {
+            match rustix::fs::mkdirat(&directory, *part, Mode::from_raw_mode(0o755)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            directory = enter(&directory, part.as_bytes())?;
+        }
+        Ok(directory)
+    }
+}
+
+/// Opens an entry of a directory for reading. A link is [`Failed::Link`].
+pub(crate) fn open_entry(
+    directory: impl AsFd,
+    name: &[u8],
+    inside: &Path,
+) -> Result<Found, Failed> {
+    // Asked before it is opened: to open a device or a pipe may do something.
+    let stat = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {
+            let file = rustix::fs::openat(directory, name, flags, Mode::empty())?;
+            let stat = rustix::fs::fstat(&file)?;
+            let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+            Ok(if is_file {
+                Found::File(File::from(file), stat)
+            } else {
+                Found::Special
+            })
+        }
+        FileType::Directory => {
+            let flags = flags | OFlags::DIRECTORY;
+            let directory = rustix::fs::openat(directory, name, flags, Mode::empty())?;
+            Ok(Found::Directory(directory, inside.to_path_buf()))
+        }
+        FileType::Symlink => Err(Failed::Link),
+        FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => Ok(Found::Special),
+    }
+}
+
+/// Opens a directory on the way. A link is [`Failed::Link`].
+fn enter(directory: &OwnedFd, name: &[u8]) -> Result<OwnedFd, Failed> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::openat(directory, name, flags, Mode::empty()) {
+        // So answers the system to a link as well as to a file.
+        Err(Errno::NOTDIR) => {
+            let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+            Err(if is_link {
+                Failed::Link
+            } else {
+                Errno::NOTDIR.into()
+            })
+        }
+        other => Ok(other?),
+    }
+}

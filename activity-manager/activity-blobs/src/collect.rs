@@ -1,0 +1,242 @@
+//! What an activity has left in its directory becomes its outputs.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+use model::{Artifact, Produced};
+
+use crate::beneath::{Failed, Found, Root};
+use crate::listing::parts;
+use crate::walk::Wanted;
+use crate::{AddError, DEPTH_MAX, Store};
+
+/// Why outputs could not be collected.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    /// The activity's directory could not be opened.
+    #[error("could not open the directory `{path}`")]
+    Open {
+        /// The directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// There is nothing where the output was declared, or nothing that the glob finds.
+    #[error("output `{name}` is missing: there is no `{path}`")]
+    Missing {
+        /// The output.
+        name: String,
+        /// Its declared path.
+        path: String,
+    },
+    /// A directory was declared, and something else is there.
+    #[error("output `{name}` is declared as a directory, but `{path}` is a file")]
+    NotADirectory {
+        /// The output.
+        name: String,
+        /// Its declared path.
+        path: String,
+    },
+    /// A file was declared, and a directory is there.
+    #[error(
+        "output `{name}` is declared as a file, but `{path}` is a directory (declare `{path}/`)"
+    )]
+    NotAFile {
+        /// The output.
+        name: String,
+        /// Its declared path.
+        path: String,
+    },
+    /// The declared path leaves the activity's directory.
+    #[error("output `{name}` cannot be collected: `{path}` is not a path in its directory")]
+    Path {
+        /// The output.
+        name: String,
+        /// Its declared path.
+        path: String,
+    },
+    /// The glob cannot be read.
+    #[error("output `{name}` cannot be collected: `{path}` is not a pattern")]
+    Pattern {
+        /// The output.
+        name: String,
+        /// Its declared path.
+        path: String,
+        /// What is wrong with it.
+        source: globset::Error,
+    },
+    /// What is there could not be added.
+    #[error("could not collect output `{name}`")]
+    Add {
+        /// The output.
+        name: String,
+        /// Why not.
+        source: AddError,
+    },
+}
+
+impl Store {
+    /// Adds the declared outputs of a directory, one artifact each, in their order. Directories
+    /// and globs become directories. The paths in a directory begin below it, those of a glob below
+    /// its last directory without a wildcard: `out/` and `out/*.csv` both list `a.csv`. `*`, `?`
+    /// and `[..]` stay within one name and match a leading dot too, `**` is any number of
+    /// directories, `{a,b}` one of some. Links are resolved within the activity's directory; globs
+    /// do not descend through them. Not durable before [`Store::flush`].
+    pub fn collect(
+        &self,
+        directory: &Path,
+        outputs: &[Produced],
+    ) -> Result<Vec<Artifact>, CollectError> {
+        if outputs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let root = Root::open(directory).map_err(|source| CollectError::Open {
+            path: directory.to_path_buf(),
+            source,
+        })?;
+        outputs
+            .iter()
+            .map(|output| self.collect_one(&root, output))
+            .collect()
+    }
+
+    fn collect_one(&self, root: &Root, output: &Produced) -> Result<Artifact, CollectError> {
+        if output.is_glob() {
+            return self.collect_glob(root, output);
+        }
+        let is_directory = output.is_directory();
+        let path = output.path.strip_suffix('/').unwrap_or(&output.path);
+        if parts(path).is_none() {
+            return Err(wrong_path(output));
+        }
+        let added = match find(root, path, output)? {
+            Found::Directory(fd, inside) if is_directory => self
+                .add_walked(root, (fd, inside), &Wanted::All, Path::new(path))
+                .and_then(|listing| self.add_named_listing(&listing, Path::new(path))),
+            Found::File(file, stat) if !is_directory => self.add_open(file, &stat, Path::new(path)),
+            Found::Directory(..) => {
+                let (name, path) = (output.name.clone(), path.to_string());
+                return Err(CollectError::NotAFile { name, path });
+            }
+            Found::File(..) => {
+                let (name, path) = (output.name.clone(), path.to_string());
+                return Err(CollectError::NotADirectory { name, path });
+            }
+            Found::Special => Err(AddError::Special { path: path.into() }),
+        };
+        added.map_err(|source| CollectError::Add {
+            name: output.name.clone(),
+            source,
+        })
+    }
+
+    fn collect_glob(&self, root: &Root, output: &Produced) -> Result<Artifact, CollectError> {
+        let pattern = Pattern::new(output)?;
+        let start = match find(root, pattern.start, output)? {
+            Found::Directory(fd, inside) => (fd, inside),
+            Found::File(..) | Found::Special => return Err(missing(output)),
+        };
+        let wanted = Wanted::Files {
+            is_wanted: &|path| pattern.matcher.is_match(path),
+            depth_max: pattern.depth_max,
+        };
+        let failed = |source| CollectError::Add {
+            name: output.name.clone(),
+            source,
+        };
+        let name = Path::new(&output.path);
+        let listing = self
+            .add_walked(root, start, &wanted, name)
+            .map_err(failed)?;
+        if listing.items().is_empty() {
+            return Err(missing(output));
+        }
+        self.add_named_listing(&listing, name).map_err(failed)
+    }
+}
+
+struct Pattern<'a> {
+    /// The directories before the first wildcard.
+    start: &'a str,
+    matcher: GlobMatcher,
+    /// How many directories below the start a match can lie.
+    depth_max: usize,
+}
+
+impl Pattern<'_> {
+    fn new(output: &Produced) -> Result<Pattern<'_>, CollectError> {
+        let path = output.path.as_str();
+        // The last part is never a directory to start from: it is what is looked for.
+        let wild = path.find(['*', '?', '[', '{', '\\']).unwrap_or(path.len());
+        let split = path[..wild].rfind('/');
+        let (start, rest) = split.map_or(("", path), |at| (&path[..at], &path[at + 1..]));
+        let is_inside = !path.starts_with('/')
+            && path.split('/').all(|part| part != "..")
+            && (start.is_empty() || parts(start).is_some());
+        if !is_inside {
+            return Err(wrong_path(output));
+        }
+        let rest = if rest.ends_with('/') {
+            format!("{rest}**")
+        } else {
+            rest.to_string()
+        };
+        let glob = GlobBuilder::new(&rest)
+            .literal_separator(true)
+            .backslash_escape(true)
+            .build();
+        let glob = glob.map_err(|source| {
+            let (name, path) = (output.name.clone(), output.path.clone());
+            CollectError::Pattern { name, path, source }
+        })?;
+        let is_deep = rest.contains("**") || rest.contains('{');
+        let depth_max = if is_deep {
+            DEPTH_MAX
+        } else {
+            rest.matches('/').count()
+        };
+        Ok(Pattern {
+            start,
+            matcher: glob.compile_matcher(),
+            depth_max,
+        })
+    }
+}
+
+fn find(root: &Root, path: &str, output: &Produced) -> Result<Found, CollectError> {
+    root.find(Path::new(path)).map_err(|failed| match failed {
+        Failed::Io(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            missing(output)
+        }
+        failed @ (Failed::Outside | Failed::Link | Failed::Io(_)) => {
+            let source = AddError::find(Path::new(path), failed);
+            CollectError::Add {
+                name: output.name.clone(),
+                source,
+            }
+        }
+    })
+}
+
+fn missing(output: &Produced) -> CollectError {
+    CollectError::Missing {
+        name: output.name.clone(),
+        path: output.path.clone(),
+    }
+}
+
+fn wrong_path(output: &Produced) -> CollectError {
+    CollectError::Path {
+        name: output.name.clone(),
+        path: output.path.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

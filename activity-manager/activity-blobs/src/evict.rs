@@ -1,0 +1,153 @@
+//! Which blobs stay: pins, and the eviction of what nobody has pinned.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::PathBuf;
+
+use model::{Artifact, ArtifactKind, Bytes, Hash};
+
+use crate::Store;
+use crate::store::lock_of;
+
+/// What an eviction has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evicted {
+    /// Blobs removed.
+    pub n_blobs: usize,
+    /// Their bytes.
+    pub bytes: Bytes,
+    /// What the store holds after it. More than the budget if the rest is pinned, held or not
+    /// flushed, or if there were more to remove than one call does: if `n_blobs` is not 0, call
+    /// again.
+    pub bytes_left: Bytes,
+}
+
+/// Why an eviction stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum EvictError {
+    /// A blob could not be removed.
+    #[error("could not remove blob {hash} from `{path}`")]
+    Remove {
+        /// Its name.
+        hash: Hash,
+        /// The store's directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+/// Why a pin was refused.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PinError {
+    /// There are too many.
+    #[error("could not pin for {owner}: more than {PINS_MAX} pins")]
+    TooMany {
+        /// Who asked.
+        owner: u64,
+    },
+}
+
+/// Who needs what.
+#[derive(Debug, Default)]
+pub(crate) struct Pins {
+    by_owner: BTreeMap<u64, BTreeSet<Artifact>>,
+    n_pins: usize,
+}
+
+impl Store {
+    /// Adds to what an owner needs. A pinned directory keeps its files. What is not here may be
+    /// pinned too: pin first, then ask [`Store::missing`], and what was there stays. Pins live in
+    /// memory alone: owners send them again after a restart.
+    pub fn pin(&self, owner: u64, artifacts: &[Artifact]) -> Result<(), PinError> {
+        let mut pins = lock_of(&self.inner.pins);
+        if pins.n_pins + artifacts.len() > PINS_MAX {
+            return Err(PinError::TooMany { owner });
+        }
+        let pinned = pins.by_owner.entry(owner).or_default();
+        let n_before = pinned.len();
+        pinned.extend(artifacts);
+        pins.n_pins += pinned.len() - n_before;
+        Ok(())
+    }
+
+    /// Replaces all that an owner has pinned.
+    pub fn replace_pins(&self, owner: u64, artifacts: &[Artifact]) -> Result<(), PinError> {
+        let mut pins = lock_of(&self.inner.pins);
+        let n_before = pins.by_owner.get(&owner).map_or(0, BTreeSet::len);
+        let pinned: BTreeSet<Artifact> = artifacts.iter().copied().collect();
+        let n_pins = pins.n_pins - n_before + pinned.len();
+        if n_pins > PINS_MAX {
+            return Err(PinError::TooMany { owner });
+        }
+        pins.n_pins = n_pins;
+        pins.by_owner.insert(owner, pinned);
+        Ok(())
+    }
+
+    /// Forgets all that an owner has pinned.
+    pub fn unpin(&self, owner: u64) {
+        let mut pins = lock_of(&self.inner.pins);
+        let n_gone = pins
+            .by_owner
+            .remove(&owner)
+            .map_or(0, |pinned| pinned.len());
+        pins.n_pins -= n_gone;
+    }
+
+    /// Removes blobs until at most `budget` bytes are left, least recently used first, at most
+    /// some thousands in one call. What is pinned, held or not yet flushed stays.
+    pub fn evict(&self, budget: Bytes) -> Result<Evicted, EvictError> {
+        // Held to the end, so that what is there when `pin` returns stays.
+        let pins = lock_of(&self.inner.pins);
+        let mut evicted = Evicted {
+            bytes_left: self.size(),
+            ..Evicted::default()
+        };
+        if evicted.bytes_left <= budget {
+            return Ok(evicted);
+        }
+        let kept = self.kept(&pins);
+        let (victims, chosen_at) = {
+            let index = self.inner.index();
+            let victims = index.victims(budget.0, EVICTED_AT_ONCE_MAX, |hash| kept.contains(hash));
+            (victims, index.tick())
+        };
+        for hash in victims {
+            let removed =
+                self.inner
+                    .remove_idle(hash, chosen_at)
+                    .map_err(|source| EvictError::Remove {
+                        hash,
+                        path: self.dir().to_path_buf(),
+                        source,
+                    })?;
+            if let Some(bytes) = removed {
+                evicted.n_blobs += 1;
+                evicted.bytes = evicted.bytes + Bytes(bytes);
+            }
+        }
+        evicted.bytes_left = self.size();
+        Ok(evicted)
+    }
+
+    fn kept(&self, pins: &Pins) -> BTreeSet<Hash> {
+        let mut kept = BTreeSet::new();
+        for artifact in pins.by_owner.values().flatten() {
+            kept.insert(artifact.hash);
+            // A listing that is not here keeps nothing but itself.
+            if artifact.kind == ArtifactKind::Directory
+                && let Ok(listing) = self.listing(artifact.hash)
+            {
+                kept.extend(listing.files().map(|(_, file)| file.hash));
+            }
+        }
+        kept
+    }
+}
+
+/// The most pins of all owners together: some 500 MB of memory.
+const PINS_MAX: usize = 4_000_000;
+
+/// The most blobs removed in one call, since those who wish to pin wait for it: below a second.
+const EVICTED_AT_ONCE_MAX: usize = 10_000;

@@ -1,0 +1,125 @@
+//! Making blobs durable, many at once.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+
+use model::Hash;
+use rustix::fs::{AtFlags, Mode, OFlags};
+
+use crate::Store;
+use crate::store::{Inner, SEALED_MODE, blob_name, is_full, lock_of};
+
+/// Why blobs could not be made durable. Whatever it was, the store flushes no more until it is
+/// opened again: the system tells of a lost write only once.
+#[derive(Debug, thiserror::Error)]
+pub enum FlushError {
+    /// The disk refused or lost a write.
+    #[error("could not make the blobs of `{path}` durable")]
+    Sync {
+        /// The store's directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// There was no space for what had been written.
+    #[error("could not make the blobs of `{path}` durable: the disk is full")]
+    DiskFull {
+        /// The store's directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// An earlier flush failed.
+    #[error("the blob store `{path}` has failed to flush before and has to be opened again")]
+    Broken {
+        /// The store's directory.
+        path: PathBuf,
+    },
+}
+
+/// What a flush holds while it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Flushing {
+    is_broken: bool,
+}
+
+impl Store {
+    /// Makes durable every blob that was added before the call, by whatever thread. A hash may be
+    /// told to others only after this. Calls at the same time share one flush; with nothing added
+    /// it costs nothing.
+    pub fn flush(&self) -> Result<(), FlushError> {
+        let path = || self.dir().to_path_buf();
+        let mut flushing = lock_of(&self.inner.flushing);
+        if flushing.is_broken {
+            return Err(FlushError::Broken { path: path() });
+        }
+        let (fresh, has_new_directory) = self.inner.index().take_fresh();
+        if fresh.is_empty() {
+            if has_new_directory {
+                self.inner.index().made_directory();
+            }
+            return Ok(());
+        }
+        self.inner
+            .make_durable(&fresh, has_new_directory)
+            .map_err(|source| {
+                flushing.is_broken = true;
+                match is_full(&source) {
+                    true => FlushError::DiskFull {
+                        path: path(),
+                        source,
+                    },
+                    false => FlushError::Sync {
+                        path: path(),
+                        source,
+                    },
+                }
+            })
+    }
+}
+
+impl Inner {
+    fn make_durable(&self, fresh: &[Hash], has_new_directory: bool) -> io::Result<()> {
+        if fresh.len() <= ONE_BY_ONE_MAX {
+            for hash in fresh {
+                let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                match rustix::fs::openat(&self.blobs, blob_name(*hash), flags, Mode::empty()) {
+                    Ok(file) => rustix::fs::fdatasync(file)?,
+                    Err(rustix::io::Errno::NOENT) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            let shards: BTreeSet<u8> = fresh.iter().map(|hash| hash.0[0]).collect();
+            for shard in shards {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let name = format!("{shard:02x}");
+                match rustix::fs::openat(&self.blobs, name, flags, Mode::empty()) {
+                    Ok(directory) => rustix::fs::fsync(directory)?,
+                    Err(rustix::io::Errno::NOENT) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            if has_new_directory {
+                rustix::fs::fsync(&self.blobs)?;
+            }
+        } else {
+            rustix::fs::syncfs(&self.root)?;
+        }
+        let sealed = Mode::from_raw_mode(SEALED_MODE);
+        for hash in fresh {
+            let name = blob_name(*hash);
+            match rustix::fs::chmodat(&self.blobs, name, sealed, AtFlags::empty()) {
+                // Gone: it was damaged, and found to be so.
+                Ok(()) | Err(rustix::io::Errno::NOENT) => self.index().seal(*hash),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Up to this many blobs are synced one by one, with two waits for the disk each (the file and its
+/// directory), and nothing else is written. Beyond, one `syncfs` has one wait for all, although it
+/// also writes what others have left to be written on the file system.
+const ONE_BY_ONE_MAX: usize = 1;

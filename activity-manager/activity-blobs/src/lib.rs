@@ -1,0 +1,53 @@
+//! Files named by their contents on one disk: added, collected from an activity's directory, placed
+//! into another, exported to users, pinned, evicted.
+//!
+//! It is not a cache that fetches what is missing, and it decides nothing: who needs which blob,
+//! when to flush and how much to keep is told to it. It has no threads and no runtime: every call
+//! blocks its caller, and a [`Store`] is cloned into as many threads as wish to call.
+//!
+//! Read [`Store`] first, then [`Listing`].
+//!
+//! A blob's life is written in its mode. It is created in `tmp/`, renamed to
+//! `blobs/ab/<hash>` with mode 0400, and given 0444 once [`Store::flush`] has made it durable. What
+//! lies in the store with another mode when it is opened was not flushed, may be torn, and is
+//! hashed again before anybody meets it.
+
+mod add;
+mod beneath;
+mod collect;
+mod evict;
+mod flush;
+mod index;
+mod listing;
+mod place;
+mod read;
+mod store;
+mod walk;
+
+pub use add::AddError;
+pub use collect::CollectError;
+pub use evict::{EvictError, Evicted, PinError};
+pub use flush::FlushError;
+pub use listing::{Content, Item, Listing, ListingError};
+pub use place::{PlaceError, Placement};
+pub use read::{ReadError, Verified};
+pub use store::{Hold, OpenError, Store};
+
+/// The most files and empty directories in one tree, and so the most that one output can hold: a
+/// listing of them still fits in memory.
+pub const ITEMS_MAX: usize = 1_000_000;
+
+/// The most bytes of a listing: a million files with paths of 180 bytes.
+pub const LISTING_BYTES_MAX: u64 = 256 << 20;
+
+/// The most directories above a file of a tree: each costs a descriptor while the tree is walked.
+pub const DEPTH_MAX: usize = 100;
+
+/// The most bytes of a path in a tree: the kernel takes no longer ones.
+pub const PATH_BYTES_MAX: usize = 4095;
+
+/// Files up to this many bytes are read at once and hashed before anything is written.
+const SMALL_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes copied and hashed at a time: enough for BLAKE3 to use its wide instructions.
+const COPY_BYTES: usize = 256 << 10;

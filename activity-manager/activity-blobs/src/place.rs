@@ -1,0 +1,310 @@
+//! Blobs become files again: in an activity's directory, or where a user wants them.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use model::{Artifact, ArtifactKind, Hash};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::beneath::{Failed, Root};
+use crate::index::Durability;
+use crate::listing::parts;
+use crate::store::{Inner, blob_name, is_full, read_small};
+use crate::{Content, Item, ReadError, SMALL_BYTES_MAX, Store};
+
+/// How a file is laid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// A file of its own, by reflink where the file system can: whoever has it may write to it.
+    #[default]
+    Copy,
+    /// A hard link to the blob where that can be, a copy elsewhere (programs, blobs that are not
+    /// flushed, another file system). Only for commands that run as another account than the
+    /// store's and not as root: nobody else is kept from writing through it.
+    ReadOnlyLink,
+}
+
+/// Why something could not be placed or exported.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// A blob is not here, or was damaged and has been moved aside.
+    #[error("could not place `{path}`: there is no blob {hash}")]
+    Missing {
+        /// Where it was to lie.
+        path: PathBuf,
+        /// The blob.
+        hash: Hash,
+    },
+    /// The listing of a directory could not be read.
+    #[error("could not place `{path}`")]
+    Listing {
+        /// Where it was to lie.
+        path: PathBuf,
+        /// Why not.
+        source: ReadError,
+    },
+    /// The path is absolute, or could lead out of the directory.
+    #[error("could not place `{path}`: it is not a path inside the directory")]
+    Path {
+        /// The path.
+        path: PathBuf,
+    },
+    /// There is a link on the way.
+    #[error("could not place `{path}`: there is a link on the way")]
+    Link {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Something lies there already.
+    #[error("could not place `{path}`: it is there already")]
+    Exists {
+        /// The path.
+        path: PathBuf,
+    },
+    /// There is no space for it.
+    #[error("could not write `{path}`: the disk is full")]
+    DiskFull {
+        /// The path.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// It could not be written.
+    #[error("could not write `{path}`")]
+    Write {
+        /// The path.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+/// How a file comes to its place.
+#[derive(Clone, Copy)]
+enum Manner {
+    /// Where nothing lies yet.
+    Lay(Placement),
+    /// In place of what lies there, all at once.
+    Replace,
+}
+
+impl Store {
+    /// Lays a file, or all files of a directory, at a path below `root`, which exists. Directories
+    /// on the way are made; a directory may be laid into one that is there, and with the empty path
+    /// into `root` itself. Nothing is overwritten, and no link is followed below `root`. After an
+    /// error a part may lie there.
+    pub fn place(
+        &self,
+        artifact: Artifact,
+        root: &Path,
+        path: &str,
+        placement: Placement,
+    ) -> Result<(), PlaceError> {
+        let opened = open_root(root)?;
+        let is_directory = artifact.kind == ArtifactKind::Directory;
+        let relative = if is_directory {
+            path.strip_suffix('/').unwrap_or(path)
+        } else {
+            path
+        };
+        let place = match (relative, is_directory) {
+            ("", true) => Vec::new(),
+            (relative, _) => {
+                parts(relative).ok_or_else(|| PlaceError::Path { path: path.into() })?
+            }
+        };
+        self.lay(artifact, &opened, &place, Manner::Lay(placement))
+    }
+
+    /// Writes a file or a directory where a user wants it. A file replaces what lay there in one
+    /// step; the files of a directory do so one by one, and others in it stay. It is not synced:
+    /// the blobs are the durable copy.
+    pub fn export(&self, artifact: Artifact, dest: &Path) -> Result<(), PlaceError> {
+        let write = |source| PlaceError::write(dest, source);
+        if artifact.kind == ArtifactKind::Directory {
+            std::fs::create_dir_all(dest).map_err(write)?;
+            return self.lay(artifact, &open_root(dest)?, &[], Manner::Replace);
+        }
+        let parent = match dest.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let name = dest.file_name().and_then(|name| name.to_str());
+        let name = name.ok_or_else(|| PlaceError::Path {
+            path: dest.to_path_buf(),
+        })?;
+        std::fs::create_dir_all(parent).map_err(write)?;
+        self.lay(artifact, &open_root(parent)?, &[name], Manner::Replace)
+    }
+
+    fn lay(
+        &self,
+        artifact: Artifact,
+        root: &Root,
+        place: &[&str],
+        manner: Manner,
+    ) -> Result<(), PlaceError> {
+        if artifact.kind != ArtifactKind::Directory {
+            let (name, above) = place.split_last().expect("a file's path has a part");
+            let directory = make(root, above)?;
+            let path = place.iter().collect();
+            self.inner.used(&[artifact.hash]);
+            return self
+                .inner
+                .lay_file(artifact, &directory, name, manner, path);
+        }
+        let path: PathBuf = place.iter().collect();
+        let listing = self.listing(artifact.hash).map_err(|source| match source {
+            ReadError::Missing { hash } => PlaceError::Missing {
+                path: path.clone(),
+                hash,
+            },
+            source @ (ReadError::TooLarge { .. }
+            | ReadError::Read { .. }
+            | ReadError::Listing { .. }) => PlaceError::Listing {
+                path: path.clone(),
+                source,
+            },
+        })?;
+        let hashes: Vec<Hash> = listing.files().map(|(_, file)| file.hash).collect();
+        self.inner.used(&hashes);
+        let mut last: (Vec<&str>, OwnedFd) = (place.to_vec(), make(root, place)?);
+        for Item { path, content } in listing.items() {
+            let mut whole = place.to_vec();
+            whole.extend(path.split('/'));
+            match content {
+                Content::EmptyDirectory => {
+                    make(root, &whole)?;
+                }
+                Content::File(file) => {
+                    let path = whole.iter().collect();
+                    let name = whole.pop().expect("a listed path has a part");
+                    if last.0 != whole {
+                        let directory = make(root, &whole)?;
+                        last = (whole, directory);
+                    }
+                    self.inner.lay_file(*file, &last.1, name, manner, path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PlaceError {
+    fn write(path: &Path, source: io::Error) -> PlaceError {
+        let path = path.to_path_buf();
+        if is_full(&source) {
+            PlaceError::DiskFull { path, source }
+        } else {
+            PlaceError::Write { path, source }
+        }
+    }
+}
+
+impl Inner {
+    fn lay_file(
+        &self,
+        artifact: Artifact,
+        directory: impl AsFd,
+        name: &str,
+        manner: Manner,
+        path: PathBuf,
+    ) -> Result<(), PlaceError> {
+        let hash = artifact.hash;
+        let write = |error: io::Error| {
+            if error.kind() == io::ErrorKind::AlreadyExists {
+                PlaceError::Exists { path: path.clone() }
+            } else {
+                PlaceError::write(&path, error)
+            }
+        };
+        let opened = self.open_blob(hash).map_err(write)?;
+        let (blob, entry) = opened.ok_or_else(|| PlaceError::Missing {
+            path: path.clone(),
+            hash,
+        })?;
+        let is_program = artifact.kind == ArtifactKind::Program;
+        match manner {
+            Manner::Lay(Placement::ReadOnlyLink)
+                if !is_program && entry.durability == Durability::Sealed =>
+            {
+                let from = blob_name(hash);
+                match rustix::fs::linkat(&self.blobs, from, &directory, name, AtFlags::empty()) {
+                    Err(Errno::XDEV | Errno::MLINK | Errno::PERM | Errno::NOENT) => self
+                        .copy(&blob, entry.bytes, is_program, &directory, name)
+                        .map_err(write),
+                    other => other.map_err(|error| write(error.into())),
+                }
+            }
+            Manner::Lay(_) => self
+                .copy(&blob, entry.bytes, is_program, &directory, name)
+                .map_err(write),
+            Manner::Replace => {
+                static NEXT: AtomicU64 = AtomicU64::new(0);
+                let number = NEXT.fetch_add(1, Ordering::Relaxed);
+                let draft = format!(".xavantes-{}-{number}", std::process::id());
+                self.copy(&blob, entry.bytes, is_program, &directory, &draft)
+                    .map_err(write)?;
+                rustix::fs::renameat(&directory, &draft, &directory, name).map_err(|error| {
+                    let _ = rustix::fs::unlinkat(&directory, &draft, AtFlags::empty());
+                    write(error.into())
+                })
+            }
+        }
+    }
+
+    fn copy(
+        &self,
+        blob: &File,
+        bytes: u64,
+        is_program: bool,
+        directory: impl AsFd,
+        name: &str,
+    ) -> io::Result<()> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(if is_program { 0o755 } else { 0o644 });
+        let mut file = File::from(rustix::fs::openat(&directory, name, flags, mode)?);
+        let copied = self.copy_into(blob, bytes, &mut file);
+        if copied.is_err() {
+            let _ = rustix::fs::unlinkat(&directory, name, AtFlags::empty());
+        }
+        copied
+    }
+
+    fn copy_into(&self, mut blob: &File, bytes: u64, file: &mut File) -> io::Result<()> {
+        if bytes <= SMALL_BYTES_MAX as u64 {
+            return file.write_all(&read_small(blob, bytes)?);
+        }
+        if self.reflink(blob, file) {
+            return Ok(());
+        }
+        // In the kernel where it can.
+        match io::copy(&mut blob, file)? {
+            n_copied if n_copied == bytes => Ok(()),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+fn open_root(path: &Path) -> Result<Root, PlaceError> {
+    Root::open(path).map_err(|source| PlaceError::write(path, source))
+}
+
+fn make(root: &Root, parts: &[&str]) -> Result<OwnedFd, PlaceError> {
+    root.make_directories(parts).map_err(|failed| {
+        let path: PathBuf = parts.iter().collect();
+        match failed {
+            Failed::Outside | Failed::Link => PlaceError::Link { path },
+            Failed::Io(source) => PlaceError::write(&path, source),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

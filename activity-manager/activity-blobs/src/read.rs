@@ -1,0 +1,163 @@
+//! What a blob or a tree holds.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use model::{Artifact, ArtifactKind, Bytes, Hash};
+use rustix::fs::{Mode, OFlags};
+
+use crate::index::Entry;
+use crate::store::{Inner, blob_name, hash_of};
+use crate::{LISTING_BYTES_MAX, Listing, ListingError, Store};
+
+/// Why a blob could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It is not here, or what was here was damaged and has been moved aside.
+    #[error("there is no blob {hash}")]
+    Missing {
+        /// Its name.
+        hash: Hash,
+    },
+    /// It is larger than the caller takes.
+    #[error("blob {hash} has {bytes} bytes; at most {bytes_max} are read")]
+    TooLarge {
+        /// Its name.
+        hash: Hash,
+        /// Its size.
+        bytes: u64,
+        /// The caller's bound.
+        bytes_max: u64,
+    },
+    /// The disk failed.
+    #[error("could not read blob {hash}")]
+    Read {
+        /// Its name.
+        hash: Hash,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// It is no listing of a directory.
+    #[error("blob {hash} is not a directory")]
+    Listing {
+        /// Its name.
+        hash: Hash,
+        /// What is wrong with it.
+        source: ListingError,
+    },
+}
+
+/// What [`Store::verify`] has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verified {
+    /// The blob is what its name says.
+    Sound,
+    /// It was not, and is not in the store any more.
+    Damaged,
+    /// It is not in the store.
+    Missing,
+}
+
+impl Store {
+    /// All of a blob, checked against its name.
+    pub fn read(&self, hash: Hash, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
+        let failed = |source| ReadError::Read { hash, source };
+        let missing = ReadError::Missing { hash };
+        let (file, entry) = self.inner.open_blob(hash).map_err(failed)?.ok_or(missing)?;
+        self.inner.used(&[hash]);
+        let bytes = entry.bytes;
+        if bytes > bytes_max {
+            return Err(ReadError::TooLarge {
+                hash,
+                bytes,
+                bytes_max,
+            });
+        }
+        let mut content = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
+        file.take(bytes + 1)
+            .read_to_end(&mut content)
+            .map_err(failed)?;
+        if *blake3::hash(&content).as_bytes() != hash.0 {
+            self.inner.set_aside(hash, entry);
+            return Err(ReadError::Missing { hash });
+        }
+        Ok(content)
+    }
+
+    /// A blob to read from, with its size: what is large is sent from here. Its content is not
+    /// checked; the descriptor stays good if the blob is evicted meanwhile.
+    pub fn open_blob(&self, hash: Hash) -> Result<(File, Bytes), ReadError> {
+        match self.inner.open_blob(hash) {
+            Ok(Some((file, entry))) => {
+                self.inner.used(&[hash]);
+                Ok((file, Bytes(entry.bytes)))
+            }
+            Ok(None) => Err(ReadError::Missing { hash }),
+            Err(source) => Err(ReadError::Read { hash, source }),
+        }
+    }
+
+    /// The files and empty directories of a tree, sorted by path.
+    pub fn listing(&self, hash: Hash) -> Result<Listing, ReadError> {
+        let text = self.read(hash, LISTING_BYTES_MAX)?;
+        Listing::parse(&text).map_err(|source| ReadError::Listing { hash, source })
+    }
+
+    /// The blobs that are not here and without which the artifact cannot be placed. Of a directory
+    /// whose listing is missing only that is known.
+    pub fn missing(&self, artifact: Artifact) -> Result<Vec<Hash>, ReadError> {
+        let mut wanted = vec![artifact.hash];
+        if artifact.kind == ArtifactKind::Directory {
+            match self.listing(artifact.hash) {
+                Ok(listing) => wanted.extend(listing.files().map(|(_, file)| file.hash)),
+                Err(ReadError::Missing { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        wanted.retain(|hash| !self.contains(*hash));
+        wanted.sort_unstable();
+        wanted.dedup();
+        Ok(wanted)
+    }
+
+    /// Hashes a blob again. A damaged one is moved to `damaged/` and missing from there on.
+    pub fn verify(&self, hash: Hash) -> Result<Verified, ReadError> {
+        let failed = |source| ReadError::Read { hash, source };
+        let was_here = self.contains(hash);
+        let Some((file, entry)) = self.inner.open_blob(hash).map_err(failed)? else {
+            return Ok(if was_here {
+                Verified::Damaged
+            } else {
+                Verified::Missing
+            });
+        };
+        if hash_of(file).map_err(failed)?.0 == hash {
+            return Ok(Verified::Sound);
+        }
+        self.inner.set_aside(hash, entry);
+        Ok(Verified::Damaged)
+    }
+}
+
+impl Inner {
+    /// The file of a blob and what is known of it; nothing if it is not here or has not the size it had.
+    pub(crate) fn open_blob(&self, hash: Hash) -> io::Result<Option<(File, Entry)>> {
+        let Some(entry) = self.index().get(hash) else {
+            return Ok(None);
+        };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.blobs, blob_name(hash), flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(rustix::io::Errno::NOENT) => {
+                self.set_aside(hash, entry);
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if file.metadata()?.len() != entry.bytes {
+            self.set_aside(hash, entry);
+            return Ok(None);
+        }
+        Ok(Some((file, entry)))
+    }
+}

@@ -1,0 +1,478 @@
+//! The store itself: its layout on the disk, its index, and how a file becomes a blob.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::{Bytes, Hash};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Timespec, Timestamps};
+
+use crate::evict::Pins;
+use crate::flush::Flushing;
+use crate::index::{Durability, Entry, Index};
+use crate::{COPY_BYTES, SMALL_BYTES_MAX};
+
+/// The blobs of one directory. A clone is the same store; all methods may be called from any
+/// thread at once.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// While it lives, what is added, read or placed after it was taken is not evicted. Taken before a
+/// blob is collected and dropped once its hash is pinned, it leaves no moment between the two.
+#[must_use = "a hold that is dropped at once holds nothing"]
+#[derive(Debug)]
+pub struct Hold {
+    inner: Arc<Inner>,
+    id: u64,
+}
+
+/// Why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The directory or something in it could not be made.
+    #[error("could not make `{path}` for a blob store")]
+    Create {
+        /// What.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// There is no space to make it.
+    #[error("could not make `{path}` for a blob store: the disk is full")]
+    DiskFull {
+        /// What.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// Another store is open on this directory, in this program or another.
+    #[error("the blob store `{path}` is in use")]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// What is there could not be read or cleaned.
+    #[error("could not look through the blob store at `{path}`")]
+    Scan {
+        /// Where.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    dir: PathBuf,
+    /// The directory of the store.
+    pub(crate) root: OwnedFd,
+    /// `blobs/`.
+    pub(crate) blobs: OwnedFd,
+    /// `tmp/`.
+    tmp: OwnedFd,
+    /// Locked as long as the store is open.
+    _lock: File,
+    // Locks are taken in the order of these fields.
+    pub(crate) pins: Mutex<Pins>,
+    pub(crate) flushing: Mutex<Flushing>,
+    index: Mutex<Index>,
+    next_name: AtomicU64,
+    /// Whether no call for a reflink has been refused for good.
+    has_reflinks: AtomicBool,
+}
+
+/// A file in `tmp/` that is on its way to be a blob. Dropped, it is gone.
+pub(crate) struct Draft<'a> {
+    inner: &'a Inner,
+    name: String,
+    pub(crate) file: File,
+}
+
+impl Store {
+    /// Opens the store in a directory, which is made if need be. What an interrupted life has left
+    /// in `tmp/` is removed; blobs that were never flushed are hashed again and removed if torn.
+    /// Costs a `stat` for each blob.
+    pub fn open(dir: &Path) -> Result<Store, OpenError> {
+        for name in ["blobs", "tmp"] {
+            let path = dir.join(name);
+            fs::create_dir_all(&path).map_err(|source| OpenError::create(&path, source))?;
+        }
+        let lock = lock(dir)?;
+        let scan = |path: &Path| {
+            let path = path.to_path_buf();
+            |source: io::Error| OpenError::Scan { path, source }
+        };
+        let open = |path: PathBuf| open_directory(&path).map_err(scan(&path));
+        let inner = Inner {
+            root: open(dir.to_path_buf())?,
+            blobs: open(dir.join("blobs"))?,
+            tmp: open(dir.join("tmp"))?,
+            dir: dir.to_path_buf(),
+            _lock: lock,
+            pins: Mutex::default(),
+            flushing: Mutex::default(),
+            index: Mutex::default(),
+            next_name: AtomicU64::new(0),
+            has_reflinks: AtomicBool::new(true),
+        };
+        rustix::fs::fsync(&inner.root).map_err(|error| scan(dir)(error.into()))?;
+        inner.clean_tmp()?;
+        inner.scan()?;
+        Ok(Store {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Begins to keep from eviction what is used from here on.
+    pub fn hold(&self) -> Hold {
+        let id = self.inner.index().begin_hold();
+        Hold {
+            inner: Arc::clone(&self.inner),
+            id,
+        }
+    }
+
+    /// Whether a blob is here. Of a directory this is its listing alone: see [`Store::missing`].
+    pub fn contains(&self, hash: Hash) -> bool {
+        self.inner.index().get(hash).is_some()
+    }
+
+    /// The bytes of all blobs together.
+    pub fn size(&self) -> Bytes {
+        Bytes(self.inner.index().bytes())
+    }
+
+    /// How many blobs there are.
+    pub fn n_blobs(&self) -> usize {
+        self.inner.index().n_blobs()
+    }
+
+    /// The directory it lies in.
+    pub fn dir(&self) -> &Path {
+        &self.inner.dir
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.inner.index().end_hold(self.id);
+    }
+}
+
+impl OpenError {
+    fn create(path: &Path, source: io::Error) -> OpenError {
+        let path = path.to_path_buf();
+        if is_full(&source) {
+            OpenError::DiskFull { path, source }
+        } else {
+            OpenError::Create { path, source }
+        }
+    }
+}
+
+impl Inner {
+    /// The index. A thread that panicked inside has left it whole: each change is one call.
+    pub(crate) fn index(&self) -> MutexGuard<'_, Index> {
+        lock_of(&self.index)
+    }
+
+    /// An empty file in `tmp/`, readable to the store alone.
+    pub(crate) fn draft(&self) -> io::Result<Draft<'_>> {
+        let name = self.next_name.fetch_add(1, Ordering::Relaxed).to_string();
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::openat(&self.tmp, &name, flags, Mode::RUSR)?);
+        Ok(Draft {
+            inner: self,
+            name,
+            file,
+        })
+    }
+
+    /// Whether the blob is here, whole as far as its size tells, and marked as used. What has
+    /// another size than it had is moved aside.
+    pub(crate) fn is_known(&self, hash: Hash) -> bool {
+        let Some(entry) = self.index().get(hash) else {
+            return false;
+        };
+        let stat = rustix::fs::statat(&self.blobs, blob_name(hash), AtFlags::SYMLINK_NOFOLLOW);
+        if stat.is_ok_and(|stat| u64::try_from(stat.st_size) == Ok(entry.bytes)) {
+            self.used(&[hash]);
+            return true;
+        }
+        self.set_aside(hash, entry);
+        false
+    }
+
+    /// Marks blobs as used.
+    pub(crate) fn used(&self, hashes: &[Hash]) {
+        let stamped: Vec<Hash> = {
+            let mut index = self.index();
+            hashes
+                .iter()
+                .filter(|hash| index.touch(**hash))
+                .copied()
+                .collect()
+        };
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: rustix::fs::UTIME_NOW,
+        };
+        let times = Timestamps {
+            last_access: now,
+            last_modification: now,
+        };
+        for hash in stamped {
+            // Only the order of eviction after a restart rests on it.
+            let name = blob_name(hash);
+            let _ = rustix::fs::utimensat(&self.blobs, name, &times, AtFlags::SYMLINK_NOFOLLOW);
+        }
+    }
+
+    /// Makes a reflink of all of `from` in the empty file `to`, or says no.
+    pub(crate) fn reflink(&self, from: &File, to: &File) -> bool {
+        if !self.has_reflinks.load(Ordering::Relaxed) {
+            return false;
+        }
+        match rustix::fs::ioctl_ficlone(to, from) {
+            Ok(()) => true,
+            Err(error) => {
+                // Between two file systems it fails for this file only.
+                if error != rustix::io::Errno::XDEV {
+                    self.has_reflinks.store(false, Ordering::Relaxed);
+                }
+                false
+            }
+        }
+    }
+
+    /// Takes a blob that is not what its name says out of the store, to `damaged/`, unless another
+    /// has come in its place since it was seen.
+    pub(crate) fn set_aside(&self, hash: Hash, seen: Entry) {
+        // A flush in progress must not seal what is written in its place.
+        let _flushing = lock_of(&self.flushing);
+        let mut index = self.index();
+        if !index.is_same(hash, seen) {
+            return;
+        }
+        let name = blob_name(hash);
+        let aside = self.dir.join("damaged");
+        let n_aside = fs::read_dir(&aside).map_or(0, Iterator::count);
+        let is_kept = n_aside < DAMAGED_MAX
+            && fs::create_dir_all(&aside).is_ok()
+            && fs::rename(
+                self.dir.join("blobs").join(&name),
+                aside.join(hash.to_string()),
+            )
+            .is_ok();
+        if !is_kept {
+            // Also when it is gone altogether, which is why the answer does not matter.
+            let _ = rustix::fs::unlinkat(&self.blobs, &name, AtFlags::empty());
+        }
+        index.remove(hash);
+    }
+
+    /// Removes a blob if it is still idle since it was chosen. Gives back its bytes.
+    pub(crate) fn remove_idle(&self, hash: Hash, chosen_at: u64) -> io::Result<Option<u64>> {
+        let mut index = self.index();
+        if !index.is_still_idle(hash, chosen_at) {
+            return Ok(None);
+        }
+        let bytes = index.get(hash).map(|entry| entry.bytes);
+        // The rename is short; the removal of a large file is not, and needs no lock.
+        let aside = self.next_name.fetch_add(1, Ordering::Relaxed).to_string();
+        match rustix::fs::renameat(&self.blobs, blob_name(hash), &self.tmp, &aside) {
+            Ok(()) => {
+                index.remove(hash);
+                drop(index);
+                rustix::fs::unlinkat(&self.tmp, &aside, AtFlags::empty())?;
+            }
+            Err(rustix::io::Errno::NOENT) => index.remove(hash),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(bytes)
+    }
+
+    fn clean_tmp(&self) -> Result<(), OpenError> {
+        let tmp = self.dir.join("tmp");
+        let failed = |source| OpenError::Scan {
+            path: tmp.clone(),
+            source,
+        };
+        for entry in fs::read_dir(&tmp).map_err(failed)? {
+            fs::remove_file(entry.map_err(failed)?.path()).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn scan(&self) -> Result<(), OpenError> {
+        let blobs = self.dir.join("blobs");
+        let failed = |path: &Path| {
+            let path = path.to_path_buf();
+            |source: io::Error| OpenError::Scan { path, source }
+        };
+        let mut found = Vec::new();
+        for shard in fs::read_dir(&blobs).map_err(failed(&blobs))? {
+            let shard = shard.map_err(failed(&blobs))?.path();
+            if !shard.is_dir() {
+                continue;
+            }
+            for entry in fs::read_dir(&shard).map_err(failed(&shard))? {
+                let path = entry.map_err(failed(&shard))?.path();
+                let hash = path
+                    .file_name()
+                    .and_then(|name| name.to_str()?.parse::<Hash>().ok());
+                // What is not called like a blob of this place is not ours: it stays, unseen.
+                let Some(hash) = hash.filter(|hash| blobs.join(blob_name(*hash)) == path) else {
+                    continue;
+                };
+                let metadata = fs::symlink_metadata(&path).map_err(failed(&path))?;
+                let durability = if metadata.permissions().mode() & 0o777 == SEALED_MODE {
+                    Durability::Sealed
+                } else {
+                    let file = File::open(&path).map_err(failed(&path))?;
+                    if hash_of(&file).map_err(failed(&path))?.0 != hash {
+                        fs::remove_file(&path).map_err(failed(&path))?;
+                        continue;
+                    }
+                    Durability::Fresh
+                };
+                let used = (metadata.mtime(), metadata.mtime_nsec());
+                found.push((used, hash, metadata.len(), durability));
+            }
+        }
+        found.sort_unstable_by_key(|(used, hash, ..)| (*used, *hash));
+        let mut index = self.index();
+        for (_, hash, bytes, durability) in found {
+            index.insert(hash, bytes, durability);
+        }
+        // The directory of a blob that is not flushed may not be either.
+        index.made_directory();
+        Ok(())
+    }
+}
+
+impl Draft<'_> {
+    /// Gives it its name. If the blob is there already, the draft is dropped.
+    pub(crate) fn publish(self, hash: Hash, bytes: u64) -> io::Result<()> {
+        if self.inner.is_known(hash) {
+            return Ok(());
+        }
+        let mut index = self.inner.index();
+        if index.get(hash).is_some() {
+            return Ok(());
+        }
+        let Inner { tmp, blobs, .. } = self.inner;
+        let name = blob_name(hash);
+        let moved = match rustix::fs::renameat(tmp, &self.name, blobs, &name) {
+            Err(rustix::io::Errno::NOENT) => {
+                match rustix::fs::mkdirat(blobs, &name[..2], Mode::from_raw_mode(0o755)) {
+                    Ok(()) => index.made_directory(),
+                    Err(rustix::io::Errno::EXIST) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                rustix::fs::renameat(tmp, &self.name, blobs, &name)
+            }
+            other => other,
+        };
+        moved?;
+        index.insert(hash, bytes, Durability::Fresh);
+        Ok(())
+    }
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        // After `publish` there is nothing of this name, and numbers are not used twice.
+        let _ = rustix::fs::unlinkat(&self.inner.tmp, &self.name, AtFlags::empty());
+    }
+}
+
+/// The mode of a blob that a flush has made durable.
+pub(crate) const SEALED_MODE: u32 = 0o444;
+
+/// The most damaged blobs that are kept to be looked at.
+const DAMAGED_MAX: usize = 16;
+
+/// A blob's path under `blobs/`.
+pub(crate) fn blob_name(hash: Hash) -> String {
+    let name = hash.to_string();
+    format!("{}/{name}", &name[..2])
+}
+
+/// Whether the system said that no space is left, for anybody or for this account.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+/// Locks also what a panicking thread has left locked.
+pub(crate) fn lock_of<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The hash and the length of what a reader gives, in bounded memory.
+pub(crate) fn hash_of(from: impl Read) -> io::Result<(Hash, u64)> {
+    copy_hashed(from, io::sink())
+}
+
+/// Copies all, and gives the hash and the length of what was copied, in bounded memory.
+pub(crate) fn copy_hashed(mut from: impl Read, mut to: impl Write) -> io::Result<(Hash, u64)> {
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; COPY_BYTES];
+    let mut bytes = 0;
+    loop {
+        let n_read = match from.read(&mut buffer) {
+            Ok(0) => return Ok((Hash(*hasher.finalize().as_bytes()), bytes)),
+            Ok(n_read) => n_read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        hasher.update(&buffer[..n_read]);
+        to.write_all(&buffer[..n_read])?;
+        bytes += n_read as u64;
+    }
+}
+
+/// Reads up to [`SMALL_BYTES_MAX`] bytes and one more, which tells that there are more.
+pub(crate) fn read_small(from: &File, bytes_expected: u64) -> io::Result<Vec<u8>> {
+    let capacity = usize::try_from(bytes_expected)
+        .unwrap_or(usize::MAX)
+        .min(SMALL_BYTES_MAX)
+        + 1;
+    let mut start = Vec::with_capacity(capacity);
+    from.take(SMALL_BYTES_MAX as u64 + 1)
+        .read_to_end(&mut start)?;
+    Ok(start)
+}
+
+fn open_directory(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+fn lock(dir: &Path) -> Result<File, OpenError> {
+    let path = dir.join("lock");
+    let file = File::options().create(true).append(true).open(&path);
+    let file = file.map_err(|source| OpenError::create(&path, source))?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(OpenError::InUse {
+            path: dir.to_path_buf(),
+        }),
+        Err(error) => Err(OpenError::Scan {
+            path,
+            source: error.into(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;
