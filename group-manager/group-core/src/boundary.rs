@@ -1,0 +1,66 @@
+//! What crosses the edge of the core: settings, inputs and effects.
+
+use minicbor::{Decode, Encode};
+use model::GroupId;
+use wire::group::{FromGroup, ToGroup};
+use wire::resource::{FromResource, ToResource};
+
+/// What a group is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// Its number.
+    pub group: GroupId,
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Peer {
+    /// An activity manager, by a number of its connection. It says itself which machine it is.
+    Activity(u32),
+    /// A process manager, by a number that stays with it from connection to connection and from
+    /// life to life.
+    Process(u32),
+}
+
+/// What a group manager is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// A peer can be reached. It speaks first.
+    Up(Peer),
+    /// A peer cannot be reached.
+    Down(Peer),
+    /// A message of the activity manager of a connection.
+    Activity(u32, FromResource),
+    /// A message of a process manager.
+    Process(u32, ToGroup),
+    /// What [`Effect::Keep`] has kept in earlier lives, in any order; once, at the start.
+    Known(Vec<Record>),
+}
+
+/// What a group manager wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Send to the activity manager of a connection.
+    ToActivity(u32, ToResource),
+    /// Send to a process manager.
+    ToProcess(u32, FromGroup),
+    /// Keep this in the repository, without waiting. Losing it costs nothing but time.
+    Keep(Record),
+}
+
+/// Something that the repository keeps under a key. A later one replaces an earlier one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its name.
+    pub key: Vec<u8>,
+    /// What is kept; key and value together have at most 4 KiB.
+    pub value: Vec<u8>,
+}
+
+/// The manager's journal has one stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub enum Stream {
+    /// The manager itself.
+    #[n(0)]
+    Manager,
+}

@@ -1,0 +1,231 @@
+//! The bench, and short ways to write inputs and to read effects.
+
+use machine::{Codec, Drive, History, Machine};
+use model::{Bytes, Epoch, Mono, Now, ProcessId, ResourceId, Span, Wall};
+use wire::group::{FromGroup, Grant, Offer, ToGroup, Want};
+use wire::resource::{Facts, FromResource, ToResource};
+
+use crate::{Config, Effect, Event, GroupManager, Input, Peer, Record, Snapshot, State, Stream};
+
+/// A manager with all that it has recorded.
+pub(super) struct Bench {
+    pub(super) drive: Drive<GroupManager>,
+    pub(super) events: Vec<Event>,
+    pub(super) records: Vec<Record>,
+    now: Now,
+}
+
+impl Bench {
+    pub(super) fn new() -> Bench {
+        let now = Now {
+            mono: Mono(0),
+            wall: Wall(1),
+        };
+        let manager = GroupManager::new(Config {
+            group: model::GroupId(3),
+        });
+        let drive = Drive::start(manager, Vec::new(), now);
+        let mut bench = Bench {
+            drive,
+            events: Vec::new(),
+            records: Vec::new(),
+            now,
+        };
+        bench.effects();
+        bench
+    }
+
+    /// A bench at which a machine `a` of 4 slots and one `b` of 2 have registered, and process
+    /// manager 0 has attached.
+    pub(super) fn ready() -> Bench {
+        let mut bench = Bench::new();
+        bench.all([register(1, "a", 4), register(2, "b", 2), attach(1)]);
+        bench
+    }
+
+    /// What one input leads to.
+    pub(super) fn feed(&mut self, input: Input) -> Vec<Effect> {
+        self.drive.step(self.now, input);
+        self.effects()
+    }
+
+    pub(super) fn all<const N: usize>(&mut self, inputs: [Input; N]) -> String {
+        inputs
+            .into_iter()
+            .map(|input| show(&self.feed(input)))
+            .collect()
+    }
+
+    /// What is due after some time.
+    pub(super) fn wait(&mut self, millis: u64) -> Vec<Effect> {
+        self.now.mono = self.now.mono + Span::from_millis(millis);
+        self.now.wall = self.now.wall + Span::from_millis(millis);
+        self.drive.wake(self.now);
+        self.effects()
+    }
+
+    /// Another life: what was recorded is all that is left, beside the repository.
+    pub(super) fn restart(&mut self) {
+        let Some((founding, tail)) = self.events.split_first() else {
+            return;
+        };
+        let (stream, snapshot) = (Stream::Manager, None);
+        let history = History {
+            stream,
+            founding: founding.clone(),
+            snapshot,
+            tail: tail.to_vec(),
+        };
+        let manager = GroupManager::new(Config {
+            group: model::GroupId(3),
+        });
+        self.drive = Drive::start(manager, vec![history], self.now);
+        self.effects();
+    }
+
+    pub(super) fn state(&self) -> &State {
+        self.drive.states().get(Stream::Manager).unwrap()
+    }
+
+    fn effects(&mut self) -> Vec<Effect> {
+        let batch = self.drive.close();
+        for (_, event) in batch.events {
+            let mut bytes = Vec::new();
+            Codec::encode(&event, &mut bytes);
+            assert_eq!(<Event as Codec>::decode(&bytes).unwrap(), event);
+            self.events.push(event);
+        }
+        let effects = self.drive.flushed(batch.number);
+        for effect in &effects {
+            if let Effect::Keep(record) = effect {
+                self.records.push(record.clone());
+            }
+        }
+        effects
+    }
+
+    /// The state from the events alone, and from a snapshot in the middle, are the state.
+    pub(super) fn check_replay(&self) {
+        let mut state = State::default();
+        let middle = self.events.len() / 2;
+        for (index, event) in self.events.iter().enumerate() {
+            if index == middle {
+                let mut bytes = Vec::new();
+                Codec::encode(&GroupManager::snapshot(&state), &mut bytes);
+                let snapshot = <Snapshot as Codec>::decode(&bytes).unwrap();
+                let restored = GroupManager::restore(State::default(), snapshot);
+                assert_eq!(restored, state);
+                state = restored;
+            }
+            GroupManager::apply(&mut state, event);
+        }
+        assert_eq!(&state, self.state());
+    }
+}
+
+pub(super) fn facts(name: &str, slots: u32) -> Facts {
+    Facts {
+        name: name.to_owned(),
+        slots,
+        memory: Bytes(1 << 30),
+        power: 1.0,
+        labels: Default::default(),
+    }
+}
+
+pub(super) fn register(connection: u32, name: &str, slots: u32) -> Input {
+    register_in(1, connection, facts(name, slots))
+}
+
+pub(super) fn register_in(epoch: u64, connection: u32, facts: Facts) -> Input {
+    Input::Activity(
+        connection,
+        FromResource::Register {
+            epoch: Epoch(epoch),
+            facts,
+        },
+    )
+}
+
+pub(super) fn attach(epoch: u64) -> Input {
+    Input::Process(
+        0,
+        ToGroup::Attach {
+            epoch: Epoch(epoch),
+        },
+    )
+}
+
+pub(super) fn claim(process: u64, number: u32, wants: &[(u32, u32)]) -> Input {
+    let want = |&(resource, slots)| Want {
+        resource: ResourceId(resource),
+        slots,
+    };
+    let (process, wants) = (ProcessId(process), wants.iter().map(want).collect());
+    Input::Process(
+        0,
+        ToGroup::Claim {
+            number,
+            process,
+            wants,
+        },
+    )
+}
+
+pub(super) fn release(process: u64) -> Input {
+    Input::Process(0, ToGroup::Release(ProcessId(process)))
+}
+
+pub(super) fn down(connection: u32) -> Input {
+    Input::Down(Peer::Activity(connection))
+}
+
+/// Effects as text, a line each.
+pub(super) fn show(effects: &[Effect]) -> String {
+    effects
+        .iter()
+        .map(|effect| format!("{}\n", line(effect)))
+        .collect()
+}
+
+fn line(effect: &Effect) -> String {
+    match effect {
+        Effect::ToActivity(to, ToResource::Registered(id)) => format!("am{to}: registered {id}"),
+        Effect::ToActivity(to, ToResource::Grants(leaves)) => {
+            let leaves: String = leaves
+                .iter()
+                .map(|leave| format!(" p{}:{}", leave.process.0, leave.slots))
+                .collect();
+            format!("am{to}: grants{leaves}")
+        }
+        Effect::ToProcess(to, message) => format!("pm{to}: {}", answer(message)),
+        Effect::Keep(record) => format!("keep {}", String::from_utf8_lossy(&record.key)),
+    }
+}
+
+fn answer(message: &FromGroup) -> String {
+    match message {
+        FromGroup::Offer(Offer {
+            epoch,
+            group,
+            resources,
+        }) => {
+            let resources: String = resources
+                .iter()
+                .map(|one| format!(" {}={}:{}/{}", one.resource, one.name, one.free, one.slots))
+                .collect();
+            format!("offer {epoch} {group}{resources}")
+        }
+        FromGroup::Granted {
+            number,
+            process,
+            grants,
+        } => {
+            let show = |grant: &Grant| format!(" {}:{}", grant.resource, grant.slots);
+            let grants: String = grants.iter().map(show).collect();
+            format!("granted p{} #{number}{grants}", process.0)
+        }
+        FromGroup::Refused { number, process } => format!("refused p{} #{number}", process.0),
+        FromGroup::Released(process) => format!("released p{}", process.0),
+    }
+}

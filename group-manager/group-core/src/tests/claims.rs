@@ -1,0 +1,133 @@
+//! Claims, grants and releases.
+
+use super::bench::{Bench, attach, claim, down, register, release, show};
+
+#[test]
+fn slots_are_granted_first_come_first_served() {
+    let mut bench = Bench::ready();
+    let log = bench.all([
+        claim(1, 1, &[(0, 3), (1, 1)]),
+        claim(2, 1, &[(0, 3), (1, 3), (9, 1)]),
+        claim(3, 1, &[(0, 1)]),
+    ]);
+    assert_eq!(
+        log,
+        "am1: grants p1:3\n\
+         am2: grants p1:1\n\
+         pm0: granted p1 #1 r0:3 r1:1\n\
+         am1: grants p1:3 p2:1\n\
+         am2: grants p1:1 p2:1\n\
+         pm0: granted p2 #1 r0:1 r1:1\n\
+         pm0: refused p3 #1\n"
+    );
+    assert_eq!(
+        show(&bench.wait(50)),
+        "pm0: offer e1 g3 r0=a:0/4 r1=b:0/2\n"
+    );
+    bench.check_replay();
+}
+
+#[test]
+fn a_repeated_claim_has_the_same_answer_and_an_older_one_none() {
+    let mut bench = Bench::ready();
+    bench.all([claim(1, 1, &[(0, 1)]), claim(1, 2, &[(0, 9), (0, 1)])]);
+    let log = bench.all([
+        claim(1, 1, &[(0, 1)]),
+        claim(1, 2, &[(1, 2)]),
+        claim(2, 1, &[(0, 1)]),
+        release(1),
+        claim(2, 1, &[(0, 1)]),
+        claim(2, 2, &[(0, 1)]),
+        claim(2, 1, &[(0, 1)]),
+    ]);
+    assert_eq!(
+        log,
+        "pm0: granted p1 #2 r0:1 r0:3\n\
+         pm0: refused p2 #1\n\
+         am1: grants\n\
+         pm0: released p1\n\
+         pm0: refused p2 #1\n\
+         am1: grants p2:1\n\
+         pm0: granted p2 #2 r0:1\n"
+    );
+    bench.check_replay();
+}
+
+#[test]
+fn what_was_granted_outlives_the_manager() {
+    let mut bench = Bench::ready();
+    bench.all([claim(1, 1, &[(0, 3)])]);
+    bench.restart();
+    let log = bench.all([
+        claim(1, 1, &[(0, 3)]),
+        claim(2, 1, &[(0, 2)]),
+        register(5, "a", 4),
+        claim(2, 2, &[(0, 2)]),
+    ]);
+    assert_eq!(
+        log,
+        "pm0: granted p1 #1 r0:3\n\
+         pm0: refused p2 #1\n\
+         keep machine/a\n\
+         am5: registered r0\n\
+         am5: grants p1:3\n\
+         am5: grants p1:3 p2:1\n\
+         pm0: granted p2 #2 r0:1\n",
+        "a machine that is not there is not granted"
+    );
+    bench.check_replay();
+}
+
+#[test]
+fn a_release_is_answered_always_and_no_late_claim_takes_anything() {
+    let mut bench = Bench::ready();
+    bench.all([claim(1, 1, &[(0, 1)])]);
+    let log = bench.all([
+        release(1),
+        release(1),
+        claim(1, 1, &[(0, 1)]),
+        release(2),
+        claim(2, 1, &[(0, 1)]),
+        claim(1, 2, &[(1, 1)]),
+    ]);
+    assert_eq!(
+        log,
+        "am1: grants\n\
+         pm0: released p1\n\
+         pm0: released p1\n\
+         pm0: released p1\n\
+         pm0: released p2\n\
+         am2: grants p1:1\n\
+         pm0: granted p1 #2 r1:1\n",
+        "a process that goes on after its release claims with a later number"
+    );
+    bench.restart();
+    assert_eq!(
+        bench.all([attach(1), claim(1, 1, &[(0, 1)])]),
+        "pm0: offer e2 g3\n"
+    );
+    bench.check_replay();
+}
+
+#[test]
+fn what_is_granted_is_honoured_by_a_machine_that_shrinks_or_goes() {
+    let mut bench = Bench::ready();
+    bench.all([claim(1, 1, &[(0, 3)])]);
+    bench.wait(50);
+    let log = bench.all([register(1, "a", 2), claim(2, 1, &[(0, 1)])]);
+    assert_eq!(
+        log,
+        "keep machine/a\nam1: registered r0\nam1: grants p1:3\npm0: refused p2 #1\n"
+    );
+    assert_eq!(
+        show(&bench.wait(50)),
+        "pm0: offer e1 g3 r0=a:0/2 r1=b:2/2\n"
+    );
+    bench.all([down(1)]);
+    assert_eq!(show(&bench.wait(50)), "pm0: offer e1 g3 r1=b:2/2\n");
+    assert_eq!(
+        bench.all([claim(1, 1, &[(0, 3)])]),
+        "pm0: granted p1 #1 r0:3\n"
+    );
+    bench.check_replay();
+}

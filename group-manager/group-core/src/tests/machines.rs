@@ -1,0 +1,178 @@
+//! Machines that come and go, and what is offered of them.
+
+use machine::Codec;
+use model::{Epoch, GrantId, ProcessId, ResourceId};
+use wire::group::Grant;
+use wire::resource::Facts;
+
+use super::bench::{Bench, attach, claim, down, facts, register, register_in, show};
+use crate::{Event, Input, Peer, Record};
+
+#[test]
+fn a_machine_keeps_its_number_under_its_name() {
+    let mut bench = Bench::new();
+    let log = bench.all([
+        register(1, "a", 4),
+        register(2, "b", 2),
+        register(1, "a", 4),
+        down(1),
+        register(9, "a", 4),
+    ]);
+    let told = |to, id: u32, name| {
+        format!("keep machine/{name}\nam{to}: registered r{id}\nam{to}: grants\n")
+    };
+    let repeat = "am1: registered r0\nam1: grants\n";
+    assert_eq!(
+        log,
+        told(1, 0, "a") + &told(2, 1, "b") + repeat + &told(9, 0, "a")
+    );
+    bench.restart();
+    assert_eq!(bench.all([register(3, "b", 2)]), told(3, 1, "b"));
+    bench.check_replay();
+}
+
+#[test]
+fn a_machine_is_reached_by_its_latest_connection() {
+    let mut bench = Bench::ready();
+    bench.all([
+        register_in(2, 7, facts("a", 4)),
+        register_in(1, 1, facts("a", 4)),
+        down(1),
+    ]);
+    assert_eq!(
+        show(&bench.feed(claim(1, 1, &[(0, 1)]))),
+        "am7: grants p1:1\npm0: granted p1 #1 r0:1\n",
+        "the end of an older connection, or what is late on it, changes nothing"
+    );
+    // One connection, one machine.
+    bench.all([register_in(3, 7, facts("c", 1))]);
+    assert_eq!(
+        show(&bench.wait(50)),
+        "pm0: offer e1 g3 r1=b:2/2 r2=c:1/1\n"
+    );
+}
+
+#[test]
+fn changes_are_offered_together_and_said_again() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.drive.next_wakeup(), None);
+    assert_eq!(bench.all([attach(4)]), "pm0: offer e1 g3\n");
+    bench.wait(60);
+    let log = bench.all([register(1, "a", 4), register(2, "b", 2)]);
+    assert!(
+        log.contains("pm0: offer e1 g3 r0=a:4/4\n") && !log.contains("r1=b"),
+        "{log}"
+    );
+    assert_eq!(show(&bench.wait(10)), "");
+    assert_eq!(
+        show(&bench.wait(40)),
+        "pm0: offer e1 g3 r0=a:4/4 r1=b:2/2\n"
+    );
+    assert_eq!(show(&bench.wait(4_999)), "");
+    assert_eq!(show(&bench.wait(1)), "pm0: offer e1 g3 r0=a:4/4 r1=b:2/2\n");
+    // Somebody of an earlier life is not answered, somebody who has gone is not told.
+    assert_eq!(bench.all([attach(3), Input::Down(Peer::Process(0))]), "");
+    assert_eq!(bench.drive.next_wakeup(), None);
+    assert_eq!(
+        bench.all([attach(4)]),
+        "pm0: offer e1 g3 r0=a:4/4 r1=b:2/2\n"
+    );
+}
+
+#[test]
+fn what_was_kept_is_known_but_not_offered() {
+    let mut bench = Bench::ready();
+    let records = bench.records.clone();
+    assert!(
+        records
+            .iter()
+            .all(|record| record.key.len() + record.value.len() <= 4_096)
+    );
+    bench.restart();
+    let odd = Record {
+        key: b"machine/x".to_vec(),
+        value: b"?".to_vec(),
+    };
+    bench.all([Input::Known([records, vec![odd]].concat()), attach(1)]);
+    let names: Vec<String> = bench
+        .drive
+        .machine()
+        .machines()
+        .map(|(_, one)| one.facts.name.clone())
+        .collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(show(&bench.wait(5_000)), "pm0: offer e2 g3\n");
+    bench.wait(50);
+    let log = bench.all([register(1, "a", 4)]);
+    assert!(log.ends_with("pm0: offer e2 g3 r0=a:4/4\n"), "{log}");
+}
+
+#[test]
+fn a_machine_that_cannot_be_is_not_registered() {
+    let mut bench = Bench::new();
+    let label = ("x".repeat(4_000), String::new());
+    let odd = [
+        facts("", 1),
+        facts(&"n".repeat(256), 1),
+        facts("slots", 1 << 20),
+        Facts {
+            power: 0.0,
+            ..facts("power", 1)
+        },
+        Facts {
+            power: f64::NAN,
+            ..facts("power", 1)
+        },
+        Facts {
+            labels: [label].into(),
+            ..facts("labels", 1)
+        },
+    ];
+    for facts in odd {
+        assert_eq!(bench.all([register_in(1, 1, facts)]), "");
+    }
+    assert!(
+        bench
+            .all([register(1, "none", 0)])
+            .contains("registered r0")
+    );
+    let mut most = facts(&"n".repeat(255), 65_536);
+    most.labels = (0..30)
+        .map(|index| (format!("{index:090}"), String::new()))
+        .collect();
+    bench.all([register_in(1, 2, most)]);
+    let record = bench.records.last().unwrap();
+    assert!(record.key.len() + record.value.len() <= 4_096);
+}
+
+#[test]
+fn events_are_kept_as_these_bytes() {
+    let check = |event: Event, expected: &[u8]| {
+        let mut bytes = Vec::new();
+        Codec::encode(&event, &mut bytes);
+        assert_eq!(bytes, expected);
+    };
+    check(Event::Epoch(Epoch(3)), &[0x82, 0, 0x81, 3]);
+    let named = Event::Named {
+        resource: ResourceId(1),
+        name: "a".to_owned(),
+    };
+    check(named, &[0x82, 1, 0x82, 1, 0x61, b'a']);
+    let grants = vec![Grant {
+        id: GrantId(4),
+        resource: ResourceId(1),
+        slots: 2,
+    }];
+    let granted = Event::Granted {
+        process: ProcessId(5),
+        number: 6,
+        grants,
+    };
+    check(granted, &[0x82, 2, 0x83, 5, 6, 0x81, 0x83, 4, 1, 2]);
+    check(
+        Event::Released {
+            process: ProcessId(5),
+        },
+        &[0x82, 3, 0x81, 5],
+    );
+}
