@@ -1,0 +1,169 @@
+//! What crosses the edge of the core: settings, inputs, effects, and what is durable.
+
+use std::collections::BTreeMap;
+
+use minicbor::{Decode, Encode};
+use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, Produced, ResourceId, Span};
+use wire::attempt::{FromActivity, ToActivity};
+use wire::executor::{FromExecutor, ToExecutor};
+use wire::resource::{FromResource, ToResource};
+
+/// Attempts known at once, whatever their state. More are refused as `Full`; their process manager
+/// keeps them and sends them again.
+pub const ATTEMPTS_KNOWN_MAX: usize = 65_536;
+/// Bytes of dispatches that wait and of outcomes that nobody has acknowledged, together. Beyond it
+/// dispatches are refused as `Full` and nothing more is handed to the executor.
+pub const KNOWN_BYTES_MAX: usize = 256 << 20;
+/// Bytes of one dispatch: half a frame of the executor's link, which adds the machine's environment.
+pub const DISPATCH_BYTES_MAX: usize = wire::executor::FRAME_BYTES_MAX / 2;
+
+/// What a machine is, and how it is to be used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Its name, unique in its group.
+    pub name: String,
+    /// Slots: cores that attempts may hold together. At least 1.
+    pub slots: u32,
+    /// Memory for activities, as told to the group.
+    pub memory: Bytes,
+    /// Reference seconds of work that one core does in a second.
+    pub power: f64,
+    /// What it is or has, by name.
+    pub labels: BTreeMap<String, String>,
+    /// Environment variables of every command: `PATH`, `HOME`... A dispatch may replace them.
+    pub environment: Vec<(String, String)>,
+    /// Priority of commands, -20 to 19; none leaves that of the executor.
+    pub nice: Option<i32>,
+    /// Cores of attempts that are made ready, or queued at the executor, beyond the slots.
+    pub prefetch: u32,
+    /// How long commands go on without this daemon; none leaves it to the executor.
+    pub linger: Option<Span>,
+    /// From TERM to KILL; none leaves it to the executor.
+    pub kill_grace: Option<Span>,
+}
+
+/// A prefetch that keeps the cores busy: an attempt that ends is followed by one that the executor
+/// has already, and at a few thousand ends a second some 30 of them cover this daemon's way round.
+pub const fn prefetch_default(slots: u32) -> u32 {
+    slots.saturating_mul(2).saturating_add(30)
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Peer {
+    /// The group manager.
+    Group,
+    /// A process manager, by a number that stays with it from connection to connection and from
+    /// life to life.
+    Process(u32),
+}
+
+/// What an activity manager is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// A peer can be reached.
+    Up(Peer),
+    /// A peer cannot be reached.
+    Down(Peer),
+    /// A message of the group manager.
+    Group(ToResource),
+    /// A message of a process manager.
+    Process(u32, ToActivity),
+    /// A message of the executor, its hello included. This link loses messages only by closing,
+    /// and keeps their order.
+    Executor(FromExecutor),
+    /// The link to the executor has closed.
+    ExecutorDown,
+    /// The answer to [`Effect::Stage`].
+    Staged {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// Where it may run, or why it cannot.
+        result: Result<Workplace, Trouble>,
+    },
+    /// The answer to [`Effect::Collect`].
+    Collected {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// The outputs, in the order in which they were asked for, durably kept; or what failed.
+        result: Result<Vec<Artifact>, Trouble>,
+    },
+}
+
+/// A directory that is ready for a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workplace {
+    /// Its absolute path.
+    pub directory: String,
+}
+
+/// Why inputs could not be laid out, or outputs not be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// The fault it is for the user.
+    pub name: FaultName,
+    /// What happened, in a sentence.
+    pub message: String,
+}
+
+/// What an activity manager wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Send to the group manager.
+    ToGroup(FromResource),
+    /// Send to a process manager.
+    ToProcess(u32, FromActivity),
+    /// Send to the executor; dropped where there is none.
+    Execute(ToExecutor),
+    /// Make the directory of an attempt and lay its inputs into it. Repeated when there is no answer
+    /// for long: whoever is at it ignores that, whoever has done it answers again.
+    Stage {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// What is laid into the directory, by path; a directory's path ends with `/`.
+        inputs: Vec<(String, Artifact)>,
+    },
+    /// Take outputs out of a directory and keep them durably. Repeated like `Stage`.
+    Collect {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// Where it ran.
+        directory: String,
+        /// What is wanted.
+        outputs: Vec<Produced>,
+    },
+    /// Remove the directory of an attempt. That of a failed attempt is never named here: it stays
+    /// until its process is forgotten.
+    Clear {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// Where it ran, or would have run.
+        directory: String,
+    },
+    /// The group manager has told this machine's number.
+    Numbered(ResourceId),
+}
+
+/// The manager's journal has one stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub enum Stream {
+    /// The manager itself.
+    #[n(0)]
+    Manager,
+}
+
+/// A durable fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Event {
+    /// A life has begun, or a process manager has asked what is held here.
+    #[n(0)]
+    Epoch(#[n(0)] Epoch),
+}
+
+/// What is durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct State {
+    /// Counts lives and attachments from 1, so that what was meant for an earlier one is refused.
+    #[n(0)]
+    pub epoch: Epoch,
+}

@@ -1,0 +1,44 @@
+//! Attempts that are over here, so that a late copy of their dispatch starts nothing.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use model::AttemptId;
+
+/// Attempts remembered. Number and life of an attempt are used once: its process manager sends it
+/// only while it has not heard of it, and to an earlier life it is refused. So only copies that are
+/// still on their way can arrive, and those are long gone when this many others have followed.
+const CLOSED_MAX: usize = 131_072;
+
+/// Why an attempt is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Closed {
+    /// It has not run and will not.
+    Retracted,
+    /// Its outcome is durable elsewhere.
+    Acknowledged,
+}
+
+/// The latest attempts that are over.
+#[derive(Debug, Default)]
+pub(crate) struct ClosedSet {
+    by_id: BTreeMap<AttemptId, Closed>,
+    order: VecDeque<AttemptId>,
+}
+
+impl ClosedSet {
+    pub(crate) fn insert(&mut self, attempt: AttemptId, why: Closed) {
+        if self.by_id.insert(attempt, why).is_some() {
+            return;
+        }
+        self.order.push_back(attempt);
+        if self.order.len() > CLOSED_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.by_id.remove(&oldest);
+        }
+    }
+
+    pub(crate) fn get(&self, attempt: AttemptId) -> Option<Closed> {
+        self.by_id.get(&attempt).copied()
+    }
+}

@@ -1,0 +1,319 @@
+//! The link to the executor, which holds the commands and outlives this daemon.
+
+use std::collections::BTreeSet;
+
+use machine::Context;
+use model::{AttemptId, Mono};
+use wire::attempt::End;
+use wire::executor::{
+    DaemonHello, Ended, ExecutorHello, FromExecutor, Held, PROTOCOL, Phase, Started, ToExecutor,
+};
+
+use crate::attempt::{Attempt, Collecting, Life};
+use crate::boundary::Effect;
+use crate::closed::Closed;
+use crate::manager::ActivityManager;
+use crate::note::Note;
+use crate::outbox::Reach;
+use crate::outcome::{self, Verdict};
+
+/// What is known of the executor.
+#[derive(Debug, Default)]
+pub(crate) struct ExecutorLink {
+    /// The executor that was met last.
+    instance: Option<u64>,
+    /// Present while it tells what it holds.
+    listing: Option<Listing>,
+    /// Whether it may be given work.
+    pub(crate) is_ready: bool,
+    /// Whether any executor has told everything in this life: from then on, what is not in the
+    /// table is not held anywhere.
+    pub(crate) is_known: bool,
+}
+
+#[derive(Debug)]
+struct Listing {
+    /// Whether it is the executor that was met before.
+    is_same: bool,
+    /// Known attempts that it has named.
+    named: BTreeSet<AttemptId>,
+}
+
+impl ExecutorLink {
+    pub(crate) fn reach(&self) -> Reach {
+        match &self.listing {
+            _ if self.is_ready => Reach::Ready,
+            Some(_) => Reach::Telling,
+            None => Reach::Away,
+        }
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.listing = None;
+        self.is_ready = false;
+    }
+}
+
+impl ActivityManager {
+    pub(crate) fn on_executor(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Mono,
+        message: FromExecutor,
+    ) {
+        if let FromExecutor::Hello(hello) = message {
+            return self.on_hello(hello);
+        }
+        if !self.executor.is_ready && self.executor.listing.is_none() {
+            return; // It has not said who it is, or speaks another version.
+        }
+        match message {
+            FromExecutor::Hello(_) => {}
+            FromExecutor::Held(held) => {
+                for held in held {
+                    self.on_held(cx, now, held);
+                }
+            }
+            FromExecutor::HeldEnd => self.on_held_end(cx, now),
+            FromExecutor::Started(started) => {
+                for started in started {
+                    self.on_started(now, started);
+                }
+            }
+            FromExecutor::Ended(ended) => {
+                for ended in ended {
+                    self.on_ended(cx, now, ended);
+                }
+            }
+            FromExecutor::Retracted(ids) => {
+                for id in ids {
+                    self.on_executor_retracted(now, id);
+                }
+            }
+            // Its queue is full. The start stays where it is and is repeated, like a lost one.
+            FromExecutor::Refused(_) => {}
+            FromExecutor::Output { attempt, written } => {
+                if written.is_some() {
+                    self.on_seen_running(now, attempt);
+                }
+            }
+        }
+    }
+
+    fn on_hello(&mut self, hello: ExecutorHello) {
+        self.executor.close();
+        if hello.protocol != PROTOCOL {
+            return;
+        }
+        let is_same = self.executor.instance == Some(hello.instance);
+        self.executor.instance = Some(hello.instance);
+        self.executor.listing = Some(Listing {
+            is_same,
+            named: BTreeSet::new(),
+        });
+    }
+
+    fn on_held(&mut self, cx: &mut Context<'_, Self>, now: Mono, held: Held) {
+        let Some(listing) = &mut self.executor.listing else {
+            return;
+        };
+        let id = held.attempt;
+        let is_known = self.attempts.get(id).is_some();
+        if !is_known && self.closed.get(id).is_some() {
+            return self.drop_closed(id);
+        }
+        listing.named.insert(id);
+        if !is_known {
+            let note = Note::read(&held.note);
+            self.adopt(now, id, note, Life::Queued(None));
+        }
+        match held.phase {
+            Phase::Queued => {}
+            Phase::Running(started) => self.on_started(now, started),
+            Phase::Ended(ended) => self.on_ended(cx, now, ended),
+        }
+    }
+
+    /// The executor has told everything, so what was handed over and is not held is not there.
+    fn on_held_end(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
+        let Some(Listing { is_same, named }) = self.executor.listing.take() else {
+            return;
+        };
+        let handed = self
+            .attempts
+            .asked()
+            .filter(|attempt| attempt.life.is_handed());
+        let missing: Vec<AttemptId> = handed
+            .map(|attempt| attempt.id)
+            .filter(|id| !named.contains(id))
+            .collect();
+        self.executor.is_ready = true;
+        self.executor.is_known = true;
+        cx.effect(Effect::Execute(ToExecutor::Hello(DaemonHello {
+            protocol: PROTOCOL,
+            cores: self.config.slots,
+            linger: self.config.linger,
+            kill_grace: self.config.kill_grace,
+        })));
+        for id in missing {
+            let Some(attempt) = self.attempts.remove(id) else {
+                continue;
+            };
+            match &attempt.life {
+                // The same executor has never received it.
+                Life::Queued(Some(start)) if is_same => {
+                    self.out.starts.push(wire::executor::Start::clone(start));
+                    self.attempts.insert(attempt);
+                }
+                Life::Queued(_)
+                | Life::Running { .. }
+                | Life::Waiting(_)
+                | Life::Staging(_)
+                | Life::Staged(_)
+                | Life::Collecting(_)
+                | Life::Ended(_) => self.lose(now, attempt),
+            }
+        }
+        self.answer_attached(cx, now);
+    }
+
+    fn on_started(&mut self, now: Mono, started: Started) {
+        let Started {
+            attempt: id,
+            pid,
+            started,
+        } = started;
+        let Some(mut attempt) = self.attempts.remove(id) else {
+            return;
+        };
+        attempt.life = match attempt.life {
+            Life::Queued(_) | Life::Running { pid: 0, .. } => {
+                attempt.asked = now;
+                let told = wire::attempt::Started {
+                    attempt: id,
+                    pid,
+                    at: started,
+                };
+                self.out.answers(attempt.owner).started.push(told);
+                Life::Running { pid, started }
+            }
+            life @ (Life::Waiting(_)
+            | Life::Staging(_)
+            | Life::Staged(_)
+            | Life::Running { .. }
+            | Life::Collecting(_)
+            | Life::Ended(_)) => life,
+        };
+        self.attempts.insert(attempt);
+    }
+
+    /// An attempt of an earlier life writes, so it was started; its start or end is asked for.
+    fn on_seen_running(&mut self, now: Mono, id: AttemptId) {
+        let Some(mut attempt) = self.attempts.remove(id) else {
+            return;
+        };
+        if let Life::Queued(None) = attempt.life {
+            attempt.life = Life::Running {
+                pid: 0,
+                started: model::Wall(0),
+            };
+            attempt.asked = now;
+            self.out.retracts.push(id);
+        }
+        self.attempts.insert(attempt);
+    }
+
+    fn on_ended(&mut self, cx: &mut Context<'_, Self>, now: Mono, ended: Ended) {
+        let id = ended.attempt;
+        let note = Note::read(&ended.note);
+        if self.attempts.get(id).is_none() {
+            if self.closed.get(id).is_some() {
+                return self.drop_closed(id);
+            }
+            self.adopt(now, id, note.clone(), Life::Queued(None));
+        }
+        let Some(mut attempt) = self.attempts.remove(id) else {
+            return;
+        };
+        match &attempt.life {
+            Life::Running { .. } | Life::Queued(_) => {}
+            // Not handed over, or its end is known already.
+            Life::Waiting(_)
+            | Life::Staging(_)
+            | Life::Staged(_)
+            | Life::Collecting(_)
+            | Life::Ended(_) => return self.attempts.insert(attempt),
+        }
+        let stderr_tail = outcome::tail(&ended.stderr.inline);
+        match outcome::judge(ended, note.as_ref()) {
+            Verdict::Report(outcome) => self.end(now, attempt, outcome),
+            Verdict::Collect(outcome) => {
+                let outputs = note.map(|note| note.outputs).unwrap_or_default();
+                let collecting = Collecting {
+                    outcome,
+                    outputs,
+                    stderr_tail,
+                };
+                cx.effect(collecting.effect(&attempt));
+                attempt.asked = now;
+                attempt.life = Life::Collecting(Box::new(collecting));
+                self.attempts.insert(attempt);
+            }
+        }
+    }
+
+    fn on_executor_retracted(&mut self, now: Mono, id: AttemptId) {
+        let Some(attempt) = self.attempts.remove(id) else {
+            return;
+        };
+        match &attempt.life {
+            Life::Queued(_) if attempt.stopping => {
+                let outcome = outcome::without_run(id, End::Stopped);
+                self.end(now, attempt, outcome);
+            }
+            Life::Queued(_) => self.take_back(attempt.owner, attempt),
+            // It was there and is not there.
+            Life::Running { .. } => self.lose(now, attempt),
+            Life::Waiting(_)
+            | Life::Staging(_)
+            | Life::Staged(_)
+            | Life::Collecting(_)
+            | Life::Ended(_) => self.attempts.insert(attempt),
+        }
+    }
+
+    /// Takes on an attempt that an earlier life has handed over.
+    fn adopt(&mut self, now: Mono, id: AttemptId, note: Option<Note>, life: Life) {
+        let note = note.unwrap_or_default();
+        let directory = Some(note.directory).filter(|directory| !directory.is_empty());
+        let order = self.attempts.next_order();
+        self.attempts.insert(Attempt {
+            id,
+            owner: note.owner,
+            cores: note.cores.clamp(1, self.config.slots),
+            order,
+            asked: now,
+            stopping: false,
+            directory: directory.map(String::into_boxed_str),
+            life,
+        });
+    }
+
+    /// The executor holds what is over here.
+    fn drop_closed(&mut self, id: AttemptId) {
+        match self.closed.get(id) {
+            Some(Closed::Acknowledged) => self.out.forgets.push(id),
+            Some(Closed::Retracted) => self.out.retracts.push(id),
+            None => {}
+        }
+    }
+
+    /// Nobody will hear of this attempt any more.
+    fn lose(&mut self, now: Mono, attempt: Attempt) {
+        let mut outcome = outcome::without_run(attempt.id, End::Lost);
+        if let Life::Running { pid, started } = attempt.life {
+            (outcome.pid, outcome.started) = (pid, started);
+        }
+        self.end(now, attempt, outcome);
+    }
+}

@@ -1,0 +1,25 @@
+//! The logic of an activity manager: slots, attempts and their lives, staging decisions, reports.
+//!
+//! It is told what arrives and decides what is to be done; it starts no command, touches no file
+//! and has no clock. The executor holds the commands themselves, and holds their outcomes until the
+//! process manager has made them durable: so little is kept here that a restart forgets nothing
+//! that matters. Only the number of the manager's life is durable.
+//!
+//! Read [`ActivityManager`] and [`Input`] first, then the drawing in `attempt.rs`.
+
+mod attempt;
+mod boundary;
+mod closed;
+mod executor;
+mod manager;
+mod note;
+mod outbox;
+mod outcome;
+mod process;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use boundary::{ATTEMPTS_KNOWN_MAX, DISPATCH_BYTES_MAX, KNOWN_BYTES_MAX, prefetch_default};
+pub use boundary::{Config, Effect, Event, Input, Peer, State, Stream, Trouble, Workplace};
+pub use manager::ActivityManager;

@@ -1,0 +1,582 @@
+//! The manager: who is there, what each input leads to, and what is said again.
+
+use std::collections::BTreeMap;
+
+use machine::{Context, Machine};
+use model::{AttemptId, Epoch, Mono, Now, ResourceId, Span};
+use wire::attempt::{End, Outcome, Started};
+use wire::executor::{Start, Stdin, ToExecutor};
+use wire::resource::{Facts, FromResource, ToResource};
+
+use crate::attempt::{Attempt, Collecting, Life};
+use crate::boundary::{
+    Config, Effect, Event, Input, KNOWN_BYTES_MAX, Peer, State, Stream, Trouble, Workplace,
+};
+use crate::closed::{Closed, ClosedSet};
+use crate::executor::ExecutorLink;
+use crate::note::Note;
+use crate::outbox::Outbox;
+use crate::outcome;
+use crate::process::ProcessLink;
+use crate::table::{Attempts, Room};
+
+/// How often this manager looks for what has not been answered. Outcomes and registrations are
+/// repeated at this period: a lost one delays by a second, and a peer that is slow is not flooded.
+const TICK: Span = Span::from_secs(1);
+/// Outcomes repeated at one tick; the others follow at the next ones.
+const OUTCOMES_REPEATED_MAX: usize = 4_096;
+/// How often leaves are asked for while attempts wait: a message about them may have been lost.
+const LEAVES_PERIOD: Span = Span::from_secs(5);
+/// How long a worker may be silent before it is asked again. Large inputs take their time, and the
+/// repeat is only for what was lost.
+const WORKER_PERIOD: Span = Span::from_secs(60);
+/// How long a start may be without an answer though the executor has free cores.
+const START_PERIOD: Span = Span::from_secs(3);
+/// How often the executor is asked about what runs.
+const RUNNING_PERIOD: Span = Span::from_secs(30);
+
+/// The logic of one activity manager.
+///
+/// ```text
+/// group manager  <-- Register                 --> Registered, Grants
+/// process manager --> Attach, Dispatch...     <-- Holding, Started, Outcomes...
+/// executor       <-- Hello, Start, Forget...  --> Hello, Held, Started, Ended...
+/// workers        <-- Stage, Collect, Clear    --> Staged, Collected
+/// ```
+#[derive(Debug)]
+pub struct ActivityManager {
+    pub(crate) config: Config,
+    pub(crate) group: GroupLink,
+    pub(crate) process_managers: BTreeMap<u32, ProcessLink>,
+    pub(crate) executor: ExecutorLink,
+    pub(crate) attempts: Attempts,
+    pub(crate) closed: ClosedSet,
+    pub(crate) out: Outbox,
+    tick: Option<Mono>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct GroupLink {
+    is_up: bool,
+    resource: Option<ResourceId>,
+    is_registered: bool,
+    /// Whether the leaves were told since they were last asked for.
+    pub(crate) has_leaves: bool,
+    asked: Mono,
+}
+
+impl ActivityManager {
+    /// A manager that knows nobody yet. A configuration without slots is taken as one slot.
+    pub fn new(mut config: Config) -> ActivityManager {
+        config.slots = config.slots.max(1);
+        ActivityManager {
+            config,
+            group: GroupLink::default(),
+            process_managers: BTreeMap::new(),
+            executor: ExecutorLink::default(),
+            attempts: Attempts::default(),
+            closed: ClosedSet::default(),
+            out: Outbox::default(),
+            tick: None,
+        }
+    }
+
+    /// The machine's number, once its group manager has told it.
+    pub fn resource(&self) -> Option<ResourceId> {
+        self.group.resource
+    }
+
+    /// Attempts that are known and not acknowledged.
+    pub fn n_attempts(&self) -> usize {
+        self.attempts.len()
+    }
+}
+
+impl Machine for ActivityManager {
+    type Stream = Stream;
+    type State = State;
+    type Snapshot = State;
+    type Event = Event;
+    type Input = Input;
+    type Effect = Effect;
+
+    fn apply(state: &mut State, event: &Event) {
+        match event {
+            Event::Epoch(epoch) => state.epoch = *epoch,
+        }
+    }
+
+    fn weight(_: &State) -> usize {
+        1
+    }
+
+    fn snapshot(state: &State) -> State {
+        *state
+    }
+
+    fn restore(_: State, snapshot: State) -> State {
+        snapshot
+    }
+
+    fn step(&mut self, cx: &mut Context<'_, Self>, now: Now, input: Input) {
+        let now = now.mono;
+        match input {
+            Input::Up(Peer::Group) => self.on_group_up(cx, now),
+            Input::Down(Peer::Group) => self.group.is_up = false,
+            // It speaks first.
+            Input::Up(Peer::Process(_)) => {}
+            Input::Down(Peer::Process(number)) => self.detach(number),
+            Input::Group(message) => self.on_group(cx, message),
+            Input::Process(number, message) => self.on_process(cx, now, number, message),
+            Input::Executor(message) => self.on_executor(cx, now, message),
+            Input::ExecutorDown => self.executor.close(),
+            Input::Staged { attempt, result } => self.on_staged(now, attempt, result),
+            Input::Collected { attempt, result } => self.on_collected(now, attempt, result),
+        }
+        self.finish_step(cx, now);
+    }
+
+    fn wake(&mut self, cx: &mut Context<'_, Self>, now: Now) {
+        let now = now.mono;
+        if self.tick.is_some_and(|tick| tick <= now) {
+            self.tick = None;
+            self.repeat(cx, now);
+        }
+        self.finish_step(cx, now);
+    }
+
+    fn resume(&mut self, cx: &mut Context<'_, Self>, _: Now) {
+        raise_epoch(cx);
+    }
+
+    fn next_wakeup(&self) -> Option<Mono> {
+        self.tick
+    }
+}
+
+/// The number of the present life.
+fn epoch(cx: &Context<'_, ActivityManager>) -> Epoch {
+    cx.state(Stream::Manager)
+        .map_or(Epoch(0), |state| state.epoch)
+}
+
+/// A number that none of the lives and attachments before has had.
+pub(crate) fn raise_epoch(cx: &mut Context<'_, ActivityManager>) -> Epoch {
+    let epoch = Epoch(epoch(cx).0 + 1);
+    cx.record(Stream::Manager, Event::Epoch(epoch));
+    epoch
+}
+
+impl ActivityManager {
+    /// Lets attempts go on, then tells what the step has to tell.
+    fn finish_step(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
+        self.advance(cx, now);
+        self.accept_waiting();
+        let process_managers = &self.process_managers;
+        let is_attached = |number| {
+            process_managers
+                .get(&number)
+                .is_some_and(|link| link.is_attached)
+        };
+        self.out
+            .empty(cx, &self.attempts, is_attached, self.executor.reach());
+        if self.tick.is_none() && self.waits_for_others() {
+            self.tick = Some(now + TICK);
+        }
+    }
+
+    /// Whether something may have to be said again.
+    fn waits_for_others(&self) -> bool {
+        !self.attempts.is_empty() || (self.group.is_up && !self.group.is_known())
+    }
+
+    /// Makes ready and hands over what there is room for.
+    fn advance(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
+        let room = Room {
+            slots: self.config.slots,
+            prefetch: self.config.prefetch,
+        };
+        let hands_over = self.executor.is_ready && self.attempts.bytes() < KNOWN_BYTES_MAX;
+        for process in self.attempts.pending() {
+            while let Some(id) = self.attempts.next_to_stage(process, room) {
+                self.stage(cx, now, id);
+            }
+            while hands_over && let Some(id) = self.attempts.next_to_hand(process, room) {
+                self.hand_over(now, id);
+            }
+        }
+    }
+
+    fn stage(&mut self, cx: &mut Context<'_, Self>, now: Mono, id: AttemptId) {
+        let Some(mut attempt) = self.attempts.remove(id) else {
+            return;
+        };
+        if let Life::Waiting(dispatch) = attempt.life {
+            cx.effect(Effect::Stage {
+                attempt: id,
+                inputs: dispatch.inputs.clone(),
+            });
+            attempt.asked = now;
+            attempt.life = Life::Staging(dispatch);
+        }
+        self.attempts.insert(attempt);
+    }
+
+    fn hand_over(&mut self, now: Mono, id: AttemptId) {
+        let Some(mut attempt) = self.attempts.remove(id) else {
+            return;
+        };
+        if let Life::Staged(start) = attempt.life {
+            self.out.starts.push(Start::clone(&start));
+            attempt.asked = now;
+            attempt.life = Life::Queued(Some(start));
+        }
+        self.attempts.insert(attempt);
+    }
+
+    /// Gives an attempt its end, and tells it.
+    pub(crate) fn end(&mut self, now: Mono, mut attempt: Attempt, outcome: Outcome) {
+        attempt.life = Life::Ended(Box::new(outcome));
+        attempt.asked = now;
+        self.out.answers(attempt.owner).outcomes.push(attempt.id);
+        self.attempts.insert(attempt);
+    }
+
+    /// Tells a process manager how far an attempt is.
+    pub(crate) fn tell(&mut self, now: Mono, to: u32, id: AttemptId) {
+        let Some(attempt) = self.attempts.get(id) else {
+            return;
+        };
+        let answers = self.out.answers(to);
+        match &attempt.life {
+            Life::Waiting(_) | Life::Staging(_) | Life::Staged(_) | Life::Queued(_) => {
+                answers.accepted.push(id);
+            }
+            Life::Running { pid, started } => {
+                answers.started.push(Started {
+                    attempt: id,
+                    pid: *pid,
+                    at: *started,
+                });
+            }
+            Life::Collecting(collecting) => {
+                let Outcome { pid, started, .. } = collecting.outcome;
+                answers.started.push(Started {
+                    attempt: id,
+                    pid,
+                    at: started,
+                });
+            }
+            Life::Ended(_) => {
+                answers.outcomes.push(id);
+                self.attempts.set_asked(id, now);
+            }
+        }
+    }
+
+    /// Takes an attempt back that nobody has started.
+    pub(crate) fn take_back(&mut self, to: u32, attempt: Attempt) {
+        self.retracted(to, attempt.id);
+        self.clear(attempt);
+    }
+
+    /// Removes the directory of an attempt that is over.
+    pub(crate) fn clear(&mut self, attempt: Attempt) {
+        if let Some(directory) = attempt.directory {
+            self.out.clears.push((attempt.id, directory.into()));
+        }
+    }
+
+    /// An attempt will not run here.
+    pub(crate) fn retracted(&mut self, to: u32, id: AttemptId) {
+        self.closed.insert(id, Closed::Retracted);
+        self.out.answers(to).retracted.push(id);
+    }
+
+    // The workers.
+
+    fn on_staged(&mut self, now: Mono, id: AttemptId, result: Result<Workplace, Trouble>) {
+        let Some(mut attempt) = self.attempts.remove(id) else {
+            // It was taken back meanwhile.
+            if let Ok(workplace) = result {
+                self.out.clears.push((id, workplace.directory));
+            }
+            return;
+        };
+        match (attempt.life, result) {
+            (Life::Staging(dispatch), Ok(Workplace { directory })) => {
+                let note = Note {
+                    owner: attempt.owner,
+                    cores: attempt.cores,
+                    directory: directory.clone(),
+                    outputs: dispatch.outputs.clone(),
+                    wants_stdout: dispatch.wants_stdout,
+                    wants_stderr: dispatch.wants_stderr,
+                };
+                attempt.directory = Some(directory.clone().into_boxed_str());
+                attempt.life =
+                    Life::Staged(Box::new(self.config.start(*dispatch, directory, &note)));
+            }
+            (Life::Staging(_), Err(Trouble { name, message })) => {
+                let outcome = outcome::failed(id, name, message);
+                attempt.life = Life::Staged(Box::default());
+                return self.end(now, attempt, outcome);
+            }
+            (Life::Ended(outcome), Ok(Workplace { directory })) if attempt.directory.is_none() => {
+                // It was stopped meanwhile, so nothing has run there.
+                self.out.clears.push((id, directory));
+                attempt.life = Life::Ended(outcome);
+            }
+            (
+                life @ (Life::Waiting(_)
+                | Life::Staged(_)
+                | Life::Queued(_)
+                | Life::Running { .. }
+                | Life::Collecting(_)
+                | Life::Ended(_)),
+                _,
+            ) => attempt.life = life,
+        }
+        self.attempts.insert(attempt);
+    }
+
+    fn on_collected(
+        &mut self,
+        now: Mono,
+        id: AttemptId,
+        result: Result<Vec<model::Artifact>, Trouble>,
+    ) {
+        let Some(attempt) = self.attempts.remove(id) else {
+            return;
+        };
+        match &attempt.life {
+            Life::Collecting(collecting) => {
+                let outcome = collecting.outcome_with(&attempt, result);
+                self.end(now, attempt, outcome);
+            }
+            Life::Waiting(_)
+            | Life::Staging(_)
+            | Life::Staged(_)
+            | Life::Queued(_)
+            | Life::Running { .. }
+            | Life::Ended(_) => self.attempts.insert(attempt),
+        }
+    }
+
+    // The group manager.
+
+    fn on_group_up(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
+        self.group.is_up = true;
+        self.group.is_registered = false;
+        self.group.has_leaves = false;
+        self.register(cx, now);
+    }
+
+    /// Says what this machine is. The group manager does not repeat itself, so this is also how
+    /// leaves are asked for.
+    fn register(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
+        let Config {
+            name,
+            slots,
+            memory,
+            power,
+            labels,
+            ..
+        } = &self.config;
+        let facts = Facts {
+            name: name.clone(),
+            slots: *slots,
+            memory: *memory,
+            power: *power,
+            labels: labels.clone(),
+        };
+        self.group.asked = now;
+        cx.effect(Effect::ToGroup(FromResource::Register {
+            epoch: epoch(cx),
+            facts,
+        }));
+    }
+
+    fn on_group(&mut self, cx: &mut Context<'_, Self>, message: ToResource) {
+        match message {
+            ToResource::Registered(resource) => {
+                self.group.is_registered = true;
+                if self.group.resource != Some(resource) {
+                    self.group.resource = Some(resource);
+                    cx.effect(Effect::Numbered(resource));
+                }
+            }
+            ToResource::Grants(leaves) => {
+                self.group.has_leaves = true;
+                self.attempts.set_leaves(&leaves);
+            }
+        }
+    }
+
+    // Repeats.
+
+    fn repeat(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
+        let wants_leaves =
+            self.attempts.n_held_back() > 0 && now.since(self.group.asked) >= LEAVES_PERIOD;
+        if self.group.is_up && (!self.group.is_known() || wants_leaves) {
+            self.register(cx, now);
+        }
+        let is_due = |attempt: &&Attempt| now.since(attempt.asked) >= TICK;
+        let ended = self
+            .attempts
+            .ended()
+            .filter(is_due)
+            .take(OUTCOMES_REPEATED_MAX);
+        let ended: Vec<(u32, AttemptId)> =
+            ended.map(|attempt| (attempt.owner, attempt.id)).collect();
+        for (owner, id) in ended {
+            self.tell(now, owner, id);
+        }
+        self.ask_again(cx, now);
+    }
+
+    /// Asks workers and executor again for what they have been silent about for long.
+    fn ask_again(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
+        let slots = u64::from(self.config.slots);
+        let has_free = |cores: u32| self.attempts.cores_running() + u64::from(cores) <= slots;
+        let mut again = Vec::new();
+        for attempt in self.attempts.asked() {
+            let silent = now.since(attempt.asked);
+            let is_late = match &attempt.life {
+                Life::Staging(dispatch) if silent >= WORKER_PERIOD => {
+                    let inputs = dispatch.inputs.clone();
+                    cx.effect(Effect::Stage {
+                        attempt: attempt.id,
+                        inputs,
+                    });
+                    true
+                }
+                Life::Collecting(collecting) if silent >= WORKER_PERIOD => {
+                    cx.effect(collecting.effect(attempt));
+                    true
+                }
+                Life::Queued(_) | Life::Running { .. } if !self.executor.is_ready => false,
+                Life::Queued(Some(start)) if silent >= START_PERIOD && has_free(attempt.cores) => {
+                    self.out.starts.push(Start::clone(start));
+                    true
+                }
+                Life::Queued(None) if silent >= START_PERIOD && has_free(attempt.cores) => {
+                    cx.effect(Effect::Execute(ToExecutor::Peek(attempt.id)));
+                    true
+                }
+                Life::Running { .. } if silent >= RUNNING_PERIOD => {
+                    // What has started is not taken back: the answer is that it runs, or its end.
+                    self.out.retracts.push(attempt.id);
+                    true
+                }
+                Life::Staging(_)
+                | Life::Collecting(_)
+                | Life::Queued(_)
+                | Life::Running { .. }
+                | Life::Waiting(_)
+                | Life::Staged(_)
+                | Life::Ended(_) => false,
+            };
+            if is_late {
+                again.push(attempt.id);
+            }
+        }
+        for id in again {
+            self.attempts.set_asked(id, now);
+        }
+    }
+}
+
+impl GroupLink {
+    /// Whether everything was told that was asked for.
+    fn is_known(&self) -> bool {
+        self.is_registered && self.has_leaves
+    }
+}
+
+impl Config {
+    /// The command of a dispatch, as the executor starts it.
+    fn start(&self, dispatch: wire::attempt::Dispatch, directory: String, note: &Note) -> Start {
+        use wire::attempt::{CAPTURE_BYTES_MAX, STDERR_TAIL_BYTES_MAX};
+
+        let own = dispatch.env;
+        let is_replaced = |name: &String| own.iter().any(|(other, _)| other == name);
+        let mut env: Vec<(String, String)> = self
+            .environment
+            .iter()
+            .filter(|(name, _)| !is_replaced(name))
+            .cloned()
+            .collect();
+        env.extend(own);
+        Start {
+            attempt: dispatch.attempt,
+            program: dispatch.command,
+            env,
+            directory,
+            stdin: match dispatch.stdin {
+                wire::attempt::Stdin::Empty => Stdin::Empty,
+                wire::attempt::Stdin::Text(text) => Stdin::Bytes(text.into_bytes()),
+                wire::attempt::Stdin::File(path) => Stdin::Path(path),
+            },
+            cores: dispatch.cores.max(1),
+            memory_bytes_max: dispatch.memory.map(|memory| memory.0),
+            timeout: dispatch.timeout,
+            stdout_inline_max: if note.wants_stdout {
+                CAPTURE_BYTES_MAX
+            } else {
+                0
+            },
+            stderr_inline_max: if note.wants_stderr {
+                CAPTURE_BYTES_MAX
+            } else {
+                STDERR_TAIL_BYTES_MAX
+            },
+            note: note.bytes(),
+            nice: self.nice,
+        }
+    }
+}
+
+impl Collecting {
+    /// What keeps the outputs.
+    pub(crate) fn effect(&self, attempt: &Attempt) -> Effect {
+        let directory = attempt.directory.as_deref().unwrap_or_default().to_owned();
+        Effect::Collect {
+            attempt: attempt.id,
+            directory,
+            outputs: self.outputs.clone(),
+        }
+    }
+
+    fn outcome_with(
+        &self,
+        attempt: &Attempt,
+        result: Result<Vec<model::Artifact>, Trouble>,
+    ) -> Outcome {
+        let mut outcome = self.outcome.clone();
+        let (wanted, kept) = (self.outputs.len(), result.as_ref().map_or(0, Vec::len));
+        let result = result.and_then(|outputs| {
+            let message = format!("{kept} of {wanted} outputs were kept");
+            let name = model::FaultName::MissingOutput;
+            if kept == wanted {
+                Ok(outputs)
+            } else {
+                Err(Trouble { name, message })
+            }
+        });
+        match result {
+            Ok(outputs) => outcome.outputs = outputs,
+            Err(Trouble { name, message }) => {
+                outcome.stdout = None;
+                outcome.stderr = None;
+                outcome.end = End::Failed(Box::new(wire::attempt::Failure {
+                    name,
+                    message,
+                    directory: attempt.directory.as_deref().unwrap_or_default().to_owned(),
+                    stderr_tail: self.stderr_tail.clone(),
+                }));
+            }
+        }
+        outcome
+    }
+}

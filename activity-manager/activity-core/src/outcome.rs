@@ -1,0 +1,198 @@
+//! From what the executor measured to what the process manager is told.
+
+use model::{AttemptId, Bytes, FaultName, Span, Wall};
+use wire::attempt::{CAPTURE_BYTES_MAX, End, Failure, Log, Outcome, STDERR_TAIL_BYTES_MAX};
+use wire::executor::{Captured, Ended, Exit};
+
+use crate::note::Note;
+
+/// What remains to be done with an attempt that has ended.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// To be reported.
+    Report(Outcome),
+    /// To be reported as completed once its outputs are kept.
+    Collect(Outcome),
+}
+
+/// Judges an end. Without its note nobody knows what was wanted of the attempt: it is lost.
+pub(crate) fn judge(ended: Ended, note: Option<&Note>) -> Verdict {
+    let mut outcome = Outcome {
+        attempt: ended.attempt,
+        end: End::Lost,
+        started: ended.started,
+        wall: ended.wall,
+        cpu: ended.cpu_user + ended.cpu_system,
+        peak_memory: Bytes(ended.peak_memory_bytes),
+        exit_code: None,
+        pid: ended.pid,
+        outputs: Vec::new(),
+        stdout: None,
+        stderr: None,
+        log: log(&ended),
+    };
+    let Some(note) = note else {
+        return Verdict::Report(outcome);
+    };
+    let fail = |name, message: String| {
+        End::Failed(Box::new(Failure {
+            name,
+            message,
+            directory: note.directory.clone(),
+            stderr_tail: tail(&ended.stderr.inline),
+        }))
+    };
+    outcome.end = match &ended.exit {
+        Exit::Exited { code: 0 } => {
+            outcome.exit_code = Some(0);
+            let streams = [
+                ("stdout", note.wants_stdout, &ended.stdout),
+                ("stderr", note.wants_stderr, &ended.stderr),
+            ];
+            match streams
+                .into_iter()
+                .find(|(_, wanted, stream)| *wanted && is_cut(stream))
+            {
+                Some((name, _, stream)) => fail(
+                    FaultName::TooLarge,
+                    format!(
+                        "wrote {} to {name}; at most {} can go into a variable",
+                        Bytes(stream.bytes),
+                        Bytes(u64::from(CAPTURE_BYTES_MAX)),
+                    ),
+                ),
+                None => End::Completed,
+            }
+        }
+        Exit::Exited { code } => {
+            outcome.exit_code = Some(i32::from(*code));
+            fail(FaultName::ExitCode, format!("exited with status {code}"))
+        }
+        Exit::Signaled { signal } => fail(
+            FaultName::ExitCode,
+            match signal_name(*signal) {
+                Some(name) => format!("killed by signal {signal} ({name})"),
+                None => format!("killed by signal {signal}"),
+            },
+        ),
+        Exit::TimedOut => fail(
+            FaultName::Timeout,
+            format!("ran longer than its timeout; killed after {}", ended.wall),
+        ),
+        Exit::OutOfMemory => fail(
+            FaultName::OutOfMemory,
+            "used more memory than it may; killed".to_owned(),
+        ),
+        Exit::NotStarted { message, .. } => fail(FaultName::NotStarted, message.clone()),
+        // Its own executor ended it, for want of a daemon: the command is not to blame.
+        Exit::Stopped | Exit::Abandoned => End::Stopped,
+    };
+    if outcome.end != End::Completed {
+        return Verdict::Report(outcome);
+    }
+    outcome.stdout = note.wants_stdout.then_some(ended.stdout.inline);
+    outcome.stderr = note.wants_stderr.then_some(ended.stderr.inline);
+    if note.outputs.is_empty() {
+        Verdict::Report(outcome)
+    } else {
+        Verdict::Collect(outcome)
+    }
+}
+
+/// The outcome of an attempt that has not run, or of whose run nothing is known.
+pub(crate) fn without_run(attempt: AttemptId, end: End) -> Outcome {
+    Outcome {
+        attempt,
+        end,
+        started: Wall(0),
+        wall: Span::ZERO,
+        cpu: Span::ZERO,
+        peak_memory: Bytes::ZERO,
+        exit_code: None,
+        pid: 0,
+        outputs: Vec::new(),
+        stdout: None,
+        stderr: None,
+        log: None,
+    }
+}
+
+/// A failure without a command.
+pub(crate) fn failed(attempt: AttemptId, name: FaultName, message: String) -> Outcome {
+    let failure = Failure {
+        name,
+        message,
+        directory: String::new(),
+        stderr_tail: String::new(),
+    };
+    without_run(attempt, End::Failed(Box::new(failure)))
+}
+
+/// Bytes that an outcome takes, about.
+pub(crate) fn weight(outcome: &Outcome) -> usize {
+    let stream = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len);
+    let failure = match &outcome.end {
+        End::Failed(failure) => {
+            failure.message.len() + failure.directory.len() + failure.stderr_tail.len()
+        }
+        End::Completed | End::Stopped | End::Lost => 0,
+    };
+    size_of::<Outcome>()
+        + stream(&outcome.stdout)
+        + stream(&outcome.stderr)
+        + failure
+        + outcome.outputs.len() * size_of::<model::Artifact>()
+}
+
+fn is_cut(stream: &Captured) -> bool {
+    stream.bytes > stream.inline.len() as u64
+}
+
+fn log(ended: &Ended) -> Option<Log> {
+    let (stdout, stderr) = (&ended.stdout, &ended.stderr);
+    (stdout.bytes > 0 || stderr.bytes > 0).then_some(Log {
+        stdout_bytes: stdout.bytes,
+        stdout: stdout.kept,
+        stderr_bytes: stderr.bytes,
+        stderr: stderr.kept,
+    })
+}
+
+/// The end of stderr as text. A character that the cut went through is left out.
+pub(crate) fn tail(stderr: &[u8]) -> String {
+    let mut start = stderr.len().saturating_sub(STDERR_TAIL_BYTES_MAX as usize);
+    if start > 0 {
+        let is_continuation = |byte: &&u8| **byte & 0xc0 == 0x80;
+        start += stderr[start..]
+            .iter()
+            .take(3)
+            .take_while(is_continuation)
+            .count();
+    }
+    String::from_utf8_lossy(&stderr[start..]).into_owned()
+}
+
+/// Names of the signals that kill, as Linux numbers them on x86 and ARM.
+fn signal_name(signal: u32) -> Option<&'static str> {
+    Some(match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        10 => "SIGUSR1",
+        11 => "SIGSEGV",
+        12 => "SIGUSR2",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return None,
+    })
+}

@@ -1,0 +1,331 @@
+//! The links to process managers.
+
+use machine::Context;
+use model::{AttemptId, Bytes, Epoch, FaultName, Mono};
+use wire::attempt::{ATTEMPTS_MAX, Dispatch, End, FromActivity, Refusal, ToActivity};
+
+use crate::attempt::{Attempt, Life, dispatch_bytes};
+use crate::boundary::{ATTEMPTS_KNOWN_MAX, Config, DISPATCH_BYTES_MAX, Effect, KNOWN_BYTES_MAX};
+use crate::closed::Closed;
+use crate::manager::{ActivityManager, raise_epoch};
+use crate::outcome;
+
+/// Process managers known at once. Those beyond are not answered.
+const PROCESS_MANAGERS_MAX: usize = 1_024;
+
+/// One process manager.
+#[derive(Debug, Default)]
+pub(crate) struct ProcessLink {
+    /// The latest of its lives that has attached.
+    epoch: Epoch,
+    /// What it asked last.
+    ask: u32,
+    /// The number that the answer had. What it sent before it read that answer has another one and
+    /// is refused: it counts as lost by then, and must not start beside its successor.
+    life: Epoch,
+    /// Whether it was told on its present connection what is held, so that it is told the rest.
+    pub(crate) is_attached: bool,
+    /// Whether it waits for `Holding`.
+    wants_holding: bool,
+    /// What came by the present step, so that what does not go on at once can be accepted.
+    fresh: Vec<AttemptId>,
+}
+
+impl ActivityManager {
+    pub(crate) fn detach(&mut self, number: u32) {
+        if let Some(link) = self.process_managers.get_mut(&number) {
+            link.is_attached = false;
+            link.wants_holding = false;
+        }
+    }
+
+    pub(crate) fn on_process(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Mono,
+        from: u32,
+        message: ToActivity,
+    ) {
+        if let ToActivity::Attach { epoch, ask } = message {
+            return self.on_attach(cx, now, from, epoch, ask);
+        }
+        // Before it was told what is held here it has nothing to say that this life could answer:
+        // what is unknown may be held by the executor.
+        match self.process_managers.get_mut(&from) {
+            Some(link) if link.life != Epoch::default() => link.is_attached = true,
+            Some(_) | None => return,
+        }
+        match message {
+            ToActivity::Attach { .. } => {}
+            ToActivity::Dispatch {
+                meant_for,
+                attempts,
+            } => {
+                self.on_dispatch(now, from, meant_for, attempts);
+            }
+            ToActivity::Acknowledge(ids) => {
+                for id in ids {
+                    self.on_acknowledge(id);
+                }
+            }
+            ToActivity::Stop(ids) => {
+                for id in ids {
+                    self.on_stop(now, from, id);
+                }
+            }
+            ToActivity::Retract(ids) => {
+                for id in ids {
+                    self.on_retract(now, from, id);
+                }
+            }
+        }
+    }
+
+    fn on_attach(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Mono,
+        from: u32,
+        epoch: Epoch,
+        ask: u32,
+    ) {
+        let n_known = self.process_managers.len();
+        if !self.process_managers.contains_key(&from) && n_known >= PROCESS_MANAGERS_MAX {
+            return;
+        }
+        let link = self.process_managers.entry(from).or_default();
+        if epoch < link.epoch {
+            return; // A late message of an earlier life.
+        }
+        if (epoch, ask) != (link.epoch, link.ask) {
+            link.life = Epoch::default();
+        }
+        link.epoch = epoch;
+        link.ask = ask;
+        link.wants_holding = true;
+        self.answer_attached(cx, now);
+    }
+
+    /// Tells those that have attached what is held for them, once that is known.
+    pub(crate) fn answer_attached(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
+        if !self.executor.is_known {
+            return;
+        }
+        let waiting = self
+            .process_managers
+            .iter()
+            .filter(|(_, link)| link.wants_holding);
+        let waiting: Vec<u32> = waiting.map(|(&number, _)| number).collect();
+        for number in waiting {
+            self.answer_holding(cx, number);
+            let is_own = |attempt: &&Attempt| attempt.owner == number;
+            let ended = self.attempts.ended().filter(is_own);
+            let ended: Vec<AttemptId> = ended.map(|attempt| attempt.id).collect();
+            for id in ended {
+                self.tell(now, number, id);
+            }
+        }
+    }
+
+    fn answer_holding(&mut self, cx: &mut Context<'_, Self>, number: u32) {
+        let Some(link) = self.process_managers.get_mut(&number) else {
+            return;
+        };
+        link.wants_holding = false;
+        link.is_attached = true;
+        if link.life == Epoch::default() {
+            link.life = raise_epoch(cx);
+        }
+        let (epoch, ask) = (link.life, link.ask);
+        let own = self
+            .attempts
+            .iter()
+            .filter(|attempt| attempt.owner == number);
+        let ids: Vec<AttemptId> = own.map(|attempt| attempt.id).collect();
+        let n_parts = ids.len().div_ceil(ATTEMPTS_MAX).max(1) as u32;
+        let mut parts = ids.chunks(ATTEMPTS_MAX);
+        for part in 0..n_parts {
+            let attempts = parts.next().unwrap_or_default().to_vec();
+            let holding = FromActivity::Holding {
+                epoch,
+                ask,
+                part,
+                n_parts,
+                attempts,
+            };
+            cx.effect(Effect::ToProcess(number, holding));
+        }
+    }
+
+    fn on_dispatch(&mut self, now: Mono, from: u32, meant_for: Epoch, attempts: Vec<Dispatch>) {
+        let present = self
+            .process_managers
+            .get(&from)
+            .map_or(Epoch(0), |link| link.life);
+        for (index, dispatch) in attempts.into_iter().enumerate() {
+            let id = dispatch.attempt;
+            if self.attempts.get(id).is_some() {
+                self.attempts.set_owner(id, from);
+                self.tell(now, from, id);
+                continue;
+            }
+            let refusal = match self.closed.get(id) {
+                // Its process manager has recorded what became of it.
+                Some(Closed::Acknowledged) => continue,
+                Some(Closed::Retracted) => Some(Refusal::Retracted),
+                None if meant_for != present => Some(Refusal::OtherLife { epoch: present }),
+                None if self.attempts.leave(id.process) == 0 => {
+                    // The leave may have been lost on its way.
+                    self.group.has_leaves = false;
+                    Some(Refusal::NoGrantYet)
+                }
+                None => self.is_full(index, &dispatch).then_some(Refusal::Full),
+            };
+            match refusal {
+                Some(why) => self.out.answers(from).refuse(id, why),
+                None => self.take(now, from, dispatch),
+            }
+        }
+    }
+
+    fn is_full(&self, index: usize, dispatch: &Dispatch) -> bool {
+        index >= ATTEMPTS_MAX
+            || self.attempts.len() >= ATTEMPTS_KNOWN_MAX
+            || self.attempts.bytes() + dispatch_bytes(dispatch) > KNOWN_BYTES_MAX
+    }
+
+    /// Takes an attempt on.
+    fn take(&mut self, now: Mono, from: u32, dispatch: Dispatch) {
+        let id = dispatch.attempt;
+        let failure = self.reason_not_to_run(&dispatch);
+        let attempt = Attempt {
+            id,
+            owner: from,
+            cores: dispatch.cores.max(1),
+            order: self.attempts.next_order(),
+            asked: now,
+            stopping: false,
+            directory: None,
+            life: Life::Waiting(Box::new(dispatch)),
+        };
+        match failure {
+            Some((name, message)) => {
+                self.end(now, attempt, outcome::failed(id, name, message));
+            }
+            None => {
+                self.attempts.insert(attempt);
+                if let Some(link) = self.process_managers.get_mut(&from) {
+                    link.fresh.push(id);
+                }
+            }
+        }
+    }
+
+    fn reason_not_to_run(&self, dispatch: &Dispatch) -> Option<(FaultName, String)> {
+        let Config { slots, .. } = self.config;
+        let bytes = dispatch_bytes(dispatch);
+        if dispatch.command.is_empty() {
+            Some((
+                FaultName::NotStarted,
+                "the command line is empty".to_owned(),
+            ))
+        } else if dispatch.cores > slots {
+            let message = format!("needs {} cores; this machine has {slots}", dispatch.cores);
+            Some((FaultName::NoResource, message))
+        } else if bytes > DISPATCH_BYTES_MAX {
+            let (bytes, most) = (Bytes(bytes as u64), Bytes(DISPATCH_BYTES_MAX as u64));
+            let message = format!(
+                "command line, environment and stdin take {bytes}; at most {most} may be sent"
+            );
+            Some((FaultName::TooLarge, message))
+        } else {
+            None
+        }
+    }
+
+    /// Says of what has come and waits that it is known, so that it is not sent again. Of what went
+    /// on at once the start or the end will be told.
+    pub(crate) fn accept_waiting(&mut self) {
+        for (&number, link) in &mut self.process_managers {
+            for id in link.fresh.drain(..) {
+                let is_waiting = self
+                    .attempts
+                    .get(id)
+                    .is_some_and(|found| matches!(found.life, Life::Waiting(_)));
+                if is_waiting {
+                    self.out.answers(number).accepted.push(id);
+                }
+            }
+        }
+    }
+
+    fn on_acknowledge(&mut self, id: AttemptId) {
+        let Some(attempt) = self.attempts.remove(id) else {
+            return;
+        };
+        let Life::Ended(outcome) = &attempt.life else {
+            return self.attempts.insert(attempt);
+        };
+        let is_kept = match outcome.end {
+            End::Failed(_) => true,
+            End::Completed | End::Stopped | End::Lost => false,
+        };
+        self.closed.insert(id, Closed::Acknowledged);
+        self.out.forgets.push(id);
+        if !is_kept {
+            self.clear(attempt);
+        }
+    }
+
+    fn on_stop(&mut self, now: Mono, from: u32, id: AttemptId) {
+        self.attempts.set_owner(id, from);
+        let Some(attempt) = self.attempts.remove(id) else {
+            return self.on_unknown(from, id);
+        };
+        match &attempt.life {
+            Life::Waiting(_) | Life::Staging(_) | Life::Staged(_) => {
+                let outcome = outcome::without_run(id, End::Stopped);
+                self.end(now, attempt, outcome);
+            }
+            Life::Queued(_) | Life::Running { .. } => {
+                self.attempts.insert(attempt);
+                self.attempts.set_stopping(id);
+                self.out.stops.push(id);
+            }
+            // It has ended already: the outcome is on its way.
+            Life::Collecting(_) => self.attempts.insert(attempt),
+            Life::Ended(_) => {
+                self.attempts.insert(attempt);
+                self.tell(now, from, id);
+            }
+        }
+    }
+
+    fn on_retract(&mut self, now: Mono, from: u32, id: AttemptId) {
+        self.attempts.set_owner(id, from);
+        let Some(attempt) = self.attempts.remove(id) else {
+            return self.on_unknown(from, id);
+        };
+        match &attempt.life {
+            Life::Waiting(_) | Life::Staging(_) | Life::Staged(_) => {
+                self.take_back(from, attempt);
+            }
+            Life::Queued(_) => {
+                self.attempts.insert(attempt);
+                self.out.retracts.push(id);
+            }
+            Life::Running { .. } | Life::Collecting(_) | Life::Ended(_) => {
+                self.attempts.insert(attempt);
+                self.tell(now, from, id);
+            }
+        }
+    }
+
+    /// What is not known here will not run here.
+    fn on_unknown(&mut self, from: u32, id: AttemptId) {
+        match self.closed.get(id) {
+            Some(Closed::Acknowledged) => {}
+            Some(Closed::Retracted) | None => self.retracted(from, id),
+        }
+    }
+}

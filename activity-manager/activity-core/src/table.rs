@@ -1,0 +1,241 @@
+//! All attempts that are known, with what is counted over them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{AttemptId, Mono, ProcessId};
+use wire::resource::Leave;
+
+use crate::attempt::{Attempt, Life};
+
+/// Leaves of one machine at most; each is for at least one slot, and no machine has more.
+const LEAVES_MAX: usize = 65_536;
+
+/// Attempts by name. An attempt is changed by taking it out and putting it back, so that every
+/// count follows.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts {
+    by_id: BTreeMap<AttemptId, Attempt>,
+    shares: BTreeMap<ProcessId, Share>,
+    /// What somebody else is to answer: the executor or a worker.
+    asked: BTreeSet<AttemptId>,
+    /// What has ended, by the order of dispatch.
+    ended: BTreeMap<u64, AttemptId>,
+    n_dispatched: u64,
+    n_held_back: usize,
+    cores_running: u64,
+    bytes: usize,
+}
+
+/// What one process may use, and uses.
+#[derive(Debug, Default)]
+struct Share {
+    leave: u32,
+    waiting: BTreeMap<u64, AttemptId>,
+    staged: BTreeMap<u64, AttemptId>,
+    n_known: usize,
+    cores_ahead: u64,
+    cores_handed: u64,
+}
+
+/// How many cores of attempts may be made ready, and handed over, in all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) slots: u32,
+    pub(crate) prefetch: u32,
+}
+
+impl Attempts {
+    /// The place of the next attempt in the order of dispatch.
+    pub(crate) fn next_order(&mut self) -> u64 {
+        self.n_dispatched += 1;
+        self.n_dispatched
+    }
+
+    pub(crate) fn insert(&mut self, attempt: Attempt) {
+        let Attempt {
+            id, order, cores, ..
+        } = attempt;
+        self.bytes += attempt.life.weight();
+        let share = self.shares.entry(id.process).or_default();
+        share.n_known += 1;
+        if attempt.life.is_ahead() {
+            share.cores_ahead += u64::from(cores);
+        }
+        if attempt.life.is_handed() {
+            share.cores_handed += u64::from(cores);
+        }
+        match &attempt.life {
+            Life::Waiting(_) => {
+                self.n_held_back += 1;
+                share.waiting.insert(order, id);
+            }
+            Life::Staged(_) => {
+                self.n_held_back += 1;
+                share.staged.insert(order, id);
+            }
+            Life::Staging(_) | Life::Queued(_) | Life::Collecting(_) => {
+                self.asked.insert(id);
+            }
+            Life::Running { .. } => {
+                self.cores_running += u64::from(cores);
+                self.asked.insert(id);
+            }
+            Life::Ended(_) => {
+                self.ended.insert(order, id);
+            }
+        }
+        let before = self.by_id.insert(id, attempt);
+        assert!(
+            before.is_none(),
+            "an attempt is put back only where it was taken out"
+        );
+    }
+
+    pub(crate) fn remove(&mut self, id: AttemptId) -> Option<Attempt> {
+        let attempt = self.by_id.remove(&id)?;
+        let Attempt { order, cores, .. } = attempt;
+        self.bytes -= attempt.life.weight();
+        let share = self
+            .shares
+            .get_mut(&id.process)
+            .expect("insert has made it");
+        share.n_known -= 1;
+        if attempt.life.is_ahead() {
+            share.cores_ahead -= u64::from(cores);
+        }
+        if attempt.life.is_handed() {
+            share.cores_handed -= u64::from(cores);
+        }
+        match &attempt.life {
+            Life::Waiting(_) => {
+                self.n_held_back -= 1;
+                share.waiting.remove(&order);
+            }
+            Life::Staged(_) => {
+                self.n_held_back -= 1;
+                share.staged.remove(&order);
+            }
+            Life::Staging(_) | Life::Queued(_) | Life::Collecting(_) => {
+                self.asked.remove(&id);
+            }
+            Life::Running { .. } => {
+                self.cores_running -= u64::from(cores);
+                self.asked.remove(&id);
+            }
+            Life::Ended(_) => {
+                self.ended.remove(&order);
+            }
+        }
+        if share.n_known == 0 && share.leave == 0 {
+            self.shares.remove(&id.process);
+        }
+        Some(attempt)
+    }
+
+    /// Replaces all leaves.
+    pub(crate) fn set_leaves(&mut self, leaves: &[Leave]) {
+        for share in self.shares.values_mut() {
+            share.leave = 0;
+        }
+        for leave in leaves.iter().take(LEAVES_MAX) {
+            let share = self.shares.entry(leave.process).or_default();
+            share.leave = share.leave.saturating_add(leave.slots);
+        }
+        self.shares
+            .retain(|_, share| share.leave > 0 || share.n_known > 0);
+    }
+
+    /// Whose attempts it is, for what is told of it from here on.
+    pub(crate) fn set_owner(&mut self, id: AttemptId, owner: u32) {
+        if let Some(attempt) = self.by_id.get_mut(&id) {
+            attempt.owner = owner;
+        }
+    }
+
+    pub(crate) fn set_stopping(&mut self, id: AttemptId) {
+        if let Some(attempt) = self.by_id.get_mut(&id) {
+            attempt.stopping = true;
+        }
+    }
+
+    pub(crate) fn set_asked(&mut self, id: AttemptId, at: Mono) {
+        if let Some(attempt) = self.by_id.get_mut(&id) {
+            attempt.asked = at;
+        }
+    }
+
+    pub(crate) fn get(&self, id: AttemptId) -> Option<&Attempt> {
+        self.by_id.get(&id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Attempt> {
+        self.by_id.values()
+    }
+
+    /// What the executor or a worker is to answer.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = &Attempt> {
+        self.asked.iter().filter_map(|id| self.by_id.get(id))
+    }
+
+    /// What has ended and is not acknowledged, in the order of dispatch.
+    pub(crate) fn ended(&self) -> impl Iterator<Item = &Attempt> {
+        self.ended.values().filter_map(|id| self.by_id.get(id))
+    }
+
+    pub(crate) fn leave(&self, process: ProcessId) -> u32 {
+        self.shares.get(&process).map_or(0, |share| share.leave)
+    }
+
+    /// Processes of which something waits or is staged, in order.
+    pub(crate) fn pending(&self) -> Vec<ProcessId> {
+        let is_pending = |share: &Share| !(share.waiting.is_empty() && share.staged.is_empty());
+        let pending = self.shares.iter().filter(|(_, share)| is_pending(share));
+        pending.map(|(&process, _)| process).collect()
+    }
+
+    /// The next attempt of a process to be made ready. A process gets its part of the room for what
+    /// is made ready ahead, so none keeps another from its slots.
+    pub(crate) fn next_to_stage(&self, process: ProcessId, room: Room) -> Option<AttemptId> {
+        let share = self.shares.get(&process)?;
+        let (_, &id) = share.waiting.first_key_value()?;
+        let cores = self.by_id.get(&id)?.cores;
+        let leave = u64::from(share.leave.min(room.slots));
+        let part = (leave * u64::from(room.prefetch)).div_ceil(u64::from(room.slots));
+        let fits = cores <= share.leave && share.cores_ahead + u64::from(cores) <= leave + part;
+        fits.then_some(id)
+    }
+
+    /// The next attempt of a process to be handed to the executor. Where the process has the whole
+    /// machine, the executor's own count of cores is enough, and it may hold more than can run, so
+    /// that no core waits for this daemon. Otherwise the leave is kept here.
+    pub(crate) fn next_to_hand(&self, process: ProcessId, room: Room) -> Option<AttemptId> {
+        let share = self.shares.get(&process)?;
+        let (_, &id) = share.staged.first_key_value()?;
+        let cores = self.by_id.get(&id)?.cores;
+        let is_whole = share.leave >= room.slots;
+        let fits = is_whole || share.cores_handed + u64::from(cores) <= u64::from(share.leave);
+        fits.then_some(id)
+    }
+
+    pub(crate) fn cores_running(&self) -> u64 {
+        self.cores_running
+    }
+
+    /// See [`crate::KNOWN_BYTES_MAX`].
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Attempts that are not handed over yet: for want of room, or of a leave.
+    pub(crate) fn n_held_back(&self) -> usize {
+        self.n_held_back
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+}

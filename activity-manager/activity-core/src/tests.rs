@@ -1,0 +1,6 @@
+//! One manager at the bench: inputs go in, and everything that it wants done comes out as text.
+
+mod bench;
+mod life;
+mod links;
+mod world;

@@ -1,0 +1,354 @@
+//! The bench, and short ways to write inputs and to read effects.
+
+use machine::{Drive, History, Machine};
+use model::{
+    Artifact, ArtifactKind, AttemptId, Bytes, Epoch, Hash, Mono, Now, ProcessId, Produced, Span,
+    Wall,
+};
+use wire::attempt::{Dispatch, End, FromActivity, Outcome, ToActivity};
+use wire::executor::{
+    Captured, DaemonHello, Ended, ExecutorHello, Exit, FromExecutor, PROTOCOL, Started, ToExecutor,
+};
+use wire::resource::{FromResource, Leave, ToResource};
+
+use crate::{ActivityManager, Config, Effect, Event, Input, Peer, State, Stream};
+
+/// A manager with all that it has recorded.
+pub(super) struct Bench {
+    pub(super) drive: Drive<ActivityManager>,
+    pub(super) events: Vec<Event>,
+    pub(super) now: Now,
+    config: Config,
+}
+
+impl Bench {
+    pub(super) fn new(slots: u32, prefetch: u32) -> Bench {
+        let config = config(slots, prefetch);
+        let now = Now {
+            mono: Mono(0),
+            wall: Wall(0),
+        };
+        let drive = Drive::start(ActivityManager::new(config.clone()), Vec::new(), now);
+        Bench {
+            drive,
+            events: Vec::new(),
+            now,
+            config,
+        }
+    }
+
+    /// A bench at which everybody is there: process 1 may use all slots, process manager 0 has
+    /// attached, and the executor holds nothing.
+    pub(super) fn ready(slots: u32, prefetch: u32) -> Bench {
+        let mut bench = Bench::new(slots, prefetch);
+        bench.all([
+            Input::Up(Peer::Group),
+            Input::Group(ToResource::Registered(model::ResourceId(7))),
+            leaves(&[(1, slots)]),
+            Input::Executor(hello(1)),
+            Input::Executor(FromExecutor::HeldEnd),
+            from_pm(ToActivity::Attach {
+                epoch: Epoch(1),
+                ask: 5,
+            }),
+        ]);
+        bench
+    }
+
+    /// What one input leads to.
+    pub(super) fn feed(&mut self, input: Input) -> Vec<Effect> {
+        self.drive.step(self.now, input);
+        self.effects()
+    }
+
+    pub(super) fn all<const N: usize>(&mut self, inputs: [Input; N]) -> String {
+        inputs
+            .into_iter()
+            .map(|input| show(&self.feed(input)))
+            .collect()
+    }
+
+    /// What is due after some time.
+    pub(super) fn wait(&mut self, seconds: u64) -> Vec<Effect> {
+        self.now.mono = self.now.mono + Span::from_secs(seconds);
+        self.drive.wake(self.now);
+        self.effects()
+    }
+
+    /// Another life: what was recorded is all that is left.
+    pub(super) fn restart(&mut self) -> String {
+        let history = self.history();
+        self.drive = Drive::start(ActivityManager::new(self.config.clone()), history, self.now);
+        show(&self.effects())
+    }
+
+    fn history(&self) -> Vec<History<ActivityManager>> {
+        let Some((&founding, tail)) = self.events.split_first() else {
+            return Vec::new();
+        };
+        let (stream, snapshot) = (Stream::Manager, None);
+        vec![History {
+            stream,
+            founding,
+            snapshot,
+            tail: tail.to_vec(),
+        }]
+    }
+
+    fn effects(&mut self) -> Vec<Effect> {
+        let batch = self.drive.close();
+        self.events
+            .extend(batch.events.iter().map(|(_, event)| event));
+        let mut replayed = State::default();
+        for event in &self.events {
+            ActivityManager::apply(&mut replayed, event);
+        }
+        assert_eq!(self.drive.states().get(Stream::Manager), Some(&replayed));
+        self.drive.flushed(batch.number)
+    }
+}
+
+pub(super) fn config(slots: u32, prefetch: u32) -> Config {
+    Config {
+        name: "here".to_owned(),
+        slots,
+        memory: Bytes(1 << 30),
+        power: 1.0,
+        labels: Default::default(),
+        environment: vec![pair("PATH", "/bin"), pair("HOME", "/home")],
+        nice: Some(5),
+        prefetch,
+        linger: None,
+        kill_grace: None,
+    }
+}
+
+pub(super) fn pair(name: &str, value: &str) -> (String, String) {
+    (name.to_owned(), value.to_owned())
+}
+
+/// First try of an activity of process 1.
+pub(super) fn id(activity: u32) -> AttemptId {
+    id_of(1, activity)
+}
+
+pub(super) fn id_of(process: u64, activity: u32) -> AttemptId {
+    AttemptId {
+        process: ProcessId(process),
+        activity: model::ActivityId(activity),
+        number: 1,
+    }
+}
+
+pub(super) fn job(attempt: AttemptId) -> Dispatch {
+    Dispatch {
+        attempt,
+        command: vec!["true".to_owned()],
+        env: Vec::new(),
+        stdin: wire::attempt::Stdin::Empty,
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+        wants_stdout: false,
+        wants_stderr: false,
+        cores: 1,
+        memory: None,
+        timeout: None,
+    }
+}
+
+/// The same with an output.
+pub(super) fn job_with_output(attempt: AttemptId) -> Dispatch {
+    let produced = Produced {
+        name: "out".to_owned(),
+        path: "out.txt".to_owned(),
+    };
+    Dispatch {
+        outputs: vec![produced],
+        ..job(attempt)
+    }
+}
+
+pub(super) fn from_pm(message: ToActivity) -> Input {
+    Input::Process(0, message)
+}
+
+/// A dispatch for the life that `Bench::ready` has.
+pub(super) fn dispatch(attempts: Vec<Dispatch>) -> Input {
+    from_pm(ToActivity::Dispatch {
+        meant_for: Epoch(2),
+        attempts,
+    })
+}
+
+pub(super) fn leaves(slots: &[(u64, u32)]) -> Input {
+    let leave = |(index, &(process, slots)): (usize, &(u64, u32))| Leave {
+        id: model::GrantId(index as u64),
+        process: ProcessId(process),
+        slots,
+    };
+    Input::Group(ToResource::Grants(
+        slots.iter().enumerate().map(leave).collect(),
+    ))
+}
+
+pub(super) fn hello(instance: u64) -> FromExecutor {
+    FromExecutor::Hello(ExecutorHello {
+        protocol: PROTOCOL,
+        pid: 10,
+        instance,
+    })
+}
+
+pub(super) fn staged(attempt: AttemptId) -> Input {
+    let directory = format!("/w/{}", attempt.activity);
+    Input::Staged {
+        attempt,
+        result: Ok(crate::Workplace { directory }),
+    }
+}
+
+pub(super) fn artifact() -> Artifact {
+    Artifact {
+        hash: Hash([7; 32]),
+        bytes: Bytes(3),
+        kind: ArtifactKind::File,
+    }
+}
+
+pub(super) fn started(attempt: AttemptId) -> Started {
+    Started {
+        attempt,
+        pid: 100 + attempt.activity.0,
+        started: Wall(5),
+    }
+}
+
+pub(super) fn ended(attempt: AttemptId, exit: Exit, note: &[u8]) -> Ended {
+    Ended {
+        attempt,
+        exit,
+        started: Wall(5),
+        wall: Span(20),
+        cpu_user: Span(2),
+        cpu_system: Span(1),
+        peak_memory_bytes: 4_096,
+        stdout: Captured::default(),
+        stderr: Captured {
+            bytes: 4,
+            inline: b"oops".to_vec(),
+            kept: Default::default(),
+        },
+        note: note.to_vec(),
+        pid: 900,
+    }
+}
+
+/// The note that the last start of an attempt had.
+pub(super) fn note(effects: &[Effect]) -> Vec<u8> {
+    effects
+        .iter()
+        .find_map(|effect| {
+            let Effect::Execute(ToExecutor::Start(starts)) = effect else {
+                return None;
+            };
+            Some(starts[0].note.clone())
+        })
+        .expect("a start among the effects")
+}
+
+/// Effects as text, a line each.
+pub(super) fn show(effects: &[Effect]) -> String {
+    effects
+        .iter()
+        .map(|effect| format!("{}\n", line(effect)))
+        .collect()
+}
+
+fn line(effect: &Effect) -> String {
+    match effect {
+        Effect::ToGroup(FromResource::Register { epoch, facts }) => {
+            format!(
+                "group: register {} {epoch} slots={}",
+                facts.name, facts.slots
+            )
+        }
+        Effect::ToProcess(number, message) => format!("pm{number}: {}", answer(message)),
+        Effect::Execute(message) => format!("executor: {}", order(message)),
+        Effect::Stage { attempt, inputs } => {
+            let paths: Vec<&str> = inputs.iter().map(|(path, _)| path.as_str()).collect();
+            format!("stage {} {}", attempt.activity, paths.join(" "))
+                .trim_end()
+                .to_owned()
+        }
+        Effect::Collect {
+            attempt,
+            directory,
+            outputs,
+        } => {
+            let paths: Vec<&str> = outputs.iter().map(|output| output.path.as_str()).collect();
+            format!(
+                "collect {} {directory}: {}",
+                attempt.activity,
+                paths.join(" ")
+            )
+        }
+        Effect::Clear { attempt, directory } => format!("clear {} {directory}", attempt.activity),
+        Effect::Numbered(resource) => format!("numbered {resource}"),
+    }
+}
+
+fn answer(message: &FromActivity) -> String {
+    match message {
+        FromActivity::Holding {
+            epoch,
+            ask,
+            part,
+            n_parts,
+            attempts,
+        } => {
+            let ids = names(attempts.iter());
+            format!("holding {epoch} ask={ask} {}/{n_parts}{ids}", part + 1)
+        }
+        FromActivity::Accepted(ids) => format!("accepted{}", names(ids.iter())),
+        FromActivity::Started(started) => {
+            format!("started{}", names(started.iter().map(|one| &one.attempt)))
+        }
+        FromActivity::Outcomes(outcomes) => {
+            let outcomes: Vec<String> = outcomes.iter().map(outcome).collect();
+            format!("outcomes {}", outcomes.join(", "))
+        }
+        FromActivity::Retracted(ids) => format!("retracted{}", names(ids.iter())),
+        FromActivity::Refused { attempts, why } => {
+            format!("refused{} {why:?}", names(attempts.iter()))
+        }
+    }
+}
+
+fn outcome(outcome: &Outcome) -> String {
+    let id = outcome.attempt.activity;
+    let end = match &outcome.end {
+        End::Completed => format!("completed with {}", outcome.outputs.len()),
+        End::Failed(failure) => format!("{}: {}", failure.name, failure.message),
+        End::Stopped => "stopped".to_owned(),
+        End::Lost => "lost".to_owned(),
+    };
+    format!("{id} {end}")
+}
+
+fn order(message: &ToExecutor) -> String {
+    match message {
+        ToExecutor::Hello(DaemonHello { cores, .. }) => format!("hello cores={cores}"),
+        ToExecutor::Start(starts) => {
+            format!("start{}", names(starts.iter().map(|start| &start.attempt)))
+        }
+        ToExecutor::Retract(ids) => format!("retract{}", names(ids.iter())),
+        ToExecutor::Stop(ids) => format!("stop{}", names(ids.iter())),
+        ToExecutor::Forget(ids) => format!("forget{}", names(ids.iter())),
+        ToExecutor::Peek(id) => format!("peek {}", id.activity),
+        ToExecutor::Shutdown => "shutdown".to_owned(),
+    }
+}
+
+fn names<'a>(ids: impl Iterator<Item = &'a AttemptId>) -> String {
+    ids.map(|id| format!(" {}", id.activity)).collect()
+}

@@ -1,0 +1,359 @@
+//! What each input does to an attempt in each state, and how ends are judged.
+
+use model::{FaultName, Span};
+use wire::attempt::{CAPTURE_BYTES_MAX, Dispatch, End, ToActivity};
+use wire::executor::{Captured, Exit, FromExecutor, ToExecutor};
+
+use super::bench::{
+    Bench, artifact, dispatch, ended, from_pm, hello, id, job, job_with_output, note, pair, show,
+    staged, started,
+};
+use crate::attempt::Life;
+use crate::note::Note;
+use crate::outcome::{Verdict, judge};
+use crate::{Effect, Input, Trouble, Workplace};
+
+const STATES: [&str; 8] = [
+    "-",
+    "Waiting",
+    "Staging",
+    "Staged",
+    "Queued",
+    "Running",
+    "Collecting",
+    "Ended",
+];
+
+/// Attempt a1 in a state, on a machine of one slot.
+fn bench_in(state: &str) -> (Bench, Vec<u8>) {
+    // Attempt a0 holds the slot where a1 is not to be handed over.
+    let mut bench = Bench::ready(1, 0);
+    let one = || dispatch(vec![job_with_output(id(1))]);
+    let mut bytes = Vec::new();
+    match state {
+        "-" => {}
+        "Waiting" => {
+            bench.feed(dispatch(vec![job(id(0))]));
+            bench.feed(one());
+        }
+        "Staging" => {
+            bench.feed(one());
+        }
+        "Staged" => {
+            bench.feed(Input::ExecutorDown);
+            bench.feed(one());
+            bench.feed(staged(id(1)));
+        }
+        _ => {
+            bench.feed(one());
+            bytes = note(&bench.feed(staged(id(1))));
+        }
+    }
+    if ["Running", "Collecting", "Ended"].contains(&state) {
+        bench.feed(Input::Executor(FromExecutor::Started(vec![started(id(1))])));
+    }
+    if ["Collecting", "Ended"].contains(&state) {
+        bench.feed(exited(0, &bytes));
+    }
+    if state == "Ended" {
+        bench.feed(Input::Collected {
+            attempt: id(1),
+            result: Ok(vec![artifact()]),
+        });
+    }
+    assert_eq!(state_of(&bench), state);
+    (bench, bytes)
+}
+
+fn state_of(bench: &Bench) -> &'static str {
+    let attempt = bench.drive.machine().attempts.get(id(1));
+    STATES[match attempt.map(|attempt| &attempt.life) {
+        None => 0,
+        Some(Life::Waiting(_)) => 1,
+        Some(Life::Staging(_)) => 2,
+        Some(Life::Staged(_)) => 3,
+        Some(Life::Queued(_)) => 4,
+        Some(Life::Running { .. }) => 5,
+        Some(Life::Collecting(_)) => 6,
+        Some(Life::Ended(_)) => 7,
+    }]
+}
+
+fn exited(code: u8, note: &[u8]) -> Input {
+    Input::Executor(FromExecutor::Ended(vec![ended(
+        id(1),
+        Exit::Exited { code },
+        note,
+    )]))
+}
+
+fn trouble() -> Trouble {
+    Trouble {
+        name: FaultName::Staging,
+        message: "no room".to_owned(),
+    }
+}
+
+type Named = (&'static str, fn(&[u8]) -> Vec<Input>);
+
+/// Every kind of input that can concern an attempt.
+const INPUTS: [Named; 14] = [
+    ("dispatch", |_| vec![dispatch(vec![job_with_output(id(1))])]),
+    ("stop", |_| vec![from_pm(ToActivity::Stop(vec![id(1)]))]),
+    ("retract", |_| {
+        vec![from_pm(ToActivity::Retract(vec![id(1)]))]
+    }),
+    ("acknowledge", |_| {
+        vec![from_pm(ToActivity::Acknowledge(vec![id(1)]))]
+    }),
+    ("staged", |_| vec![staged(id(1))]),
+    ("not staged", |_| {
+        vec![Input::Staged {
+            attempt: id(1),
+            result: Err(trouble()),
+        }]
+    }),
+    ("started", |_| {
+        vec![Input::Executor(FromExecutor::Started(vec![started(id(1))]))]
+    }),
+    ("ended well", |note| vec![exited(0, note)]),
+    ("ended badly", |note| vec![exited(3, note)]),
+    ("executor retracted", |_| {
+        vec![Input::Executor(FromExecutor::Retracted(vec![id(1)]))]
+    }),
+    ("executor refused", |_| {
+        vec![Input::Executor(FromExecutor::Refused(vec![id(1)]))]
+    }),
+    ("collected", |_| {
+        vec![Input::Collected {
+            attempt: id(1),
+            result: Ok(vec![artifact()]),
+        }]
+    }),
+    ("not collected", |_| {
+        vec![Input::Collected {
+            attempt: id(1),
+            result: Err(trouble()),
+        }]
+    }),
+    ("another executor", |_| {
+        let messages = [hello(2), FromExecutor::HeldEnd];
+        messages.into_iter().map(Input::Executor).collect()
+    }),
+];
+
+#[test]
+fn every_state_meets_every_input() {
+    let mut table = String::new();
+    for state in STATES {
+        for (name, inputs) in INPUTS {
+            let (mut bench, note) = bench_in(state);
+            let mut effects = Vec::new();
+            for input in inputs(&note) {
+                effects.extend(bench.feed(input));
+            }
+            // The hello that goes to each executor says nothing about the attempt.
+            effects.retain(|effect| !matches!(effect, Effect::Execute(ToExecutor::Hello(_))));
+            let effects = show(&effects).trim_end().replace('\n', "; ");
+            let line = format!("{state} + {name} = {}: {effects}", state_of(&bench));
+            table.push_str(line.trim_end_matches([' ', ':']));
+            table.push('\n');
+        }
+    }
+    let expected = include_str!("life.txt");
+    assert!(table == expected, "the table is\n{table}");
+}
+
+#[test]
+fn a_start_carries_the_whole_command() {
+    let mut bench = Bench::ready(2, 0);
+    let mut wanted = Dispatch {
+        wants_stdout: true,
+        cores: 2,
+        ..job_with_output(id(1))
+    };
+    wanted.env = vec![pair("HOME", "/else"), pair("X", "1")];
+    wanted.stdin = wire::attempt::Stdin::Text("hi".to_owned());
+    wanted.timeout = Some(Span::from_secs(3));
+    wanted.inputs = vec![("in/".to_owned(), artifact())];
+    let stage = bench.feed(dispatch(vec![wanted]));
+    assert_eq!(show(&stage), "stage a1 in/\n");
+    let effects = bench.feed(staged(id(1)));
+    let Effect::Execute(ToExecutor::Start(starts)) = &effects[0] else {
+        panic!("{effects:?}")
+    };
+    let start = &starts[0];
+    assert_eq!(
+        start.env,
+        [pair("PATH", "/bin"), pair("HOME", "/else"), pair("X", "1")]
+    );
+    assert_eq!(start.directory, "/w/a1");
+    assert_eq!(start.stdin, wire::executor::Stdin::Bytes(b"hi".to_vec()));
+    assert_eq!(
+        (start.cores, start.nice, start.timeout),
+        (2, Some(5), Some(Span::from_secs(3)))
+    );
+    assert_eq!(
+        (start.stdout_inline_max, start.stderr_inline_max),
+        (CAPTURE_BYTES_MAX, 4_096)
+    );
+    let note = Note::read(&start.note).unwrap();
+    assert_eq!(
+        (note.cores, note.directory.as_str(), note.outputs.len()),
+        (2, "/w/a1", 1)
+    );
+}
+
+#[test]
+fn what_cannot_run_here_fails_at_once() {
+    let mut bench = Bench::ready(2, 0);
+    let big = "x".repeat(crate::DISPATCH_BYTES_MAX);
+    let jobs = vec![
+        Dispatch {
+            command: Vec::new(),
+            ..job(id(1))
+        },
+        Dispatch {
+            cores: 3,
+            ..job(id(2))
+        },
+        Dispatch {
+            stdin: wire::attempt::Stdin::Text(big),
+            ..job(id(3))
+        },
+    ];
+    assert_eq!(
+        show(&bench.feed(dispatch(jobs))),
+        "pm0: outcomes a1 not-started: the command line is empty, \
+         a2 no-resource: needs 3 cores; this machine has 2, \
+         a3 too-large: command line, environment and stdin take 8.0 MiB; at most 8.0 MiB may be \
+         sent\n"
+    );
+}
+
+fn verdict(exit: Exit, stdout: Captured) -> String {
+    let note = Note {
+        directory: "/w".to_owned(),
+        wants_stdout: true,
+        ..Note::default()
+    };
+    let ended = wire::executor::Ended {
+        stdout,
+        ..ended(id(1), exit, b"")
+    };
+    match judge(ended, Some(&note)) {
+        Verdict::Report(outcome) => {
+            let end = match &outcome.end {
+                End::Failed(failure) => {
+                    assert_eq!(failure.directory, "/w");
+                    assert_eq!(failure.stderr_tail, "oops");
+                    format!("{}: {}", failure.name, failure.message)
+                }
+                End::Completed | End::Stopped | End::Lost => format!("{:?}", outcome.end),
+            };
+            format!(
+                "{end} {:?} {:?}",
+                outcome.exit_code,
+                outcome.stdout.map(|bytes| bytes.len())
+            )
+        }
+        Verdict::Collect(_) => "collect".to_owned(),
+    }
+}
+
+#[test]
+fn ends_are_told_in_words() {
+    let none = Captured::default;
+    let check = |exit, expected: &str| assert_eq!(verdict(exit, none()), expected);
+    check(Exit::Exited { code: 0 }, "Completed Some(0) Some(0)");
+    check(
+        Exit::Exited { code: 3 },
+        "exit-code: exited with status 3 Some(3) None",
+    );
+    check(
+        Exit::Signaled { signal: 11 },
+        "exit-code: killed by signal 11 (SIGSEGV) None None",
+    );
+    check(
+        Exit::Signaled { signal: 40 },
+        "exit-code: killed by signal 40 None None",
+    );
+    check(
+        Exit::TimedOut,
+        "timeout: ran longer than its timeout; killed after 20µs None None",
+    );
+    check(
+        Exit::OutOfMemory,
+        "out-of-memory: used more memory than it may; killed None None",
+    );
+    check(Exit::Stopped, "Stopped None None");
+    check(Exit::Abandoned, "Stopped None None");
+    let message = "no such program: fo".to_owned();
+    check(
+        Exit::NotStarted { errno: 2, message },
+        "not-started: no such program: fo None None",
+    );
+    let cut = Captured {
+        bytes: 3 << 20,
+        inline: vec![b'x'; 1 << 20],
+        ..none()
+    };
+    assert_eq!(
+        verdict(Exit::Exited { code: 0 }, cut),
+        "too-large: wrote 3.0 MiB to stdout; at most 1.0 MiB can go into a variable Some(0) None"
+    );
+}
+
+#[test]
+fn the_tail_of_stderr_is_text_and_bounded() {
+    let long = "é".repeat(5_000);
+    let tail = crate::outcome::tail(&long.as_bytes()[1..]);
+    assert!(tail.len() <= 4_096 && tail.chars().all(|letter| letter == 'é'));
+    let odd = crate::outcome::tail(&[&long.as_bytes()[..9_999], b"x"].concat());
+    assert!(odd.starts_with('é') && odd.ends_with('x'));
+    assert_eq!(crate::outcome::tail(b"a\xffb"), "a\u{fffd}b");
+}
+
+#[test]
+fn a_missing_output_is_a_fault_with_the_directory() {
+    let (mut bench, _) = bench_in("Collecting");
+    let effects = bench.feed(Input::Collected {
+        attempt: id(1),
+        result: Ok(Vec::new()),
+    });
+    assert_eq!(
+        show(&effects),
+        "pm0: outcomes a1 missing-output: 0 of 1 outputs were kept\n"
+    );
+    let effects = bench.feed(from_pm(ToActivity::Acknowledge(vec![id(1)])));
+    assert_eq!(
+        show(&effects),
+        "executor: forget a1\n",
+        "the directory stays for the user"
+    );
+}
+
+#[test]
+fn a_directory_that_comes_after_the_end_is_cleared() {
+    let (mut bench, _) = bench_in("Staging");
+    bench.feed(from_pm(ToActivity::Retract(vec![id(1)])));
+    let directory = "/w/late".to_owned();
+    let late = Input::Staged {
+        attempt: id(1),
+        result: Ok(Workplace { directory }),
+    };
+    assert_eq!(show(&bench.feed(late)), "clear a1 /w/late\n");
+}
+
+#[test]
+fn a_waiting_attempt_is_small() {
+    assert!(size_of::<crate::attempt::Attempt>() <= 88);
+}
+
+#[test]
+fn what_is_stopped_before_it_started_has_an_outcome() {
+    let (mut bench, _) = bench_in("Queued");
+    bench.feed(from_pm(ToActivity::Stop(vec![id(1)])));
+    let effects = bench.feed(Input::Executor(FromExecutor::Retracted(vec![id(1)])));
+    assert_eq!(show(&effects), "pm0: outcomes a1 stopped\n");
+}
