@@ -1,0 +1,303 @@
+//! Attempts: what is ready goes to the machine that the plan names, as far as its window allows;
+//! what was not heard of goes again; what must stop is told so.
+
+use std::collections::BTreeMap;
+
+use expression::{ExpressionError, Text};
+use machine::Context;
+use model::{
+    Activity, ActivityId, Artifact, AttemptId, Command, Epoch, Fault, FaultName, Now, ProcessId,
+    ResourceId, Source, Stdin, Value,
+};
+use wire::attempt::{ATTEMPTS_MAX, Dispatch, Stdin as WireStdin, ToActivity};
+use wire::client::Phase;
+
+use crate::alphabet::{Effect, Stream};
+use crate::event::Event;
+use crate::manager::{ProcessManager, Timer, limits, process};
+use crate::process::Process;
+use crate::settle::{produced, scope};
+
+impl ProcessManager {
+    /// Sends what is ready and has a place.
+    pub(crate) fn dispatch(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) {
+        let Some(known) = process(cx, id) else { return };
+        if known.course.plan.generation.0 == 0 || known.index.ready.is_empty() {
+            return;
+        }
+        let mut chosen: Vec<(ResourceId, Epoch, Vec<ActivityId>)> = Vec::new();
+        for (&place, queue) in &known.index.ready {
+            // What a plan of an earlier definition left without a place runs where slots are held.
+            let resource = place.or_else(|| known.course.grants.first().map(|held| held.resource));
+            let Some(resource) = resource else { continue };
+            let slots = known.granted(resource);
+            let Some(life) = self.machines.get(&resource).and_then(|link| link.life) else {
+                continue;
+            };
+            let n_out = known.index.out.get(&resource).map_or(0, |out| out.len());
+            let window = (slots * limits::WINDOW_PER_SLOT + limits::WINDOW_BASE) as usize;
+            if slots == 0 || n_out >= window {
+                continue;
+            }
+            let next = queue
+                .iter()
+                .take(window - n_out)
+                .map(|&(_, activity)| activity);
+            chosen.push((resource, life, next.collect()));
+        }
+        for (resource, life, activities) in chosen {
+            self.send(cx, now, id, resource, life, activities);
+        }
+    }
+
+    fn send(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        id: ProcessId,
+        resource: ResourceId,
+        life: Epoch,
+        activities: Vec<ActivityId>,
+    ) {
+        let Some(known) = process(cx, id) else { return };
+        let mut sent = Vec::with_capacity(activities.len());
+        let mut messages = Vec::with_capacity(activities.len());
+        let mut broken = None;
+        for activity in activities {
+            let number = known.activity(activity).number + 1;
+            match resolve(
+                known,
+                AttemptId {
+                    process: id,
+                    activity,
+                    number,
+                },
+            ) {
+                Ok(message) => {
+                    sent.push((activity, number, resource));
+                    messages.push(message);
+                }
+                Err(fault) => {
+                    broken = Some(fault);
+                    break;
+                }
+            }
+        }
+        if !sent.is_empty() {
+            if let Some(live) = self.live.get_mut(&id) {
+                let unheard = live.unheard.entry(resource).or_default();
+                unheard.extend(messages.iter().map(|message| message.attempt));
+            }
+            cx.record(Stream::Process(id), Event::Sent(sent));
+            send_in_parts(cx, resource, life, messages);
+            self.arm_once(Timer::Unheard(id, resource), now.mono + limits::REPEAT);
+        }
+        if let Some(fault) = broken {
+            cx.record(Stream::Process(id), Event::Faulted(fault));
+            self.settle(cx, now, id);
+        }
+    }
+
+    /// Sends again what was sent and not heard of.
+    pub(crate) fn repeat_unheard(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        id: ProcessId,
+        resource: ResourceId,
+    ) {
+        let Some(live) = self.live.get_mut(&id) else {
+            return;
+        };
+        let Some(known) = process(cx, id) else { return };
+        let Some(unheard) = live.unheard.get_mut(&resource) else {
+            return;
+        };
+        unheard.retain(|attempt| known.is_out(*attempt));
+        if unheard.is_empty() {
+            live.unheard.remove(&resource);
+            return;
+        }
+        let Some(life) = self.machines.get(&resource).and_then(|link| link.life) else {
+            return;
+        };
+        let messages = unheard
+            .iter()
+            .filter_map(|&attempt| resolve(known, attempt).ok())
+            .collect();
+        send_in_parts(cx, resource, life, messages);
+        self.arm(Timer::Unheard(id, resource), now.mono + limits::REPEAT);
+    }
+
+    /// An attempt was heard of: it need not be sent again.
+    pub(crate) fn heard(
+        &mut self,
+        resource: ResourceId,
+        attempts: impl Iterator<Item = AttemptId>,
+    ) {
+        for attempt in attempts {
+            if let Some(live) = self.live.get_mut(&attempt.process)
+                && let Some(unheard) = live.unheard.get_mut(&resource)
+            {
+                unheard.remove(&attempt);
+            }
+        }
+    }
+
+    /// Tells machines to stop what a process that ends still has out.
+    pub(crate) fn stop_what_is_out(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) {
+        let Some(known) = process(cx, id) else { return };
+        match known.phase() {
+            Phase::Faulting | Phase::Cancelling => {}
+            Phase::Running | Phase::Completed | Phase::Faulted | Phase::Cancelled => return,
+        }
+        let mut by_machine: BTreeMap<ResourceId, Vec<AttemptId>> = BTreeMap::new();
+        for (resource, attempt) in known.out() {
+            by_machine.entry(resource).or_default().push(attempt);
+        }
+        for (resource, attempts) in by_machine {
+            if self
+                .machines
+                .get(&resource)
+                .is_some_and(|link| link.life.is_some())
+            {
+                for part in attempts.chunks(ATTEMPTS_MAX) {
+                    cx.effect(Effect::ToActivity(
+                        resource,
+                        ToActivity::Stop(part.to_vec()),
+                    ));
+                }
+            }
+        }
+        self.arm(Timer::Stop(id), now.mono + limits::REPEAT);
+    }
+}
+
+fn send_in_parts(
+    cx: &mut Context<'_, ProcessManager>,
+    resource: ResourceId,
+    life: Epoch,
+    messages: Vec<Dispatch>,
+) {
+    let mut messages = messages.into_iter();
+    loop {
+        let attempts: Vec<Dispatch> = messages.by_ref().take(ATTEMPTS_MAX).collect();
+        if attempts.is_empty() {
+            return;
+        }
+        let message = ToActivity::Dispatch {
+            meant_for: life,
+            attempts,
+        };
+        cx.effect(Effect::ToActivity(resource, message));
+    }
+}
+
+/// The attempt as it is sent: every expression evaluated.
+fn resolve(process: &Process, attempt: AttemptId) -> Result<Dispatch, Box<Fault>> {
+    let definition = process.definition();
+    let activity_id = attempt.activity;
+    let Some(activity) = definition.activity(activity_id) else {
+        let message = format!("{activity_id} is no activity");
+        return Err(Box::new(Fault::new(FaultName::Expression, message)));
+    };
+    let fault = |error: ExpressionError| {
+        let name = &definition.node(activity_id.node()).name;
+        Box::new(Fault::new(FaultName::Expression, format!("{name}: {error}")).of(activity_id))
+    };
+    let name = definition.node(activity_id.node()).name.clone();
+    let mut env = vec![
+        ("XAVANTES_PROCESS".to_owned(), attempt.process.to_string()),
+        ("XAVANTES_ACTIVITY".to_owned(), name),
+        ("XAVANTES_ATTEMPT".to_owned(), attempt.number.to_string()),
+    ];
+    for (name, value) in &activity.env {
+        let value = Text::compile(value).and_then(|text| text.render(&scope(process)));
+        env.push((name.clone(), value.map_err(fault)?));
+    }
+    let stdin = match &activity.stdin {
+        None => WireStdin::Empty,
+        Some(Stdin::File(path)) => WireStdin::File(path.clone()),
+        Some(Stdin::Text(text)) => {
+            let text = Text::compile(text).and_then(|text| text.render(&scope(process)));
+            WireStdin::Text(text.map_err(fault)?)
+        }
+    };
+    Ok(Dispatch {
+        attempt,
+        command: command(process, activity).map_err(fault)?,
+        env,
+        stdin,
+        inputs: staged(process, activity_id, activity)?,
+        outputs: activity.outputs.clone(),
+        wants_stdout: activity.stdout.is_some(),
+        wants_stderr: activity.stderr.is_some(),
+        cores: activity.cores,
+        memory: activity.memory,
+        timeout: activity.timeout,
+    })
+}
+
+pub(crate) fn command(
+    process: &Process,
+    activity: &Activity,
+) -> Result<Vec<String>, ExpressionError> {
+    match &activity.command {
+        Command::List(parts) => {
+            let mut words = Vec::with_capacity(parts.len());
+            for part in parts {
+                if part.0.contains("${") {
+                    words.extend(Text::compile(part)?.render_words(&scope(process))?);
+                } else {
+                    words.push(part.0.clone());
+                }
+            }
+            Ok(words)
+        }
+        Command::Shell(line) => {
+            let line = Text::compile(line)?.render_shell(&scope(process))?;
+            Ok(vec!["/bin/sh".to_owned(), "-c".to_owned(), line])
+        }
+    }
+}
+
+fn staged(
+    process: &Process,
+    id: ActivityId,
+    activity: &Activity,
+) -> Result<Vec<(String, Artifact)>, Box<Fault>> {
+    let files = &process.definition().draft().files;
+    let mut staged: Vec<(String, Artifact)> = files
+        .iter()
+        .cloned()
+        .zip(process.files.iter().copied())
+        .collect();
+    for input in &activity.inputs {
+        match produced(process, input.source) {
+            Some(Value::Artifact(artifact)) => {
+                // An input lies over a file of the definition with its name.
+                let path = input.path.trim_end_matches('/');
+                staged.retain(|(file, _)| file != path);
+                staged.push((input.path.clone(), artifact));
+            }
+            Some(_) | None => return Err(missing(process, id, &input.path, input.source)),
+        }
+    }
+    Ok(staged)
+}
+
+fn missing(process: &Process, id: ActivityId, path: &str, source: Source) -> Box<Fault> {
+    let definition = process.definition();
+    let name = &definition.node(id.node()).name;
+    let message = match source {
+        Source::Output { activity, .. } => {
+            let producer = &definition.node(activity).name;
+            format!("{name}: input `{path}` is not there, because `{producer}` was skipped")
+        }
+        Source::Input(input) => {
+            let input = &definition.draft().inputs[input as usize].name;
+            format!("{name}: input `{path}` is not there, because nothing was given for `{input}`")
+        }
+    };
+    Box::new(Fault::new(FaultName::MissingOutput, message).of(id))
+}

@@ -1,0 +1,161 @@
+//! The facts of a process, as they are journalled.
+
+use minicbor::{Decode, Encode};
+use model::{
+    ActivityId, Artifact, Draft, Epoch, Fault, NodeId, Plan, ResourceId, SubmitKey, Value, Wall,
+};
+use wire::attempt::Outcome;
+use wire::client::Phase;
+use wire::group::Grant;
+
+/// A durable fact.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum Event {
+    /// The manager begins another life. In its own stream.
+    #[n(0)]
+    Epoch(#[n(0)] Epoch),
+    /// A process was submitted: the founding event of its stream.
+    #[n(1)]
+    Founded(#[n(0)] Box<Founded>),
+    /// A plan is in force, with the machines it may use.
+    #[n(2)]
+    Planned {
+        /// The plan.
+        #[n(0)]
+        plan: Plan,
+        /// The machines known when it was made, with their names.
+        #[n(1)]
+        machines: Vec<(ResourceId, String)>,
+        /// Whether its times rest on works that were given or learned.
+        #[n(2)]
+        is_estimate: bool,
+    },
+    /// What the group manager has granted, all of it.
+    #[n(3)]
+    Granted {
+        /// The claim that this answers.
+        #[n(0)]
+        number: u32,
+        /// All slots held.
+        #[n(1)]
+        grants: Vec<Grant>,
+    },
+    /// Attempts were sent to machines: activity, number of the attempt, machine.
+    #[n(4)]
+    Sent(#[n(0)] Vec<(ActivityId, u32, ResourceId)>),
+    /// Attempts ended.
+    #[n(5)]
+    Ended(#[n(0)] Box<Ended>),
+    /// Links got their value.
+    #[n(6)]
+    Linked(#[n(0)] Vec<(u32, bool)>),
+    /// The join condition of a node was evaluated.
+    #[n(7)]
+    Joined {
+        /// Which node.
+        #[n(0)]
+        node: NodeId,
+        /// Whether it runs.
+        #[n(1)]
+        runs: bool,
+    },
+    /// An `assign` wrote variables.
+    #[n(8)]
+    Assigned {
+        /// Which node.
+        #[n(0)]
+        node: NodeId,
+        /// Variable and value.
+        #[n(1)]
+        writes: Vec<(u32, Value)>,
+    },
+    /// A fault that no attempt reported: it ends the process.
+    #[n(9)]
+    Faulted(#[n(0)] Box<Fault>),
+    /// A user wants the process stopped.
+    #[n(10)]
+    CancelAsked,
+    /// The process has ended.
+    #[n(11)]
+    Closed {
+        /// How.
+        #[n(0)]
+        phase: Phase,
+        /// When.
+        #[n(1)]
+        at: Wall,
+        /// What it gives.
+        #[n(2)]
+        outputs: Vec<(String, Value)>,
+    },
+    /// The group manager holds nothing for the process any more.
+    #[n(12)]
+    Released,
+    /// Activities that waited before another try may run.
+    #[n(13)]
+    Readied(#[n(0)] Vec<ActivityId>),
+}
+
+/// A submission.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Founded {
+    /// The client's key.
+    #[n(0)]
+    pub key: SubmitKey,
+    /// What is run.
+    #[n(1)]
+    pub draft: Draft,
+    /// Its inputs in the order of the draft's, defaults filled in.
+    #[n(2)]
+    pub inputs: Vec<Value>,
+    /// Its files in the order of the draft's.
+    #[n(3)]
+    pub files: Vec<Artifact>,
+    /// The file that the definition was read from.
+    #[n(4)]
+    pub origin: String,
+    /// When.
+    #[n(5)]
+    pub at: Wall,
+}
+
+/// The end of an attempt, and what follows from it.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Ended {
+    /// What was reported, without the streams that went into variables.
+    #[n(0)]
+    pub outcome: Outcome,
+    /// What follows.
+    #[n(1)]
+    pub verdict: Verdict,
+    /// Variables that its streams were written to.
+    #[n(2)]
+    pub writes: Vec<(u32, Value)>,
+}
+
+/// What follows from the end of an attempt.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum Verdict {
+    /// The activity is done.
+    #[n(0)]
+    Completed,
+    /// It is tried again, not before this time.
+    #[n(1)]
+    Retry {
+        /// When.
+        #[n(0)]
+        at: Wall,
+        /// What went wrong.
+        #[n(1)]
+        fault: Box<Fault>,
+    },
+    /// The attempt was lost; it is tried again at once.
+    #[n(2)]
+    Again,
+    /// The activity is at an end with this fault.
+    #[n(3)]
+    Faulted(#[n(0)] Box<Fault>),
+    /// It was stopped because the process ends.
+    #[n(4)]
+    Stopped,
+}

@@ -1,0 +1,30 @@
+//! The pure logic of a process manager: it hosts controllers, plans, dispatches attempts, records
+//! outcomes and recovers.
+//!
+//! It has no clock, thread, file or socket: time and messages come in as inputs, what is to be done
+//! goes out as effects, and facts are events that the driver makes durable before any effect leaves.
+//! Read [`Process`] first (the durable state of one process and the only place that changes it),
+//! then [`ProcessManager`] (the steps), then `control` (how controllers hand on control).
+
+mod alphabet;
+mod answer;
+mod attempt;
+mod claim;
+mod control;
+mod dispatch;
+mod event;
+mod manager;
+mod outcome;
+mod planning;
+mod process;
+mod settle;
+mod submit;
+#[cfg(test)]
+mod tests;
+
+pub use alphabet::{ClientId, Effect, Input, PlanRequest, PlanResult, Stream};
+pub use answer::{status, summaries, summary};
+pub use attempt::ActivityState;
+pub use event::Event;
+pub use manager::{Config, ProcessManager, Snapshot, State, limits};
+pub use process::{Course, Process};

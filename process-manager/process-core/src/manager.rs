@@ -1,0 +1,510 @@
+//! The steps of a process manager.
+//!
+//! Each input is taken by the file that its subject is in: `submit`, `claim`, `planning`,
+//! `dispatch`, `outcome`, `answer`. After it, `settle` does for the process concerned what has
+//! become possible. Volatile state is here: links, timers, what was not answered; all of it is
+//! rebuilt after a restart.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use machine::{Context, Machine};
+use model::{
+    ActivityId, AttemptId, Epoch, GroupId, Mono, Now, Plan, ProcessId, ResourceId, Span, Wall,
+};
+use wire::attempt::ToActivity;
+use wire::group::{Offer, ToGroup, Want};
+
+use crate::alphabet::{ClientId, Effect, Input, Stream};
+use crate::event::Event;
+use crate::process::{Course, Process};
+
+/// What a process manager bounds, and why.
+pub mod limits {
+    use model::Span;
+
+    /// Processes that have not ended: each costs memory.
+    pub const PROCESSES_MAX: usize = 10_000;
+    /// Clients that watch at the same time.
+    pub const WATCHERS_MAX: usize = 1_000;
+    /// What was not answered is sent again after this: long against a round trip, short against
+    /// the patience of a user.
+    pub const REPEAT: Span = Span::from_secs(1);
+    /// A group manager that has said nothing for so long is asked again: it repeats its offer more
+    /// often than that, so either it does not know this manager or the offer came by an earlier
+    /// connection.
+    pub const SILENCE: Span = Span::from_secs(15);
+    /// Watchers are told at most this often.
+    pub const WATCH: Span = Span::from_millis(100);
+    /// Attempts that may be out on a machine for each of its slots...
+    pub const WINDOW_PER_SLOT: u32 = 8;
+    /// ...and beside them: so many that short activities never wait for a flush, so few that what
+    /// has not started can still be moved.
+    pub const WINDOW_BASE: u32 = 48;
+    /// Attempts lost while they ran before an activity is at an end: it may be what kills them.
+    pub const LOSSES_MAX: u16 = 10;
+    /// Plans made again because less was granted than claimed.
+    pub const REPLANS_MAX: u32 = 3;
+    /// The longest wait before another try.
+    pub const BACKOFF_MAX: Span = Span::from_secs(24 * 3_600);
+}
+
+/// Questions of one life have numbers of their own up to two to this power; a life of more asks in
+/// the numbers of the next one, which answers of a life as long ago as that cannot meet.
+const ASKS_BITS: u32 = 16;
+
+/// What an administrator may choose.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// The algorithm that makes plans.
+    pub scheduler: schedule::SchedulerKind,
+    /// How long a process waits for a machine that fits before it faults: machines of a group that
+    /// has just started register one after another.
+    pub patience: Span,
+}
+
+/// The durable state of a stream.
+#[derive(Debug, Default)]
+pub enum State {
+    /// Nothing was recorded, or what was recorded cannot be read any more.
+    #[default]
+    Empty,
+    /// The manager's own.
+    Manager {
+        /// The present life.
+        epoch: Epoch,
+    },
+    /// One process.
+    Process(Box<Process>),
+}
+
+/// A process manager's logic.
+#[derive(Debug, Default)]
+pub struct ProcessManager {
+    pub(crate) config: Config,
+    pub(crate) epoch: Epoch,
+    pub(crate) groups: BTreeMap<GroupId, GroupLink>,
+    pub(crate) machines: BTreeMap<ResourceId, MachineLink>,
+    pub(crate) live: BTreeMap<ProcessId, Live>,
+    pub(crate) watchers: BTreeMap<(ClientId, u64), Watcher>,
+    pub(crate) n_offers: u64,
+    timers: Timers,
+    n_asked: u32,
+    n_basis: u64,
+}
+
+/// What is known of a group.
+#[derive(Debug, Default)]
+pub(crate) struct GroupLink {
+    pub(crate) is_up: bool,
+    pub(crate) offer: Option<Offer>,
+}
+
+/// What is known of the way to a machine.
+#[derive(Debug, Default)]
+pub(crate) struct MachineLink {
+    pub(crate) is_up: bool,
+    /// The life of the activity manager, once it has told what it holds.
+    pub(crate) life: Option<Epoch>,
+    pub(crate) ask: u32,
+    pub(crate) parts: BTreeSet<u32>,
+    pub(crate) held: BTreeSet<AttemptId>,
+}
+
+/// What is volatile of a process that has not been released.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    /// How it comes to a plan.
+    pub(crate) stage: Stage,
+    pub(crate) n_replans: u32,
+    /// Since when no known machine fits one of its activities.
+    pub(crate) misfit_since: Option<Mono>,
+    /// Attempts that were sent and not heard of, by machine.
+    pub(crate) unheard: BTreeMap<ResourceId, BTreeSet<AttemptId>>,
+    /// What is known to run: since when, and as which command.
+    pub(crate) running: BTreeMap<ActivityId, (Wall, u32)>,
+    pub(crate) waiting_for: Option<String>,
+    /// Counts what a watcher could see.
+    pub(crate) revision: u64,
+}
+
+/// How a process comes to a plan.
+#[derive(Debug, Default)]
+pub(crate) enum Stage {
+    /// It needs none: it has one, or nothing to plan.
+    #[default]
+    Settled,
+    /// It needs one, and an earlier life may have claimed slots for it: the groups are asked by a
+    /// claim for nothing, with the number that such a claim would have had.
+    Asking { number: u32 },
+    /// It needs one, and machines.
+    Wanting,
+    /// One is being made.
+    Planning {
+        basis: u64,
+        /// How many offers had come when it was asked for.
+        n_offers: u64,
+        /// Whether it may use every slot of every machine that is known.
+        is_whole: bool,
+    },
+    /// Slots for it are claimed.
+    Claiming {
+        number: u32,
+        wants: Vec<Want>,
+        group: GroupId,
+        plan: Box<Plan>,
+        is_estimate: bool,
+    },
+}
+
+/// A client that watches a process.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    pub(crate) process: ProcessId,
+    pub(crate) seen: u64,
+    pub(crate) told: Mono,
+}
+
+/// What is done later unless something comes before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    AttachGroup(GroupId),
+    AttachMachine(ResourceId),
+    Plan(ProcessId),
+    Claim(ProcessId),
+    Unheard(ProcessId, ResourceId),
+    Stop(ProcessId),
+    Release(ProcessId),
+    Backoff(ProcessId, ActivityId),
+    Watch(ClientId, u64),
+}
+
+#[derive(Debug, Default)]
+struct Timers {
+    at: BTreeMap<Timer, Mono>,
+    due: BTreeSet<(Mono, Timer)>,
+}
+
+impl ProcessManager {
+    /// A manager that knows nothing yet.
+    pub fn new(config: Config) -> ProcessManager {
+        ProcessManager {
+            config,
+            ..ProcessManager::default()
+        }
+    }
+
+    pub(crate) fn next_ask(&mut self) -> u32 {
+        self.n_asked = self.n_asked.wrapping_add(1);
+        self.n_asked
+    }
+
+    pub(crate) fn next_basis(&mut self) -> u64 {
+        self.n_basis += 1;
+        self.n_basis
+    }
+
+    /// Sets a timer, or sets it anew.
+    pub(crate) fn arm(&mut self, timer: Timer, at: Mono) {
+        if let Some(before) = self.timers.at.insert(timer, at) {
+            self.timers.due.remove(&(before, timer));
+        }
+        self.timers.due.insert((at, timer));
+    }
+
+    /// Sets a timer unless it is set.
+    pub(crate) fn arm_once(&mut self, timer: Timer, at: Mono) {
+        if !self.timers.at.contains_key(&timer) {
+            self.arm(timer, at);
+        }
+    }
+
+    pub(crate) fn disarm(&mut self, timer: Timer) {
+        if let Some(at) = self.timers.at.remove(&timer) {
+            self.timers.due.remove(&(at, timer));
+        }
+    }
+
+    /// Something of a process has changed that a watcher could see.
+    pub(crate) fn touch(&mut self, id: ProcessId) {
+        if let Some(live) = self.live.get_mut(&id) {
+            live.revision += 1;
+        }
+    }
+
+    fn ring(&mut self, cx: &mut Context<'_, Self>, now: Now, timer: Timer) {
+        match timer {
+            Timer::AttachGroup(group) => self.attach_group(cx, now, group),
+            Timer::AttachMachine(resource) => self.attach_machine(cx, now, resource),
+            Timer::Plan(_) => self.plan_next(cx),
+            Timer::Claim(process) => self.repeat_claim(cx, now, process),
+            Timer::Unheard(process, resource) => self.repeat_unheard(cx, now, process, resource),
+            Timer::Stop(process) => self.stop_what_is_out(cx, now, process),
+            Timer::Release(process) => self.release(cx, now, process),
+            Timer::Backoff(process, activity) => {
+                if self.waits(cx, process, activity) {
+                    cx.record(Stream::Process(process), Event::Readied(vec![activity]));
+                    self.settle(cx, now, process);
+                }
+            }
+            Timer::Watch(client, number) => self.tell_watcher(cx, now, client, number),
+        }
+    }
+
+    fn waits(&self, cx: &Context<'_, Self>, id: ProcessId, activity: ActivityId) -> bool {
+        process(cx, id).is_some_and(|known| known.course.backoff.contains_key(&activity))
+    }
+
+    fn attach_group(&mut self, cx: &mut Context<'_, Self>, now: Now, group: GroupId) {
+        let epoch = self.epoch;
+        if self.groups.get(&group).is_some_and(|link| link.is_up) {
+            cx.effect(Effect::ToGroup(group, ToGroup::Attach { epoch }));
+            self.arm(Timer::AttachGroup(group), now.mono + limits::REPEAT);
+        }
+    }
+
+    fn attach_machine(&mut self, cx: &mut Context<'_, Self>, now: Now, resource: ResourceId) {
+        let epoch = self.epoch;
+        let ask = self.next_ask();
+        let Some(link) = self.machines.get_mut(&resource) else {
+            return;
+        };
+        if !link.is_up || link.life.is_some() {
+            return;
+        }
+        *link = MachineLink {
+            is_up: true,
+            ask,
+            ..MachineLink::default()
+        };
+        cx.effect(Effect::ToActivity(
+            resource,
+            ToActivity::Attach { epoch, ask },
+        ));
+        self.arm(Timer::AttachMachine(resource), now.mono + limits::REPEAT);
+    }
+
+    /// The machine must say anew what it holds.
+    pub(crate) fn reattach(&mut self, cx: &mut Context<'_, Self>, now: Now, resource: ResourceId) {
+        if let Some(link) = self.machines.get_mut(&resource) {
+            link.life = None;
+        }
+        self.attach_machine(cx, now, resource);
+    }
+
+    fn machine_down(&mut self, resource: ResourceId) {
+        self.machines.insert(resource, MachineLink::default());
+        self.disarm(Timer::AttachMachine(resource));
+        let processes: Vec<ProcessId> = self.live.keys().copied().collect();
+        for id in processes {
+            if let Some(live) = self.live.get_mut(&id)
+                && live.unheard.remove(&resource).is_some()
+            {
+                self.disarm(Timer::Unheard(id, resource));
+            }
+        }
+    }
+}
+
+/// The process of a context, where there is one.
+pub(crate) fn process<'a>(
+    cx: &'a Context<'_, ProcessManager>,
+    id: ProcessId,
+) -> Option<&'a Process> {
+    match cx.state(Stream::Process(id))? {
+        State::Process(process) => Some(process),
+        State::Empty | State::Manager { .. } => None,
+    }
+}
+
+impl Machine for ProcessManager {
+    type Stream = Stream;
+    type State = State;
+    type Snapshot = Snapshot;
+    type Event = Event;
+    type Input = Input;
+    type Effect = Effect;
+
+    fn apply(state: &mut State, event: &Event) {
+        match (&mut *state, event) {
+            (_, Event::Epoch(epoch)) => *state = State::Manager { epoch: *epoch },
+            (State::Empty, Event::Founded(founded)) => {
+                if let Some(process) = Process::found(founded) {
+                    *state = State::Process(Box::new(process));
+                }
+            }
+            (State::Process(process), event) => process.apply(event),
+            (State::Empty | State::Manager { .. }, _) => {}
+        }
+    }
+
+    fn weight(state: &State) -> usize {
+        match state {
+            State::Empty | State::Manager { .. } => 1,
+            State::Process(process) => process.weight(),
+        }
+    }
+
+    fn snapshot(state: &State) -> Snapshot {
+        match state {
+            State::Empty => Snapshot::Empty,
+            State::Manager { epoch } => Snapshot::Manager(*epoch),
+            State::Process(process) => Snapshot::Process(Box::new(process.course.clone())),
+        }
+    }
+
+    fn restore(founded: State, snapshot: Snapshot) -> State {
+        match (founded, snapshot) {
+            (_, Snapshot::Manager(epoch)) => State::Manager { epoch },
+            (State::Process(process), Snapshot::Process(course)) => {
+                State::Process(Box::new(process.restore(*course)))
+            }
+            (founded, Snapshot::Empty | Snapshot::Process(_)) => founded,
+        }
+    }
+
+    fn step(&mut self, cx: &mut Context<'_, Self>, now: Now, input: Input) {
+        match input {
+            Input::Group(group, message) => self.on_group(cx, now, group, message),
+            Input::GroupUp(group) => {
+                self.groups.insert(
+                    group,
+                    GroupLink {
+                        is_up: true,
+                        offer: None,
+                    },
+                );
+                self.attach_group(cx, now, group);
+                self.ask_what_is_held(cx, now);
+            }
+            Input::GroupDown(group) => {
+                self.groups.insert(group, GroupLink::default());
+            }
+            Input::Activity(resource, message) => self.on_activity(cx, now, resource, message),
+            Input::ActivityUp(resource) => {
+                self.machine_down(resource);
+                self.machines.insert(
+                    resource,
+                    MachineLink {
+                        is_up: true,
+                        ..MachineLink::default()
+                    },
+                );
+                self.attach_machine(cx, now, resource);
+            }
+            Input::ActivityDown(resource) => self.machine_down(resource),
+            Input::Request(client, number, request) => {
+                self.on_request(cx, now, client, number, request);
+            }
+            Input::ClientGone(client) => {
+                let gone: Vec<(ClientId, u64)> = self
+                    .watchers
+                    .range((client, 0)..=(client, u64::MAX))
+                    .map(|(&watcher, _)| watcher)
+                    .collect();
+                for (client, number) in gone {
+                    self.watchers.remove(&(client, number));
+                    self.disarm(Timer::Watch(client, number));
+                }
+            }
+            Input::Planned(result) => self.on_planned(cx, now, *result),
+        }
+    }
+
+    fn wake(&mut self, cx: &mut Context<'_, Self>, now: Now) {
+        while let Some(&(at, timer)) = self.timers.due.first()
+            && at <= now.mono
+        {
+            self.disarm(timer);
+            self.ring(cx, now, timer);
+        }
+    }
+
+    fn resume(&mut self, cx: &mut Context<'_, Self>, now: Now) {
+        let before = match cx.state(Stream::Manager) {
+            Some(State::Manager { epoch }) => *epoch,
+            Some(State::Empty | State::Process(_)) | None => Epoch(0),
+        };
+        self.epoch = Epoch(before.0 + 1);
+        // No question of this life has the number of one of the lives before: a late answer to that
+        // one says nothing about the present.
+        self.n_asked = (self.epoch.0 as u32).wrapping_shl(ASKS_BITS);
+        cx.record(Stream::Manager, Event::Epoch(self.epoch));
+        let open: Vec<ProcessId> = cx
+            .states()
+            .iter()
+            .filter_map(|(_, state)| match state {
+                State::Process(process) if !process.course.is_released => Some(process.id()),
+                State::Process(_) | State::Empty | State::Manager { .. } => None,
+            })
+            .collect();
+        for id in open {
+            self.begin(cx, now, id, false);
+        }
+    }
+
+    fn next_wakeup(&self) -> Option<Mono> {
+        self.timers.due.first().map(|&(at, _)| at)
+    }
+}
+
+impl ProcessManager {
+    /// Takes up a process that was founded in this life or an earlier one.
+    pub(crate) fn begin(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        id: ProcessId,
+        is_new: bool,
+    ) {
+        let Some(process) = process(cx, id) else {
+            return;
+        };
+        let wants_plan =
+            process.course.plan.generation.0 == 0 && !process.definition.activities().is_empty();
+        let stage = match (wants_plan, is_new) {
+            (false, _) => Stage::Settled,
+            (true, true) => Stage::Wanting,
+            (true, false) => Stage::Asking {
+                number: process.course.claim_number + 1,
+            },
+        };
+        let backoff: Vec<(ActivityId, Wall)> = process
+            .course
+            .backoff
+            .iter()
+            .map(|(&activity, &at)| (activity, at))
+            .collect();
+        self.live.insert(
+            id,
+            Live {
+                stage,
+                revision: 1,
+                ..Live::default()
+            },
+        );
+        for (activity, at) in backoff {
+            self.arm(Timer::Backoff(id, activity), now.mono + at.since(now.wall));
+        }
+        self.settle(cx, now, id);
+    }
+}
+
+/// What stands for the events of a stream but the first.
+#[derive(Clone, Debug, minicbor::Encode, minicbor::Decode)]
+pub enum Snapshot {
+    /// Nothing.
+    #[n(0)]
+    Empty,
+    /// The manager's own stream.
+    #[n(1)]
+    Manager(#[n(0)] Epoch),
+    /// What has become of a process.
+    #[n(2)]
+    Process(#[n(0)] Box<Course>),
+}
+
+/// How long before the n-th further try.
+pub(crate) fn backoff(first: Span, n_failed: u16) -> Span {
+    let factor = 1u64 << u32::from(n_failed).min(40);
+    Span(first.0.saturating_mul(factor)).min(limits::BACKOFF_MAX)
+}

@@ -1,0 +1,355 @@
+//! What machines report: attempts that started, ended, were taken back or not taken.
+
+use machine::Context;
+use model::{
+    AttemptId, Bytes, Capture, Fault, FaultName, Now, Parse, ProcessId, ResourceId, Retry, RetryOn,
+    Span, Value, Wall,
+};
+use wire::attempt::{
+    ATTEMPTS_MAX, End, Failure, FromActivity, Outcome, Refusal, Started, ToActivity,
+};
+use wire::client::Phase;
+
+use crate::alphabet::{Effect, Stream};
+use crate::dispatch::command;
+use crate::event::{Ended, Event, Verdict};
+use crate::manager::{ProcessManager, Timer, backoff, limits, process};
+use crate::process::Process;
+use crate::settle::admit;
+
+impl ProcessManager {
+    pub(crate) fn on_activity(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        resource: ResourceId,
+        message: FromActivity,
+    ) {
+        match message {
+            FromActivity::Holding {
+                epoch,
+                ask,
+                part,
+                n_parts,
+                attempts,
+            } => {
+                let Some(link) = self.machines.get_mut(&resource) else {
+                    return;
+                };
+                if !link.is_up || link.life.is_some() || link.ask != ask || part >= n_parts {
+                    return;
+                }
+                link.parts.insert(part);
+                link.held.extend(attempts);
+                if link.parts.len() as u32 == n_parts {
+                    link.life = Some(epoch);
+                    let held = std::mem::take(&mut link.held);
+                    self.disarm(Timer::AttachMachine(resource));
+                    self.compare(cx, now, resource, &held);
+                }
+            }
+            FromActivity::Accepted(attempts) => self.heard(resource, attempts.into_iter()),
+            FromActivity::Started(started) => self.on_started(cx, now, resource, &started),
+            FromActivity::Outcomes(outcomes) => self.on_outcomes(cx, now, resource, outcomes),
+            FromActivity::Retracted(attempts) => {
+                self.heard(resource, attempts.iter().copied());
+                self.lose(cx, now, resource, &attempts);
+            }
+            FromActivity::Refused { attempts, why } => match why {
+                // The repeat finds the grant, or room.
+                Refusal::NoGrantYet | Refusal::Full => {}
+                Refusal::Retracted => {
+                    self.heard(resource, attempts.iter().copied());
+                    self.lose(cx, now, resource, &attempts);
+                }
+                Refusal::OtherLife { epoch } => {
+                    let life = self.machines.get(&resource).and_then(|link| link.life);
+                    if life.is_some_and(|life| life < epoch) {
+                        self.reattach(cx, now, resource);
+                    }
+                }
+            },
+        }
+    }
+
+    /// After a machine has told what it holds: whatever else was sent there is lost, since it
+    /// refuses what was meant for an earlier life; whatever it holds for nobody is stopped.
+    fn compare(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        resource: ResourceId,
+        held: &std::collections::BTreeSet<AttemptId>,
+    ) {
+        let ids: Vec<ProcessId> = self.live.keys().copied().collect();
+        for &id in &ids {
+            let Some(known) = process(cx, id) else {
+                continue;
+            };
+            let gone: Vec<AttemptId> = known
+                .out()
+                .filter(|(at, attempt)| *at == resource && !held.contains(attempt))
+                .map(|(_, attempt)| attempt)
+                .collect();
+            self.lose(cx, now, resource, &gone);
+            self.settle(cx, now, id);
+        }
+        let unwanted: Vec<AttemptId> = held
+            .iter()
+            .copied()
+            .filter(|attempt| {
+                !process(cx, attempt.process).is_some_and(|known| known.is_out(*attempt))
+            })
+            .collect();
+        for part in unwanted.chunks(ATTEMPTS_MAX) {
+            cx.effect(Effect::ToActivity(
+                resource,
+                ToActivity::Stop(part.to_vec()),
+            ));
+        }
+    }
+
+    fn on_started(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        resource: ResourceId,
+        started: &[Started],
+    ) {
+        self.heard(resource, started.iter().map(|one| one.attempt));
+        let mut touched = Vec::new();
+        for one in started {
+            let id = one.attempt.process;
+            let is_out = process(cx, id).is_some_and(|known| known.is_out(one.attempt));
+            if let Some(live) = self.live.get_mut(&id)
+                && is_out
+            {
+                live.running.insert(one.attempt.activity, (one.at, one.pid));
+                live.revision += 1;
+                if touched.last() != Some(&id) {
+                    touched.push(id);
+                }
+            }
+        }
+        for id in touched {
+            self.notify_watchers(cx, now, id);
+        }
+    }
+
+    fn on_outcomes(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        resource: ResourceId,
+        outcomes: Vec<Outcome>,
+    ) {
+        self.heard(resource, outcomes.iter().map(|outcome| outcome.attempt));
+        let attempts: Vec<AttemptId> = outcomes.iter().map(|outcome| outcome.attempt).collect();
+        self.record_outcomes(cx, now, outcomes);
+        // It leaves when the outcomes are durable; one that was recorded before is answered too.
+        for part in attempts.chunks(ATTEMPTS_MAX) {
+            cx.effect(Effect::ToActivity(
+                resource,
+                ToActivity::Acknowledge(part.to_vec()),
+            ));
+        }
+    }
+
+    /// Attempts that will not run where they were sent.
+    fn lose(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        resource: ResourceId,
+        attempts: &[AttemptId],
+    ) {
+        let lost = attempts
+            .iter()
+            .filter(|attempt| {
+                process(cx, attempt.process).is_some_and(|known| {
+                    known.is_out(**attempt) && known.activity(attempt.activity).resource == resource
+                })
+            })
+            .map(|&attempt| {
+                let live = self.live.get(&attempt.process);
+                let ran = live.and_then(|live| live.running.get(&attempt.activity));
+                Outcome {
+                    attempt,
+                    end: End::Lost,
+                    started: ran.map_or(Wall(0), |&(at, _)| at),
+                    wall: Span::ZERO,
+                    cpu: Span::ZERO,
+                    peak_memory: Bytes::ZERO,
+                    exit_code: None,
+                    pid: ran.map_or(0, |&(_, pid)| pid),
+                    outputs: Vec::new(),
+                    stdout: None,
+                    stderr: None,
+                    log: None,
+                }
+            })
+            .collect();
+        self.record_outcomes(cx, now, lost);
+    }
+
+    fn record_outcomes(&mut self, cx: &mut Context<'_, Self>, now: Now, outcomes: Vec<Outcome>) {
+        let mut touched: Vec<ProcessId> = Vec::new();
+        for outcome in outcomes {
+            let attempt = outcome.attempt;
+            let id = attempt.process;
+            let Some(known) = process(cx, id) else {
+                continue;
+            };
+            if !known.is_out(attempt) {
+                continue;
+            }
+            let ended = judge(known, now, outcome);
+            if let Some(live) = self.live.get_mut(&id) {
+                live.running.remove(&attempt.activity);
+            }
+            if let Verdict::Retry { at, .. } = &ended.verdict {
+                let wait = at.since(now.wall);
+                self.arm(Timer::Backoff(id, attempt.activity), now.mono + wait);
+            }
+            cx.record(Stream::Process(id), Event::Ended(Box::new(ended)));
+            if !touched.contains(&id) {
+                touched.push(id);
+            }
+        }
+        for id in touched {
+            self.settle(cx, now, id);
+        }
+    }
+}
+
+/// What follows from an outcome.
+fn judge(process: &Process, now: Now, mut outcome: Outcome) -> Ended {
+    let captured = match outcome.end {
+        End::Completed => capture(process, &outcome),
+        End::Failed(_) | End::Stopped | End::Lost => Ok(Vec::new()),
+    };
+    outcome.stdout = None;
+    outcome.stderr = None;
+    let is_ending = process.phase() != Phase::Running;
+    let (verdict, writes) = match (&outcome.end, captured) {
+        (End::Completed, Ok(writes)) => (Verdict::Completed, writes),
+        (End::Completed, Err(message)) => {
+            let failure = Failure {
+                name: FaultName::Expression,
+                message,
+                directory: String::new(),
+                stderr_tail: String::new(),
+            };
+            (fail(process, now, &outcome, &failure), Vec::new())
+        }
+        (End::Failed(_) | End::Stopped | End::Lost, _) if is_ending => {
+            (Verdict::Stopped, Vec::new())
+        }
+        (End::Failed(failure), _) => (fail(process, now, &outcome, failure), Vec::new()),
+        (End::Stopped, _) => (Verdict::Again, Vec::new()),
+        (End::Lost, _) => (lost(process, now, &outcome), Vec::new()),
+    };
+    Ended {
+        outcome,
+        verdict,
+        writes,
+    }
+}
+
+fn fail(process: &Process, now: Now, outcome: &Outcome, failure: &Failure) -> Verdict {
+    let activity_id = outcome.attempt.activity;
+    let fault = Box::new(fault(process, outcome, failure.clone()));
+    let Some(activity) = process.definition().activity(activity_id) else {
+        return Verdict::Faulted(fault);
+    };
+    let state = process.activity(activity_id);
+    let n_tried = u32::from(state.n_failed) + 1;
+    if n_tried < activity.retry.attempts && retries(&activity.retry, outcome, &fault.name) {
+        let at = now.wall + backoff(activity.retry.backoff, state.n_failed);
+        return Verdict::Retry { at, fault };
+    }
+    Verdict::Faulted(fault)
+}
+
+fn retries(retry: &Retry, outcome: &Outcome, name: &FaultName) -> bool {
+    retry.on.is_empty()
+        || retry.on.iter().any(|on| match on {
+            RetryOn::Exit(code) => outcome.exit_code == Some(*code),
+            RetryOn::Timeout => *name == FaultName::Timeout,
+            RetryOn::Lost => *name == FaultName::Lost,
+        })
+}
+
+/// An attempt that was lost is made again, whatever the retry policy says: the command did nothing
+/// wrong. Only one that is lost again and again while it runs may be the cause itself.
+fn lost(process: &Process, now: Now, outcome: &Outcome) -> Verdict {
+    let state = process.activity(outcome.attempt.activity);
+    if outcome.started == Wall(0) || state.n_lost + 1 < limits::LOSSES_MAX {
+        return Verdict::Again;
+    }
+    let failure = Failure {
+        name: FaultName::Lost,
+        message: format!(
+            "lost with its machine or executor {} times while it ran",
+            limits::LOSSES_MAX
+        ),
+        directory: String::new(),
+        stderr_tail: String::new(),
+    };
+    fail(process, now, outcome, &failure)
+}
+
+fn fault(process: &Process, outcome: &Outcome, failure: Failure) -> Fault {
+    let activity = outcome.attempt.activity;
+    let command = process.definition().activity(activity).map(|activity| {
+        let mut words = command(process, activity).unwrap_or_default();
+        // Of a line for the shell the user wrote only the line.
+        match &activity.command {
+            model::Command::Shell(_) => words.split_off(words.len().saturating_sub(1)),
+            model::Command::List(_) => words,
+        }
+    });
+    Fault {
+        name: failure.name,
+        message: failure.message,
+        activity: Some(activity),
+        attempt: outcome.attempt.number,
+        resource: Some(process.activity(activity).resource),
+        exit_code: outcome.exit_code,
+        directory: (!failure.directory.is_empty()).then_some(failure.directory),
+        command: command.unwrap_or_default(),
+        stderr_tail: failure.stderr_tail,
+    }
+}
+
+/// The variables that an attempt's streams are written to.
+fn capture(process: &Process, outcome: &Outcome) -> Result<Vec<(u32, Value)>, String> {
+    let Some(activity) = process.definition().activity(outcome.attempt.activity) else {
+        return Ok(Vec::new());
+    };
+    let streams = [
+        ("stdout", activity.stdout, &outcome.stdout),
+        ("stderr", activity.stderr, &outcome.stderr),
+    ];
+    let mut writes = Vec::new();
+    for (stream, capture, bytes) in streams {
+        let Some(Capture { variable, parse }) = capture else {
+            continue;
+        };
+        let bytes = bytes.as_deref().unwrap_or_default();
+        let value = expression::parse_captured(parse, bytes)
+            .map_err(|message| format!("{stream} cannot be read as {}: {message}", word(parse)))?;
+        writes.push((variable, admit(process, variable, value)?));
+    }
+    Ok(writes)
+}
+
+fn word(parse: Parse) -> &'static str {
+    match parse {
+        Parse::Text => "text",
+        Parse::Int => "int",
+        Parse::Float => "float",
+        Parse::Json => "json",
+        Parse::Lines => "lines",
+    }
+}

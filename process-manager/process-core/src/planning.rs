@@ -1,0 +1,297 @@
+//! Planning: the problem is put together here, solved outside the loop, and the answer taken only
+//! where nothing has changed meanwhile. First come, first served: the process that was submitted
+//! first is planned first, and the others wait until it has its slots.
+
+use std::collections::BTreeMap;
+
+use machine::Context;
+use model::{
+    ActivityId, Fault, FaultName, Generation, GroupId, Network, NetworkLink, Now, Plan, Platform,
+    ProcessId, Resource, ResourceId, Work,
+};
+use schedule::{Demand, Refusal};
+use wire::client::Phase;
+use wire::group::Offered;
+
+use crate::alphabet::{Effect, PlanRequest, PlanResult, Stream};
+use crate::event::Event;
+use crate::manager::{ProcessManager, Stage, Timer, process};
+use crate::process::Process;
+
+/// What an activity is taken to compute where nothing is known of any.
+const WORK_UNKNOWN: Work = Work::from_secs(1);
+
+/// The network of a group of which nothing was measured: a gigabit, a tenth of a millisecond.
+const LINK_UNKNOWN: NetworkLink = NetworkLink {
+    bandwidth: 1.25e8,
+    latency: 1e-4,
+};
+
+impl ProcessManager {
+    /// Has the first process planned that wants a plan, unless one is at it.
+    pub(crate) fn plan_next(&mut self, cx: &mut Context<'_, Self>) {
+        let mut first: Option<(model::Wall, ProcessId)> = None;
+        for (&id, live) in &self.live {
+            match live.stage {
+                Stage::Asking { .. } | Stage::Planning { .. } | Stage::Claiming { .. } => return,
+                Stage::Settled => {}
+                Stage::Wanting => {
+                    let Some(known) = process(cx, id) else {
+                        continue;
+                    };
+                    if known.phase() != Phase::Running {
+                        continue;
+                    }
+                    let key = (known.submitted, id);
+                    first = Some(first.map_or(key, |least| least.min(key)));
+                }
+            }
+        }
+        let Some((_, id)) = first else { return };
+        let resources: Vec<Resource> = self
+            .offered()
+            .filter_map(|(group, offered)| {
+                let held = process(cx, id).map_or(0, |known| known.granted(offered.resource));
+                resource(group, offered, offered.free + held)
+            })
+            .collect();
+        self.request_plan(cx, id, resources);
+    }
+
+    /// Has a process planned again on the slots that it holds.
+    pub(crate) fn plan_on_grants(&mut self, cx: &mut Context<'_, Self>, id: ProcessId) {
+        let resources: Vec<Resource> = self
+            .offered()
+            .filter_map(|(group, offered)| {
+                let held = process(cx, id).map_or(0, |known| known.granted(offered.resource));
+                resource(group, offered, held)
+            })
+            .collect();
+        self.request_plan(cx, id, resources);
+    }
+
+    fn offered(&self) -> impl Iterator<Item = (GroupId, &Offered)> {
+        self.groups.iter().flat_map(|(&group, link)| {
+            link.offer
+                .iter()
+                .flat_map(move |offer| offer.resources.iter().map(move |one| (group, one)))
+        })
+    }
+
+    fn request_plan(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        id: ProcessId,
+        resources: Vec<Resource>,
+    ) {
+        let Some(known) = process(cx, id) else { return };
+        let Ok(platform) = Platform::new(resources, Network::uniform(LINK_UNKNOWN)) else {
+            let any = self.offered().next().is_some();
+            if let Some(live) = self.live.get_mut(&id) {
+                let why = if any {
+                    "the machines are held by other processes"
+                } else {
+                    "no machine yet"
+                };
+                live.waiting_for = Some(why.to_owned());
+            }
+            return;
+        };
+        let request = problem(known, platform, self.config.scheduler);
+        let basis = self.next_basis();
+        let n_offers = self.n_offers;
+        let offered = self.offered().count();
+        let is_whole = request.platform.resources().len() == offered
+            && self
+                .offered()
+                .zip(request.platform.resources())
+                .all(|((_, one), used)| one.resource == used.id && one.slots == used.slots);
+        self.set_stage(
+            id,
+            Stage::Planning {
+                basis,
+                n_offers,
+                is_whole,
+            },
+        );
+        cx.effect(Effect::Plan(Box::new(PlanRequest {
+            process: id,
+            basis,
+            request,
+        })));
+    }
+
+    pub(crate) fn on_planned(&mut self, cx: &mut Context<'_, Self>, now: Now, result: PlanResult) {
+        let PlanResult {
+            process: id,
+            basis,
+            result,
+        } = result;
+        let Some(live) = self.live.get_mut(&id) else {
+            return;
+        };
+        let (n_offers, is_whole) = match live.stage {
+            Stage::Planning {
+                basis: asked,
+                n_offers,
+                is_whole,
+            } if asked == basis => (n_offers, is_whole),
+            Stage::Planning { .. }
+            | Stage::Settled
+            | Stage::Asking { .. }
+            | Stage::Wanting
+            | Stage::Claiming { .. } => {
+                return;
+            }
+        };
+        let Some(known) = process(cx, id) else { return };
+        if known.phase() != Phase::Running {
+            live.stage = Stage::Settled;
+            return self.plan_next(cx);
+        }
+        match result {
+            Ok(plan) => {
+                live.misfit_since = None;
+                let is_estimate = knows_work(known);
+                self.claim_for(cx, now, id, plan, is_estimate);
+            }
+            Err(refusal) => {
+                live.stage = Stage::Wanting;
+                live.waiting_for = Some(format!("a machine that fits: {refusal}"));
+                if is_whole {
+                    let since = *live.misfit_since.get_or_insert(now.mono);
+                    let until = since + self.config.patience;
+                    if until <= now.mono {
+                        let fault = refusal_fault(known, &refusal);
+                        live.stage = Stage::Settled;
+                        cx.record(Stream::Process(id), Event::Faulted(Box::new(fault)));
+                        return self.settle(cx, now, id);
+                    }
+                    self.arm(Timer::Plan(id), until);
+                }
+                if n_offers != self.n_offers {
+                    self.plan_next(cx);
+                }
+            }
+        }
+    }
+
+    /// Puts a plan in force whose slots are held.
+    pub(crate) fn take_plan(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        id: ProcessId,
+        plan: Plan,
+        is_estimate: bool,
+    ) {
+        let machines: Vec<(ResourceId, String)> = self
+            .offered()
+            .map(|(_, one)| (one.resource, one.name.clone()))
+            .collect();
+        cx.record(
+            Stream::Process(id),
+            Event::Planned {
+                plan,
+                machines,
+                is_estimate,
+            },
+        );
+        if let Some(live) = self.live.get_mut(&id) {
+            live.stage = Stage::Settled;
+            live.waiting_for = None;
+        }
+        self.settle(cx, now, id);
+        self.plan_next(cx);
+    }
+}
+
+fn resource(group: GroupId, offered: &Offered, slots: u32) -> Option<Resource> {
+    (slots > 0).then(|| Resource {
+        id: offered.resource,
+        name: offered.name.clone(),
+        group,
+        power: offered.power,
+        slots: slots.min(offered.slots),
+        memory: offered.memory,
+        labels: offered.labels.clone(),
+    })
+}
+
+fn knows_work(process: &Process) -> bool {
+    process.course.n_seen > 0
+        || process
+            .definition
+            .graph()
+            .nodes()
+            .any(|node| node.work > Work::ZERO)
+}
+
+/// What is to be planned: the whole process, works that nobody gave taken as the mean of those
+/// that somebody did.
+fn problem(
+    process: &Process,
+    platform: Platform,
+    scheduler: schedule::SchedulerKind,
+) -> schedule::Request {
+    let graph = process.definition.graph();
+    let given: Vec<Work> = graph
+        .nodes()
+        .map(|node| node.work)
+        .filter(|work| work.0 > 0)
+        .collect();
+    let mean = if process.course.n_seen > 0 {
+        Work(process.course.seen_wall.0 / u64::from(process.course.n_seen))
+    } else if given.is_empty() {
+        WORK_UNKNOWN
+    } else {
+        Work(given.iter().map(|work| work.0).sum::<u64>() / given.len() as u64)
+    };
+    let graph = graph.weighted(
+        |node| match node.activity {
+            Some(_) if node.work == Work::ZERO => mean,
+            Some(_) | None => node.work,
+        },
+        |_, _, bytes| bytes,
+    );
+    schedule::Request {
+        graph,
+        platform,
+        demands: demands(process),
+        ready: Vec::new(),
+        placed: Vec::new(),
+        generation: Generation(process.course.plan.generation.0 + 1),
+        scheduler,
+    }
+}
+
+/// What activities ask of a machine beside cores.
+fn demands(process: &Process) -> BTreeMap<ActivityId, Demand> {
+    let definition = process.definition();
+    definition
+        .activities()
+        .iter()
+        .filter_map(|&id| {
+            let activity = definition.activity(id)?;
+            let asks = activity.memory.is_some() || !activity.labels.is_empty();
+            let memory = activity.memory.unwrap_or_default();
+            let labels = activity.labels.clone();
+            asks.then_some((id, Demand { memory, labels }))
+        })
+        .collect()
+}
+
+fn refusal_fault(process: &Process, refusal: &Refusal) -> Fault {
+    match refusal {
+        Refusal::NoResource { activity, misfit } => {
+            let name = &process.definition().node(activity.node()).name;
+            Fault::new(FaultName::NoResource, format!("{name} {misfit}")).of(*activity)
+        }
+        Refusal::Twice(_)
+        | Refusal::Unknown(_)
+        | Refusal::Graph(_)
+        | Refusal::Problem(_)
+        | Refusal::TooLong(_)
+        | Refusal::Invalid { .. } => Fault::new(FaultName::NoResource, refusal.to_string()),
+    }
+}

@@ -1,0 +1,143 @@
+//! Requests of clients that change something: a submission, a cancellation.
+
+use machine::Context;
+use model::{Now, ProcessId, Type, Value};
+use wire::client::{Answer, Phase, Request, Submit};
+
+use crate::alphabet::{ClientId, Effect, Stream};
+use crate::event::{Event, Founded};
+use crate::manager::{ProcessManager, limits, process};
+
+impl ProcessManager {
+    pub(crate) fn on_request(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        client: ClientId,
+        number: u64,
+        request: Request,
+    ) {
+        let answer = match request {
+            Request::Submit(submit) => self.submit(cx, now, *submit),
+            Request::Cancel(id) => self.cancel(cx, now, id),
+            Request::Watch(id) => return self.watch(cx, now, client, number, id),
+            Request::List => self.list(cx),
+            Request::Status(id) => self.status(cx, id),
+            Request::Definition(id) => self.definition(cx, id),
+        };
+        cx.effect(Effect::Answer {
+            client,
+            number,
+            answer,
+        });
+    }
+
+    fn submit(&mut self, cx: &mut Context<'_, Self>, now: Now, submit: Submit) -> Answer {
+        let id = submit.key.process();
+        if process(cx, id).is_some() {
+            return Answer::Submitted(id);
+        }
+        if self.live.len() >= limits::PROCESSES_MAX {
+            let many = limits::PROCESSES_MAX;
+            return Answer::Refused(vec![format!("{many} processes are running here already")]);
+        }
+        match check(submit, now) {
+            Ok(founded) => {
+                cx.record(Stream::Process(id), Event::Founded(Box::new(founded)));
+                self.begin(cx, now, id, true);
+                Answer::Submitted(id)
+            }
+            Err(reasons) => Answer::Refused(reasons),
+        }
+    }
+
+    fn cancel(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) -> Answer {
+        let Some(known) = process(cx, id) else {
+            return Answer::Unknown(id);
+        };
+        match known.phase() {
+            Phase::Running => {
+                cx.record(Stream::Process(id), Event::CancelAsked);
+                self.settle(cx, now, id);
+                Answer::Cancelling(id)
+            }
+            Phase::Cancelling => Answer::Cancelling(id),
+            Phase::Faulting | Phase::Completed | Phase::Faulted | Phase::Cancelled => {
+                self.status(cx, id)
+            }
+        }
+    }
+}
+
+/// The founding event of a submission, or everything that is wrong with it. A client is not
+/// trusted: what it has checked is checked again.
+fn check(submit: Submit, now: Now) -> Result<Founded, Vec<String>> {
+    let definition = match submit.draft.clone().check() {
+        Ok(definition) => definition,
+        Err(problems) => return Err(problems.iter().map(ToString::to_string).collect()),
+    };
+    let mut reasons: Vec<String> = expression::check(&definition)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let declared = &definition.draft().inputs;
+    let mut inputs = Vec::new();
+    for input in declared {
+        let given = submit.inputs.iter().find(|(name, _)| *name == input.name);
+        let value = match (given, &input.default) {
+            (Some((_, value)), _) => value.clone(),
+            (None, Some(default)) => default.clone(),
+            (None, None) => {
+                reasons.push(format!(
+                    "input `{}` is missing: give it with --input {}=...",
+                    input.name, input.name
+                ));
+                Value::Null
+            }
+        };
+        if value != Value::Null
+            && let Err(reason) = input.check(&value)
+        {
+            reasons.push(format!("input `{}`: {reason}", input.name));
+        }
+        inputs.push(as_declared(&input.kind, value));
+    }
+    for (name, _) in &submit.inputs {
+        if !declared.iter().any(|input| input.name == *name) {
+            reasons.push(format!("the process has no input `{name}`"));
+        }
+    }
+    let n_files = definition.draft().files.len();
+    if submit.files.len() != n_files {
+        reasons.push(format!(
+            "{} files given, {n_files} declared",
+            submit.files.len()
+        ));
+    }
+    if !reasons.is_empty() {
+        return Err(reasons);
+    }
+    let Submit {
+        key,
+        draft,
+        files,
+        origin,
+        ..
+    } = submit;
+    Ok(Founded {
+        key,
+        draft,
+        inputs,
+        files,
+        origin,
+        at: now.wall,
+    })
+}
+
+/// A whole number given for a float is that float.
+fn as_declared(kind: &Type, value: Value) -> Value {
+    match (kind, value) {
+        (Type::Float, Value::Int(number)) => Value::Float(number as f64),
+        (_, value) => value,
+    }
+}

@@ -1,0 +1,372 @@
+//! What a process manager does, on a bench where everybody else does what they should.
+
+mod bench;
+
+use machine::Codec;
+use model::{
+    Command, Draft, Epoch, Expression, FaultName, Join, Link, NodeId, NodeKind, Output,
+    OutputSource, Produced, Retry, RetryOn, Source, Span, Staged, Template, Type, Value,
+};
+use wire::attempt::{Dispatch, End};
+use wire::client::{ActivityPhase, Answer, Phase, Request};
+
+use crate::alphabet::{ClientId, Input, Stream};
+use crate::event::Event;
+use crate::manager::{ProcessManager, limits};
+
+use self::bench::*;
+
+#[test]
+fn a_sequence_with_a_parallel_runs_in_order_and_completes() {
+    let mut bench = Bench::new(well);
+    bench.submit(diamond());
+    assert_eq!(bench.started, ["a", "b", "c", "d"]);
+    assert_eq!(bench.end_line(), "completed");
+    assert_eq!(bench.acknowledged.len(), 4);
+    let status = bench.status();
+    assert_eq!(status.summary.totals.completed, 4);
+    assert!(
+        status
+            .activities
+            .iter()
+            .all(|one| one.phase == ActivityPhase::Completed)
+    );
+    assert!(status.activities.iter().all(|one| one.attempts.len() == 1));
+}
+
+#[test]
+fn the_same_key_is_the_same_process() {
+    let mut bench = Bench::new(well);
+    bench.submit(diamond());
+    bench.submit(diamond());
+    assert_eq!(bench.started.len(), 4);
+    let submitted = Answer::Submitted(KEY.process());
+    assert_eq!(bench.answers, [submitted.clone(), submitted]);
+}
+
+#[test]
+fn a_false_link_skips_what_depends_on_it_and_any_runs_by_one_true_link() {
+    // p(a b c d | a>b when false, b>c, a>d, b>d any)
+    let link = |from, to, when: Option<&str>| Link {
+        from: NodeId(from),
+        to: NodeId(to),
+        when: when.map(|when| Expression(when.into())),
+    };
+    let links = vec![
+        link(1, 2, Some("total > 5")),
+        link(2, 3, None),
+        link(1, 4, None),
+        link(2, 4, None),
+    ];
+    let mut d = leaf("d");
+    d.join = Join::Any;
+    let mut draft = draft(vec![
+        controller(NodeKind::Parallel {
+            children: ids(&[1, 2, 3, 4]),
+            links,
+        }),
+        leaf("a"),
+        leaf("b"),
+        leaf("c"),
+        d,
+    ]);
+    draft.variables = vec![int("total", Value::Int(5))];
+    let mut bench = Bench::new(well);
+    bench.submit(draft);
+    assert_eq!(bench.started, ["a", "d"]);
+    assert_eq!(bench.status().summary.totals.skipped, 2);
+    assert_eq!(bench.status().summary.phase, Phase::Completed);
+}
+
+#[test]
+fn what_a_command_prints_reaches_variables_and_outputs() {
+    let assign = NodeKind::Assign(vec![model::Assignment {
+        variable: 1,
+        value: Expression("total * 2".into()),
+    }]);
+    let mut draft = draft(vec![
+        controller(NodeKind::Sequence(ids(&[1, 2, 3]))),
+        leaf("a"),
+        controller(assign),
+        leaf("b"),
+    ]);
+    edit(&mut draft.nodes[1], |activity| {
+        activity.stdout = Some(model::Capture {
+            variable: 0,
+            parse: model::Parse::Int,
+        });
+        activity.outputs = vec![Produced {
+            name: "out".into(),
+            path: "o.txt".into(),
+        }];
+    });
+    edit(&mut draft.nodes[3], |activity| {
+        activity.command = Command::Shell(Template("echo ${twice}".into()));
+        let source = Source::Output {
+            activity: NodeId(1),
+            output: 0,
+        };
+        activity.inputs = vec![Staged {
+            path: "i.txt".into(),
+            source,
+        }];
+    });
+    draft.variables = vec![int("total", Value::Null), int("twice", Value::Null)];
+    let source = OutputSource::Expression(Expression("twice + 1".into()));
+    draft.outputs = vec![Output {
+        name: "sum".into(),
+        source,
+    }];
+    let mut bench = Bench::new(well);
+    bench.submit(draft);
+    assert_eq!(bench.started, ["a", "/bin/sh -c echo 14"]);
+    assert_eq!(bench.status().outputs, [("sum".to_owned(), Value::Int(15))]);
+}
+
+#[test]
+fn a_failing_command_is_tried_again_after_its_backoff_and_then_faults() {
+    let mut draft = draft(vec![leaf("a")]);
+    edit(&mut draft.nodes[0], |activity| {
+        let on = vec![RetryOn::Exit(3)];
+        activity.retry = Retry {
+            attempts: 3,
+            backoff: Span::from_secs(10),
+            on,
+        };
+    });
+    let mut bench = Bench::new(|_| Some((failed(FaultName::ExitCode), 3, String::new())));
+    let begin = bench.now.mono;
+    bench.submit(draft);
+    assert_eq!(bench.started.len(), 1);
+    bench.run();
+    assert_eq!(bench.started.len(), 3);
+    assert_eq!(bench.now.mono.since(begin), Span::from_secs(30));
+    let status = bench.status();
+    assert_eq!(status.summary.phase, Phase::Faulted);
+    let ends: Vec<_> = status.activities[0]
+        .attempts
+        .iter()
+        .map(|one| one.end.clone())
+        .collect();
+    assert_eq!(ends, vec![Some("exit-code".to_owned()); 3]);
+    assert_eq!((status.faults.len(), status.faults[0].attempt), (1, 3));
+    assert_eq!(status.faults[0].stderr_tail, "oh\n");
+}
+
+#[test]
+fn an_exit_code_that_is_not_named_is_not_tried_again() {
+    let mut draft = draft(vec![leaf("a")]);
+    edit(&mut draft.nodes[0], |activity| {
+        let on = vec![RetryOn::Exit(3)];
+        activity.retry = Retry {
+            attempts: 3,
+            backoff: Span::ZERO,
+            on,
+        };
+    });
+    let mut bench = Bench::new(|_| Some((failed(FaultName::ExitCode), 4, String::new())));
+    bench.submit(draft);
+    bench.run();
+    assert_eq!(bench.started.len(), 1);
+    assert_eq!(bench.status().summary.phase, Phase::Faulted);
+}
+
+#[test]
+fn a_fault_stops_what_runs_and_starts_nothing_more() {
+    let mut bench = Bench::new(|dispatch| match dispatch.command[0].as_str() {
+        "b" => None,
+        "c" => Some((failed(FaultName::ExitCode), 1, String::new())),
+        _ => Some((End::Completed, 0, String::new())),
+    });
+    bench.submit(diamond());
+    bench.run();
+    assert_eq!(bench.started, ["a", "b", "c"]);
+    let phases: Vec<_> = bench
+        .status()
+        .activities
+        .iter()
+        .map(|one| one.phase.word())
+        .collect();
+    assert_eq!(phases, ["completed", "stopped", "faulted", "skipped"]);
+    assert_eq!(bench.status().summary.phase, Phase::Faulted);
+}
+
+#[test]
+fn a_cancelled_process_stops_and_ends_once() {
+    let mut bench = Bench::new(|_| None);
+    bench.submit(diamond());
+    let cancel = Request::Cancel(KEY.process());
+    bench.give(Input::Request(ClientId(1), 2, cancel));
+    assert_eq!(bench.answers.pop(), Some(Answer::Cancelling(KEY.process())));
+    bench.run();
+    assert_eq!(bench.status().summary.phase, Phase::Cancelled);
+    let closed = bench
+        .events
+        .iter()
+        .filter(|(_, event)| matches!(event, Event::Closed { .. }));
+    assert_eq!(closed.count(), 1);
+}
+
+#[test]
+fn after_a_restart_what_still_runs_is_not_started_again() {
+    let mut bench = Bench::new(|_| None);
+    bench.submit(diamond());
+    assert_eq!(bench.started, ["a"]);
+    bench.restart();
+    bench.run();
+    assert_eq!(bench.started, ["a"]);
+    let attempt = *bench.held.keys().next().unwrap();
+    bench.end(attempt, End::Completed, 0, "");
+    assert_eq!(bench.started, ["a", "b", "c"]);
+}
+
+#[test]
+fn after_a_restart_what_the_machine_does_not_hold_is_made_again() {
+    let mut bench = Bench::new(|_| None);
+    bench.submit(diamond());
+    let first = *bench.held.keys().next().unwrap();
+    bench.held.clear();
+    bench.life = Epoch(5);
+    bench.restart();
+    assert_eq!(bench.started, ["a", "a"]);
+    let second = *bench.held.keys().next().unwrap();
+    assert_eq!((first.number, second.number), (1, 2));
+    // The first one's outcome comes late: it is acknowledged and changes nothing.
+    let dispatch = bench.held[&second].clone();
+    bench.held.insert(
+        first,
+        Dispatch {
+            attempt: first,
+            ..dispatch
+        },
+    );
+    let n_events = bench.events.len();
+    bench.end(first, failed(FaultName::ExitCode), 1, "");
+    assert_eq!(bench.events.len(), n_events);
+    assert!(bench.acknowledged.contains(&first));
+    bench.script = Box::new(well);
+    bench.end(second, End::Completed, 0, "");
+    assert_eq!(bench.end_line(), "completed");
+}
+
+#[test]
+fn a_second_report_of_an_outcome_changes_nothing_and_is_acknowledged() {
+    let mut bench = Bench::new(|_| None);
+    bench.submit(diamond());
+    let attempt = *bench.held.keys().next().unwrap();
+    let dispatch = bench.held[&attempt].clone();
+    bench.end(attempt, End::Completed, 0, "");
+    let before = bench.status();
+    let n_events = bench.events.len();
+    bench.acknowledged.clear();
+    bench.held.insert(attempt, dispatch);
+    bench.end(attempt, failed(FaultName::ExitCode), 1, "");
+    assert_eq!(bench.events.len(), n_events);
+    assert_eq!(bench.status(), before);
+    assert!(bench.acknowledged.contains(&attempt));
+}
+
+#[test]
+fn a_command_that_is_lost_again_and_again_while_it_runs_is_given_up() {
+    let mut bench = Bench::new(|_| Some((End::Lost, 0, String::new())));
+    bench.submit(draft(vec![leaf("a")]));
+    bench.run();
+    let status = bench.status();
+    assert_eq!(status.summary.phase, Phase::Faulted);
+    assert_eq!(status.faults[0].name, FaultName::Lost);
+    assert_eq!(bench.started.len(), usize::from(limits::LOSSES_MAX));
+}
+
+#[test]
+fn an_activity_that_no_machine_can_run_faults_with_the_nearest_misfit() {
+    let mut draft = draft(vec![leaf("a")]);
+    edit(&mut draft.nodes[0], |activity| activity.cores = 8);
+    let mut bench = Bench::new(well);
+    bench.submit(draft);
+    let status = bench.status();
+    assert_eq!(status.summary.phase, Phase::Faulted);
+    assert_eq!(status.faults[0].name, FaultName::NoResource);
+    assert!(
+        status.faults[0].message.contains("8 cores"),
+        "{}",
+        status.faults[0].message
+    );
+}
+
+#[test]
+fn bad_submissions_are_refused_and_change_nothing() {
+    let mut bench = Bench::new(well);
+    let n_events = bench.events.len();
+    bench.submit(Draft::default());
+    let mut unknown = draft(vec![leaf("a")]);
+    edit(&mut unknown.nodes[0], |activity| {
+        activity.command = Command::List(vec![Template("${ nobody }".into())]);
+    });
+    bench.submit(unknown);
+    let mut wants = draft(vec![leaf("a")]);
+    let (kind, default) = (Type::Int, None);
+    let input = model::Input {
+        name: "n".into(),
+        kind,
+        default,
+        minimum: None,
+        maximum: None,
+    };
+    wants.inputs.push(input);
+    bench.submit(wants);
+    assert!(
+        bench
+            .answers
+            .iter()
+            .all(|answer| matches!(answer, Answer::Refused(_)))
+    );
+    assert_eq!((bench.answers.len(), bench.events.len()), (3, n_events));
+}
+
+#[test]
+fn a_fault_of_an_expression_while_it_runs_ends_the_process() {
+    let mut draft = diamond();
+    draft.variables = vec![int("zero", Value::Int(0))];
+    edit(&mut draft.nodes[5], |activity| {
+        activity.command = Command::List(vec![Template("${ 1 / zero }".into())]);
+    });
+    let mut bench = Bench::new(well);
+    bench.submit(draft);
+    bench.run();
+    let status = bench.status();
+    assert_eq!(bench.started, ["a", "b", "c"]);
+    assert_eq!(status.summary.phase, Phase::Faulted);
+    assert_eq!(status.faults[0].name, FaultName::Expression);
+}
+
+#[test]
+fn a_snapshot_gives_the_same_state_back_at_every_point() {
+    let mut bench = Bench::new(well);
+    bench.submit(diamond());
+    let stream = Stream::Process(KEY.process());
+    let events: Vec<Event> = bench
+        .events
+        .iter()
+        .filter(|(of, _)| *of == stream)
+        .map(|(_, event)| event.clone())
+        .collect();
+    use machine::Machine;
+    let replay = |events: &[Event]| {
+        let mut state = crate::State::default();
+        for event in events {
+            ProcessManager::apply(&mut state, event);
+        }
+        state
+    };
+    let whole = format!("{:?}", replay(&events));
+    for cut in 1..=events.len() {
+        let mut bytes = Vec::new();
+        ProcessManager::snapshot(&replay(&events[..cut])).encode(&mut bytes);
+        let snapshot = crate::Snapshot::decode(&bytes).unwrap();
+        let mut state = ProcessManager::restore(replay(&events[..1]), snapshot);
+        for event in &events[cut..] {
+            ProcessManager::apply(&mut state, event);
+        }
+        assert_eq!(format!("{state:?}"), whole, "after {cut} events");
+    }
+}

@@ -1,0 +1,407 @@
+//! A process manager with a group manager and a machine that do what they should, played by hand,
+//! and small definitions to give it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use machine::{Batch, Codec, Drive, History};
+use model::{
+    Activity, Artifact, ArtifactKind, AttemptId, Bytes, Command, Draft, Epoch, FaultName, GrantId,
+    GroupId, Hash, Join, Mono, Node, NodeId, NodeKind, Now, ResourceId, Retry, Span, SubmitKey,
+    Template, Type, Value, Variable, Wall,
+};
+use wire::attempt::{Dispatch, End, Failure, FromActivity, Outcome, ToActivity};
+use wire::client::{Answer, Request, Status, Submit};
+use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
+
+use crate::alphabet::{ClientId, Effect, Input, PlanResult, Stream};
+use crate::event::Event;
+use crate::manager::{Config, ProcessManager};
+
+pub(super) const GROUP: GroupId = GroupId(1);
+pub(super) const MACHINE: ResourceId = ResourceId(0);
+pub(super) const KEY: SubmitKey = SubmitKey(77);
+
+/// What a machine answers to an attempt: how it ends and what it prints.
+pub(super) type Script = Box<dyn FnMut(&Dispatch) -> Option<(End, i32, String)>>;
+
+pub(super) struct Bench {
+    pub(super) drive: Drive<ProcessManager>,
+    pub(super) now: Now,
+    pub(super) life: Epoch,
+    pub(super) slots: u32,
+    pub(super) events: Vec<(Stream, Event)>,
+    pub(super) script: Script,
+    /// The command lines in the order in which they were started.
+    pub(super) started: Vec<String>,
+    pub(super) held: BTreeMap<AttemptId, Dispatch>,
+    pub(super) acknowledged: BTreeSet<AttemptId>,
+    pub(super) answers: Vec<Answer>,
+    pub(super) grants: u64,
+}
+
+pub(super) fn well(_: &Dispatch) -> Option<(End, i32, String)> {
+    Some((End::Completed, 0, "7\n".to_owned()))
+}
+
+pub(super) fn failed(name: FaultName) -> End {
+    let message = "it did not go well".to_owned();
+    let (directory, stderr_tail) = ("/w".to_owned(), "oh\n".to_owned());
+    End::Failed(Box::new(Failure {
+        name,
+        message,
+        directory,
+        stderr_tail,
+    }))
+}
+
+impl Bench {
+    pub(super) fn new(
+        script: impl FnMut(&Dispatch) -> Option<(End, i32, String)> + 'static,
+    ) -> Bench {
+        let now = Now {
+            mono: Mono(1),
+            wall: Wall(1_000_000),
+        };
+        let drive = Drive::start(ProcessManager::new(Config::default()), Vec::new(), now);
+        let mut bench = Bench {
+            drive,
+            now,
+            life: Epoch(4),
+            slots: 2,
+            events: Vec::new(),
+            script: Box::new(script),
+            started: Vec::new(),
+            held: BTreeMap::new(),
+            acknowledged: BTreeSet::new(),
+            answers: Vec::new(),
+            grants: 0,
+        };
+        bench.connect();
+        bench
+    }
+
+    pub(super) fn connect(&mut self) {
+        self.give(Input::GroupUp(GROUP));
+        self.give(Input::ActivityUp(MACHINE));
+    }
+
+    /// The process manager is killed: what was recorded is all that is left.
+    pub(super) fn restart(&mut self) {
+        let mut histories: BTreeMap<Stream, History<ProcessManager>> = BTreeMap::new();
+        for (stream, event) in &self.events {
+            let mut bytes = Vec::new();
+            event.encode(&mut bytes);
+            let event = Event::decode(&bytes).unwrap();
+            match histories.get_mut(stream) {
+                Some(history) => history.tail.push(event),
+                None => {
+                    let (stream, founding) = (*stream, event);
+                    let history = History {
+                        stream,
+                        founding,
+                        snapshot: None,
+                        tail: Vec::new(),
+                    };
+                    histories.insert(stream, history);
+                }
+            }
+        }
+        let machine = ProcessManager::new(Config::default());
+        self.drive = Drive::start(machine, histories.into_values().collect(), self.now);
+        self.carry_out();
+        self.connect();
+    }
+
+    pub(super) fn give(&mut self, input: Input) {
+        self.drive.step(self.now, input);
+        self.carry_out();
+    }
+
+    pub(super) fn carry_out(&mut self) {
+        let Batch { number, events, .. } = self.drive.close();
+        self.events.extend(events);
+        for effect in self.drive.flushed(number) {
+            self.play(effect);
+        }
+    }
+
+    pub(super) fn play(&mut self, effect: Effect) {
+        match effect {
+            Effect::ToGroup(_, ToGroup::Attach { .. }) => {
+                let offered = Offered {
+                    resource: MACHINE,
+                    name: "here".into(),
+                    power: 1.0,
+                    slots: self.slots,
+                    free: self.slots,
+                    memory: Bytes(1 << 30),
+                    labels: BTreeMap::new(),
+                };
+                let offer = Offer {
+                    epoch: Epoch(1),
+                    group: GROUP,
+                    resources: vec![offered],
+                };
+                self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
+            }
+            Effect::ToGroup(
+                _,
+                ToGroup::Claim {
+                    number,
+                    process,
+                    wants,
+                },
+            ) => {
+                self.grants += 1;
+                let grants = wants
+                    .iter()
+                    .map(|want| {
+                        let (resource, slots) = (want.resource, want.slots);
+                        Grant {
+                            id: GrantId(self.grants),
+                            resource,
+                            slots,
+                        }
+                    })
+                    .collect();
+                self.give(Input::Group(
+                    GROUP,
+                    FromGroup::Granted {
+                        number,
+                        process,
+                        grants,
+                    },
+                ));
+            }
+            Effect::ToGroup(_, ToGroup::Release(process)) => {
+                self.give(Input::Group(GROUP, FromGroup::Released(process)));
+            }
+            Effect::ToActivity(_, ToActivity::Attach { ask, .. }) => {
+                let attempts = self.held.keys().copied().collect();
+                let (part, n_parts, epoch) = (0, 1, self.life);
+                let holding = FromActivity::Holding {
+                    epoch,
+                    ask,
+                    part,
+                    n_parts,
+                    attempts,
+                };
+                self.give(Input::Activity(MACHINE, holding));
+            }
+            Effect::ToActivity(
+                _,
+                ToActivity::Dispatch {
+                    meant_for,
+                    attempts,
+                },
+            ) => {
+                assert_eq!(meant_for, self.life);
+                for dispatch in attempts {
+                    if self
+                        .held
+                        .insert(dispatch.attempt, dispatch.clone())
+                        .is_none()
+                    {
+                        self.started.push(dispatch.command.join(" "));
+                    }
+                    if let Some((end, code, stdout)) = (self.script)(&dispatch) {
+                        self.end(dispatch.attempt, end, code, &stdout);
+                    }
+                }
+            }
+            Effect::ToActivity(_, ToActivity::Acknowledge(attempts)) => {
+                for attempt in attempts {
+                    self.held.remove(&attempt);
+                    self.acknowledged.insert(attempt);
+                }
+            }
+            Effect::ToActivity(_, ToActivity::Stop(attempts)) => {
+                for attempt in attempts {
+                    if self.held.contains_key(&attempt) {
+                        self.end(attempt, End::Stopped, 0, "");
+                    } else {
+                        let message = FromActivity::Retracted(vec![attempt]);
+                        self.give(Input::Activity(MACHINE, message));
+                    }
+                }
+            }
+            Effect::ToActivity(_, ToActivity::Retract(_)) => {}
+            Effect::Answer { answer, .. } => self.answers.push(answer),
+            Effect::Plan(request) => {
+                let result = schedule::plan(&request.request);
+                let (process, basis) = (request.process, request.basis);
+                self.give(Input::Planned(Box::new(PlanResult {
+                    process,
+                    basis,
+                    result,
+                })));
+            }
+        }
+    }
+
+    pub(super) fn end(&mut self, attempt: AttemptId, end: End, code: i32, stdout: &str) {
+        let Some(dispatch) = self.held.get(&attempt) else {
+            return;
+        };
+        let kept = Artifact {
+            hash: Hash([1; 32]),
+            bytes: Bytes(3),
+            kind: ArtifactKind::File,
+        };
+        let outcome = Outcome {
+            attempt,
+            end,
+            started: self.now.wall,
+            wall: Span(5),
+            cpu: Span(4),
+            peak_memory: Bytes(100),
+            exit_code: Some(code),
+            pid: 9,
+            outputs: vec![kept; dispatch.outputs.len()],
+            stdout: dispatch.wants_stdout.then(|| stdout.as_bytes().to_vec()),
+            stderr: None,
+            log: None,
+        };
+        self.give(Input::Activity(
+            MACHINE,
+            FromActivity::Outcomes(vec![outcome]),
+        ));
+    }
+
+    /// Lets time pass until nothing is due within an hour.
+    pub(super) fn run(&mut self) {
+        for _ in 0..1_000 {
+            let Some(at) = self.drive.next_wakeup() else {
+                return;
+            };
+            if at > self.now.mono {
+                let passed = at.since(self.now.mono);
+                self.now = Now {
+                    mono: at,
+                    wall: self.now.wall + passed,
+                };
+            }
+            self.drive.wake(self.now);
+            self.carry_out();
+            if self.status().summary.phase.has_ended() {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn submit(&mut self, draft: Draft) {
+        let submit = Submit {
+            key: KEY,
+            draft,
+            inputs: Vec::new(),
+            files: Vec::new(),
+            origin: "test.yaml".into(),
+        };
+        self.give(Input::Request(
+            ClientId(1),
+            1,
+            Request::Submit(Box::new(submit)),
+        ));
+    }
+
+    pub(super) fn status(&mut self) -> Status {
+        self.give(Input::Request(
+            ClientId(2),
+            1,
+            Request::Status(KEY.process()),
+        ));
+        match self.answers.pop() {
+            Some(Answer::Status(status)) => *status,
+            other => panic!("no status but {other:?}"),
+        }
+    }
+
+    /// What the process came to, in a line.
+    pub(super) fn end_line(&mut self) -> String {
+        let status = self.status();
+        let variables: Vec<String> = status
+            .variables
+            .iter()
+            .map(|(name, value)| format!("{name}={value:?}"))
+            .collect();
+        format!("{} {}", status.summary.phase.word(), variables.join(" "))
+            .trim_end()
+            .to_owned()
+    }
+}
+
+pub(super) fn activity(name: &str) -> Activity {
+    Activity {
+        command: Command::List(vec![Template(name.into())]),
+        env: Vec::new(),
+        stdin: None,
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+        stdout: None,
+        stderr: None,
+        work: None,
+        cores: 1,
+        memory: None,
+        labels: Vec::new(),
+        timeout: None,
+        retry: Retry::default(),
+    }
+}
+
+pub(super) fn leaf(name: &str) -> Node {
+    let kind = NodeKind::Activity(Box::new(activity(name)));
+    Node {
+        name: name.into(),
+        kind,
+        join: Join::All,
+    }
+}
+
+pub(super) fn controller(kind: NodeKind) -> Node {
+    Node {
+        name: String::new(),
+        kind,
+        join: Join::All,
+    }
+}
+
+pub(super) fn draft(nodes: Vec<Node>) -> Draft {
+    Draft {
+        name: "test".into(),
+        nodes,
+        ..Draft::default()
+    }
+}
+
+pub(super) fn ids(numbers: &[u32]) -> Vec<NodeId> {
+    numbers.iter().copied().map(NodeId).collect()
+}
+
+pub(super) fn int(name: &str, initial: Value) -> Variable {
+    Variable {
+        name: name.into(),
+        kind: Type::Int,
+        initial,
+    }
+}
+
+pub(super) fn edit(node: &mut Node, change: impl FnOnce(&mut Activity)) {
+    if let NodeKind::Activity(activity) = &mut node.kind {
+        change(activity);
+    }
+}
+
+/// s(a p(b c) d)
+pub(super) fn diamond() -> Draft {
+    draft(vec![
+        controller(NodeKind::Sequence(ids(&[1, 2, 5]))),
+        leaf("a"),
+        controller(NodeKind::Parallel {
+            children: ids(&[3, 4]),
+            links: Vec::new(),
+        }),
+        leaf("b"),
+        leaf("c"),
+        leaf("d"),
+    ])
+}
