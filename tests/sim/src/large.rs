@@ -1,0 +1,165 @@
+//! A parallel of 100,000 activities: it compiles, is planned, runs, and its state and plan take
+//! less than a kilobyte for each activity.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use machine::{Drive, History};
+use model::{
+    Activity, Command, Draft, Join, Mono, Node, NodeId, NodeKind, Retry, Span, SubmitKey, Template,
+};
+use process_core::{Config, ProcessManager};
+use simulator::{Faults, Rate, Seen, Setup, Sim, Submission};
+use wire::client::{Answer, Phase, Submit};
+
+use crate::allocator;
+
+/// Activities of the process.
+pub const ACTIVITIES: u32 = 100_000;
+
+/// Bytes that the state and the plan of one activity may take.
+pub const BYTES_MAX: usize = 1_024;
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Figures {
+    /// Activities of the process.
+    pub n_activities: u32,
+    /// Bytes of its state and plan in the process manager's memory, when all have ended; 0 where no
+    /// allocator counts.
+    pub state_bytes: usize,
+    /// The most bytes in use by everything together, simulated disks, network and clients included.
+    pub peak_bytes: usize,
+    /// Simulated time from the submission to the rest.
+    pub took: Span,
+    /// Things that happened.
+    pub n_happened: u64,
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Figures {
+            n_activities,
+            state_bytes,
+            peak_bytes,
+            took,
+            n_happened,
+        } = *self;
+        write!(
+            f,
+            "{n_activities} activities: state and plan {} bytes an activity, peak of everything \
+             {} MiB, {n_happened} things happened in {took} simulated",
+            state_bytes / n_activities as usize,
+            peak_bytes >> 20,
+        )
+    }
+}
+
+/// A parallel of so many activities, each `true`.
+pub fn flat(n_activities: u32) -> Draft {
+    let mut nodes = vec![Node {
+        name: String::new(),
+        kind: NodeKind::Parallel {
+            children: (1..=n_activities).map(NodeId).collect(),
+            links: Vec::new(),
+        },
+        join: Join::All,
+    }];
+    nodes.extend((0..n_activities).map(|number| Node {
+        name: format!("a{number}"),
+        kind: NodeKind::Activity(Box::new(Activity {
+            command: Command::List(vec![Template("true".to_owned())]),
+            env: Vec::new(),
+            stdin: None,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            stdout: None,
+            stderr: None,
+            work: None,
+            cores: 1,
+            memory: None,
+            labels: Vec::new(),
+            timeout: None,
+            retry: Retry::default(),
+        })),
+        join: Join::All,
+    }));
+    Draft {
+        name: "flat".to_owned(),
+        nodes,
+        ..Draft::default()
+    }
+}
+
+/// Runs it, and measures it.
+pub fn run(n_activities: u32) -> Result<Figures, String> {
+    allocator::reset_peak();
+    let submit = Submit {
+        key: SubmitKey(7),
+        draft: flat(n_activities),
+        inputs: Vec::new(),
+        files: Vec::new(),
+        origin: "flat.yaml".to_owned(),
+    };
+    let setup = Setup {
+        machines: (2, 2),
+        slots: (32, 32),
+        n_happenings_max: 100 * u64::from(n_activities),
+        looks_closely: false,
+        // The driver's own snapshots are enough: each costs as much as the process is large.
+        faults: Faults {
+            compaction: Rate::NEVER,
+            ..Faults::none()
+        },
+        ..Setup::calm()
+    };
+    let submission = Submission {
+        submit,
+        at: Mono(0),
+        cancels_at: None,
+    };
+    let mut sim = Sim::new(1, setup, vec![submission], BTreeMap::new(), 1);
+    let mut phase = None;
+    let mut watch = |seen: &Seen<'_>| {
+        if let Seen::Told(_, Answer::Status(status)) = seen {
+            phase = Some((status.summary.phase, status.summary.totals.completed));
+        }
+    };
+    sim.run(&mut Watch(&mut watch))
+        .map_err(|broken| broken.to_string())?;
+    if phase != Some((Phase::Completed, n_activities)) {
+        return Err(format!("it ended as {phase:?}"));
+    }
+    let peak_bytes = allocator::peak();
+    let histories = sim.process_histories()?;
+    let state_bytes = state_bytes(histories);
+    if state_bytes > BYTES_MAX * n_activities as usize {
+        return Err(format!(
+            "{state_bytes} bytes of state and plan; at most {BYTES_MAX} an activity"
+        ));
+    }
+    Ok(Figures {
+        n_activities,
+        state_bytes,
+        peak_bytes,
+        took: sim.at().since(Mono(0)),
+        n_happened: sim.n_happened(),
+    })
+}
+
+/// What a manager that has replayed these histories holds in memory.
+fn state_bytes(histories: Vec<History<ProcessManager>>) -> usize {
+    let drive = Drive::replay(ProcessManager::new(Config::default()), histories);
+    let with_state = allocator::in_use();
+    drop(drive);
+    with_state - allocator::in_use()
+}
+
+struct Watch<'a>(&'a mut dyn FnMut(&Seen<'_>));
+
+impl simulator::Observer for Watch<'_> {
+    fn see(&mut self, _: Mono, seen: &Seen<'_>) -> Result<(), String> {
+        (self.0)(seen);
+        Ok(())
+    }
+}

@@ -1,0 +1,232 @@
+//! `cargo sim`: seeds of the test grid, one to be looked at, or the deliberate faults.
+
+use std::process::ExitCode;
+
+use sim::{large, mutants, run_seed};
+use simulator::Setup;
+
+const USAGE: &str = "\
+cargo sim [--seeds FROM..TO] [--profile calm|lossy|crashes|hard|all]   run seeds (0..1000, all)
+          [--survey]                                                   a line for each that breaks a rule
+cargo sim --seed N --profile NAME [--steps N]                          replay one, with its last steps
+cargo sim --large [N]                                                  a parallel of N activities (100000)
+cargo sim --mutants [NAME]                                             each deliberate fault must be caught";
+
+/// Steps shown of a seed that breaks a rule, where nothing is said.
+const STEPS_SHOWN: usize = 120;
+
+#[global_allocator]
+static ALLOCATOR: sim::allocator::Counting = sim::allocator::Counting;
+
+enum Task {
+    Seeds {
+        from: u64,
+        to: u64,
+        profile: String,
+        is_survey: bool,
+    },
+    Seed {
+        seed: u64,
+        profile: String,
+        n_steps: usize,
+    },
+    Large(u32),
+    Mutants(Option<String>),
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|argument| argument == "--help") {
+        say(USAGE);
+        return ExitCode::SUCCESS;
+    }
+    match parse(&arguments) {
+        Some(Task::Seeds {
+            from,
+            to,
+            profile,
+            is_survey,
+        }) => run_seeds(from, to, &profile, is_survey),
+        Some(Task::Seed {
+            seed,
+            profile,
+            n_steps,
+        }) => replay(seed, &profile, n_steps),
+        Some(Task::Large(n_activities)) => run_large(n_activities),
+        Some(Task::Mutants(name)) => run_mutants(name.as_deref()),
+        None => {
+            say(USAGE);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn parse(arguments: &[String]) -> Option<Task> {
+    let mut task = None;
+    let mut profile = None;
+    let mut n_steps = STEPS_SHOWN;
+    let mut is_survey = false;
+    let mut words = arguments.iter().peekable();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--profile" => profile = Some(words.next()?.clone()),
+            "--survey" => is_survey = true,
+            "--steps" => n_steps = words.next()?.parse().ok()?,
+            "--seeds" => {
+                let (from, to) = words.next()?.split_once("..")?;
+                let (from, to) = (from.parse().ok()?, to.parse().ok()?);
+                task = Some(Task::Seeds {
+                    from,
+                    to,
+                    profile: String::new(),
+                    is_survey,
+                });
+            }
+            "--seed" => {
+                let seed = words.next()?.parse().ok()?;
+                task = Some(Task::Seed {
+                    seed,
+                    profile: String::new(),
+                    n_steps,
+                });
+            }
+            "--large" => {
+                let n_activities = match words.peek() {
+                    Some(_) => words.next()?.parse().ok()?,
+                    None => large::ACTIVITIES,
+                };
+                task = Some(Task::Large(n_activities));
+            }
+            "--mutants" => task = Some(Task::Mutants(words.next().cloned())),
+            _ => return None,
+        }
+    }
+    let known = |name: &String| name == "all" || Setup::named(name).is_some();
+    if profile.as_ref().is_some_and(|name| !known(name)) {
+        return None;
+    }
+    match task {
+        None => {
+            let profile = profile.unwrap_or_else(|| "all".to_owned());
+            Some(Task::Seeds {
+                from: 0,
+                to: 1_000,
+                profile,
+                is_survey,
+            })
+        }
+        Some(Task::Seeds { from, to, .. }) => {
+            let profile = profile.unwrap_or_else(|| "all".to_owned());
+            Some(Task::Seeds {
+                from,
+                to,
+                profile,
+                is_survey,
+            })
+        }
+        Some(Task::Seed { seed, .. }) => {
+            let profile = profile.unwrap_or_else(|| "hard".to_owned());
+            Some(Task::Seed {
+                seed,
+                profile,
+                n_steps,
+            })
+        }
+        other => other,
+    }
+}
+
+fn profiles(name: &str) -> Vec<&str> {
+    if name == "all" {
+        Setup::NAMES.to_vec()
+    } else {
+        vec![name]
+    }
+}
+
+fn run_seeds(from: u64, to: u64, profile: &str, is_survey: bool) -> ExitCode {
+    let mut is_broken = false;
+    for name in profiles(profile) {
+        let Some(setup) = Setup::named(name) else {
+            return ExitCode::from(2);
+        };
+        let (mut n_happened, mut seconds) = (0, 0.0);
+        for seed in from..to {
+            match run_seed(seed, &setup, 0) {
+                Ok(passed) => {
+                    n_happened += passed.n_happened;
+                    seconds += passed.took.seconds();
+                }
+                Err(failed) if is_survey => {
+                    is_broken = true;
+                    say(&format!("{name} {seed}: {}", failed.broken));
+                }
+                Err(_) => return replay(seed, name, STEPS_SHOWN),
+            }
+        }
+        say(&format!(
+            "{name}: seeds {from}..{to} done; {n_happened} things happened in {seconds:.0} simulated seconds"
+        ));
+    }
+    if is_broken {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+fn replay(seed: u64, profile: &str, n_steps: usize) -> ExitCode {
+    let Some(setup) = Setup::named(profile) else {
+        return ExitCode::from(2);
+    };
+    match run_seed(seed, &setup, n_steps) {
+        Ok(passed) => {
+            for step in &passed.steps {
+                say(step);
+            }
+            let (n_happened, took) = (passed.n_happened, passed.took);
+            say(&format!(
+                "seed {seed} of {profile} holds: {n_happened} things happened in {took} simulated"
+            ));
+            ExitCode::SUCCESS
+        }
+        Err(failed) => {
+            for step in &failed.steps {
+                say(step);
+            }
+            say(&format!("broken: {}", failed.broken));
+            say(&format!(
+                "replay: cargo sim --seed {seed} --profile {profile}"
+            ));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_large(n_activities: u32) -> ExitCode {
+    match large::run(n_activities) {
+        Ok(figures) => {
+            say(&figures.to_string());
+            ExitCode::SUCCESS
+        }
+        Err(broken) => {
+            say(&format!("broken: {broken}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_mutants(name: Option<&str>) -> ExitCode {
+    match mutants::run(name, &mut |line| say(line)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("{error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "this is the program's output")]
+fn say(line: &str) {
+    println!("{line}");
+}

@@ -1,0 +1,330 @@
+//! What a process should come to: an interpreter of definitions that knows of no machine, message
+//! or failure, and shares no code with the cores.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    Activity, ActivityId, Artifact, Draft, Join, NodeId, NodeKind, OutputSource, RetryOn, Source,
+    Value,
+};
+use simulator::command::{Failure, printed, produced};
+use simulator::generate::Generated;
+use simulator::meaning::Meaning;
+use wire::client::{Phase, Submit};
+
+/// What a process should come to, whatever happens to the grid, if nobody cancels it.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    /// Completed or faulted.
+    pub phase: Phase,
+    /// The activities that run; for each what must have completed before.
+    pub needs: BTreeMap<ActivityId, BTreeSet<ActivityId>>,
+    /// Their command lines.
+    pub programs: BTreeMap<ActivityId, Vec<String>>,
+    /// What is laid into their directories.
+    pub inputs: BTreeMap<ActivityId, Vec<(String, Artifact)>>,
+    /// What they produce.
+    pub produced: BTreeMap<ActivityId, Vec<(String, Artifact)>>,
+    /// The variables at the end, where it completes.
+    pub variables: Vec<(String, Value)>,
+    /// What it gives, where it completes.
+    pub outputs: Vec<(String, Value)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Open,
+    Runs,
+    Done,
+    Skipped,
+}
+
+/// One pass after the other over all nodes, until nothing changes.
+struct Interpreter<'a> {
+    submit: &'a Submit,
+    meaning: &'a Meaning,
+    parents: Vec<Option<(NodeId, usize)>>,
+    fates: Vec<Fate>,
+    /// What must have completed before the node starts or is skipped, and before it is over.
+    before: Vec<BTreeSet<ActivityId>>,
+    until: Vec<BTreeSet<ActivityId>>,
+    links: BTreeMap<(NodeId, NodeId), bool>,
+    incoming: Vec<Vec<NodeId>>,
+    outgoing: Vec<Vec<NodeId>>,
+    variables: Vec<i64>,
+    expected: Expected,
+}
+
+/// What a generated process should come to.
+pub fn expected(generated: &Generated) -> Expected {
+    let mut interpreter = Interpreter::new(&generated.submit, &generated.meaning);
+    while interpreter.pass() {}
+    let faults = interpreter
+        .expected
+        .needs
+        .keys()
+        .any(|&id| never_ends_well(generated, id));
+    let mut expected = interpreter.finish();
+    if faults {
+        expected.phase = Phase::Faulted;
+    }
+    expected
+}
+
+fn never_ends_well(generated: &Generated, id: ActivityId) -> bool {
+    let Some(behaviour) = generated.behaviours.get(&id) else {
+        return false;
+    };
+    let NodeKind::Activity(activity) = &generated.submit.draft.nodes[id.node().index()].kind else {
+        return false;
+    };
+    let retry = &activity.retry;
+    let is_tried_again = retry.on.is_empty()
+        || retry.on.iter().any(|on| match (on, behaviour.failure) {
+            (RetryOn::Exit(code), Failure::Exit) => *code == 1,
+            (RetryOn::Exit(code), Failure::ExitWith(own)) => *code == i32::from(own),
+            (RetryOn::Timeout, Failure::Timeout) => true,
+            (RetryOn::Exit(_) | RetryOn::Lost | RetryOn::Timeout, _) => false,
+        });
+    let n_tries = if is_tried_again { retry.attempts } else { 1 };
+    behaviour.n_failing >= n_tries
+}
+
+impl<'a> Interpreter<'a> {
+    fn new(submit: &'a Submit, meaning: &'a Meaning) -> Interpreter<'a> {
+        let draft: &Draft = &submit.draft;
+        let n_nodes = draft.nodes.len();
+        let mut parents = vec![None; n_nodes];
+        let mut incoming = vec![Vec::new(); n_nodes];
+        let mut outgoing = vec![Vec::new(); n_nodes];
+        for (index, node) in draft.nodes.iter().enumerate() {
+            for (place, child) in node.children().iter().enumerate() {
+                parents[child.index()] = Some((NodeId(index as u32), place));
+            }
+            if let NodeKind::Parallel { links, .. } = &node.kind {
+                for link in links {
+                    incoming[link.to.index()].push(link.from);
+                    outgoing[link.from.index()].push(link.to);
+                }
+            }
+        }
+        let variables = draft
+            .variables
+            .iter()
+            .map(|variable| match variable.initial {
+                Value::Int(number) => number,
+                Value::Null
+                | Value::Bool(_)
+                | Value::Float(_)
+                | Value::Text(_)
+                | Value::List(_)
+                | Value::Map(_)
+                | Value::Artifact(_) => 0,
+            });
+        Interpreter {
+            submit,
+            meaning,
+            parents,
+            fates: vec![Fate::Open; n_nodes],
+            before: vec![BTreeSet::new(); n_nodes],
+            until: vec![BTreeSet::new(); n_nodes],
+            links: BTreeMap::new(),
+            incoming,
+            outgoing,
+            variables: variables.collect(),
+            expected: Expected {
+                phase: Phase::Completed,
+                needs: BTreeMap::new(),
+                programs: BTreeMap::new(),
+                inputs: BTreeMap::new(),
+                produced: BTreeMap::new(),
+                variables: Vec::new(),
+                outputs: Vec::new(),
+            },
+        }
+    }
+
+    /// Whether anything changed.
+    fn pass(&mut self) -> bool {
+        let mut has_changed = false;
+        for index in 0..self.fates.len() {
+            let id = NodeId(index as u32);
+            has_changed |= match self.fates[index] {
+                Fate::Open => self.decide(id),
+                Fate::Runs => self.end(id),
+                Fate::Done | Fate::Skipped => false,
+            };
+        }
+        has_changed
+    }
+
+    fn decide(&mut self, id: NodeId) -> bool {
+        let mut before = BTreeSet::new();
+        if let Some((parent, place)) = self.parents[id.index()] {
+            match self.fates[parent.index()] {
+                Fate::Open => return false,
+                Fate::Skipped => {
+                    before.clone_from(&self.before[parent.index()]);
+                    self.skip(id, before);
+                    return true;
+                }
+                Fate::Runs | Fate::Done => {}
+            }
+            before.extend(&self.before[parent.index()]);
+            if let NodeKind::Sequence(children) = &self.submit.draft.nodes[parent.index()].kind
+                && let Some(earlier) = place.checked_sub(1)
+            {
+                let earlier = children[earlier].index();
+                if matches!(self.fates[earlier], Fate::Open | Fate::Runs) {
+                    return false;
+                }
+                before.extend(&self.until[earlier]);
+            }
+        }
+        let incoming = self.incoming[id.index()].clone();
+        if incoming
+            .iter()
+            .any(|&from| !self.links.contains_key(&(from, id)))
+        {
+            return false;
+        }
+        for from in &incoming {
+            before.extend(&self.until[from.index()]);
+        }
+        let value = |from: NodeId| self.links[&(from, id)];
+        let runs = match &self.submit.draft.nodes[id.index()].join {
+            Join::All => incoming.iter().all(|&from| value(from)),
+            Join::Any => incoming.is_empty() || incoming.iter().any(|&from| value(from)),
+            Join::When(_) => {
+                self.meaning.joins[&id].holds(&self.variables, self.meaning.input, &value)
+            }
+        };
+        if runs {
+            self.fates[id.index()] = Fate::Runs;
+            self.before[id.index()] = before;
+        } else {
+            self.skip(id, before);
+        }
+        true
+    }
+
+    fn skip(&mut self, id: NodeId, before: BTreeSet<ActivityId>) {
+        self.fates[id.index()] = Fate::Skipped;
+        self.until[id.index()].clone_from(&before);
+        self.before[id.index()] = before;
+        for &to in &self.outgoing[id.index()] {
+            self.links.insert((id, to), false);
+        }
+    }
+
+    /// Whether a node that runs is over.
+    fn end(&mut self, id: NodeId) -> bool {
+        let mut until = self.before[id.index()].clone();
+        let node = &self.submit.draft.nodes[id.index()];
+        match &node.kind {
+            NodeKind::Sequence(children) | NodeKind::Parallel { children, .. } => {
+                for child in children {
+                    if matches!(self.fates[child.index()], Fate::Open | Fate::Runs) {
+                        return false;
+                    }
+                    until.extend(&self.until[child.index()]);
+                }
+            }
+            NodeKind::Activity(activity) => {
+                self.run(ActivityId(id.0), activity, &node.name);
+                until.insert(ActivityId(id.0));
+            }
+            NodeKind::Assign(_) => {
+                let (variables, input) = (self.variables.clone(), self.meaning.input);
+                for (variable, term) in &self.meaning.assigns[&id] {
+                    self.variables[*variable as usize] = term.value(&variables, input);
+                }
+            }
+            NodeKind::Empty => {}
+        }
+        self.fates[id.index()] = Fate::Done;
+        self.until[id.index()] = until;
+        for &to in &self.outgoing[id.index()] {
+            let when = self.meaning.whens.get(&(id, to));
+            let holds =
+                when.is_none_or(|when| when.holds(&self.variables, self.meaning.input, &|_| false));
+            self.links.insert((id, to), holds);
+        }
+        true
+    }
+
+    fn run(&mut self, id: ActivityId, activity: &Activity, name: &str) {
+        let mut program = vec!["work".to_owned(), name.to_owned()];
+        for term in &self.meaning.arguments[&id.node()] {
+            program.push(term.value(&self.variables, self.meaning.input).to_string());
+        }
+        let files = self
+            .submit
+            .draft
+            .files
+            .iter()
+            .cloned()
+            .zip(self.submit.files.iter().copied());
+        let mut inputs: Vec<(String, Artifact)> = files.collect();
+        for staged in &activity.inputs {
+            let artifact = self.artifact(staged.source);
+            inputs.push((staged.path.clone(), artifact));
+        }
+        if let Some(capture) = activity.stdout {
+            self.variables[capture.variable as usize] = printed(&program);
+        }
+        let outputs = activity.outputs.iter().map(|output| {
+            (
+                output.name.clone(),
+                produced(&program, &inputs, &output.path),
+            )
+        });
+        let expected = &mut self.expected;
+        expected.produced.insert(id, outputs.collect());
+        expected
+            .needs
+            .insert(id, self.before[id.node().index()].clone());
+        expected.programs.insert(id, program);
+        expected.inputs.insert(id, inputs);
+    }
+
+    fn artifact(&self, source: Source) -> Artifact {
+        match source {
+            Source::Output { activity, output } => {
+                self.expected.produced[&ActivityId(activity.0)][output as usize].1
+            }
+            Source::Input(input) => {
+                let name = &self.submit.draft.inputs[input as usize].name;
+                let given = self.submit.inputs.iter().find(|(given, _)| given == name);
+                match given {
+                    Some((_, Value::Artifact(artifact))) => *artifact,
+                    _ => panic!("input {name} is a file that was given"),
+                }
+            }
+        }
+    }
+
+    fn finish(mut self) -> Expected {
+        let declared = &self.submit.draft;
+        let names = declared
+            .variables
+            .iter()
+            .map(|variable| variable.name.clone());
+        let values = self.variables.iter().map(|&number| Value::Int(number));
+        self.expected.variables = names.zip(values).collect();
+        for (place, output) in declared.outputs.iter().enumerate() {
+            let value = match &output.source {
+                OutputSource::Produced(source) => Value::Artifact(self.artifact(*source)),
+                OutputSource::Expression(_) => {
+                    let term = &self.meaning.outputs[&place];
+                    Value::Int(term.value(&self.variables, self.meaning.input))
+                }
+            };
+            self.expected.outputs.push((output.name.clone(), value));
+        }
+        self.expected
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! The reference on processes that can be worked out by hand.
+
+use model::{Assignment, Command, Expression, Join, Link, Node, Produced, Retry, SubmitKey, Type};
+use model::{Staged, Template, Variable};
+use simulator::command::Behaviour;
+use simulator::meaning::{Condition, Term};
+
+use super::*;
+
+fn activity(name: &str, inputs: Vec<Staged>) -> Node {
+    let activity = Activity {
+        command: Command::List(vec![Template("work".to_owned()), Template(name.to_owned())]),
+        env: Vec::new(),
+        stdin: None,
+        inputs,
+        outputs: vec![Produced {
+            name: "o".to_owned(),
+            path: "out.txt".to_owned(),
+        }],
+        stdout: None,
+        stderr: None,
+        work: None,
+        cores: 1,
+        memory: None,
+        labels: Vec::new(),
+        timeout: None,
+        retry: Retry {
+            attempts: 2,
+            ..Retry::default()
+        },
+    };
+    Node {
+        name: name.to_owned(),
+        kind: NodeKind::Activity(Box::new(activity)),
+        join: Join::All,
+    }
+}
+
+fn node(name: &str, kind: NodeKind) -> Node {
+    Node {
+        name: name.to_owned(),
+        kind,
+        join: Join::All,
+    }
+}
+
+/// ```text
+///   q0: s1 (v0 = 5), then p2:  a3 --(v0 < 5)--> a4 --> a5 (any)
+///                                \--------------------/
+/// ```
+fn process() -> Generated {
+    let when = Expression("v0 < 5".to_owned());
+    let link = |from, to, when| Link {
+        from: NodeId(from),
+        to: NodeId(to),
+        when,
+    };
+    let assignment = Assignment {
+        variable: 0,
+        value: Expression("5".to_owned()),
+    };
+    let from_a3 = Staged {
+        path: "in.txt".to_owned(),
+        source: Source::Output {
+            activity: NodeId(3),
+            output: 0,
+        },
+    };
+    let mut nodes = vec![
+        node("q0", NodeKind::Sequence(vec![NodeId(1), NodeId(2)])),
+        node("s1", NodeKind::Assign(vec![assignment])),
+        node(
+            "p2",
+            NodeKind::Parallel {
+                children: vec![NodeId(3), NodeId(4), NodeId(5)],
+                links: vec![link(3, 4, Some(when)), link(4, 5, None), link(3, 5, None)],
+            },
+        ),
+        activity("a3", Vec::new()),
+        activity("a4", Vec::new()),
+        activity("a5", vec![from_a3]),
+    ];
+    nodes[5].join = Join::Any;
+    let mut meaning = Meaning::default();
+    meaning
+        .assigns
+        .insert(NodeId(1), vec![(0, Term::Constant(5))]);
+    let condition = Condition::Less(Term::Variable(0), Term::Constant(5));
+    meaning.whens.insert((NodeId(3), NodeId(4)), condition);
+    for id in 3..6 {
+        meaning.arguments.insert(NodeId(id), Vec::new());
+    }
+    let draft = Draft {
+        name: "by-hand".to_owned(),
+        variables: vec![Variable {
+            name: "v0".to_owned(),
+            kind: Type::Int,
+            initial: Value::Int(0),
+        }],
+        nodes,
+        ..Draft::default()
+    };
+    Generated {
+        submit: Submit {
+            key: SubmitKey(1),
+            draft,
+            inputs: Vec::new(),
+            files: Vec::new(),
+            origin: String::new(),
+        },
+        meaning,
+        behaviours: BTreeMap::new(),
+        cores_max: 1,
+    }
+}
+
+#[test]
+fn a_false_link_skips_its_target_and_the_link_behind_that_is_false_too() {
+    let expected = expected(&process());
+    assert_eq!(expected.phase, Phase::Completed);
+    assert_eq!(
+        expected.needs,
+        BTreeMap::from([
+            (ActivityId(3), BTreeSet::new()),
+            (ActivityId(5), BTreeSet::from([ActivityId(3)])),
+        ])
+    );
+    assert_eq!(expected.variables, [("v0".to_owned(), Value::Int(5))]);
+    let made = expected.produced[&ActivityId(3)][0].1;
+    assert_eq!(
+        expected.inputs[&ActivityId(5)],
+        [("in.txt".to_owned(), made)]
+    );
+}
+
+#[test]
+fn a_process_faults_where_an_activity_that_runs_fails_at_every_try() {
+    let with = |activity, n_failing| {
+        let mut process = process();
+        let behaviour = Behaviour {
+            n_failing,
+            failure: Failure::Exit,
+        };
+        process.behaviours.insert(ActivityId(activity), behaviour);
+        expected(&process).phase
+    };
+    assert_eq!(with(5, 1), Phase::Completed, "the second try ends well");
+    assert_eq!(with(5, 2), Phase::Faulted, "there is no third try");
+    assert_eq!(with(4, 2), Phase::Completed, "a4 never runs");
+}

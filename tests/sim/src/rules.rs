@@ -1,0 +1,79 @@
+//! The rules, a file each. A rule sees everything that happens, with what was known before it.
+
+mod effects;
+mod ending;
+mod order;
+mod outcome;
+mod overlap;
+mod reported;
+mod slots;
+mod submission;
+
+use model::Mono;
+use simulator::{Observer, Seen};
+
+use crate::known::Known;
+
+/// Something that must hold at every step.
+pub trait Rule {
+    /// Something was seen. The error says how it breaks the rule.
+    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String>;
+}
+
+/// All rules, and what is known.
+pub struct Rules {
+    known: Known,
+    rules: Vec<(&'static str, Box<dyn Rule>)>,
+}
+
+impl Rules {
+    /// All rules, for a run of processes that should come to this.
+    pub fn new(known: Known) -> Rules {
+        let rules: Vec<(&'static str, Box<dyn Rule>)> = vec![
+            (
+                "rule 1 (an acknowledged submission is never lost)",
+                Box::<submission::Submission>::default(),
+            ),
+            (
+                "rule 2 (an outcome is recorded once, and stays)",
+                Box::<outcome::Outcome>::default(),
+            ),
+            (
+                "rule 3 (nothing starts before what it depends on is durable)",
+                Box::new(order::Order),
+            ),
+            (
+                "rule 4 (no two attempts of an activity at once)",
+                Box::<overlap::Overlap>::default(),
+            ),
+            (
+                "rule 6 (every process ends, once, as it should)",
+                Box::<ending::Ending>::default(),
+            ),
+            (
+                "rule 7 (what was reported is never taken back)",
+                Box::<reported::Reported>::default(),
+            ),
+            (
+                "slots are never oversubscribed",
+                Box::<slots::Slots>::default(),
+            ),
+            (
+                "effects wait for their flush",
+                Box::<effects::Effects>::default(),
+            ),
+        ];
+        Rules { known, rules }
+    }
+}
+
+impl Observer for Rules {
+    fn see(&mut self, at: Mono, seen: &Seen<'_>) -> Result<(), String> {
+        for (name, rule) in &mut self.rules {
+            rule.see(&self.known, seen)
+                .map_err(|how| format!("{name}: {how}"))?;
+        }
+        self.known.update(at, seen);
+        Ok(())
+    }
+}

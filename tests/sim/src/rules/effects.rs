@@ -1,0 +1,132 @@
+//! Whatever leaves a manager rests on what is durable: dispatches, acknowledgements, answers.
+
+use std::collections::BTreeSet;
+
+use model::AttemptId;
+use simulator::Seen;
+use wire::attempt::ToActivity;
+use wire::client::{ActivityPhase, Answer, Phase};
+
+use super::Rule;
+use crate::known::Known;
+
+/// Remembers which attempts were acknowledged.
+#[derive(Debug, Default)]
+pub(super) struct Effects {
+    acknowledged: BTreeSet<AttemptId>,
+}
+
+impl Rule for Effects {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+        match seen {
+            Seen::ToActivity(machine, ToActivity::Dispatch { attempts, .. }) => {
+                for dispatch in attempts {
+                    let attempt = dispatch.attempt;
+                    let process = known.processes.get(&attempt.process);
+                    let resource = process.and_then(|process| process.sent.get(&attempt));
+                    let to = resource.and_then(|resource| known.machines.get(resource));
+                    if to != Some(machine) {
+                        return Err(format!("{attempt} is sent, and that is not durable"));
+                    }
+                    if self.acknowledged.contains(&attempt) {
+                        return Err(format!("{attempt} is sent after its end was acknowledged"));
+                    }
+                }
+                Ok(())
+            }
+            Seen::ToActivity(_, ToActivity::Acknowledge(attempts)) => {
+                for &attempt in attempts {
+                    let process = known.processes.get(&attempt.process);
+                    if process.is_some_and(|process| process.is_out(attempt)) {
+                        return Err(format!(
+                            "the end of {attempt} is acknowledged and not durable"
+                        ));
+                    }
+                    self.acknowledged.insert(attempt);
+                }
+                Ok(())
+            }
+            Seen::Answers(answer) => answered(known, answer),
+            Seen::ToActivity(
+                _,
+                ToActivity::Attach { .. } | ToActivity::Stop(_) | ToActivity::Retract(_),
+            )
+            | Seen::Machine { .. }
+            | Seen::Submits(_)
+            | Seen::Cancels(_)
+            | Seen::ProcessDurable(..)
+            | Seen::GroupDurable(_)
+            | Seen::FromGroup(_)
+            | Seen::Told(..)
+            | Seen::Numbered(..)
+            | Seen::Started(_)
+            | Seen::Ended(_)
+            | Seen::Stages(..)
+            | Seen::Healed
+            | Seen::AtRest => Ok(()),
+        }
+    }
+}
+
+fn answered(known: &Known, answer: &Answer) -> Result<(), String> {
+    match answer {
+        Answer::Cancelling(id) => {
+            let process = known.processes.get(id);
+            if !process.is_some_and(|process| process.is_cancelling) {
+                return Err(format!(
+                    "{id} is said to be cancelled, and that is not durable"
+                ));
+            }
+        }
+        Answer::Status(status) => {
+            let id = status.summary.process;
+            let Some(process) = known.processes.get(&id) else {
+                return Err(format!("the status of {id} is told, and it is not durable"));
+            };
+            let phase = status.summary.phase;
+            if phase.has_ended() && process.closed != Some(phase) {
+                return Err(format!(
+                    "{id} is said to have {}, which is not durable",
+                    phase.word()
+                ));
+            }
+            for activity in &status.activities {
+                let has_completed = activity.phase == ActivityPhase::Completed;
+                if has_completed && !process.completed.contains(&activity.activity) {
+                    return Err(format!("{} is said to have completed", activity.activity));
+                }
+            }
+        }
+        Answer::Progress(progress) => {
+            let id = progress.process;
+            let Some(process) = known.processes.get(&id) else {
+                return Err(format!(
+                    "the progress of {id} is told, and it is not durable"
+                ));
+            };
+            if progress.phase.has_ended() && process.closed != Some(progress.phase) {
+                let word = progress.phase.word();
+                return Err(format!("{id} is said to have {word}, which is not durable"));
+            }
+            let n_completed = process.completed.len();
+            if progress.totals.completed as usize > n_completed {
+                let told = progress.totals.completed;
+                return Err(format!(
+                    "{told} activities are said to have completed of {n_completed}"
+                ));
+            }
+        }
+        Answer::Processes(list) => {
+            for summary in list {
+                let process = known.processes.get(&summary.process);
+                let closed = process.and_then(|process| process.closed);
+                let said: Option<Phase> = summary.phase.has_ended().then_some(summary.phase);
+                if said.is_some() && said != closed {
+                    return Err(format!("{} is listed as ended", summary.process));
+                }
+            }
+        }
+        Answer::Submitted(_) | Answer::Refused(_) | Answer::Unknown(_) | Answer::Definition(_) => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! Rule 4: no two attempts of one activity run at the same time.
+
+use std::collections::BTreeMap;
+
+use model::{ActivityId, AttemptId, ProcessId};
+use simulator::Seen;
+
+use super::Rule;
+use crate::known::Known;
+
+/// What runs.
+#[derive(Debug, Default)]
+pub(super) struct Overlap {
+    running: BTreeMap<(ProcessId, ActivityId), AttemptId>,
+}
+
+impl Rule for Overlap {
+    fn see(&mut self, _: &Known, seen: &Seen<'_>) -> Result<(), String> {
+        if let Seen::Started(command) = seen {
+            let attempt = command.attempt;
+            let before = self
+                .running
+                .insert((attempt.process, attempt.activity), attempt);
+            if let Some(before) = before {
+                return Err(format!("{attempt} starts while {before} runs"));
+            }
+        }
+        if let Seen::Ended(command) = seen {
+            let attempt = command.attempt;
+            self.running.remove(&(attempt.process, attempt.activity));
+        }
+        Ok(())
+    }
+}

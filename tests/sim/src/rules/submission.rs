@@ -1,0 +1,74 @@
+//! Rule 1: an acknowledged submission is never lost.
+
+use std::collections::BTreeSet;
+
+use model::ProcessId;
+use simulator::Seen;
+use wire::client::Answer;
+
+use super::Rule;
+use crate::known::Known;
+
+/// Remembers what clients were told.
+#[derive(Debug, Default)]
+pub(super) struct Submission {
+    submitted: BTreeSet<ProcessId>,
+    acknowledged: BTreeSet<ProcessId>,
+}
+
+impl Rule for Submission {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+        match seen {
+            Seen::Submits(submit) => {
+                self.submitted.insert(submit.key.process());
+            }
+            Seen::Told(_, Answer::Submitted(process)) => {
+                if !self.submitted.contains(process) {
+                    return Err(format!("{process} was acknowledged and never submitted"));
+                }
+                self.acknowledged.insert(*process);
+            }
+            Seen::Told(_, Answer::Refused(reasons)) => {
+                return Err(format!("a good submission was refused: {reasons:?}"));
+            }
+            Seen::Answers(Answer::Submitted(process)) => {
+                if !known.processes.contains_key(process) {
+                    return Err(format!("{process} is acknowledged and not durable"));
+                }
+            }
+            Seen::Answers(Answer::Unknown(process)) => {
+                if self.acknowledged.contains(process) {
+                    return Err(format!(
+                        "{process} was acknowledged, and now nobody knows it"
+                    ));
+                }
+            }
+            Seen::Answers(Answer::Processes(list)) => {
+                for process in &self.acknowledged {
+                    if !list.iter().any(|summary| summary.process == *process) {
+                        return Err(format!("{process} was acknowledged and is not listed"));
+                    }
+                }
+            }
+            Seen::AtRest => {
+                if self.acknowledged != self.submitted {
+                    return Err("a submission was never acknowledged".to_owned());
+                }
+            }
+            Seen::Answers(_)
+            | Seen::Told(..)
+            | Seen::Machine { .. }
+            | Seen::Cancels(_)
+            | Seen::ProcessDurable(..)
+            | Seen::GroupDurable(_)
+            | Seen::ToActivity(..)
+            | Seen::FromGroup(_)
+            | Seen::Numbered(..)
+            | Seen::Started(_)
+            | Seen::Ended(_)
+            | Seen::Stages(..)
+            | Seen::Healed => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! One seed: what it stands for, and whether all rules hold.
+
+use std::collections::BTreeMap;
+
+use model::{Mono, ProcessId, Span, SubmitKey};
+use simulator::generate::{self, Generated, Options};
+use simulator::{Broken, Random, Rate, Setup, Sim, Submission};
+
+use crate::known::Known;
+use crate::reference;
+use crate::rules::Rules;
+
+/// A seed that passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// The hash of everything that happened.
+    pub hash: u64,
+    /// Things that happened.
+    pub n_happened: u64,
+    /// Simulated time until everything was at rest.
+    pub took: Span,
+    /// The last steps, where they were asked for.
+    pub steps: Vec<String>,
+}
+
+/// A seed that broke a rule.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// The rule.
+    pub broken: Broken,
+    /// The last steps that led there, where they were asked for.
+    pub steps: Vec<String>,
+    /// The hash of everything that happened until then.
+    pub hash: u64,
+}
+
+/// The run that a seed stands for.
+pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
+    let mut random = Random::new(seed);
+    let options = Options::default();
+    let n_processes = if random.happens(Rate::percent(20)) {
+        2
+    } else {
+        1
+    };
+    let mut known = Known::default();
+    let mut behaviours = BTreeMap::new();
+    let mut submissions = Vec::new();
+    let mut cores_max = 1;
+    for _ in 0..n_processes {
+        let key = SubmitKey(random.draw());
+        let generated = generate::process(&mut random, key, &options);
+        let process: ProcessId = key.process();
+        known
+            .expected
+            .insert(process, reference::expected(&generated));
+        let Generated {
+            submit,
+            behaviours: own,
+            cores_max: cores,
+            meaning: _,
+        } = generated;
+        cores_max = cores_max.max(cores);
+        behaviours.extend(
+            own.into_iter()
+                .map(|(activity, own)| ((process, activity), own)),
+        );
+        let at = Mono(random.below(300_000));
+        let cancels = random.happens(Rate::percent(12));
+        let cancels_at = cancels.then(|| at + Span(random.below(3_000_000)));
+        submissions.push(Submission {
+            submit,
+            at,
+            cancels_at,
+        });
+    }
+    let sim = Sim::new(seed, setup.clone(), submissions, behaviours, cores_max);
+    (sim, Rules::new(known))
+}
+
+/// Runs a seed to its end or to the first broken rule, and remembers so many of the last steps as
+/// text, which takes longer than all the rest.
+pub fn run_seed(seed: u64, setup: &Setup, n_steps: usize) -> Result<Passed, Box<Failed>> {
+    let (sim, mut rules) = compose(seed, setup);
+    let mut sim = sim.telling(n_steps);
+    let result = sim.run(&mut rules);
+    let steps = sim.trace().lines().map(str::to_owned).collect();
+    let hash = sim.trace().hash();
+    match result {
+        Ok(()) => Ok(Passed {
+            hash,
+            n_happened: sim.n_happened(),
+            took: sim.at().since(Mono(0)),
+            steps,
+        }),
+        Err(broken) => Err(Box::new(Failed {
+            broken,
+            steps,
+            hash,
+        })),
+    }
+}

@@ -1,0 +1,63 @@
+//! A fixed number of seeds of each profile, for every run of the tests.
+
+use sim::run_seed;
+use simulator::Setup;
+
+/// Seeds of each profile: about a minute of two cores in all, and some seconds where nothing is
+/// optimised. `cargo sim --seeds 0..5000` runs more.
+const SEEDS: u64 = if cfg!(debug_assertions) { 40 } else { 1_000 };
+/// Steps shown of a seed that breaks a rule.
+const STEPS_SHOWN: usize = 120;
+
+fn hold(profile: &str) {
+    let setup = Setup::named(profile).expect("the profile is one of ours");
+    for seed in 0..SEEDS {
+        if run_seed(seed, &setup, 0).is_ok() {
+            continue;
+        }
+        let Err(failed) = run_seed(seed, &setup, STEPS_SHOWN) else {
+            panic!("seed {seed} of {profile} broke a rule once, and not the second time");
+        };
+        let steps = failed.steps.join("\n");
+        panic!(
+            "{steps}\nbroken: {}\nreplay: cargo sim --seed {seed} --profile {profile}",
+            failed.broken
+        );
+    }
+}
+
+#[test]
+fn all_rules_hold_where_nothing_goes_wrong() {
+    hold("calm");
+}
+
+#[test]
+fn all_rules_hold_where_messages_are_lost_doubled_and_late() {
+    hold("lossy");
+}
+
+#[test]
+fn all_rules_hold_where_managers_and_executors_die() {
+    hold("crashes");
+}
+
+#[test]
+fn all_rules_hold_where_everything_goes_wrong_at_once() {
+    hold("hard");
+}
+
+#[test]
+fn the_same_seed_is_the_same_run_to_the_byte() {
+    for profile in Setup::NAMES {
+        let setup = Setup::named(profile).expect("the profile is one of ours");
+        for seed in 0..10 {
+            let hash = |result: Result<sim::Passed, Box<sim::Failed>>| match result {
+                Ok(passed) => passed.hash,
+                Err(failed) => failed.hash,
+            };
+            let silent = hash(run_seed(seed, &setup, 0));
+            let telling = hash(run_seed(seed, &setup, 10));
+            assert_eq!(silent, telling, "seed {seed} of {profile}");
+        }
+    }
+}

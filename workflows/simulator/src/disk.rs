@@ -1,0 +1,190 @@
+//! A manager's disk: what was flushed, as bytes, and the state that these bytes stand for.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use machine::{Batch, Codec, Drive, History, Machine};
+
+/// What a manager has made durable. Beside the bytes lies a shadow of the state: fed with the same
+/// events, once each, and never with a snapshot. A replay must give the same.
+pub(crate) struct Disk<M: Machine> {
+    streams: BTreeMap<M::Stream, Stream<M>>,
+}
+
+struct Stream<M: Machine> {
+    founding: Vec<u8>,
+    snapshot: Option<Vec<u8>>,
+    tail: Vec<Vec<u8>>,
+    shadow: M::State,
+}
+
+/// Events of streams, in the order in which they were recorded.
+pub(crate) type Events<M> = Vec<(<M as Machine>::Stream, <M as Machine>::Event)>;
+
+/// A batch as it goes to the disk.
+pub(crate) struct Written<M: Machine> {
+    pub(crate) number: u64,
+    events: Vec<(M::Stream, Vec<u8>)>,
+    snapshots: Vec<(M::Stream, Vec<u8>)>,
+    forgotten: Vec<M::Stream>,
+}
+
+fn encoded<T: Codec>(value: &T) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    value.encode(&mut bytes);
+    bytes
+}
+
+impl<M: Machine> Written<M> {
+    pub(crate) fn new(batch: &Batch<M>) -> Written<M> {
+        Written {
+            number: batch.number,
+            events: batch
+                .events
+                .iter()
+                .map(|(stream, event)| (*stream, encoded(event)))
+                .collect(),
+            snapshots: batch
+                .snapshots
+                .iter()
+                .map(|(stream, snapshot)| (*stream, encoded(snapshot)))
+                .collect(),
+            forgotten: batch.forgotten.clone(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.snapshots.is_empty() && self.forgotten.is_empty()
+    }
+}
+
+impl<M: Machine> Disk<M>
+where
+    M::State: Debug,
+    M::Event: Debug,
+{
+    pub(crate) fn new() -> Disk<M> {
+        Disk {
+            streams: BTreeMap::new(),
+        }
+    }
+
+    /// The state that is durable.
+    pub(crate) fn state(&self, stream: M::Stream) -> Option<&M::State> {
+        self.streams.get(&stream).map(|kept| &kept.shadow)
+    }
+
+    /// A batch has become durable: its events as they are read back.
+    pub(crate) fn take(&mut self, written: Written<M>) -> Result<Events<M>, String> {
+        let mut events = Vec::with_capacity(written.events.len());
+        for (stream, bytes) in written.events {
+            let event = M::Event::decode(&bytes)
+                .map_err(|error| format!("an event cannot be read back: {error}"))?;
+            match self.streams.get_mut(&stream) {
+                Some(kept) => {
+                    M::apply(&mut kept.shadow, &event);
+                    kept.tail.push(bytes);
+                }
+                None => {
+                    let mut shadow = M::State::default();
+                    M::apply(&mut shadow, &event);
+                    let kept = Stream {
+                        founding: bytes,
+                        snapshot: None,
+                        tail: Vec::new(),
+                        shadow,
+                    };
+                    self.streams.insert(stream, kept);
+                }
+            }
+            events.push((stream, event));
+        }
+        for (stream, snapshot) in written.snapshots {
+            if let Some(kept) = self.streams.get_mut(&stream) {
+                kept.snapshot = Some(snapshot);
+                kept.tail.clear();
+            }
+        }
+        for stream in written.forgotten {
+            self.streams.remove(&stream);
+        }
+        Ok(events)
+    }
+
+    /// Replaces the tail of each stream by a snapshot, as a driver may at any time.
+    pub(crate) fn compact(&mut self) {
+        for kept in self.streams.values_mut() {
+            if !kept.tail.is_empty() {
+                kept.snapshot = Some(encoded(&M::snapshot(&kept.shadow)));
+                kept.tail.clear();
+            }
+        }
+    }
+
+    /// What a start reads.
+    pub(crate) fn histories(&self) -> Result<Vec<History<M>>, String> {
+        let event = |bytes: &Vec<u8>| {
+            M::Event::decode(bytes)
+                .map_err(|error| format!("an event cannot be read back: {error}"))
+        };
+        let mut histories = Vec::with_capacity(self.streams.len());
+        for (&stream, kept) in &self.streams {
+            let snapshot = match &kept.snapshot {
+                Some(bytes) => Some(
+                    M::Snapshot::decode(bytes)
+                        .map_err(|error| format!("a snapshot cannot be read back: {error}"))?,
+                ),
+                None => None,
+            };
+            histories.push(History {
+                stream,
+                founding: event(&kept.founding)?,
+                snapshot,
+                tail: kept.tail.iter().map(event).collect::<Result<_, _>>()?,
+            });
+        }
+        Ok(histories)
+    }
+
+    /// Whether a drive that has nothing unflushed has the same states as the events give.
+    pub(crate) fn compare(&self, drive: &Drive<M>) -> Result<(), String> {
+        let n_streams = drive.states().iter().count();
+        if n_streams != self.streams.len() {
+            return Err(format!(
+                "{n_streams} streams, and {} on disk",
+                self.streams.len()
+            ));
+        }
+        for (stream, state) in drive.states().iter() {
+            let (own, shadow) = (format!("{state:?}"), format!("{:?}", self.state(stream)));
+            let shadow = shadow
+                .strip_prefix("Some(")
+                .and_then(|text| text.strip_suffix(')'));
+            if Some(own.as_str()) != shadow {
+                return Err(format!(
+                    "the state of {stream:?} is not what its events give: {}",
+                    difference(&own, shadow.unwrap_or("nothing"))
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where two texts part.
+fn difference(one: &str, other: &str) -> String {
+    const BEFORE: usize = 60;
+    const AFTER: usize = 60;
+    let common = one
+        .bytes()
+        .zip(other.bytes())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let cut = |text: &str| {
+        let bytes = text.as_bytes();
+        let from = common.saturating_sub(BEFORE);
+        let to = (common + AFTER).min(bytes.len());
+        String::from_utf8_lossy(bytes.get(from..to).unwrap_or_default()).into_owned()
+    };
+    format!("`{}` against `{}`", cut(one), cut(other))
+}

@@ -1,0 +1,510 @@
+//! Random processes: nested controllers, links with and without conditions, joins, variables that
+//! flow through assignments and commands, files between activities, tries that fail.
+//!
+//! What comes out never depends on who is faster: whoever reads a variable is ordered against
+//! everybody who writes it, and whoever reads a file runs only where its producer has run.
+
+mod order;
+mod tree;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    Activity, ActivityId, Assignment, Capture, Command, Draft, Expression, Input, Join, Link, Node,
+    NodeId, NodeKind, Output, OutputSource, Parse, Produced, Retry, RetryOn, Source, Span, Staged,
+    SubmitKey, Template, Type, Value, Variable, Work,
+};
+use wire::client::Submit;
+
+use self::order::{Moment, Order};
+use self::tree::{Leaf, Tree};
+use crate::command::{Behaviour, Failure, named};
+use crate::meaning::{Condition, INPUT, Meaning, Term, variable};
+use crate::random::{Random, Rate};
+
+/// What processes look like.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Activities, from and to.
+    pub activities: (u32, u32),
+    /// Processes in which one activity never ends well.
+    pub faulting: Rate,
+    /// Activities whose first tries fail.
+    pub retries: Rate,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            activities: (5, 40),
+            faulting: Rate::percent(12),
+            retries: Rate::percent(15),
+        }
+    }
+}
+
+/// A process with what it means.
+#[derive(Clone, Debug)]
+pub struct Generated {
+    /// What a client submits.
+    pub submit: Submit,
+    /// What its expressions say.
+    pub meaning: Meaning,
+    /// How its commands end, where not simply well.
+    pub behaviours: BTreeMap<ActivityId, Behaviour>,
+    /// The most slots that one of its activities wants.
+    pub cores_max: u32,
+}
+
+/// A process from the random numbers; `key` names it.
+pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Generated {
+    let n_activities = random.between(options.activities.0.into(), options.activities.1.into());
+    let tree = Tree::new(random, n_activities as u32);
+    let mut draft = Draft {
+        name: "generated".to_owned(),
+        ..Draft::default()
+    };
+    tree.flatten(&mut draft.nodes);
+    draw_links(random, &mut draft.nodes);
+    let mut maker = Maker {
+        order: Order::new(&draft.nodes),
+        random: random.fork(),
+        n_variables: random.between(1, 5) as u32,
+        writes: BTreeMap::new(),
+        reads: BTreeMap::new(),
+        meaning: Meaning {
+            input: random.below(1_000) as i64,
+            ..Meaning::default()
+        },
+        behaviours: BTreeMap::new(),
+    };
+    draft.inputs.push(Input {
+        name: INPUT.to_owned(),
+        kind: Type::Int,
+        default: None,
+        minimum: Some(0.0),
+        maximum: None,
+    });
+    draft.inputs.push(Input {
+        name: "corpus".to_owned(),
+        kind: Type::File,
+        default: None,
+        minimum: None,
+        maximum: None,
+    });
+    draft.variables = (0..maker.n_variables)
+        .map(|place| Variable {
+            name: variable(place),
+            kind: Type::Int,
+            initial: Value::Int(i64::from(place)),
+        })
+        .collect();
+    if random.happens(Rate::percent(30)) {
+        draft.files.push("tool.sh".to_owned());
+    }
+    maker.fill(&mut draft, options);
+    let files = draft
+        .files
+        .iter()
+        .enumerate()
+        .map(|(place, _)| named(key.0 ^ place as u64));
+    let submit = Submit {
+        key,
+        inputs: vec![
+            (INPUT.to_owned(), Value::Int(maker.meaning.input)),
+            ("corpus".to_owned(), Value::Artifact(named(key.0 ^ 0xf11e))),
+        ],
+        files: files.collect(),
+        origin: "generated.yaml".to_owned(),
+        draft,
+    };
+    let cores = submit.draft.nodes.iter().map(|node| match &node.kind {
+        NodeKind::Activity(activity) => activity.cores,
+        NodeKind::Sequence(_)
+        | NodeKind::Parallel { .. }
+        | NodeKind::Assign(_)
+        | NodeKind::Empty => 0,
+    });
+    let cores_max = cores.max().unwrap_or(1);
+    Generated {
+        cores_max,
+        meaning: maker.meaning,
+        behaviours: maker.behaviours,
+        submit,
+    }
+}
+
+/// The number of the first node behind everything below a node.
+fn behind(nodes: &[Node], id: NodeId) -> u32 {
+    let mut last = id;
+    while let Some(&child) = nodes[last.index()].children().last() {
+        last = child;
+    }
+    last.0 + 1
+}
+
+fn draw_links(random: &mut Random, nodes: &mut [Node]) {
+    let mut pairs = BTreeSet::new();
+    for index in 0..nodes.len() {
+        if !matches!(nodes[index].kind, NodeKind::Parallel { .. })
+            || random.happens(Rate::percent(35))
+        {
+            continue;
+        }
+        let (first, end) = (index as u32 + 1, behind(nodes, NodeId(index as u32)));
+        let mut drawn = Vec::new();
+        for _ in 0..random.between(0, 5) {
+            let one = random.between(first.into(), u64::from(end) - 1) as u32;
+            let other = random.between(first.into(), u64::from(end) - 1) as u32;
+            let (from, to) = (NodeId(one.min(other)), NodeId(one.max(other)));
+            // Below each other, or the same.
+            if behind(nodes, from) > to.0 || !pairs.insert((from, to)) {
+                continue;
+            }
+            drawn.push(Link {
+                from,
+                to,
+                when: None,
+            });
+        }
+        if let NodeKind::Parallel { links, .. } = &mut nodes[index].kind {
+            *links = drawn;
+        }
+    }
+}
+
+/// Fills a tree with activities, variables and files.
+struct Maker {
+    order: Order,
+    random: Random,
+    n_variables: u32,
+    writes: BTreeMap<u32, Vec<Moment>>,
+    reads: BTreeMap<u32, Vec<Moment>>,
+    meaning: Meaning,
+    behaviours: BTreeMap<ActivityId, Behaviour>,
+}
+
+impl Maker {
+    fn fill(&mut self, draft: &mut Draft, options: &Options) {
+        let names: Vec<String> = draft.nodes.iter().map(|node| node.name.clone()).collect();
+        let name = |id: NodeId| names[id.index()].clone();
+        for index in 0..draft.nodes.len() {
+            let id = NodeId(index as u32);
+            draft.nodes[index].join = self.join(id, &name);
+            let links = match &draft.nodes[index].kind {
+                NodeKind::Activity(_) => {
+                    let activity = self.activity(id, draft, options);
+                    draft.nodes[index].kind = NodeKind::Activity(Box::new(activity));
+                    continue;
+                }
+                NodeKind::Assign(_) => {
+                    draft.nodes[index].kind = self.assign(id);
+                    continue;
+                }
+                NodeKind::Parallel { links, .. } => links.clone(),
+                NodeKind::Sequence(_) | NodeKind::Empty => continue,
+            };
+            let links = links
+                .into_iter()
+                .map(|link| self.link(link, &name))
+                .collect();
+            if let NodeKind::Parallel { links: place, .. } = &mut draft.nodes[index].kind {
+                *place = links;
+            }
+        }
+        self.draw_outputs(draft);
+        if self.random.happens(options.faulting) {
+            self.draw_fault(draft);
+        }
+    }
+
+    fn join(&mut self, id: NodeId, name: &dyn Fn(NodeId) -> String) -> Join {
+        let incoming = self.order.incoming(id).to_vec();
+        if incoming.is_empty() {
+            return Join::All;
+        }
+        match self.random.below(8) {
+            0..4 => Join::All,
+            4..7 => Join::Any,
+            _ => {
+                let one = Condition::Link(incoming[self.random.index(incoming.len())]);
+                let other = Condition::Link(incoming[self.random.index(incoming.len())]);
+                let condition = match self.random.below(3) {
+                    0 => Condition::Not(Box::new(one)),
+                    1 => Condition::Either(
+                        Box::new(one),
+                        Box::new(Condition::Even(self.term(Moment::start(id)))),
+                    ),
+                    _ => Condition::Both(Box::new(one), Box::new(Condition::Not(Box::new(other)))),
+                };
+                let text = condition.text(name);
+                self.meaning.joins.insert(id, condition);
+                Join::When(Expression(text))
+            }
+        }
+    }
+
+    fn link(&mut self, link: Link, name: &dyn Fn(NodeId) -> String) -> Link {
+        if self.random.happens(Rate::percent(55)) {
+            return link;
+        }
+        let moment = Moment::end(link.from);
+        let condition = match self.random.below(3) {
+            0 => Condition::Less(self.term(moment), self.term(moment)),
+            1 => Condition::Even(self.term(moment)),
+            _ => Condition::Not(Box::new(Condition::Less(
+                self.term(moment),
+                Term::Constant(500),
+            ))),
+        };
+        let when = Some(Expression(condition.text(name)));
+        self.meaning.whens.insert((link.from, link.to), condition);
+        Link { when, ..link }
+    }
+
+    /// A term that may be read at this moment.
+    fn term(&mut self, moment: Moment) -> Term {
+        let one = self.simple_term(moment);
+        match self.random.below(4) {
+            0 => Term::Sum(Box::new(one), Box::new(self.simple_term(moment))),
+            1 => {
+                let sum = Term::Sum(Box::new(self.simple_term(moment)), Box::new(one.clone()));
+                Term::Product(Box::new(one), Box::new(sum))
+            }
+            _ => one,
+        }
+    }
+
+    fn simple_term(&mut self, moment: Moment) -> Term {
+        let place = self.random.below(self.n_variables.into()) as u32;
+        let writes = self.writes.get(&place).map_or(&[][..], Vec::as_slice);
+        if writes
+            .iter()
+            .all(|write| self.order.are_ordered(*write, moment))
+        {
+            self.reads.entry(place).or_default().push(moment);
+            return Term::Variable(place);
+        }
+        if self.random.below(3) == 0 {
+            Term::Input
+        } else {
+            Term::Constant(self.random.below(1_000) as i64)
+        }
+    }
+
+    /// A variable that may be written at this moment.
+    fn writable(&mut self, moment: Moment) -> Option<u32> {
+        let place = self.random.below(self.n_variables.into()) as u32;
+        let others = [self.writes.get(&place), self.reads.get(&place)];
+        let fits =
+            |other: &Moment| other.node == moment.node || self.order.are_ordered(*other, moment);
+        if !others.into_iter().flatten().flatten().all(fits) {
+            return None;
+        }
+        self.writes.entry(place).or_default().push(moment);
+        Some(place)
+    }
+
+    fn assign(&mut self, id: NodeId) -> NodeKind {
+        let mut writes: BTreeMap<u32, Term> = BTreeMap::new();
+        for _ in 0..self.random.between(1, 3) {
+            let value = self.term(Moment::all_of(id));
+            if let Some(place) = self.writable(Moment::all_of(id)) {
+                writes.insert(place, value);
+            }
+        }
+        if writes.is_empty() {
+            return NodeKind::Empty;
+        }
+        let assignments = writes.iter().map(|(&variable, value)| Assignment {
+            variable,
+            value: value.expression(),
+        });
+        let kind = NodeKind::Assign(assignments.collect());
+        self.meaning
+            .assigns
+            .insert(id, writes.into_iter().collect());
+        kind
+    }
+
+    fn activity(&mut self, id: NodeId, draft: &Draft, options: &Options) -> Activity {
+        let n_arguments = self.random.below(3);
+        let arguments: Vec<Term> = (0..n_arguments)
+            .map(|_| self.term(Moment::all_of(id)))
+            .collect();
+        let mut words = vec![
+            Template("work".to_owned()),
+            Template(draft.nodes[id.index()].name.clone()),
+        ];
+        words.extend(arguments.iter().map(Term::template));
+        self.meaning.arguments.insert(id, arguments);
+        let n_outputs = self.random.below(3);
+        let outputs = (0..n_outputs).map(|number| Produced {
+            name: format!("o{number}"),
+            path: format!("out{number}.txt"),
+        });
+        let stdout = self
+            .random
+            .happens(Rate::percent(35))
+            .then(|| self.writable(Moment::end(id)));
+        let has_work = self.random.happens(Rate::percent(50));
+        let work = has_work.then(|| Work(self.random.between(1_000, 10_000_000)));
+        let (retry, timeout) = self.draw_retry(id, options);
+        Activity {
+            command: Command::List(words),
+            env: Vec::new(),
+            stdin: None,
+            inputs: self.draw_inputs(id, draft),
+            outputs: outputs.collect(),
+            stdout: stdout.flatten().map(|variable| Capture {
+                variable,
+                parse: Parse::Int,
+            }),
+            stderr: None,
+            work,
+            cores: if self.random.below(8) == 0 { 2 } else { 1 },
+            memory: None,
+            labels: Vec::new(),
+            timeout,
+            retry,
+        }
+    }
+
+    fn draw_inputs(&mut self, id: NodeId, draft: &Draft) -> Vec<Staged> {
+        let mut inputs = Vec::new();
+        for number in 0..self.random.below(4) {
+            let path = format!("in{number}.txt");
+            if id.0 == 0 || self.random.below(6) == 0 {
+                inputs.push(Staged {
+                    path,
+                    source: Source::Input(1),
+                });
+                continue;
+            }
+            let producer = NodeId(self.random.below(id.0.into()) as u32);
+            let NodeKind::Activity(activity) = &draft.nodes[producer.index()].kind else {
+                continue;
+            };
+            if activity.outputs.is_empty() || !self.order.has_surely_run(producer, id) {
+                continue;
+            }
+            let output = self.random.index(activity.outputs.len()) as u32;
+            inputs.push(Staged {
+                path,
+                source: Source::Output {
+                    activity: producer,
+                    output,
+                },
+            });
+        }
+        inputs
+    }
+
+    fn draw_retry(&mut self, id: NodeId, options: &Options) -> (Retry, Option<Span>) {
+        if !self.random.happens(options.retries) {
+            return (Retry::default(), None);
+        }
+        let attempts = self.random.between(2, 4) as u32;
+        let failure = self.failure();
+        let n_failing = self.random.between(0, u64::from(attempts) - 1) as u32;
+        self.behaviours
+            .insert(ActivityId(id.0), Behaviour { n_failing, failure });
+        let on = match (failure, self.random.below(2)) {
+            (Failure::ExitWith(code), 0) => vec![RetryOn::Exit(9), RetryOn::Exit(code.into())],
+            (Failure::Timeout, 0) => vec![RetryOn::Timeout],
+            _ => Vec::new(),
+        };
+        let backoff = Span(self.random.between(0, 1_500_000));
+        let timeout = (failure == Failure::Timeout).then_some(Span::from_secs(3_600));
+        (
+            Retry {
+                attempts,
+                backoff,
+                on,
+            },
+            timeout,
+        )
+    }
+
+    fn failure(&mut self) -> Failure {
+        match self.random.below(4) {
+            0 => Failure::Exit,
+            1 => Failure::ExitWith(self.random.between(2, 5) as u8),
+            2 => Failure::Signal,
+            _ => Failure::Timeout,
+        }
+    }
+
+    /// One activity that never ends well, however often it is tried.
+    fn draw_fault(&mut self, draft: &mut Draft) {
+        let index = self.random.index(draft.nodes.len());
+        let failure = self.failure();
+        let NodeKind::Activity(activity) = &mut draft.nodes[index].kind else {
+            return;
+        };
+        if failure == Failure::Timeout {
+            activity.timeout = Some(Span::from_secs(3_600));
+        }
+        let behaviour = Behaviour {
+            n_failing: u32::MAX,
+            failure,
+        };
+        self.behaviours.insert(ActivityId(index as u32), behaviour);
+    }
+
+    fn draw_outputs(&mut self, draft: &mut Draft) {
+        for number in 0..self.random.below(4) as usize {
+            let name = format!("result{number}");
+            let place = self.random.index(draft.nodes.len());
+            let surely = match &draft.nodes[place].kind {
+                NodeKind::Activity(activity) if !activity.outputs.is_empty() => {
+                    self.order.surely_runs(NodeId(place as u32))
+                }
+                NodeKind::Activity(_)
+                | NodeKind::Sequence(_)
+                | NodeKind::Parallel { .. }
+                | NodeKind::Assign(_)
+                | NodeKind::Empty => false,
+            };
+            let source = if surely {
+                let source = Source::Output {
+                    activity: NodeId(place as u32),
+                    output: 0,
+                };
+                OutputSource::Produced(source)
+            } else {
+                let term = self.term(Moment::end(NodeId(0)));
+                let expression = term.expression();
+                self.meaning.outputs.insert(number, term);
+                OutputSource::Expression(expression)
+            };
+            draft.outputs.push(Output { name, source });
+        }
+    }
+}
+
+/// A leaf before it is filled.
+fn blank(leaf: Leaf) -> NodeKind {
+    match leaf {
+        Leaf::Empty => NodeKind::Empty,
+        Leaf::Assign => NodeKind::Assign(Vec::new()),
+        Leaf::Activity => NodeKind::Activity(Box::new(Activity {
+            command: Command::List(Vec::new()),
+            env: Vec::new(),
+            stdin: None,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            stdout: None,
+            stderr: None,
+            work: None,
+            cores: 1,
+            memory: None,
+            labels: Vec::new(),
+            timeout: None,
+            retry: Retry::default(),
+        })),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,283 @@
+//! A computer on which one manager runs: its driver, its inbox, its disk, and the moments at which
+//! it may die.
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+
+use machine::{Drive, Machine};
+use model::{Mono, Now, Span, Wall};
+
+use crate::disk::{Disk, Events, Written};
+use crate::random::{Random, Rate};
+use crate::setup::Faults;
+
+/// Inputs that a manager steps before it closes a batch, at most.
+const STEPS_MAX: u64 = 256;
+/// Wake-ups at the same moment before it is taken for a loop without end.
+const WAKES_MAX: u32 = 10_000;
+/// The calendar's time at which a run begins.
+const WALL_ORIGIN: Wall = Wall(1_700_000_000_000_000);
+
+/// The calendar's time at a moment of the run.
+pub(crate) fn wall(at: Mono) -> Wall {
+    WALL_ORIGIN + Span(at.0)
+}
+
+/// Draws the crashes of managers while there are faults.
+#[derive(Debug)]
+pub(crate) struct Crashes {
+    pub(crate) rate: Rate,
+    pub(crate) n_left: u64,
+}
+
+impl Crashes {
+    fn strikes(&mut self, random: &mut Random) -> bool {
+        if self.n_left == 0 || !random.happens(self.rate) {
+            return false;
+        }
+        self.n_left -= 1;
+        true
+    }
+}
+
+/// A manager's computer.
+pub(crate) struct Host<M: Machine> {
+    /// Counts the lives of the program; what was entered for an earlier one is void.
+    pub(crate) life: u64,
+    drive: Option<Drive<M>>,
+    /// The clock of this life has an origin of its own.
+    origin: u64,
+    inbox: VecDeque<M::Input>,
+    disk: Disk<M>,
+    /// Batches on their way to the disk, and when each will be there.
+    writing: VecDeque<(Mono, Written<M>)>,
+    /// When a turn is entered for.
+    pub(crate) turn_at: Option<Mono>,
+    n_wakes: (Mono, u32),
+}
+
+/// What came of a turn.
+pub(crate) enum Turn {
+    /// There was nothing to do.
+    Idle,
+    /// A batch was closed and is on its way to the disk.
+    Closed { number: u64, durable_at: Mono },
+    /// The program died.
+    Died,
+}
+
+/// What came of a flush.
+pub(crate) struct Flushed<M: Machine> {
+    pub(crate) events: Events<M>,
+    /// What may be carried out; none where the program died before it was told.
+    pub(crate) effects: Option<Vec<M::Effect>>,
+}
+
+impl<M: Machine> Host<M>
+where
+    M::State: Debug,
+    M::Event: Debug,
+{
+    pub(crate) fn new() -> Host<M> {
+        Host {
+            life: 0,
+            drive: None,
+            origin: 0,
+            inbox: VecDeque::new(),
+            disk: Disk::new(),
+            writing: VecDeque::new(),
+            turn_at: None,
+            n_wakes: (Mono(0), 0),
+        }
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        self.drive.is_some()
+    }
+
+    /// What a start would read.
+    pub(crate) fn histories(&self) -> Result<Vec<machine::History<M>>, String> {
+        self.disk.histories()
+    }
+
+    fn now(&self, at: Mono) -> Now {
+        Now {
+            mono: Mono(at.0 + self.origin),
+            wall: wall(at),
+        }
+    }
+
+    /// Starts the program: replays, compares, resumes.
+    pub(crate) fn start(
+        &mut self,
+        fresh: impl Fn() -> M,
+        at: Mono,
+        random: &mut Random,
+        looks_closely: bool,
+    ) -> Result<(), String> {
+        self.life += 1;
+        self.origin = random.below(1 << 40);
+        if looks_closely {
+            self.disk
+                .compare(&Drive::replay(fresh(), self.disk.histories()?))
+                .map_err(|difference| format!("replay: {difference}"))?;
+        }
+        let now = self.now(at);
+        self.drive = Some(Drive::start(fresh(), self.disk.histories()?, now));
+        Ok(())
+    }
+
+    /// Something for the manager; dropped while it is down.
+    pub(crate) fn put(&mut self, input: M::Input) {
+        if self.drive.is_some() {
+            self.inbox.push_back(input);
+        }
+    }
+
+    /// When the manager wants to be woken, by the simulation's clock.
+    pub(crate) fn wakeup(&self) -> Option<Mono> {
+        let wakeup = self.drive.as_ref()?.next_wakeup()?;
+        Some(Mono(wakeup.0.saturating_sub(self.origin)))
+    }
+
+    /// Whether inputs or what a start has wanted wait for a turn.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.inbox.is_empty() || self.drive.as_ref().is_some_and(Drive::is_open)
+    }
+
+    /// Steps what is in the inbox, wakes the manager where it wants that, closes the batch.
+    pub(crate) fn turn(
+        &mut self,
+        at: Mono,
+        random: &mut Random,
+        crashes: &mut Crashes,
+        faults: &Faults,
+    ) -> Result<Turn, String> {
+        let now = self.now(at);
+        let Some(drive) = &mut self.drive else {
+            return Ok(Turn::Idle);
+        };
+        for _ in 0..random.between(1, STEPS_MAX) {
+            let Some(input) = self.inbox.pop_front() else {
+                break;
+            };
+            if crashes.strikes(random) {
+                return Ok(Turn::Died);
+            }
+            drive.step(now, input);
+        }
+        if drive.next_wakeup().is_some_and(|wakeup| wakeup <= now.mono) {
+            self.n_wakes = if self.n_wakes.0 == at {
+                (at, self.n_wakes.1 + 1)
+            } else {
+                (at, 1)
+            };
+            if self.n_wakes.1 > WAKES_MAX {
+                return Err(
+                    "the manager wants to be woken at this moment again and again".to_owned(),
+                );
+            }
+            drive.wake(now);
+        }
+        if !drive.is_open() {
+            return Ok(Turn::Idle);
+        }
+        // Between record and flush: nothing of this batch ever was.
+        if crashes.strikes(random) {
+            return Ok(Turn::Died);
+        }
+        let written = Written::new(&drive.close());
+        let before = self
+            .writing
+            .back()
+            .map_or(at, |&(durable_at, _)| durable_at.max(at));
+        let takes = if written.is_empty() {
+            Span::ZERO
+        } else {
+            random.span(faults.flush)
+        };
+        let (number, durable_at) = (written.number, before + takes);
+        self.writing.push_back((durable_at, written));
+        Ok(Turn::Closed { number, durable_at })
+    }
+
+    /// A batch has arrived on the disk.
+    pub(crate) fn flushed(
+        &mut self,
+        number: u64,
+        random: &mut Random,
+        crashes: &mut Crashes,
+        faults: &Faults,
+        looks_closely: bool,
+    ) -> Result<Flushed<M>, String> {
+        let mut events = Vec::new();
+        while let Some((_, written)) = self.writing.front()
+            && written.number <= number
+            && let Some((_, written)) = self.writing.pop_front()
+        {
+            events.append(&mut self.disk.take(written)?);
+        }
+        if random.happens(faults.compaction) {
+            self.disk.compact();
+        }
+        // Between flush and effects.
+        if !events.is_empty() && crashes.strikes(random) {
+            return Ok(Flushed {
+                events,
+                effects: None,
+            });
+        }
+        let Some(drive) = &mut self.drive else {
+            return Ok(Flushed {
+                events,
+                effects: None,
+            });
+        };
+        let effects = drive.flushed(number);
+        if looks_closely && self.writing.is_empty() && !drive.is_open() && random.below(64) == 0 {
+            self.disk.compare(drive)?;
+        }
+        Ok(Flushed {
+            events,
+            effects: Some(effects),
+        })
+    }
+
+    /// How many of these effects are carried out before the manager dies; all, where it does not.
+    pub(crate) fn survives(
+        &self,
+        n_effects: usize,
+        random: &mut Random,
+        crashes: &mut Crashes,
+    ) -> Option<usize> {
+        (n_effects > 0 && crashes.strikes(random)).then(|| random.index(n_effects + 1))
+    }
+
+    /// The program dies. What was on its way to the disk may have arrived, a batch wholly or not
+    /// at all and none before an earlier one: its events.
+    pub(crate) fn die(
+        &mut self,
+        random: &mut Random,
+        faults: &Faults,
+    ) -> Result<Events<M>, String> {
+        self.drive = None;
+        self.inbox.clear();
+        self.turn_at = None;
+        let mut events = Vec::new();
+        for (_, written) in std::mem::take(&mut self.writing) {
+            if !random.happens(faults.kept) {
+                break;
+            }
+            events.append(&mut self.disk.take(written)?);
+        }
+        Ok(events)
+    }
+
+    /// Compares what is in memory with what is on disk, where nothing is on its way.
+    pub(crate) fn compare(&self) -> Result<(), String> {
+        match &self.drive {
+            Some(drive) if self.writing.is_empty() && !drive.is_open() => self.disk.compare(drive),
+            Some(_) | None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,517 @@
+//! The machines: activity managers with their executors, their directories and the workers beside
+//! them.
+
+use std::collections::BTreeMap;
+
+use activity_core::{ActivityManager, Config, Input, Trouble, Workplace};
+use model::{
+    ActivityId, Artifact, AttemptId, Bytes, FaultName, Mono, ProcessId, Produced, ResourceId, Span,
+};
+use wire::executor::{Exit, FromExecutor, ToExecutor};
+
+use crate::command::{Behaviours, printed, produced};
+use crate::executor::{Executor, Wants};
+use crate::host::{Host, wall};
+use crate::observe::{Observer, Seen};
+use crate::random::Random;
+use crate::setup::{LINGER, Setup};
+use crate::sim::{Happening, Node, Sim};
+
+/// How long a message takes between a daemon and its executor.
+const LOCAL: (Span, Span) = (Span(5), Span(300));
+/// How long until a daemon has its executor back.
+const CONNECT: (Span, Span) = (Span(100), Span(60_000));
+/// How long a command takes to stop.
+const STOP: (Span, Span) = (Span(100), Span(50_000));
+
+/// All machines.
+pub(crate) struct Machines {
+    list: Vec<Machine>,
+    behaviours: Behaviours,
+    /// Runs that have failed, by activity.
+    n_failed: BTreeMap<(ProcessId, ActivityId), u32>,
+    runs: (Span, Span),
+}
+
+/// One machine.
+pub(crate) struct Machine {
+    pub(crate) host: Host<ActivityManager>,
+    pub(crate) config: Config,
+    /// As its group manager numbers it, once it knows.
+    pub(crate) number: Option<ResourceId>,
+    pub(crate) executor: Executor,
+    /// Directories of attempts: what was laid into each, and the command line that ran there.
+    pub(crate) workplaces: BTreeMap<AttemptId, Place>,
+    /// When the last message arrives on each way of the local link, which keeps the order.
+    last: [Mono; 2],
+}
+
+/// A directory of an attempt.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    inputs: Vec<(String, Artifact)>,
+    program: Vec<String>,
+}
+
+impl Machines {
+    pub(crate) fn new(
+        setup: &Setup,
+        behaviours: Behaviours,
+        slots_min: u32,
+        random: &mut Random,
+    ) -> Machines {
+        let n_machines = random
+            .between(setup.machines.0.into(), setup.machines.1.into())
+            .max(1);
+        let list = (0..n_machines).map(|number| {
+            let slots = random.between(setup.slots.0.into(), setup.slots.1.into()) as u32;
+            let slots = slots.max(slots_min);
+            let config = Config {
+                name: format!("m{number}"),
+                slots: slots.max(1),
+                memory: Bytes(8 << 30),
+                power: random.between(5, 20) as f64 / 10.0,
+                labels: BTreeMap::new(),
+                environment: Vec::new(),
+                nice: None,
+                prefetch: activity_core::prefetch_default(slots).min(random.between(0, 40) as u32),
+                linger: None,
+                kill_grace: None,
+            };
+            Machine {
+                host: Host::new(),
+                config,
+                number: None,
+                executor: Executor::default(),
+                workplaces: BTreeMap::new(),
+                last: [Mono(0); 2],
+            }
+        });
+        let list = list.collect();
+        // Most runs have short commands only, so that faults meet what is underway.
+        let longest = match random.below(4) {
+            0 => setup.runs.1,
+            1 => Span(setup.runs.1.0 / 8),
+            _ => Span(setup.runs.1.0 / 64),
+        };
+        let runs = (setup.runs.0, longest.max(setup.runs.0));
+        Machines {
+            list,
+            behaviours,
+            n_failed: BTreeMap::new(),
+            runs,
+        }
+    }
+
+    pub(crate) fn n(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(crate) fn get(&mut self, machine: usize) -> &mut Machine {
+        &mut self.list[machine]
+    }
+
+    pub(crate) fn what_goes_on(&self) -> Option<String> {
+        let at = self
+            .list
+            .iter()
+            .position(|machine| !machine.executor.is_empty())?;
+        Some(format!("the executor of machine {at} holds attempts"))
+    }
+
+    /// How a run ends that nobody stops, and what it prints.
+    fn outcome(&mut self, attempt: AttemptId, program: &[String]) -> (Exit, Option<i64>) {
+        let activity = (attempt.process, attempt.activity);
+        if let Some(behaviour) = self.behaviours.get(&activity) {
+            let n_failed = self.n_failed.entry(activity).or_default();
+            if *n_failed < behaviour.n_failing {
+                *n_failed += 1;
+                return (behaviour.failure.exit(), None);
+            }
+        }
+        (Exit::Exited { code: 0 }, Some(printed(program)))
+    }
+}
+
+impl Sim {
+    /// A daemon that has started, or has lost its executor, looks for one.
+    pub(crate) fn connect_soon(&mut self, machine: usize, life: u64) {
+        let after = self.random.span(CONNECT);
+        self.after(after, Happening::Connect { machine, life });
+    }
+
+    /// The daemon of a machine has died: its executor goes on for a while.
+    pub(crate) fn daemon_gone(&mut self, machine: usize) {
+        let executor = &mut self.machines.get(machine).executor;
+        executor.is_connected = false;
+        let (instance, connection) = (executor.instance, executor.connection);
+        self.after(
+            LINGER,
+            Happening::Linger {
+                machine,
+                instance,
+                connection,
+            },
+        );
+    }
+
+    pub(crate) fn send_executor(&mut self, machine: usize, bytes: Vec<u8>) {
+        let connection = self.machines.get(machine).executor.connection;
+        if self.machines.get(machine).executor.is_connected {
+            let arrival = self.local_arrival(machine, 0);
+            self.calendar.enter(
+                arrival,
+                Happening::ToExecutor {
+                    machine,
+                    connection,
+                    bytes,
+                },
+            );
+        }
+    }
+
+    fn send_daemon(&mut self, machine: usize, messages: &[FromExecutor]) {
+        let connection = self.machines.get(machine).executor.connection;
+        if !self.machines.get(machine).executor.is_connected {
+            return;
+        }
+        for message in messages {
+            let bytes = wire::encode(message);
+            let arrival = self.local_arrival(machine, 1);
+            self.calendar.enter(
+                arrival,
+                Happening::FromExecutor {
+                    machine,
+                    connection,
+                    bytes,
+                },
+            );
+        }
+    }
+
+    fn local_arrival(&mut self, machine: usize, way: usize) -> Mono {
+        let delay = self.random.span(LOCAL);
+        let last = &mut self.machines.get(machine).last[way];
+        *last = (self.at + delay).max(*last);
+        *last
+    }
+
+    /// Lays inputs into a directory, or says again that it is done.
+    pub(crate) fn stage(
+        &mut self,
+        machine: usize,
+        attempt: AttemptId,
+        inputs: Vec<(String, Artifact)>,
+    ) {
+        let takes = self.random.span(self.setup.works_aside);
+        let machine_model = self.machines.get(machine);
+        machine_model.workplaces.entry(attempt).or_default().inputs = inputs;
+        let life = machine_model.host.life;
+        self.after(
+            takes,
+            Happening::Staged {
+                machine,
+                life,
+                attempt,
+            },
+        );
+    }
+
+    /// Takes outputs out of a directory.
+    pub(crate) fn collect(&mut self, machine: usize, attempt: AttemptId, outputs: &[Produced]) {
+        let takes = self.random.span(self.setup.works_aside);
+        let machine_model = self.machines.get(machine);
+        let life = machine_model.host.life;
+        // A directory that is gone was cleared, so its outputs are known to whoever wanted them.
+        let artifacts = machine_model.workplaces.get(&attempt).map(|place| {
+            let output = |output: &Produced| produced(&place.program, &place.inputs, &output.path);
+            outputs.iter().map(output).collect()
+        });
+        self.after(
+            takes,
+            Happening::Collected {
+                machine,
+                life,
+                attempt,
+                artifacts,
+            },
+        );
+    }
+
+    pub(crate) fn on_machine(
+        &mut self,
+        happening: Happening,
+        observer: &mut dyn Observer,
+    ) -> Result<(), String> {
+        match happening {
+            Happening::Staged {
+                machine,
+                life,
+                attempt,
+            } => {
+                let workplace = Workplace {
+                    directory: format!("/m{machine}/{attempt}"),
+                };
+                self.put(
+                    machine,
+                    life,
+                    Input::Staged {
+                        attempt,
+                        result: Ok(workplace),
+                    },
+                );
+            }
+            Happening::Collected {
+                machine,
+                life,
+                attempt,
+                artifacts,
+            } => {
+                let result = artifacts.ok_or_else(|| Trouble {
+                    name: FaultName::MissingOutput,
+                    message: "the directory is not there".to_owned(),
+                });
+                self.put(machine, life, Input::Collected { attempt, result });
+            }
+            Happening::Connect { machine, life } => self.connect(machine, life),
+            Happening::ExecutorDown {
+                machine,
+                life,
+                connection,
+            } => {
+                if self.machines.get(machine).executor.connection == connection {
+                    self.put(machine, life, Input::ExecutorDown);
+                }
+            }
+            Happening::ToExecutor {
+                machine,
+                connection,
+                bytes,
+            } => {
+                return self.at_executor(machine, connection, &bytes, observer);
+            }
+            Happening::FromExecutor {
+                machine,
+                connection,
+                bytes,
+            } => {
+                let machine_model = self.machines.get(machine);
+                let (executor, life) = (&machine_model.executor, machine_model.host.life);
+                if executor.connection == connection && machine_model.host.is_up() {
+                    let message = self.arrived(&bytes, Node::Activity(machine))?;
+                    self.put(machine, life, Input::Executor(message));
+                }
+            }
+            Happening::CommandEnds {
+                machine,
+                instance,
+                attempt,
+                run,
+                is_stopped,
+            } => {
+                if self.machines.get(machine).executor.instance == instance {
+                    return self.command_ends(machine, attempt, run, is_stopped, observer);
+                }
+            }
+            Happening::Linger {
+                machine,
+                instance,
+                connection,
+            } => {
+                let now = wall(self.at);
+                let executor = &mut self.machines.get(machine).executor;
+                let waits = executor.is_alive() && !executor.is_connected;
+                if waits && executor.instance == instance && executor.connection == connection {
+                    let killed = executor.gives_up(machine, now);
+                    self.note(&[6], || {
+                        format!("the executor of machine {machine} gives up")
+                    });
+                    for command in &killed {
+                        observer.see(self.at, &Seen::Ended(command))?;
+                    }
+                }
+            }
+            Happening::KillExecutor(machine) => return self.kill_executor(machine, observer),
+            Happening::Turn(_)
+            | Happening::Flushed { .. }
+            | Happening::Start(_)
+            | Happening::Dial(_)
+            | Happening::Notice { .. }
+            | Happening::Deliver { .. }
+            | Happening::Cut(_)
+            | Happening::Planned { .. }
+            | Happening::Ask(_)
+            | Happening::Request { .. }
+            | Happening::Answer { .. }
+            | Happening::Heal
+            | Happening::Look => {}
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, machine: usize, life: u64, input: Input) {
+        let host = &mut self.machines.get(machine).host;
+        if host.life == life && host.is_up() {
+            host.put(input);
+            self.turn_soon(Node::Activity(machine));
+        }
+    }
+
+    fn connect(&mut self, machine: usize, life: u64) {
+        let instance = self.random.draw() | 1;
+        let machine_model = self.machines.get(machine);
+        if machine_model.host.life != life || !machine_model.host.is_up() {
+            return;
+        }
+        let executor = &mut machine_model.executor;
+        if !executor.is_alive() {
+            executor.begin(instance);
+        }
+        executor.connection += 1;
+        executor.is_connected = true;
+        let messages = executor.greet();
+        self.note(&[7], || format!("machine {machine} has its executor"));
+        self.send_daemon(machine, &messages);
+    }
+
+    fn kill_executor(&mut self, machine: usize, observer: &mut dyn Observer) -> Result<(), String> {
+        let machine_model = self.machines.get(machine);
+        let executor = &mut machine_model.executor;
+        if !executor.is_alive() {
+            return Ok(());
+        }
+        let was_connected = executor.is_connected;
+        let connection = executor.connection;
+        let killed = executor.killed(machine);
+        let life = machine_model.host.life;
+        self.note(&[8], || {
+            format!("the executor of machine {machine} is killed")
+        });
+        for command in &killed {
+            observer.see(self.at, &Seen::Ended(command))?;
+        }
+        if was_connected {
+            let at = self.local_arrival(machine, 1);
+            self.calendar.enter(
+                at,
+                Happening::ExecutorDown {
+                    machine,
+                    life,
+                    connection,
+                },
+            );
+            // Only after the daemon has noticed.
+            let again = at + self.random.span(CONNECT);
+            self.calendar
+                .enter(again, Happening::Connect { machine, life });
+        }
+        Ok(())
+    }
+
+    fn at_executor(
+        &mut self,
+        machine: usize,
+        connection: u64,
+        bytes: &[u8],
+        observer: &mut dyn Observer,
+    ) -> Result<(), String> {
+        let executor = &self.machines.get(machine).executor;
+        if executor.connection != connection || !executor.is_connected {
+            return Ok(());
+        }
+        let message: ToExecutor = wire::decode(bytes).map_err(|error| error.to_string())?;
+        self.note(bytes, || {
+            format!("machine {machine} -> executor: {message:?}")
+        });
+        if let ToExecutor::Start(starts) = &message {
+            for start in starts {
+                let places = &mut self.machines.get(machine).workplaces;
+                let Some(place) = places.get_mut(&start.attempt) else {
+                    return Err(format!(
+                        "{} starts in a directory that is not there",
+                        start.attempt
+                    ));
+                };
+                place.program.clone_from(&start.program);
+            }
+        }
+        let (now, full) = (wall(self.at), self.faults.full);
+        let Sim {
+            random, machines, ..
+        } = self;
+        let wants = machines
+            .get(machine)
+            .executor
+            .take(machine, message, now, || random.happens(full));
+        self.executor_wants(machine, wants, observer)
+    }
+
+    fn command_ends(
+        &mut self,
+        machine: usize,
+        attempt: AttemptId,
+        run: u64,
+        is_stopped: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<(), String> {
+        if !self.machines.get(machine).executor.runs(attempt, run) {
+            return Ok(());
+        }
+        let (exit, printed) = if is_stopped {
+            (Exit::Stopped, None)
+        } else {
+            let places = &self.machines.get(machine).workplaces;
+            let program = places.get(&attempt).map(|place| place.program.clone());
+            self.machines.outcome(attempt, &program.unwrap_or_default())
+        };
+        let now = wall(self.at);
+        let executor = &mut self.machines.get(machine).executor;
+        let Some((command, wants)) = executor.ends(machine, attempt, run, now, exit, printed)
+        else {
+            return Ok(());
+        };
+        self.note(&run.to_le_bytes(), || {
+            format!("machine {machine}: {attempt} ends")
+        });
+        observer.see(self.at, &Seen::Ended(&command))?;
+        self.executor_wants(machine, wants, observer)
+    }
+
+    fn executor_wants(
+        &mut self,
+        machine: usize,
+        wants: Wants,
+        observer: &mut dyn Observer,
+    ) -> Result<(), String> {
+        let instance = self.machines.get(machine).executor.instance;
+        for (run, command) in wants.started {
+            let attempt = command.attempt;
+            self.note(&run.to_le_bytes(), || {
+                format!("machine {machine}: {attempt} starts")
+            });
+            observer.see(self.at, &Seen::Started(&command))?;
+            let takes = self.random.span(self.machines.runs);
+            let ends = Happening::CommandEnds {
+                machine,
+                instance,
+                attempt,
+                run,
+                is_stopped: false,
+            };
+            self.after(takes, ends);
+        }
+        for (run, attempt) in wants.stopped {
+            let takes = self.random.span(STOP);
+            let ends = Happening::CommandEnds {
+                machine,
+                instance,
+                attempt,
+                run,
+                is_stopped: true,
+            };
+            self.after(takes, ends);
+        }
+        self.send_daemon(machine, &wants.messages);
+        Ok(())
+    }
+}

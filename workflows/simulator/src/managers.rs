@@ -1,0 +1,279 @@
+//! The managers' lives in the grid: they start, take turns, flush, carry out and die.
+
+use std::fmt::Debug;
+
+use activity_core::ActivityManager;
+use group_core::GroupManager;
+use machine::{Codec, Machine};
+use model::{Mono, Span};
+use process_core::ProcessManager;
+
+use crate::host::{Crashes, Host, Turn};
+use crate::observe::{Observer, Seen};
+use crate::random::Random;
+use crate::setup::{Faults, LONG_AWAY};
+use crate::sim::{Happening, Node, Sim};
+
+/// The longest wait between an input and the turn that steps it.
+const TURN: Span = Span(200);
+
+impl Sim {
+    pub(crate) fn start(&mut self, node: Node, observer: &mut dyn Observer) -> Result<(), String> {
+        self.note(&[2], || format!("{node:?} starts"));
+        let Sim {
+            at,
+            random,
+            setup,
+            group,
+            process,
+            machines,
+            ..
+        } = self;
+        match node {
+            Node::Group => group.start(GroupManager::default, *at, random, setup.looks_closely),
+            Node::Process => {
+                let fresh = || ProcessManager::new(process_core::Config::default());
+                process.start(fresh, *at, random, setup.looks_closely)
+            }
+            Node::Activity(machine) => {
+                let machine = machines.get(machine);
+                let config = machine.config.clone();
+                let fresh = || ActivityManager::new(config.clone());
+                machine.host.start(fresh, *at, random, setup.looks_closely)
+            }
+        }
+        .map_err(|why| format!("rule 1: {node:?}: {why}"))?;
+        match node {
+            Node::Group => {
+                // The repository has lost some of what it was to keep.
+                let mut records: Vec<_> = self.records.clone().into_iter().collect();
+                records.retain(|_| self.random.below(4) > 0);
+                let record = |(key, value)| group_core::Record { key, value };
+                let records = records.into_iter().map(record).collect();
+                self.group.put(group_core::Input::Known(records));
+            }
+            Node::Process => {}
+            Node::Activity(machine) => {
+                let slots = self.machines.get(machine).config.slots;
+                observer.see(self.at, &Seen::Machine { machine, slots })?;
+                let life = self.machines.get(machine).host.life;
+                self.connect_soon(machine, life);
+            }
+        }
+        self.dial_all(node);
+        self.turn_soon(node);
+        Ok(())
+    }
+
+    pub(crate) fn dies(&mut self, node: Node, observer: &mut dyn Observer) -> Result<(), String> {
+        self.note(&[3], || format!("{node:?} dies"));
+        let Sim {
+            random,
+            faults,
+            group,
+            process,
+            machines,
+            ..
+        } = self;
+        match node {
+            Node::Group => {
+                let events = group.die(random, faults)?;
+                self.group_durable(&events, observer)?;
+            }
+            Node::Process => {
+                let events = process.die(random, faults)?;
+                self.process_durable(&events, observer)?;
+            }
+            Node::Activity(machine) => {
+                machines.get(machine).host.die(random, faults)?;
+                self.daemon_gone(machine);
+            }
+        }
+        for link in self.links() {
+            let (one, other) = link.ends();
+            if one == node || other == node {
+                let own = usize::from(other == node);
+                self.wire(link).seen[own] = false;
+                self.cut(link);
+            }
+        }
+        let away = if self.random.happens(self.faults.long_away) {
+            LONG_AWAY
+        } else {
+            self.faults.away
+        };
+        let away = self.random.span(away);
+        self.after(away, Happening::Start(node));
+        Ok(())
+    }
+
+    /// A turn of a manager soon, if it has something to do; else when it wants to be woken.
+    pub(crate) fn turn_soon(&mut self, node: Node) {
+        let at = self.at;
+        let soon = at + Span(self.random.below(TURN.0));
+        let (has_work, wakeup, turn_at) = match node {
+            Node::Group => when(&mut self.group),
+            Node::Process => when(&mut self.process),
+            Node::Activity(machine) => when(&mut self.machines.get(machine).host),
+        };
+        let wanted = match (has_work, wakeup) {
+            (true, _) => soon,
+            (false, Some(wakeup)) => wakeup.max(at),
+            (false, None) => return,
+        };
+        if turn_at.is_none_or(|before| wanted < before) {
+            *turn_at = Some(wanted);
+            self.calendar.enter(wanted, Happening::Turn(node));
+        }
+    }
+
+    pub(crate) fn turn(&mut self, node: Node, observer: &mut dyn Observer) -> Result<(), String> {
+        let Sim {
+            at,
+            random,
+            crashes,
+            faults,
+            group,
+            process,
+            machines,
+            ..
+        } = self;
+        let (life, turn) = match node {
+            Node::Group => turn(group, *at, random, crashes, faults)?,
+            Node::Process => turn(process, *at, random, crashes, faults)?,
+            Node::Activity(machine) => turn(
+                &mut machines.get(machine).host,
+                *at,
+                random,
+                crashes,
+                faults,
+            )?,
+        };
+        match turn {
+            None => Ok(()),
+            Some(Turn::Died) => self.dies(node, observer),
+            Some(Turn::Idle) => {
+                self.turn_soon(node);
+                Ok(())
+            }
+            Some(Turn::Closed { number, durable_at }) => {
+                self.calendar
+                    .enter(durable_at, Happening::Flushed { node, life, number });
+                self.turn_soon(node);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn flushed(
+        &mut self,
+        node: Node,
+        life: u64,
+        number: u64,
+        observer: &mut dyn Observer,
+    ) -> Result<(), String> {
+        let closely = self.setup.looks_closely;
+        let Sim {
+            random,
+            crashes,
+            faults,
+            group,
+            process,
+            machines,
+            ..
+        } = self;
+        let died = match node {
+            Node::Group if group.life == life && group.is_up() => {
+                let flushed = group.flushed(number, random, crashes, faults, closely)?;
+                self.group_durable(&flushed.events, observer)?;
+                self.carry_out_group(flushed.effects, observer)?
+            }
+            Node::Process if process.life == life && process.is_up() => {
+                let flushed = process.flushed(number, random, crashes, faults, closely)?;
+                self.process_durable(&flushed.events, observer)?;
+                self.carry_out_process(flushed.effects, observer)?
+            }
+            Node::Activity(machine)
+                if machines.get(machine).host.life == life
+                    && machines.get(machine).host.is_up() =>
+            {
+                let host = &mut machines.get(machine).host;
+                let flushed = host.flushed(number, random, crashes, faults, closely)?;
+                self.carry_out_activity(machine, flushed.effects, observer)?
+            }
+            Node::Group | Node::Process | Node::Activity(_) => return Ok(()),
+        };
+        if died {
+            return self.dies(node, observer);
+        }
+        self.turn_soon(node);
+        Ok(())
+    }
+
+    pub(crate) fn group_durable(
+        &mut self,
+        events: &[(group_core::Stream, group_core::Event)],
+        observer: &mut dyn Observer,
+    ) -> Result<(), String> {
+        for (_, event) in events {
+            self.note(&bytes_of(event), || format!("group has recorded {event:?}"));
+            observer.see(self.at, &Seen::GroupDurable(event))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn process_durable(
+        &mut self,
+        events: &[(process_core::Stream, process_core::Event)],
+        observer: &mut dyn Observer,
+    ) -> Result<(), String> {
+        for (stream, event) in events {
+            self.note(&bytes_of(event), || {
+                if let process_core::Event::Founded(_) = event {
+                    return format!("process has recorded {stream:?}");
+                }
+                format!("process has recorded {event:?}")
+            });
+            observer.see(self.at, &Seen::ProcessDurable(*stream, event))?;
+            if let (process_core::Stream::Process(process), process_core::Event::Released) =
+                (stream, event)
+            {
+                self.released.insert(*process);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn when<M: Machine>(host: &mut Host<M>) -> (bool, Option<Mono>, &mut Option<Mono>)
+where
+    M::State: Debug,
+    M::Event: Debug,
+{
+    (host.has_work(), host.wakeup(), &mut host.turn_at)
+}
+
+/// The turn for which the manager was entered; none where it is another one.
+fn turn<M: Machine>(
+    host: &mut Host<M>,
+    at: Mono,
+    random: &mut Random,
+    crashes: &mut Crashes,
+    faults: &Faults,
+) -> Result<(u64, Option<Turn>), String>
+where
+    M::State: Debug,
+    M::Event: Debug,
+{
+    if host.turn_at != Some(at) || !host.is_up() {
+        return Ok((host.life, None));
+    }
+    host.turn_at = None;
+    Ok((host.life, Some(host.turn(at, random, crashes, faults)?)))
+}
+
+pub(crate) fn bytes_of<T: Codec>(value: &T) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    value.encode(&mut bytes);
+    bytes
+}

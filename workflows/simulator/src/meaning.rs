@@ -1,0 +1,142 @@
+//! What a generated process means, apart from how it is written: its expressions as trees, which
+//! can be evaluated without the expression language.
+
+use std::collections::BTreeMap;
+
+use model::{Expression, NodeId, Template};
+
+/// Values of terms are taken modulo this, so that they never overflow.
+const MODULUS: i64 = 1_000;
+
+/// A number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Term {
+    /// Always the same.
+    Constant(i64),
+    /// What a variable holds, by its place.
+    Variable(u32),
+    /// The process's only number input.
+    Input,
+    /// Both added.
+    Sum(Box<Term>, Box<Term>),
+    /// Both multiplied.
+    Product(Box<Term>, Box<Term>),
+}
+
+/// True or false.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// The first is less than the second.
+    Less(Term, Term),
+    /// It is even.
+    Even(Term),
+    /// The incoming link from this node is true; in joins only.
+    Link(NodeId),
+    /// It is not.
+    Not(Box<Condition>),
+    /// Both are.
+    Both(Box<Condition>, Box<Condition>),
+    /// One of them is.
+    Either(Box<Condition>, Box<Condition>),
+}
+
+/// The expressions of a process.
+#[derive(Clone, Debug, Default)]
+pub struct Meaning {
+    /// What each `assign` writes, all at once: variable and value.
+    pub assigns: BTreeMap<NodeId, Vec<(u32, Term)>>,
+    /// The conditions of links that have one, by their ends.
+    pub whens: BTreeMap<(NodeId, NodeId), Condition>,
+    /// The conditions of joins that have one.
+    pub joins: BTreeMap<NodeId, Condition>,
+    /// The arguments of each activity.
+    pub arguments: BTreeMap<NodeId, Vec<Term>>,
+    /// The process's outputs that are expressions, by their places.
+    pub outputs: BTreeMap<usize, Term>,
+    /// The value of the number input.
+    pub input: i64,
+}
+
+/// The name of the number input.
+pub(crate) const INPUT: &str = "limit";
+
+/// The name of a variable.
+pub(crate) fn variable(place: u32) -> String {
+    format!("v{place}")
+}
+
+impl Term {
+    /// Its value.
+    pub fn value(&self, variables: &[i64], input: i64) -> i64 {
+        match self {
+            Term::Constant(number) => *number,
+            Term::Variable(place) => variables[*place as usize],
+            Term::Input => input,
+            Term::Sum(one, other) => {
+                (one.value(variables, input) + other.value(variables, input)) % MODULUS
+            }
+            Term::Product(one, other) => {
+                one.value(variables, input) * other.value(variables, input) % MODULUS
+            }
+        }
+    }
+
+    /// As it is written.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Term::Constant(number) => number.to_string(),
+            Term::Variable(place) => variable(*place),
+            Term::Input => format!("inputs.{INPUT}"),
+            Term::Sum(one, other) => format!("({} + {}) % {MODULUS}", one.inner(), other.inner()),
+            Term::Product(one, other) => format!("{} * {} % {MODULUS}", one.inner(), other.inner()),
+        }
+    }
+
+    fn inner(&self) -> String {
+        match self {
+            Term::Constant(_) | Term::Variable(_) | Term::Input => self.text(),
+            Term::Sum(..) | Term::Product(..) => format!("({})", self.text()),
+        }
+    }
+
+    pub(crate) fn expression(&self) -> Expression {
+        Expression(self.text())
+    }
+
+    pub(crate) fn template(&self) -> Template {
+        Template(format!("${{{}}}", self.text()))
+    }
+}
+
+impl Condition {
+    /// Whether it holds. `link` gives the value of the incoming link from a node.
+    pub fn holds(&self, variables: &[i64], input: i64, link: &dyn Fn(NodeId) -> bool) -> bool {
+        let holds = |condition: &Condition| condition.holds(variables, input, link);
+        match self {
+            Condition::Less(one, other) => {
+                one.value(variables, input) < other.value(variables, input)
+            }
+            Condition::Even(term) => term.value(variables, input) % 2 == 0,
+            Condition::Link(from) => link(*from),
+            Condition::Not(condition) => !holds(condition),
+            Condition::Both(one, other) => holds(one) && holds(other),
+            Condition::Either(one, other) => holds(one) || holds(other),
+        }
+    }
+
+    /// As it is written; `name` gives the name of a node.
+    pub(crate) fn text(&self, name: &dyn Fn(NodeId) -> String) -> String {
+        match self {
+            Condition::Less(one, other) => format!("{} < {}", one.inner(), other.inner()),
+            Condition::Even(term) => format!("{} % 2 == 0", term.inner()),
+            Condition::Link(from) => format!("links.{}", name(*from)),
+            Condition::Not(condition) => format!("!({})", condition.text(name)),
+            Condition::Both(one, other) => {
+                format!("({}) && ({})", one.text(name), other.text(name))
+            }
+            Condition::Either(one, other) => {
+                format!("({}) || ({})", one.text(name), other.text(name))
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! A connection between two managers, as unreliable as the setup says.
+
+use model::{Mono, Span};
+
+use crate::random::Random;
+use crate::setup::Faults;
+
+/// One connection. It has two ends; each has its own idea of whether it is up.
+#[derive(Debug, Default)]
+pub(crate) struct Wire {
+    /// Counts connections: what belongs to an earlier one is void.
+    pub(crate) incarnation: u64,
+    /// Whether anything is carried.
+    pub(crate) carries: bool,
+    /// Whether each end believes that it is up.
+    pub(crate) seen: [bool; 2],
+    /// Whether an attempt to connect is entered.
+    pub(crate) is_dialling: bool,
+    /// Messages that arrive by the next connection: to which end, and their bytes.
+    pub(crate) late: Vec<(usize, Vec<u8>)>,
+    last: [Mono; 2],
+}
+
+impl Wire {
+    /// When copies of a message sent at this moment arrive: none, one or two times.
+    pub(crate) fn arrivals(
+        &mut self,
+        from: usize,
+        at: Mono,
+        random: &mut Random,
+        faults: &Faults,
+    ) -> Vec<Mono> {
+        if !self.seen[from] || !self.carries {
+            return Vec::new();
+        }
+        let n_copies = if random.happens(faults.loss) {
+            0
+        } else if random.happens(faults.doubling) {
+            2
+        } else {
+            1
+        };
+        let mut arrivals = Vec::with_capacity(n_copies);
+        for _ in 0..n_copies {
+            let mut arrival = at + self.delay(random, faults);
+            if !faults.overtaking {
+                arrival = arrival.max(self.last[from]);
+                self.last[from] = arrival;
+            }
+            arrivals.push(arrival);
+        }
+        arrivals
+    }
+
+    /// Mostly short; one in eight takes up to the longest.
+    fn delay(&self, random: &mut Random, faults: &Faults) -> Span {
+        let (least, most) = faults.delay;
+        if random.below(8) == 0 {
+            random.span((least, most))
+        } else {
+            random.span((least, Span(least.0 + (most.0 - least.0) / 16)))
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What can be seen of a run from outside: what is on disks, what leaves and what arrives, what
+//! commands run, what users are told. Nothing here is a core's own bookkeeping.
+
+use model::{AttemptId, Mono, ProcessId};
+use wire::attempt::ToActivity;
+use wire::client::{Answer, Submit};
+use wire::group::FromGroup;
+
+/// Something that was seen.
+#[derive(Debug)]
+pub enum Seen<'a> {
+    /// A machine's activity manager starts.
+    Machine {
+        /// Which one, counted from 0; its name is `m` and this number.
+        machine: usize,
+        /// Its slots.
+        slots: u32,
+    },
+    /// A client begins to submit.
+    Submits(&'a Submit),
+    /// A client begins to ask that a process be cancelled.
+    Cancels(ProcessId),
+    /// The process manager has made an event durable.
+    ProcessDurable(process_core::Stream, &'a process_core::Event),
+    /// The group manager has made an event durable.
+    GroupDurable(&'a group_core::Event),
+    /// The process manager sends to the activity manager of a machine.
+    ToActivity(usize, &'a ToActivity),
+    /// The group manager sends to the process manager.
+    FromGroup(&'a FromGroup),
+    /// The process manager answers a client.
+    Answers(&'a Answer),
+    /// A client has received an answer.
+    Told(usize, &'a Answer),
+    /// A machine has learned its number.
+    Numbered(usize, model::ResourceId),
+    /// An executor has started a command.
+    Started(&'a Command),
+    /// A command has ended, by itself or by being killed.
+    Ended(&'a Command),
+    /// Inputs are laid out for an attempt.
+    Stages(AttemptId, &'a [(String, model::Artifact)]),
+    /// From here on nothing goes wrong.
+    Healed,
+    /// Everything is at rest: all clients know the end, and nobody holds anything.
+    AtRest,
+}
+
+/// A command at an executor.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// On which machine, counted from 0.
+    pub machine: usize,
+    /// Which attempt.
+    pub attempt: AttemptId,
+    /// Cores it holds.
+    pub cores: u32,
+    /// Its command line.
+    pub program: Vec<String>,
+}
+
+/// Watches a run and says which rule was broken.
+pub trait Observer {
+    /// Something was seen. The error is the rule that it breaks, and how.
+    fn see(&mut self, at: Mono, seen: &Seen<'_>) -> Result<(), String>;
+}
+
+/// Nobody watches.
+impl Observer for () {
+    fn see(&mut self, _: Mono, _: &Seen<'_>) -> Result<(), String> {
+        Ok(())
+    }
+}

@@ -1,0 +1,190 @@
+//! What a run is made of, and what goes wrong in it.
+
+use model::Span;
+
+use crate::random::Rate;
+
+/// The sizes, durations and faults of a run. Everything else is drawn from the seed.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Machines, from and to.
+    pub machines: (u32, u32),
+    /// Slots of a machine, from and to.
+    pub slots: (u32, u32),
+    /// How long a command runs, from and to; each process draws a longest one of its own.
+    pub runs: (Span, Span),
+    /// The same for making ready, collecting and planning.
+    pub works_aside: (Span, Span),
+    /// The faults.
+    pub faults: Faults,
+    /// How long there are faults, from and to; afterwards everything is healed.
+    pub fault_phase: (Span, Span),
+    /// After that everything must have ended within this time.
+    pub ends_within: Span,
+    /// Things that may happen in one run; more is taken for a loop without end.
+    pub n_happenings_max: u64,
+    /// Whether clients ask for the whole status again and again, and states are compared by their
+    /// text: too slow for the largest processes.
+    pub looks_closely: bool,
+}
+
+/// What goes wrong, and how often.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    /// How long a message is on its way.
+    pub delay: (Span, Span),
+    /// Messages that never arrive.
+    pub loss: Rate,
+    /// Messages that arrive twice.
+    pub doubling: Rate,
+    /// Whether a later message may overtake an earlier one.
+    pub overtaking: bool,
+    /// Messages of a connection that has ended which arrive by the next one.
+    pub late: Rate,
+    /// Connections that are cut, from and to.
+    pub cuts: (u64, u64),
+    /// How long until a cut connection is made again.
+    pub reconnect: (Span, Span),
+    /// How long until an end notices that its connection is gone.
+    pub notice: (Span, Span),
+    /// How long a flush takes.
+    pub flush: (Span, Span),
+    /// Batches that were written, though the manager died before it was told.
+    pub kept: Rate,
+    /// Flushes after which the tail is replaced by a snapshot.
+    pub compaction: Rate,
+    /// Manager steps at which the manager dies: before, between record and flush, between flush
+    /// and effects, among the effects.
+    pub crash: Rate,
+    /// Crashes of a run at most.
+    pub n_crashes_max: u64,
+    /// How long a manager is away.
+    pub away: (Span, Span),
+    /// Absences that are so long that executors give up waiting.
+    pub long_away: Rate,
+    /// Executors killed, from and to.
+    pub executor_kills: (u64, u64),
+    /// Starts that an executor refuses because its queue is full.
+    pub full: Rate,
+}
+
+const fn millis(from: u64, to: u64) -> (Span, Span) {
+    (Span::from_millis(from), Span::from_millis(to))
+}
+
+/// How long an executor waits for its daemon.
+pub(crate) const LINGER: Span = Span::from_secs(10);
+/// How long a manager is away where it is away for long.
+pub(crate) const LONG_AWAY: (Span, Span) = (Span::from_secs(8), Span::from_secs(14));
+
+impl Faults {
+    /// Delays and flushes, and nothing that goes wrong.
+    pub const fn none() -> Faults {
+        Faults {
+            delay: (Span(50), Span(2_000)),
+            loss: Rate::NEVER,
+            doubling: Rate::NEVER,
+            overtaking: false,
+            late: Rate::NEVER,
+            cuts: (0, 0),
+            reconnect: millis(1, 50),
+            notice: millis(1, 50),
+            flush: (Span(100), Span(3_000)),
+            kept: Rate::percent(50),
+            compaction: Rate::percent(2),
+            crash: Rate::NEVER,
+            n_crashes_max: 0,
+            away: millis(10, 800),
+            long_away: Rate::NEVER,
+            executor_kills: (0, 0),
+            full: Rate::NEVER,
+        }
+    }
+}
+
+impl Setup {
+    /// Nothing goes wrong.
+    pub fn calm() -> Setup {
+        Setup {
+            machines: (1, 3),
+            slots: (1, 4),
+            runs: millis(1, 3_000),
+            works_aside: (Span(20), Span(5_000)),
+            faults: Faults::none(),
+            fault_phase: millis(0, 0),
+            ends_within: Span::from_secs(1_800),
+            n_happenings_max: 400_000,
+            looks_closely: true,
+        }
+    }
+
+    /// Messages are lost, doubled, overtake each other; connections break.
+    pub fn lossy() -> Setup {
+        let faults = Faults {
+            delay: (Span(50), Span(40_000)),
+            loss: Rate::percent(10),
+            doubling: Rate::percent(10),
+            overtaking: true,
+            late: Rate::percent(80),
+            cuts: (0, 16),
+            reconnect: millis(1, 3_000),
+            notice: millis(0, 3_000),
+            full: Rate::percent(2),
+            ..Faults::none()
+        };
+        Setup {
+            faults,
+            fault_phase: millis(200, 20_000),
+            ..Setup::calm()
+        }
+    }
+
+    /// Managers and executors die; messages arrive.
+    pub fn crashes() -> Setup {
+        let faults = Faults {
+            crash: Rate::percent(2),
+            n_crashes_max: 20,
+            compaction: Rate::percent(10),
+            long_away: Rate::percent(3),
+            executor_kills: (0, 3),
+            notice: millis(0, 1_000),
+            ..Faults::none()
+        };
+        Setup {
+            faults,
+            fault_phase: millis(200, 30_000),
+            ..Setup::calm()
+        }
+    }
+
+    /// Everything at once: a manager dies in one step of twenty.
+    pub fn hard() -> Setup {
+        let faults = Faults {
+            crash: Rate::percent(5),
+            n_crashes_max: 30,
+            compaction: Rate::percent(10),
+            long_away: Rate::percent(3),
+            executor_kills: (0, 4),
+            ..Setup::lossy().faults
+        };
+        Setup {
+            faults,
+            fault_phase: millis(200, 30_000),
+            ..Setup::calm()
+        }
+    }
+
+    /// The names that [`Setup::named`] knows.
+    pub const NAMES: [&'static str; 4] = ["calm", "lossy", "crashes", "hard"];
+
+    /// A setup by its name.
+    pub fn named(name: &str) -> Option<Setup> {
+        match name {
+            "calm" => Some(Setup::calm()),
+            "lossy" => Some(Setup::lossy()),
+            "crashes" => Some(Setup::crashes()),
+            "hard" => Some(Setup::hard()),
+            _ => None,
+        }
+    }
+}

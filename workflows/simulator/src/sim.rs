@@ -1,0 +1,452 @@
+//! The grid, and what happens in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use group_core::GroupManager;
+use model::{Artifact, AttemptId, Mono, ProcessId, ResourceId, Span};
+use process_core::{PlanResult, ProcessManager};
+use thiserror::Error;
+use wire::client::Submit;
+
+use crate::calendar::Calendar;
+use crate::client::Client;
+use crate::command::Behaviours;
+use crate::connections::Link;
+use crate::host::{Crashes, Host};
+use crate::machines::Machines;
+use crate::network::Wire;
+use crate::observe::{Observer, Seen};
+use crate::random::Random;
+use crate::setup::{Faults, Setup};
+use crate::trace::Trace;
+
+/// How long everything is watched after it has come to rest.
+const REST: Span = Span::from_secs(5);
+/// How often it is looked whether everything is at rest.
+pub(crate) const LOOK: Span = Span::from_millis(500);
+
+/// A process to be submitted.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// What the client sends.
+    pub submit: Submit,
+    /// When it begins to.
+    pub at: Mono,
+    /// When it begins to cancel the process.
+    pub cancels_at: Option<Mono>,
+}
+
+/// A rule was broken.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{rule} (at {:.6} s)", at.0 as f64 / 1e6)]
+pub struct Broken {
+    /// When.
+    pub at: Mono,
+    /// Which, and how.
+    pub rule: String,
+}
+
+/// A manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    Group,
+    Process,
+    Activity(usize),
+}
+
+/// What happens.
+#[derive(Debug)]
+pub(crate) enum Happening {
+    Turn(Node),
+    Flushed {
+        node: Node,
+        life: u64,
+        number: u64,
+    },
+    Start(Node),
+    Dial(Link),
+    Notice {
+        link: Link,
+        incarnation: u64,
+        end: usize,
+    },
+    Deliver {
+        link: Link,
+        incarnation: u64,
+        to: usize,
+        bytes: Vec<u8>,
+    },
+    Cut(Link),
+    Planned {
+        life: u64,
+        result: Box<PlanResult>,
+    },
+    Staged {
+        machine: usize,
+        life: u64,
+        attempt: AttemptId,
+    },
+    Collected {
+        machine: usize,
+        life: u64,
+        attempt: AttemptId,
+        artifacts: Option<Vec<Artifact>>,
+    },
+    Connect {
+        machine: usize,
+        life: u64,
+    },
+    ExecutorDown {
+        machine: usize,
+        life: u64,
+        connection: u64,
+    },
+    ToExecutor {
+        machine: usize,
+        connection: u64,
+        bytes: Vec<u8>,
+    },
+    FromExecutor {
+        machine: usize,
+        connection: u64,
+        bytes: Vec<u8>,
+    },
+    CommandEnds {
+        machine: usize,
+        instance: u64,
+        attempt: AttemptId,
+        run: u64,
+        is_stopped: bool,
+    },
+    Linger {
+        machine: usize,
+        instance: u64,
+        connection: u64,
+    },
+    KillExecutor(usize),
+    Ask(usize),
+    Request {
+        client: usize,
+        connection: u64,
+        life: u64,
+        bytes: Vec<u8>,
+    },
+    Answer {
+        client: usize,
+        connection: u64,
+        bytes: Vec<u8>,
+    },
+    Heal,
+    Look,
+}
+
+/// A grid with its clients, from one seed.
+pub struct Sim {
+    pub(crate) at: Mono,
+    pub(crate) random: Random,
+    pub(crate) setup: Setup,
+    pub(crate) faults: Faults,
+    pub(crate) crashes: Crashes,
+    pub(crate) calendar: Calendar<Happening>,
+    pub(crate) trace: Trace,
+    pub(crate) group: Host<GroupManager>,
+    pub(crate) process: Host<ProcessManager>,
+    pub(crate) machines: Machines,
+    pub(crate) wires: Vec<Wire>,
+    pub(crate) clients: Vec<Client>,
+    pub(crate) by_number: BTreeMap<ResourceId, usize>,
+    /// What the group manager's repository keeps.
+    pub(crate) records: BTreeMap<Vec<u8>, Vec<u8>>,
+    pub(crate) released: BTreeSet<ProcessId>,
+    healed_at: Option<Mono>,
+    pub(crate) rests_since: Option<Mono>,
+    is_over: bool,
+    n_happened: u64,
+}
+
+impl Sim {
+    /// A grid as the setup says, in which these processes will be submitted. `slots_min` is the
+    /// least that each machine has.
+    pub fn new(
+        seed: u64,
+        setup: Setup,
+        submissions: Vec<Submission>,
+        behaviours: Behaviours,
+        slots_min: u32,
+    ) -> Sim {
+        let mut random = Random::new(seed ^ 0x5151_1001);
+        let machines = Machines::new(&setup, behaviours, slots_min, &mut random);
+        let n_wires = 1 + 2 * machines.n();
+        let mut sim = Sim {
+            at: Mono(0),
+            faults: setup.faults.clone(),
+            crashes: Crashes {
+                rate: setup.faults.crash,
+                n_left: setup.faults.n_crashes_max,
+            },
+            setup,
+            calendar: Calendar::new(),
+            trace: Trace::silent(),
+            group: Host::new(),
+            process: Host::new(),
+            machines,
+            wires: (0..n_wires).map(|_| Wire::default()).collect(),
+            clients: Vec::new(),
+            by_number: BTreeMap::new(),
+            records: BTreeMap::new(),
+            released: BTreeSet::new(),
+            healed_at: None,
+            rests_since: None,
+            is_over: false,
+            n_happened: 0,
+            random,
+        };
+        sim.lay_out(submissions);
+        sim
+    }
+
+    /// The same, with a trace of which so many of the last lines can be read.
+    pub fn telling(mut self, n_lines_max: usize) -> Sim {
+        self.trace = Trace::telling(n_lines_max);
+        self
+    }
+
+    /// What happened.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// How many things happened.
+    pub fn n_happened(&self) -> u64 {
+        self.n_happened
+    }
+
+    /// The simulated time.
+    pub fn at(&self) -> Mono {
+        self.at
+    }
+
+    /// What the process manager would read from its disk, for measuring it.
+    pub fn process_histories(&self) -> Result<Vec<machine::History<ProcessManager>>, String> {
+        self.process.histories()
+    }
+
+    /// Runs until everything is at rest.
+    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<(), Broken> {
+        while !self.is_over {
+            self.step(observer)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the next thing happen.
+    pub fn step(&mut self, observer: &mut dyn Observer) -> Result<(), Broken> {
+        let Some((at, happening)) = self.calendar.next() else {
+            return Err(self.broken("nothing will ever happen again, and not everything has ended"));
+        };
+        self.at = at;
+        self.n_happened += 1;
+        if self.n_happened > self.setup.n_happenings_max {
+            let most = self.setup.n_happenings_max;
+            return Err(self.broken(format!("rule 6: {most} things happened and it is not over")));
+        }
+        self.happen(happening, observer)
+            .map_err(|rule| self.broken(rule))
+    }
+
+    fn broken(&self, rule: impl Into<String>) -> Broken {
+        Broken {
+            at: self.at,
+            rule: rule.into(),
+        }
+    }
+
+    fn lay_out(&mut self, submissions: Vec<Submission>) {
+        let n_machines = self.machines.n();
+        let nodes = [Node::Group, Node::Process]
+            .into_iter()
+            .chain((0..n_machines).map(Node::Activity));
+        for node in nodes {
+            let after = Span(self.random.below(20_000));
+            self.after(after, Happening::Start(node));
+        }
+        for submission in submissions {
+            let number = self.clients.len();
+            let Submission {
+                submit,
+                at,
+                cancels_at,
+            } = submission;
+            let looks_closely = self.setup.looks_closely;
+            let client = Client::new(submit, cancels_at, looks_closely, &mut self.random);
+            self.clients.push(client);
+            self.calendar.enter(at, Happening::Ask(number));
+        }
+        let phase = self.random.span(self.setup.fault_phase);
+        let faults = &self.faults;
+        for _ in 0..self.random.between(faults.cuts.0, faults.cuts.1) {
+            let link = match self.random.below(3) {
+                0 => Link::GroupProcess,
+                1 => Link::GroupActivity(self.random.index(n_machines)),
+                _ => Link::ProcessActivity(self.random.index(n_machines)),
+            };
+            // More of them early, when most processes still go on.
+            let latest = self.random.below(phase.0);
+            let at = Mono(self.random.below(latest));
+            self.calendar.enter(at, Happening::Cut(link));
+        }
+        for _ in 0..self
+            .random
+            .between(faults.executor_kills.0, faults.executor_kills.1)
+        {
+            let at = Mono(self.random.below(phase.0));
+            let machine = self.random.index(n_machines);
+            self.calendar.enter(at, Happening::KillExecutor(machine));
+        }
+        self.calendar.enter(Mono(phase.0), Happening::Heal);
+    }
+
+    /// Enters something that happens later.
+    pub(crate) fn after(&mut self, span: Span, happening: Happening) {
+        self.calendar.enter(self.at + span, happening);
+    }
+
+    /// Notes a step for the trace.
+    pub(crate) fn note(&mut self, bytes: &[u8], line: impl FnOnce() -> String) {
+        self.trace.note(self.at, bytes, line);
+    }
+
+    fn happen(&mut self, happening: Happening, observer: &mut dyn Observer) -> Result<(), String> {
+        match happening {
+            Happening::Turn(node) => self.turn(node, observer),
+            Happening::Flushed { node, life, number } => self.flushed(node, life, number, observer),
+            Happening::Start(node) => self.start(node, observer),
+            Happening::Dial(link) => {
+                self.dial(link);
+                Ok(())
+            }
+            Happening::Notice {
+                link,
+                incarnation,
+                end,
+            } => {
+                let wire = self.wire(link);
+                if wire.incarnation == incarnation && wire.seen[end] && !wire.carries {
+                    wire.seen[end] = false;
+                    self.tell_end(link, end, false);
+                }
+                Ok(())
+            }
+            Happening::Deliver {
+                link,
+                incarnation,
+                to,
+                bytes,
+            } => self.delivered(link, incarnation, to, bytes),
+            Happening::Cut(link) => {
+                self.note(&[1], || format!("{link:?} is cut"));
+                self.cut(link);
+                Ok(())
+            }
+            Happening::Planned { life, result } => {
+                if self.process.life == life {
+                    self.process.put(process_core::Input::Planned(result));
+                    self.turn_soon(Node::Process);
+                }
+                Ok(())
+            }
+            Happening::Ask(client) => self.ask(client, observer),
+            Happening::Request {
+                client,
+                connection,
+                life,
+                bytes,
+            } => self.request(client, connection, life, &bytes),
+            Happening::Answer {
+                client,
+                connection,
+                bytes,
+            } => self.answer(client, connection, &bytes, observer),
+            Happening::Heal => self.heal(observer),
+            Happening::Look => self.look(observer),
+            happening @ (Happening::Staged { .. }
+            | Happening::Collected { .. }
+            | Happening::Connect { .. }
+            | Happening::ExecutorDown { .. }
+            | Happening::ToExecutor { .. }
+            | Happening::FromExecutor { .. }
+            | Happening::CommandEnds { .. }
+            | Happening::Linger { .. }
+            | Happening::KillExecutor(_)) => self.on_machine(happening, observer),
+        }
+    }
+
+    // The end.
+
+    fn heal(&mut self, observer: &mut dyn Observer) -> Result<(), String> {
+        self.note(&[5], || "everything is healed".to_owned());
+        let compaction = self.setup.faults.compaction;
+        self.faults = Faults {
+            compaction,
+            ..Faults::none()
+        };
+        self.crashes.n_left = 0;
+        self.healed_at = Some(self.at);
+        for link in self.links() {
+            self.dial_later(link);
+        }
+        observer.see(self.at, &Seen::Healed)?;
+        self.after(self.setup.ends_within, Happening::Look);
+        Ok(())
+    }
+
+    /// Looks whether everything has ended, and for how long it has.
+    fn look(&mut self, observer: &mut dyn Observer) -> Result<(), String> {
+        let too_late = self
+            .healed_at
+            .is_some_and(|at| self.at.since(at) >= self.setup.ends_within);
+        if let Some(waiting) = self.what_goes_on() {
+            if too_late {
+                return Err(format!("rule 6: after all this time {waiting}"));
+            }
+            if self.rests_since.is_some() {
+                self.rests_since = Some(self.at);
+                self.after(LOOK, Happening::Look);
+            }
+            return Ok(());
+        }
+        let Some(since) = self.rests_since else {
+            return Ok(());
+        };
+        if self.at.since(since) < REST {
+            self.after(LOOK, Happening::Look);
+            return Ok(());
+        }
+        self.is_over = true;
+        if self.setup.looks_closely {
+            self.group.compare()?;
+            self.process.compare()?;
+        }
+        observer.see(self.at, &Seen::AtRest)
+    }
+
+    fn what_goes_on(&mut self) -> Option<String> {
+        if self.healed_at.is_none() {
+            return Some("there are faults".to_owned());
+        }
+        if let Some(client) = self.clients.iter().find(|client| !client.is_done()) {
+            return Some(format!(
+                "nobody has told a client how {} ended",
+                client.process()
+            ));
+        }
+        if let Some(client) = self
+            .clients
+            .iter()
+            .find(|client| !self.released.contains(&client.process()))
+        {
+            return Some(format!("{} holds its slots", client.process()));
+        }
+        self.machines.what_goes_on()
+    }
+}

@@ -1,0 +1,128 @@
+//! The clients' side of the grid: what they ask and what they are told.
+
+use wire::Envelope;
+use wire::client::{Answer, Request};
+
+use crate::client::{self, Client};
+use crate::observe::{Observer, Seen};
+use crate::sim::{Happening, LOOK, Node, Sim};
+
+impl Sim {
+    pub(crate) fn ask(&mut self, number: usize, observer: &mut dyn Observer) -> Result<(), String> {
+        if self.clients[number].is_done() {
+            return Ok(());
+        }
+        let client = &mut self.clients[number];
+        let asks = client.asks(self.at, &mut self.random);
+        if asks.number == 1 {
+            observer.see(self.at, &Seen::Submits(client.submit()))?;
+        }
+        if asks.begins_to_cancel {
+            observer.see(self.at, &Seen::Cancels(client.process()))?;
+        }
+        let connection = client.connection;
+        let bytes = wire::encode(&Envelope {
+            number: asks.number,
+            message: Some(asks.request),
+        });
+        if self.process.is_up() && !self.random.happens(self.faults.loss) {
+            let delay = self.random.span(self.faults.delay);
+            let life = self.process.life;
+            self.after(
+                delay,
+                Happening::Request {
+                    client: number,
+                    connection,
+                    life,
+                    bytes,
+                },
+            );
+        }
+        self.after(asks.looks_again_in, Happening::Ask(number));
+        Ok(())
+    }
+
+    pub(crate) fn request(
+        &mut self,
+        client: usize,
+        connection: u64,
+        life: u64,
+        bytes: &[u8],
+    ) -> Result<(), String> {
+        if self.process.life != life || self.clients[client].connection != connection {
+            return Ok(());
+        }
+        let envelope: Envelope<Request> = wire::decode(bytes).map_err(|error| error.to_string())?;
+        let Some(request) = envelope.message else {
+            return Err("an unknown request".to_owned());
+        };
+        self.note(bytes, || {
+            format!(
+                "client {client} -> process: {}",
+                client::asked_in_short(&request)
+            )
+        });
+        let id = process_core::ClientId(connection);
+        self.process
+            .put(process_core::Input::Request(id, envelope.number, request));
+        if self.random.happens(self.faults.loss) {
+            self.process.put(process_core::Input::ClientGone(id));
+            self.clients[client].connection = self.random.draw();
+        }
+        self.turn_soon(Node::Process);
+        Ok(())
+    }
+
+    /// The process manager answers a client.
+    pub(crate) fn answers(&mut self, id: process_core::ClientId, number: u64, answer: Answer) {
+        let Some(client) = self
+            .clients
+            .iter()
+            .position(|client| client.connection == id.0)
+        else {
+            return;
+        };
+        if self.random.happens(self.faults.loss) {
+            return;
+        }
+        let delay = self.random.span(self.faults.delay);
+        let bytes = wire::encode(&Envelope {
+            number,
+            message: Some(answer),
+        });
+        self.after(
+            delay,
+            Happening::Answer {
+                client,
+                connection: id.0,
+                bytes,
+            },
+        );
+    }
+
+    pub(crate) fn answer(
+        &mut self,
+        number: usize,
+        connection: u64,
+        bytes: &[u8],
+        observer: &mut dyn Observer,
+    ) -> Result<(), String> {
+        if self.clients[number].connection != connection {
+            return Ok(());
+        }
+        let envelope: Envelope<Answer> = wire::decode(bytes).map_err(|error| error.to_string())?;
+        let Some(answer) = envelope.message else {
+            return Err("an unknown answer".to_owned());
+        };
+        self.note(bytes, || {
+            format!("process -> client {number}: {}", client::in_short(&answer))
+        });
+        self.clients[number].told(&answer);
+        observer.see(self.at, &Seen::Told(number, &answer))?;
+        if self.clients.iter().all(Client::is_done) && self.rests_since.is_none() {
+            self.rests_since = Some(self.at);
+            self.after(LOOK, Happening::Look);
+        }
+        Ok(())
+    }
+}
