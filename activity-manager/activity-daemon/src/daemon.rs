@@ -1,0 +1,337 @@
+//! Starting and stopping, and what a program asks of an activity manager that runs in it.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use activity_blobs::{AddError, FlushError, Store};
+use activity_core::{ActivityManager, Input, Peer, prefetch_default};
+use activity_executor::{LogError, LogReader, Stream, log_directory};
+use model::{Artifact, AttemptId, ResourceId, Span};
+use shell::{End, Inbox, Peers, Received, RunError, Runner, Stats};
+use thiserror::Error;
+use wire::attempt::{FromActivity, Log, ToActivity};
+use wire::executor::Captured;
+use wire::resource::{FromResource, ToResource};
+
+use crate::executor::{Executor, ExecutorError, Place};
+use crate::facts;
+use crate::outside::Hands;
+use crate::places::{Places, PlacesError};
+use crate::sweeper::Sweeper;
+use crate::workers::Workers;
+
+/// The one group manager's number among this manager's links to group managers.
+const GROUP: u32 = 0;
+
+/// What to start.
+pub struct Config {
+    /// Where it keeps its journal, its blobs, the directories of attempts and its executor's state.
+    /// Made if need be; its path must be text.
+    pub directory: PathBuf,
+    /// The machine's name, unique in its group.
+    pub name: String,
+    /// Cores that attempts may hold together.
+    pub slots: u32,
+    /// The program that becomes the executor when its first argument is
+    /// [`activity_executor::ARGUMENT`].
+    pub executor: PathBuf,
+    /// How long commands go on without this daemon; none is the executor's default.
+    pub linger: Option<Span>,
+    /// From TERM to KILL; none is the executor's default.
+    pub kill_grace: Option<Span>,
+    /// Priority of commands, -20 to 19; none leaves it as it is.
+    pub nice: Option<i32>,
+    /// Called once, from the manager's thread, if it ends by an error.
+    pub failed: Box<dyn FnOnce(&RunError) + Send>,
+}
+
+/// Why an activity manager did not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// Its directory cannot be used.
+    #[error("could not {action} {}", path.display())]
+    Directory {
+        /// What was attempted.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// The directories of attempts cannot be used.
+    #[error(transparent)]
+    Places(#[from] PlacesError),
+    /// Its journal cannot be used.
+    #[error(transparent)]
+    Journal(#[from] shell::StoreError),
+    /// Its blob store cannot be used.
+    #[error(transparent)]
+    Blobs(#[from] activity_blobs::OpenError),
+    /// Its executor cannot be started.
+    #[error(transparent)]
+    Executor(#[from] ExecutorError),
+    /// Its loop did not start.
+    #[error(transparent)]
+    Loop(#[from] shell::StartError),
+    /// There is no thread for it.
+    #[error("could not start a thread")]
+    Thread(#[source] io::Error),
+}
+
+/// An activity manager that runs.
+pub struct Handle {
+    runner: Runner<ActivityManager>,
+    group: Peers<FromResource>,
+    processes: Peers<FromActivity>,
+    executor: Executor,
+    blobs: Store,
+    logs: PathBuf,
+    number: Arc<Number>,
+}
+
+/// What becomes of commands that run when the manager stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commands {
+    /// They are killed, and the executor ends. What ended and was not acknowledged is kept for the
+    /// next start.
+    End,
+    /// They go on for as long as the executor lingers.
+    GoOn,
+}
+
+/// What commands find around them: this program's own tools come last in their `PATH`.
+fn environment(binary: &Path) -> Vec<(String, String)> {
+    let mut environment = shell::environment::base();
+    if let Some(tools) = binary.parent().and_then(Path::to_str) {
+        for (name, value) in &mut environment {
+            if name == "PATH" {
+                value.push(':');
+                value.push_str(tools);
+            }
+        }
+    }
+    environment
+}
+
+/// Starts an activity manager: opens what it keeps, finds its executor or starts one, and lets the
+/// core resume.
+pub fn start(config: Config) -> Result<Handle, StartError> {
+    let directory = prepare(&config.directory)?;
+    let places = Places::open(&directory)?;
+    let blobs = Store::open(&directory.join("blobs"))?;
+    let store = shell::Store::open(&directory.join("journal"))?;
+    let state = directory.join("executor");
+    let socket = shell::socket_path(&directory, "executor.sock");
+    let place = Place {
+        binary: config.executor,
+        socket: socket.map_err(failed("find a place for the socket in", &directory))?,
+        state: state.clone(),
+        linger: config.linger,
+        kill_grace: config.kill_grace,
+    };
+    let core = ActivityManager::new(activity_core::Config {
+        name: config.name,
+        slots: config.slots,
+        memory: facts::memory(),
+        // Every machine counts as the reference until machines are measured.
+        power: 1.0,
+        labels: facts::labels(),
+        environment: environment(&place.binary),
+        nice: config.nice,
+        prefetch: prefetch_default(config.slots),
+        linger: config.linger,
+        kill_grace: config.kill_grace,
+    });
+    let (inbox, intake) = shell::inbox();
+    let (group, processes) = (Peers::new(), Peers::new());
+    let executor = Executor::start(place, &inbox)?;
+    let number = Arc::new(Number::default());
+    let hands = Hands {
+        group: group.clone(),
+        processes: processes.clone(),
+        executor: executor.way(),
+        orders: Vec::new(),
+        workers: Workers::start(&blobs, &inbox).map_err(StartError::Thread)?,
+        sweeper: Sweeper::start(places.root()).map_err(StartError::Thread)?,
+        places,
+        number: Arc::clone(&number),
+    };
+    let runner = Runner::start(
+        "activity",
+        core,
+        store,
+        (inbox, intake),
+        hands,
+        config.failed,
+    )?;
+    executor.begin();
+    Ok(Handle {
+        runner,
+        group,
+        processes,
+        executor,
+        blobs,
+        logs: log_directory(&state),
+        number,
+    })
+}
+
+impl Handle {
+    /// Joins it to its group manager.
+    pub fn connect_group(&self, end: End<FromResource, ToResource>) {
+        let received = Received {
+            message: |_, message| Input::Group(message),
+            up: |_| Input::Up(Peer::Group),
+            down: |_| Input::Down(Peer::Group),
+        };
+        self.group.attach(end, self.inbox(), GROUP, received);
+    }
+
+    /// Joins it to a process manager, which keeps its number from connection to connection.
+    pub fn connect_process(&self, number: u32, end: End<FromActivity, ToActivity>) {
+        let received = Received {
+            message: Input::Process,
+            up: |number| Input::Up(Peer::Process(number)),
+            down: |number| Input::Down(Peer::Process(number)),
+        };
+        self.processes.attach(end, self.inbox(), number, received);
+    }
+
+    /// The number that its group manager has given this machine. Waits for it, but no longer than
+    /// `patience`.
+    pub fn number(&self, patience: Duration) -> Option<ResourceId> {
+        self.number.wait(patience)
+    }
+
+    /// Adds files to the blob store, durably, in their order.
+    pub fn add_files(&self, paths: &[PathBuf]) -> Result<Vec<Artifact>, AddFilesError> {
+        let artifacts: Result<Vec<Artifact>, AddError> =
+            paths.iter().map(|path| self.blobs.add_file(path)).collect();
+        let artifacts = artifacts?;
+        self.blobs.flush()?;
+        Ok(artifacts)
+    }
+
+    /// The blob store, to read and export from.
+    pub fn blobs(&self) -> &Store {
+        &self.blobs
+    }
+
+    /// Opens what an attempt wrote to a stream.
+    pub fn open_log(
+        &self,
+        attempt: AttemptId,
+        stream: Stream,
+        log: &Log,
+    ) -> Result<LogReader, LogError> {
+        open_in(&self.logs, attempt, stream, log)
+    }
+
+    /// What its loop has done.
+    pub fn stats(&self) -> Stats {
+        self.runner.stats()
+    }
+
+    /// Carries out what was decided, and ends.
+    pub fn stop(self, commands: Commands) -> Result<(), RunError> {
+        let result = self.runner.stop();
+        self.executor.stop(commands);
+        self.group.close();
+        self.processes.close();
+        result
+    }
+
+    fn inbox(&self) -> &Inbox<Input> {
+        self.runner.inbox()
+    }
+}
+
+/// Why files could not be added.
+#[derive(Debug, Error)]
+pub enum AddFilesError {
+    /// One of them could not be read or copied.
+    #[error(transparent)]
+    Add(#[from] AddError),
+    /// They could not be made durable.
+    #[error(transparent)]
+    Flush(#[from] FlushError),
+}
+
+/// Opens what an attempt wrote to a stream on a machine whose activity manager keeps its state in
+/// `directory`, whether that runs or not.
+pub fn open_log(
+    directory: &Path,
+    attempt: AttemptId,
+    stream: Stream,
+    log: &Log,
+) -> Result<LogReader, LogError> {
+    open_in(
+        &log_directory(&directory.join("executor")),
+        attempt,
+        stream,
+        log,
+    )
+}
+
+fn open_in(
+    logs: &Path,
+    attempt: AttemptId,
+    stream: Stream,
+    log: &Log,
+) -> Result<LogReader, LogError> {
+    let (bytes, kept) = match stream {
+        Stream::Stdout => (log.stdout_bytes, log.stdout),
+        Stream::Stderr => (log.stderr_bytes, log.stderr),
+    };
+    let captured = Captured {
+        bytes,
+        inline: Vec::new(),
+        kept,
+    };
+    activity_executor::open_log(logs, attempt, stream, &captured)
+}
+
+fn prepare(directory: &Path) -> Result<PathBuf, StartError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .map_err(failed("create", directory))?;
+    fs::canonicalize(directory).map_err(failed("find", directory))
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StartError {
+    let path = path.to_owned();
+    move |source| StartError::Directory {
+        action,
+        path,
+        source,
+    }
+}
+
+/// The machine's number, once it is known.
+#[derive(Default)]
+pub(crate) struct Number {
+    number: Mutex<Option<ResourceId>>,
+    known: Condvar,
+}
+
+impl Number {
+    pub(crate) fn set(&self, number: ResourceId) {
+        *self.number.lock().unwrap_or_else(PoisonError::into_inner) = Some(number);
+        self.known.notify_all();
+    }
+
+    fn wait(&self, patience: Duration) -> Option<ResourceId> {
+        let number = self.number.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .known
+            .wait_timeout_while(number, patience, |number| number.is_none());
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}

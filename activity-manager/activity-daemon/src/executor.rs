@@ -1,0 +1,296 @@
+//! Keeps an executor alive and connected: a thread that finds or starts one, passes on what it says,
+//! and does so again when it is gone.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::Child;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use activity_core::Input;
+use activity_executor::{Connection, Receiver, Sender, Spawn, SpawnError, spawn};
+use model::Span;
+use shell::Inbox;
+use thiserror::Error;
+use wire::executor::ToExecutor;
+
+use crate::daemon::Commands;
+
+/// How long to wait before another executor is tried, after one could not be started or ended. It
+/// doubles from the first to the second while that goes on.
+const RETRY_FIRST: Duration = Duration::from_millis(50);
+const RETRY_LAST: Duration = Duration::from_secs(5);
+
+/// How long an executor that was told to end may take: more than killing its commands takes.
+const END_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where the executor is, and how it is started.
+pub(crate) struct Place {
+    pub(crate) binary: PathBuf,
+    pub(crate) socket: PathBuf,
+    pub(crate) state: PathBuf,
+    pub(crate) linger: Option<Span>,
+    pub(crate) kill_grace: Option<Span>,
+}
+
+/// Why there is no executor.
+#[derive(Debug, Error)]
+pub enum ExecutorError {
+    /// None was there, and none could be started.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// It was there, and could not be connected to.
+    #[error("could not connect to the executor at {}", path.display())]
+    Connect {
+        /// Its socket.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// There is no thread to listen to it.
+    #[error("could not start a thread for the executor")]
+    Thread(#[source] io::Error),
+}
+
+/// The executor of an activity manager.
+pub(crate) struct Executor {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Sends to the executor that is connected at the moment.
+pub(crate) struct Way(Arc<Shared>);
+
+struct Shared {
+    sender: Mutex<Option<Sender>>,
+    life: Mutex<Life>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Life {
+    /// The core has not started.
+    Waiting,
+    Serving,
+    Ending(Commands),
+    Ended,
+}
+
+impl Executor {
+    /// Finds or starts an executor and connects. Nothing is passed on before [`Executor::begin`].
+    pub(crate) fn start(place: Place, inbox: &Inbox<Input>) -> Result<Executor, ExecutorError> {
+        let mut child = None;
+        let (sender, receiver) = place.connect(&mut child)?;
+        let shared = Arc::new(Shared {
+            sender: Mutex::new(Some(sender)),
+            life: Mutex::new(Life::Waiting),
+            changed: Condvar::new(),
+        });
+        let theirs = Arc::clone(&shared);
+        let inbox = inbox.clone();
+        let thread = std::thread::Builder::new()
+            .name("executor".to_owned())
+            .spawn(move || {
+                serve(&place, &theirs, &inbox, receiver, &mut child);
+                theirs.change(Life::Ended);
+            })
+            .map_err(ExecutorError::Thread)?;
+        Ok(Executor {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// Lets the executor's words through to the core.
+    pub(crate) fn begin(&self) {
+        self.shared.change(Life::Serving);
+    }
+
+    /// The way to it.
+    pub(crate) fn way(&self) -> Way {
+        Way(Arc::clone(&self.shared))
+    }
+
+    /// Ends the connection, and the executor with it where its commands are to end.
+    pub(crate) fn stop(mut self, commands: Commands) {
+        self.end(commands);
+    }
+
+    fn end(&mut self, commands: Commands) {
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        self.shared.change(Life::Ending(commands));
+        let way = Way(Arc::clone(&self.shared));
+        match commands {
+            Commands::End => {
+                way.send(&[ToExecutor::Shutdown]);
+                // It closes the connection when its commands are gone.
+                let life = self.shared.life();
+                let waited = self
+                    .shared
+                    .changed
+                    .wait_timeout_while(life, END_PATIENCE, |life| *life != Life::Ended);
+                drop(waited);
+            }
+            Commands::GoOn => {}
+        }
+        way.close();
+        let _ = thread.join();
+    }
+}
+
+impl Drop for Executor {
+    fn drop(&mut self) {
+        self.end(Commands::GoOn);
+    }
+}
+
+impl Way {
+    /// Sends messages together. They are lost where there is no executor; the core is told of that.
+    pub(crate) fn send(&self, messages: &[ToExecutor]) {
+        if messages.is_empty() {
+            return;
+        }
+        let mut sender = self.0.sender();
+        let Some(connected) = sender.as_mut() else {
+            return;
+        };
+        if let Err(error) = connected.send_all(messages) {
+            tracing::warn!(%error, "the executor's connection is lost");
+            // The receiving thread sees that it is closed, and goes on from there.
+            let _ = connected.close();
+            *sender = None;
+        }
+    }
+
+    fn close(&self) {
+        if let Some(sender) = self.0.sender().take() {
+            let _ = sender.close();
+        }
+    }
+}
+
+impl Shared {
+    fn sender(&self) -> MutexGuard<'_, Option<Sender>> {
+        self.sender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn life(&self) -> MutexGuard<'_, Life> {
+        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, to: Life) {
+        *self.life() = to;
+        self.changed.notify_all();
+    }
+
+    /// Waits until the core has started. `false` if that will not happen.
+    fn wait_for_core(&self) -> bool {
+        let mut life = self.life();
+        while *life == Life::Waiting {
+            life = self
+                .changed
+                .wait(life)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        *life == Life::Serving
+    }
+
+    /// Waits some time. `false` if it is the end.
+    fn pause(&self, pause: Duration) -> bool {
+        let life = self.life();
+        let waited = self
+            .changed
+            .wait_timeout_while(life, pause, |life| *life == Life::Serving);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 == Life::Serving
+    }
+}
+
+impl Place {
+    /// Connects to the executor that is there, or to one that is started.
+    fn connect(&self, child: &mut Option<Child>) -> Result<(Sender, Receiver), ExecutorError> {
+        if let Ok(connection) = Connection::connect(&self.socket) {
+            return Ok(connection.split());
+        }
+        *child = Some(spawn(&Spawn {
+            binary: &self.binary,
+            socket: &self.socket,
+            state: &self.state,
+            linger: self.linger,
+            kill_grace: self.kill_grace,
+        })?);
+        let connection = Connection::connect(&self.socket);
+        connection.map(Connection::split).map_err(|source| {
+            let path = self.socket.clone();
+            ExecutorError::Connect { path, source }
+        })
+    }
+}
+
+fn serve(
+    place: &Place,
+    shared: &Shared,
+    inbox: &Inbox<Input>,
+    mut receiver: Receiver,
+    child: &mut Option<Child>,
+) {
+    if !shared.wait_for_core() {
+        return;
+    }
+    let mut pause = RETRY_FIRST;
+    loop {
+        let has_spoken = receive_all(&mut receiver, inbox);
+        *shared.sender() = None;
+        inbox.tell(Input::ExecutorDown);
+        if has_spoken {
+            pause = RETRY_FIRST;
+        }
+        receiver = loop {
+            collect(child);
+            if !shared.pause(pause) {
+                return;
+            }
+            pause = (pause * 2).min(RETRY_LAST);
+            match place.connect(child) {
+                Ok((sender, receiver)) => {
+                    *shared.sender() = Some(sender);
+                    break receiver;
+                }
+                Err(error) => {
+                    tracing::error!(error = &error as &dyn std::error::Error, "no executor");
+                }
+            }
+        };
+    }
+}
+
+/// Passes on what the executor says until its connection ends. Whether it said anything.
+fn receive_all(receiver: &mut Receiver, inbox: &Inbox<Input>) -> bool {
+    let mut has_spoken = false;
+    loop {
+        match receiver.receive() {
+            Ok(Some(message)) => {
+                has_spoken = true;
+                // It speaks only of what the core has handed to it.
+                inbox.tell(Input::Executor(message));
+            }
+            Ok(None) => return has_spoken,
+            Err(error) => {
+                tracing::warn!(%error, "the executor's connection is lost");
+                return has_spoken;
+            }
+        }
+    }
+}
+
+/// Lets the system forget an executor that has ended.
+fn collect(child: &mut Option<Child>) {
+    if let Some(running) = child
+        && !matches!(running.try_wait(), Ok(None))
+    {
+        *child = None;
+    }
+}

@@ -1,0 +1,18 @@
+//! An activity manager as a part of a program: its core, the executor beside it, the workers that
+//! lay out and collect files, and the blob store.
+//!
+//! It decides nothing about attempts, that is `activity-core`, and starts no command, that is
+//! `activity-executor`. Read [`start`] and [`Handle`] first, then `outside.rs`, which carries out
+//! what the core wants.
+
+mod daemon;
+mod executor;
+mod facts;
+mod outside;
+mod places;
+mod sweeper;
+mod workers;
+
+pub use daemon::{AddFilesError, Commands, Config, Handle, StartError, open_log, start};
+pub use executor::ExecutorError;
+pub use places::{PlacesError, work_directory};

@@ -1,0 +1,131 @@
+//! Carries out what the core wants: sends, makes directories, hands files to the workers.
+
+use std::sync::Arc;
+
+use activity_core::{ActivityManager, Effect, Input};
+use model::{Artifact, AttemptId, Mono};
+use shell::{Outside, Peers, clock};
+use wire::attempt::FromActivity;
+use wire::executor::ToExecutor;
+use wire::resource::FromResource;
+
+use crate::daemon::Number;
+use crate::executor::Way;
+use crate::places::Places;
+use crate::sweeper::Sweeper;
+use crate::workers::{Job, Workers};
+
+/// The one group manager's number among the links.
+const GROUP: u32 = 0;
+
+/// What the core's effects are carried out with.
+pub(crate) struct Hands {
+    pub(crate) group: Peers<FromResource>,
+    pub(crate) processes: Peers<FromActivity>,
+    pub(crate) executor: Way,
+    /// What waits to be sent to the executor: where inputs come of effects at once, what comes of
+    /// those goes with it, so that the executor is woken once.
+    pub(crate) orders: Vec<ToExecutor>,
+    pub(crate) workers: Workers,
+    pub(crate) sweeper: Sweeper,
+    pub(crate) places: Places,
+    pub(crate) number: Arc<Number>,
+}
+
+impl Outside<ActivityManager> for Hands {
+    fn carry_out(&mut self, effects: Vec<Effect>, inputs: &mut Vec<Input>) {
+        let mut jobs = Vec::new();
+        for effect in effects {
+            match effect {
+                Effect::ToGroup(message) => self.group.send(GROUP, &message),
+                Effect::ToProcess(number, message) => self.processes.send(number, &message),
+                Effect::Execute(message) => self.orders.push(message),
+                Effect::Stage {
+                    attempt,
+                    inputs: files,
+                } => {
+                    self.stage(attempt, files, &mut jobs, inputs);
+                }
+                Effect::Collect {
+                    attempt,
+                    directory,
+                    outputs,
+                } => {
+                    jobs.push(Job::Collect {
+                        attempt,
+                        directory,
+                        outputs,
+                    });
+                }
+                Effect::Clear { attempt, directory } => {
+                    if !self.places.take_back(attempt.process, &directory) {
+                        self.sweeper.remove(clock::mono(), directory);
+                    }
+                }
+                Effect::Numbered(resource) => self.number.set(resource),
+            }
+        }
+        if inputs.is_empty() {
+            self.send_orders();
+        }
+        if !jobs.is_empty() {
+            self.workers.give(&mut jobs);
+        }
+        self.processes.wake_receivers();
+        self.group.wake_receivers();
+    }
+
+    fn next_wakeup(&self) -> Option<Mono> {
+        if !self.orders.is_empty() {
+            return Some(Mono(0));
+        }
+        let due = [
+            self.sweeper.next_wakeup(),
+            self.processes.next_wakeup(),
+            self.group.next_wakeup(),
+        ];
+        due.into_iter().flatten().min()
+    }
+
+    fn wake(&mut self, now: Mono, inputs: &mut Vec<Input>) {
+        if self.sweeper.next_wakeup().is_some_and(|due| due <= now) {
+            self.sweeper.pass_on();
+        }
+        // What waits to be stepped may order more: it goes in the same write.
+        if inputs.is_empty() {
+            self.send_orders();
+        }
+        self.processes.mend(now);
+        self.group.mend(now);
+    }
+}
+
+impl Hands {
+    fn send_orders(&mut self) {
+        self.executor.send(&self.orders);
+        self.orders.clear();
+    }
+
+    /// A directory without files is a system call or two, which is made here; files are for the workers.
+    fn stage(
+        &mut self,
+        attempt: AttemptId,
+        files: Vec<(String, Artifact)>,
+        jobs: &mut Vec<Job>,
+        inputs: &mut Vec<Input>,
+    ) {
+        if !files.is_empty() && self.workers.is_at(attempt) {
+            return;
+        }
+        match self.places.give(attempt) {
+            Ok(workplace) if !files.is_empty() => {
+                jobs.push(Job::Lay {
+                    attempt,
+                    workplace,
+                    inputs: files,
+                });
+            }
+            result => inputs.push(Input::Staged { attempt, result }),
+        }
+    }
+}

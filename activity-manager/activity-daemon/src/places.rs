@@ -1,0 +1,243 @@
+//! The directories in which attempts run.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use activity_core::{Trouble, Workplace};
+use model::{AttemptId, FaultName, ProcessId};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, Timespec, Timestamps, mkdirat, open, statat, utimensat,
+};
+use rustix::io::Errno;
+use thiserror::Error;
+
+/// Directories of processes that are kept open, so that an attempt's is made by one system call.
+const OPEN_PROCESSES_MAX: usize = 16;
+
+/// Untouched directories of a process that are kept: more than attempts are made ready at a time.
+const SPARE_MAX: usize = 256;
+
+/// Who may look into them: the user that the manager runs as.
+const MODE: Mode = Mode::from_raw_mode(0o700);
+
+/// The time of change of a directory in which nothing has happened: the beginning of 2000.
+const UNTOUCHED: Timespec = Timespec {
+    tv_sec: 946_684_800,
+    tv_nsec: 0,
+};
+
+/// Why the directories of attempts cannot be used.
+#[derive(Debug, Error)]
+pub enum PlacesError {
+    /// One could not be made or read.
+    #[error("could not {action} {}", path.display())]
+    Io {
+        /// What was attempted.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// A command is told its directory as text.
+    #[error("could not use {}: the path is not text", .0.display())]
+    NotText(PathBuf),
+}
+
+/// The directory under which the attempts of an activity manager run, given the one of its state.
+pub fn work_directory(state: &Path) -> PathBuf {
+    state.join("work")
+}
+
+/// Makes the directories of attempts, `work/<process>/<number>`.
+///
+/// A directory in which nothing has happened is used again by another attempt of its process: to
+/// make one and to remove it would cost more than a short command. Whether something has happened
+/// shows in the directory's time of change, which is set to [`UNTOUCHED`] when it is made: the
+/// system changes it with every entry that comes or goes.
+pub(crate) struct Places {
+    root: String,
+    processes: BTreeMap<ProcessId, Place>,
+}
+
+/// The directories of one process.
+struct Place {
+    path: String,
+    descriptor: OwnedFd,
+    /// Larger than any that is there.
+    number_next: u32,
+    /// Untouched directories that nobody has.
+    spare: Vec<u32>,
+}
+
+impl Places {
+    /// Under the manager's own directory, whose path is absolute. What an earlier life has left
+    /// empty is removed.
+    pub(crate) fn open(directory: &Path) -> Result<Places, PlacesError> {
+        let root = work_directory(directory);
+        let failed = |action| {
+            let path = root.clone();
+            move |source| PlacesError::Io {
+                action,
+                path,
+                source,
+            }
+        };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&root)
+            .map_err(failed("create"))?;
+        for entry in fs::read_dir(&root).map_err(failed("read"))? {
+            let entry = entry.map_err(failed("read"))?;
+            // One that has something in it stays, which is what is wanted.
+            let _ = fs::remove_dir(entry.path());
+        }
+        match root.into_os_string().into_string() {
+            Ok(root) => Ok(Places {
+                root,
+                processes: BTreeMap::new(),
+            }),
+            Err(root) => Err(PlacesError::NotText(root.into())),
+        }
+    }
+
+    /// Where the directories are.
+    pub(crate) fn root(&self) -> PathBuf {
+        PathBuf::from(&self.root)
+    }
+
+    /// Gives an empty directory to an attempt.
+    pub(crate) fn give(&mut self, attempt: AttemptId) -> Result<Workplace, Trouble> {
+        let process = attempt.process;
+        if let Some(place) = self.processes.get_mut(&process)
+            && let Some(number) = place.spare.pop()
+        {
+            let directory = format!("{}/{number}", place.path);
+            return Ok(Workplace { directory });
+        }
+        self.make(process).map_err(|error| {
+            let message = format!(
+                "could not make a directory in {}/{process}: {error}",
+                self.root
+            );
+            Trouble {
+                name: FaultName::Staging,
+                message,
+            }
+        })
+    }
+
+    /// Takes a directory back, if nothing has happened in it. `false`: it is to be removed.
+    pub(crate) fn take_back(&mut self, process: ProcessId, directory: &str) -> bool {
+        let Some(place) = self.processes.get_mut(&process) else {
+            return false;
+        };
+        if place.spare.len() >= SPARE_MAX {
+            return false;
+        }
+        let number = directory
+            .strip_prefix(&place.path)
+            .and_then(|rest| rest.strip_prefix('/'));
+        let Some(name) = number else { return false };
+        let Ok(number) = name.parse() else {
+            return false;
+        };
+        let is_untouched =
+            statat(&place.descriptor, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
+                stat.st_mtime == UNTOUCHED.tv_sec
+                    && stat.st_mtime_nsec == 0
+                    && Mode::from_raw_mode(stat.st_mode) == MODE
+                    && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+            });
+        if is_untouched {
+            place.spare.push(number);
+        }
+        is_untouched
+    }
+
+    fn make(&mut self, process: ProcessId) -> io::Result<Workplace> {
+        let mut is_first_try = true;
+        loop {
+            let place = self.place(process)?;
+            let number = place.number_next;
+            let name = number.to_string();
+            match mkdirat(&place.descriptor, name.as_str(), MODE) {
+                Ok(()) => {
+                    place.number_next = number.saturating_add(1);
+                    let times = Timestamps {
+                        last_access: UNTOUCHED,
+                        last_modification: UNTOUCHED,
+                    };
+                    utimensat(&place.descriptor, name.as_str(), &times, AtFlags::empty())?;
+                    return Ok(Workplace {
+                        directory: format!("{}/{name}", place.path),
+                    });
+                }
+                // Somebody has removed the process's directory, or made one in it.
+                Err(Errno::NOENT | Errno::EXIST) if is_first_try => {
+                    is_first_try = false;
+                    self.processes.remove(&process);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn place(&mut self, process: ProcessId) -> io::Result<&mut Place> {
+        if !self.processes.contains_key(&process) && self.processes.len() >= OPEN_PROCESSES_MAX {
+            self.processes.pop_first();
+        }
+        match self.processes.entry(process) {
+            Entry::Occupied(place) => Ok(place.into_mut()),
+            Entry::Vacant(entry) => {
+                let place = Place::open(format!("{}/{process}", self.root))?;
+                Ok(entry.insert(place))
+            }
+        }
+    }
+}
+
+impl Place {
+    fn open(path: String) -> io::Result<Place> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&path)?;
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let descriptor = open(&path, flags, Mode::empty())?;
+        let mut number_next = 1;
+        for entry in fs::read_dir(&path)? {
+            let number = entry?
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse::<u32>().ok());
+            number_next = number_next.max(number.unwrap_or(0).saturating_add(1));
+        }
+        Ok(Place {
+            path,
+            descriptor,
+            number_next,
+            spare: Vec::new(),
+        })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        for number in &self.spare {
+            let _ = fs::remove_dir(format!("{}/{number}", self.path));
+        }
+        // One that has something in it stays, which is what is wanted.
+        let _ = fs::remove_dir(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! The threads that lay inputs into directories and collect outputs, beside the loop.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::error::Error;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use activity_blobs::{CollectError, Placement, Store};
+use activity_core::{Input, Trouble, Workplace};
+use model::{Artifact, AttemptId, FaultName, Produced};
+use shell::Inbox;
+
+/// Threads: one may read while another waits for the disk.
+const WORKERS: usize = 2;
+
+/// Jobs that one thread takes at once, so that their outputs share one flush.
+const TAKEN_MAX: usize = 64;
+
+/// What a worker does. The core asks for a bounded number of attempts at a time
+/// ([`activity_core::ATTEMPTS_KNOWN_MAX`]), so there are no more jobs than that.
+pub(crate) enum Job {
+    /// Lay inputs into a directory that is there.
+    Lay {
+        attempt: AttemptId,
+        workplace: Workplace,
+        inputs: Vec<(String, Artifact)>,
+    },
+    /// Take outputs out of a directory and make them durable.
+    Collect {
+        attempt: AttemptId,
+        directory: String,
+        outputs: Vec<Produced>,
+    },
+}
+
+/// The pool. Dropping it ends the threads after what they are at.
+pub(crate) struct Workers {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    filled: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    /// Attempts that are waiting or under way: a repeated question about them is passed over.
+    at_work: BTreeSet<AttemptId>,
+    is_closing: bool,
+}
+
+impl Workers {
+    pub(crate) fn start(blobs: &Store, inbox: &Inbox<Input>) -> io::Result<Workers> {
+        let mut workers = Workers {
+            shared: Arc::default(),
+            threads: Vec::new(),
+        };
+        for number in 1..=WORKERS {
+            let shared = Arc::clone(&workers.shared);
+            let (blobs, inbox) = (blobs.clone(), inbox.clone());
+            let thread = std::thread::Builder::new()
+                .name(format!("files-{number}"))
+                .spawn(move || work(&shared, &blobs, &inbox))?;
+            workers.threads.push(thread);
+        }
+        Ok(workers)
+    }
+
+    /// Whether a job about this attempt is waiting or under way.
+    pub(crate) fn is_at(&self, attempt: AttemptId) -> bool {
+        self.shared.lock().at_work.contains(&attempt)
+    }
+
+    /// Queues jobs, and wakes as many threads as they can occupy.
+    pub(crate) fn give(&self, jobs: &mut Vec<Job>) {
+        let mut state = self.shared.lock();
+        let mut n_jobs: usize = 0;
+        for job in jobs.drain(..) {
+            if state.at_work.insert(job.attempt()) {
+                state.jobs.push_back(job);
+                n_jobs += 1;
+            }
+        }
+        drop(state);
+        for _ in 0..n_jobs.min(WORKERS) {
+            self.shared.filled.notify_one();
+        }
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.is_closing = true;
+        state.jobs.clear();
+        drop(state);
+        self.shared.filled.notify_all();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Job {
+    fn attempt(&self) -> AttemptId {
+        match self {
+            Job::Lay { attempt, .. } | Job::Collect { attempt, .. } => *attempt,
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a fair part of what waits; none at the end.
+    fn take(&self) -> Option<Vec<Job>> {
+        let mut state = self.lock();
+        loop {
+            if state.is_closing {
+                return None;
+            }
+            if !state.jobs.is_empty() {
+                let n_jobs = state.jobs.len().div_ceil(WORKERS).min(TAKEN_MAX);
+                return Some(state.jobs.drain(..n_jobs).collect());
+            }
+            state = self
+                .filled
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn done(&self, attempts: impl IntoIterator<Item = AttemptId>) {
+        let mut state = self.lock();
+        for attempt in attempts {
+            state.at_work.remove(&attempt);
+        }
+    }
+}
+
+fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>) {
+    while let Some(jobs) = shared.take() {
+        let mut laid = Vec::new();
+        let mut collected = Vec::new();
+        for job in jobs {
+            match job {
+                Job::Lay {
+                    attempt,
+                    workplace,
+                    inputs,
+                } => {
+                    let result = lay(blobs, &workplace.directory, inputs).map(|()| workplace);
+                    laid.push((attempt, result));
+                }
+                Job::Collect {
+                    attempt,
+                    directory,
+                    outputs,
+                } => {
+                    let result = blobs.collect(Path::new(&directory), &outputs);
+                    collected.push((attempt, result.map_err(|error| uncollected(&error))));
+                }
+            }
+        }
+        if !laid.is_empty() {
+            shared.done(laid.iter().map(|(attempt, _)| *attempt));
+            inbox.tell_all(
+                laid.into_iter()
+                    .map(|(attempt, result)| Input::Staged { attempt, result }),
+            );
+        }
+        if !collected.is_empty() {
+            let flushed = blobs.flush().map_err(|error| Trouble {
+                name: FaultName::MissingOutput,
+                message: format!("the outputs could not be kept: {}", chain(&error)),
+            });
+            shared.done(collected.iter().map(|(attempt, _)| *attempt));
+            inbox.tell_all(collected.into_iter().map(|(attempt, result)| {
+                let result = match &flushed {
+                    Ok(()) => result,
+                    Err(trouble) => result.and(Err(trouble.clone())),
+                };
+                Input::Collected { attempt, result }
+            }));
+        }
+    }
+}
+
+fn lay(blobs: &Store, directory: &str, inputs: Vec<(String, Artifact)>) -> Result<(), Trouble> {
+    for (path, artifact) in inputs {
+        let path = path.trim_end_matches('/');
+        blobs
+            .place(artifact, Path::new(directory), path, Placement::Copy)
+            .map_err(|error| Trouble {
+                name: FaultName::Staging,
+                message: chain(&error),
+            })?;
+    }
+    Ok(())
+}
+
+fn uncollected(error: &CollectError) -> Trouble {
+    Trouble {
+        name: FaultName::MissingOutput,
+        message: chain(error),
+    }
+}
+
+/// An error with its causes, as one sentence.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+use model::{ActivityId, ProcessId, Span};
+use shell::Intake;
+use tempfile::TempDir;
+
+use super::*;
+
+struct Bench {
+    dir: TempDir,
+    blobs: Store,
+    workers: Workers,
+    intake: Intake<Input>,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let dir = TempDir::new().unwrap();
+        let blobs = Store::open(&dir.path().join("blobs")).unwrap();
+        let (inbox, intake) = shell::inbox();
+        let workers = Workers::start(&blobs, &inbox).unwrap();
+        Bench {
+            dir,
+            blobs,
+            workers,
+            intake,
+        }
+    }
+
+    fn directory(&self, number: u32) -> String {
+        let path = self.dir.path().join(number.to_string());
+        std::fs::create_dir_all(&path).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn next(&mut self) -> Input {
+        self.intake.next_within(Span::from_secs(20)).unwrap()
+    }
+
+    fn collected(&mut self) -> (AttemptId, Result<Vec<Artifact>, Trouble>) {
+        let next = self.next();
+        let Input::Collected { attempt, result } = next else {
+            panic!("{next:?}")
+        };
+        (attempt, result)
+    }
+}
+
+fn attempt(number: u32) -> AttemptId {
+    AttemptId {
+        process: ProcessId(1),
+        activity: ActivityId(1),
+        number,
+    }
+}
+
+fn output(path: &str) -> Vec<Produced> {
+    vec![Produced {
+        name: "out".to_owned(),
+        path: path.to_owned(),
+    }]
+}
+
+#[test]
+fn what_one_attempt_leaves_another_finds() {
+    let mut bench = Bench::new();
+    let (first, second) = (bench.directory(1), bench.directory(2));
+    std::fs::write(format!("{first}/a"), "hello").unwrap();
+    let job = Job::Collect {
+        attempt: attempt(1),
+        directory: first,
+        outputs: output("a"),
+    };
+    bench.workers.give(&mut vec![job]);
+    let artifact = bench.collected().1.unwrap()[0];
+    let workplace = Workplace {
+        directory: second.clone(),
+    };
+    let inputs = vec![("in/b".to_owned(), artifact)];
+    bench.workers.give(&mut vec![Job::Lay {
+        attempt: attempt(2),
+        workplace: workplace.clone(),
+        inputs,
+    }]);
+    assert_eq!(
+        bench.next(),
+        Input::Staged {
+            attempt: attempt(2),
+            result: Ok(workplace)
+        }
+    );
+    assert_eq!(
+        std::fs::read_to_string(format!("{second}/in/b")).unwrap(),
+        "hello"
+    );
+    assert!(!bench.workers.is_at(attempt(2)));
+}
+
+#[test]
+fn what_is_missing_is_a_fault_with_its_name() {
+    let mut bench = Bench::new();
+    let directory = bench.directory(1);
+    let job = Job::Collect {
+        attempt: attempt(1),
+        directory,
+        outputs: output("a"),
+    };
+    bench.workers.give(&mut vec![job]);
+    let trouble = bench.collected().1.unwrap_err();
+    assert_eq!(trouble.name, FaultName::MissingOutput);
+    assert_eq!(trouble.message, "output `out` is missing: there is no `a`");
+    let artifact = bench.blobs.add_bytes(b"x").unwrap();
+    let lost = Artifact {
+        hash: model::Hash([7; 32]),
+        ..artifact
+    };
+    let workplace = Workplace {
+        directory: bench.directory(2),
+    };
+    let inputs = vec![("b".to_owned(), lost)];
+    bench.workers.give(&mut vec![Job::Lay {
+        attempt: attempt(2),
+        workplace,
+        inputs,
+    }]);
+    let next = bench.next();
+    let Input::Staged {
+        result: Err(trouble),
+        ..
+    } = next
+    else {
+        panic!("{next:?}")
+    };
+    assert_eq!(trouble.name, FaultName::Staging);
+    assert!(
+        trouble.message.starts_with("could not place `b`"),
+        "{}",
+        trouble.message
+    );
+}
+
+#[test]
+fn many_jobs_are_each_done_once() {
+    let mut bench = Bench::new();
+    let mut jobs = Vec::new();
+    for number in 0..200 {
+        let directory = bench.directory(number);
+        std::fs::write(format!("{directory}/a"), number.to_string()).unwrap();
+        for _ in 0..2 {
+            let (directory, outputs) = (directory.clone(), output("a"));
+            jobs.push(Job::Collect {
+                attempt: attempt(number),
+                directory,
+                outputs,
+            });
+        }
+    }
+    bench.workers.give(&mut jobs);
+    let mut done: Vec<u32> = (0..200)
+        .map(|_| {
+            let (attempt, result) = bench.collected();
+            assert_eq!(result.unwrap().len(), 1);
+            attempt.number
+        })
+        .collect();
+    done.sort_unstable();
+    assert!(done.into_iter().eq(0..200));
+    assert!(bench.intake.next_within(Span::ZERO).is_none());
+}

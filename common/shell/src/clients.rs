@@ -1,0 +1,419 @@
+//! The socket on which clients of the same user ask a manager, and the connections that came of it.
+//! Each connection has a thread that reads and one that writes, so that no client holds up another
+//! or the core.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::net::Shutdown;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use thiserror::Error;
+use wire::Envelope;
+use wire::client::{Answer, Request};
+use wire::frame::{self, FrameError};
+
+use crate::client::Client;
+use crate::inbox::Inbox;
+use crate::limits::{
+    CLIENT_REQUESTS_MAX, CLIENT_WAITING_BYTES_MAX, CLIENT_WRITE_SECONDS_MAX, CLIENTS_MAX,
+};
+
+/// The clients of one manager. Dropping it cuts them off and removes the socket.
+pub struct Clients<I> {
+    hall: Arc<Hall<I>>,
+    accepting: Option<Accepting>,
+}
+
+/// What a manager makes of a client's doings. Clients are numbered from 1 and never twice.
+#[derive(Clone, Copy)]
+pub struct Visitor<I> {
+    /// It asks, and gave the request this number.
+    pub request: fn(client: u64, number: u64, Request) -> I,
+    /// It has gone.
+    pub gone: fn(client: u64) -> I,
+}
+
+/// Why the socket for clients could not be opened.
+#[derive(Debug, Error)]
+#[error("could not {action} the socket {}", path.display())]
+pub struct ClientsError {
+    action: &'static str,
+    path: PathBuf,
+    #[source]
+    source: io::Error,
+}
+
+struct Accepting {
+    thread: JoinHandle<()>,
+    /// Closing it ends the thread.
+    awake: UnixStream,
+    path: PathBuf,
+}
+
+struct Hall<I> {
+    inbox: Inbox<I>,
+    visitor: Visitor<I>,
+    n_admitted: AtomicU64,
+    is_closing: AtomicBool,
+    connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+struct Connection {
+    stream: UnixStream,
+    state: Mutex<Traffic>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Traffic {
+    frames: VecDeque<Vec<u8>>,
+    bytes: usize,
+    /// Requests without an answer so far.
+    n_open: usize,
+    is_closed: bool,
+}
+
+impl<I: Send + 'static> Clients<I> {
+    /// No clients, and no socket for others.
+    pub fn new(inbox: &Inbox<I>, visitor: Visitor<I>) -> Clients<I> {
+        let hall = Hall {
+            inbox: inbox.clone(),
+            visitor,
+            n_admitted: AtomicU64::new(0),
+            is_closing: AtomicBool::new(false),
+            connections: Mutex::default(),
+            threads: Mutex::default(),
+        };
+        Clients {
+            hall: Arc::new(hall),
+            accepting: None,
+        }
+    }
+
+    /// Opens the socket. The caller has made sure that no other program uses that path; a socket
+    /// that is there is what a killed one has left.
+    pub fn listen(&mut self, path: &Path) -> Result<(), ClientsError> {
+        let failed = |action| {
+            let path = path.to_owned();
+            move |source| ClientsError {
+                action,
+                path,
+                source,
+            }
+        };
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(failed("replace")(error));
+            }
+            Ok(()) | Err(_) => {}
+        }
+        let listener = UnixListener::bind(path).map_err(failed("create"))?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed("protect"))?;
+        listener.set_nonblocking(true).map_err(failed("use"))?;
+        let (awake, theirs) = UnixStream::pair().map_err(failed("use"))?;
+        let hall = Arc::clone(&self.hall);
+        let thread = std::thread::Builder::new()
+            .name("clients".to_owned())
+            .spawn(move || accept_all(&listener, &theirs, &hall))
+            .map_err(failed("serve"))?;
+        self.accepting = Some(Accepting {
+            thread,
+            awake,
+            path: path.to_owned(),
+        });
+        Ok(())
+    }
+
+    /// A client inside the program.
+    pub fn join(&self) -> io::Result<Client> {
+        let (ours, theirs) = UnixStream::pair()?;
+        admit(&self.hall, theirs)?;
+        Ok(Client::over(ours))
+    }
+
+    /// The way for answers.
+    pub fn answers(&self) -> Answers<I> {
+        Answers(Arc::clone(&self.hall))
+    }
+}
+
+impl<I> Drop for Clients<I> {
+    fn drop(&mut self) {
+        if let Some(Accepting {
+            thread,
+            awake,
+            path,
+        }) = self.accepting.take()
+        {
+            drop(awake);
+            let _ = thread.join();
+            let _ = fs::remove_file(path);
+        }
+        self.hall.is_closing.store(true, Ordering::Release);
+        for connection in lock(&self.hall.connections).values() {
+            connection.finish();
+        }
+        let threads = std::mem::take(&mut *lock(&self.hall.threads));
+        for thread in threads {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Sends answers to clients; never waits.
+pub struct Answers<I>(Arc<Hall<I>>);
+
+impl<I> Answers<I> {
+    /// Answers a client's request; one that has gone is no error, and one that does not read is
+    /// cut off.
+    pub fn send(&self, client: u64, number: u64, answer: Answer) {
+        let connection = lock(&self.0.connections).get(&client).cloned();
+        if let Some(connection) = connection {
+            connection.queue(&Envelope {
+                number,
+                message: Some(answer),
+            });
+        }
+    }
+}
+
+fn accept_all<I: Send + 'static>(listener: &UnixListener, end: &UnixStream, hall: &Arc<Hall<I>>) {
+    loop {
+        let mut ready = [
+            PollFd::new(listener, PollFlags::IN),
+            PollFd::new(end, PollFlags::IN),
+        ];
+        if let Err(error) = poll(&mut ready, None)
+            && error != rustix::io::Errno::INTR
+        {
+            tracing::error!(%error, "could not wait for clients");
+            return;
+        }
+        if !ready[1].revents().is_empty() {
+            return;
+        }
+        match listener.accept() {
+            Ok((stream, _)) => {
+                let admitted = check(&stream).and_then(|()| admit(hall, stream));
+                if let Err(error) = admitted {
+                    tracing::warn!(%error, "a client was not admitted");
+                }
+            }
+            Err(error) if is_passing(&error) => {}
+            Err(error) => {
+                tracing::error!(%error, "could not accept clients");
+                return;
+            }
+        }
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::ConnectionAborted
+    )
+}
+
+/// Only the same user, and the one who may do everything anyway.
+fn check(stream: &UnixStream) -> io::Result<()> {
+    let who = rustix::net::sockopt::socket_peercred(stream)?;
+    if who.uid == rustix::process::geteuid() || who.uid.is_root() {
+        return Ok(());
+    }
+    let message = format!("user {} may not use this socket", who.uid.as_raw());
+    Err(io::Error::new(ErrorKind::PermissionDenied, message))
+}
+
+fn admit<I: Send + 'static>(hall: &Arc<Hall<I>>, stream: UnixStream) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_write_timeout(Some(Duration::from_secs(CLIENT_WRITE_SECONDS_MAX)))?;
+    let (reading, writing) = (stream.try_clone()?, stream.try_clone()?);
+    let connection = Arc::new(Connection {
+        stream,
+        state: Mutex::default(),
+        changed: Condvar::new(),
+    });
+    let client = hall.n_admitted.fetch_add(1, Ordering::Relaxed) + 1;
+    {
+        let mut connections = lock(&hall.connections);
+        if connections.len() >= CLIENTS_MAX || hall.is_closing.load(Ordering::Acquire) {
+            return Err(io::Error::other(format!(
+                "{CLIENTS_MAX} clients are connected"
+            )));
+        }
+        connections.insert(client, Arc::clone(&connection));
+    }
+    let theirs = Arc::clone(&connection);
+    let writer = std::thread::Builder::new()
+        .name(format!("client-{client}-out"))
+        .spawn(move || write_all(writing, &theirs));
+    let theirs = (Arc::clone(hall), Arc::clone(&connection));
+    let reader = std::thread::Builder::new()
+        .name(format!("client-{client}-in"))
+        .spawn(move || read_all(client, reading, &theirs.0, &theirs.1));
+    let mut threads = lock(&hall.threads);
+    threads.retain(|thread| !thread.is_finished());
+    match (reader, writer) {
+        (Ok(reader), Ok(writer)) => {
+            threads.extend([reader, writer]);
+            Ok(())
+        }
+        (reader, writer) => {
+            connection.cut_off();
+            lock(&hall.connections).remove(&client);
+            let result = reader
+                .as_ref()
+                .err()
+                .or(writer.as_ref().err())
+                .map(io::Error::kind);
+            threads.extend([reader, writer].into_iter().flatten());
+            Err(result.unwrap_or(ErrorKind::Other).into())
+        }
+    }
+}
+
+fn read_all<I>(client: u64, mut stream: UnixStream, hall: &Hall<I>, connection: &Connection) {
+    let mut body = Vec::new();
+    loop {
+        match frame::read(&mut stream, wire::MESSAGE_BYTES_MAX, &mut body) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => {
+                if !matches!(error, FrameError::Read { .. }) {
+                    tracing::warn!(client, %error, "a client was cut off");
+                }
+                break;
+            }
+        }
+        let Envelope { number, message } = match wire::decode::<Envelope<Request>>(&body) {
+            Ok(envelope) => envelope,
+            Err(error) => {
+                tracing::warn!(client, %error, "a client was cut off");
+                break;
+            }
+        };
+        if body.capacity() > CLIENT_WAITING_BYTES_MAX {
+            body = Vec::new();
+        }
+        let Some(request) = message else {
+            let reasons = vec!["this version does not know that request".to_owned()];
+            connection.queue(&Envelope {
+                number,
+                message: Some(Answer::Refused(reasons)),
+            });
+            continue;
+        };
+        if !connection.wait_for_turn()
+            || hall
+                .inbox
+                .send_all([(hall.visitor.request)(client, number, request)])
+                .is_err()
+        {
+            break;
+        }
+    }
+    connection.finish();
+    lock(&hall.connections).remove(&client);
+    hall.inbox.tell((hall.visitor.gone)(client));
+}
+
+fn write_all(mut stream: UnixStream, connection: &Connection) {
+    while let Some(frame) = connection.next() {
+        if stream.write_all(&frame).is_err() {
+            connection.cut_off();
+            return;
+        }
+        connection.written(frame.len());
+    }
+    let _ = stream.shutdown(Shutdown::Both);
+}
+
+impl Connection {
+    fn queue(&self, envelope: &Envelope<Answer>) {
+        let mut bytes = Vec::new();
+        frame::append(&mut bytes, |out| {
+            minicbor::encode(envelope, out).expect("a vector takes every byte");
+        });
+        let mut state = lock(&self.state);
+        if state.bytes > 0 && state.bytes + bytes.len() > CLIENT_WAITING_BYTES_MAX {
+            drop(state);
+            tracing::warn!("a client that does not read was cut off");
+            return self.cut_off();
+        }
+        state.bytes += bytes.len();
+        state.n_open = state.n_open.saturating_sub(1);
+        state.frames.push_back(bytes);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// What is to be written; none once the connection has ended and everything is written.
+    fn next(&self) -> Option<Vec<u8>> {
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(frame) = state.frames.pop_front() {
+                return Some(frame);
+            }
+            if state.is_closed {
+                return None;
+            }
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn written(&self, bytes: usize) {
+        let mut state = lock(&self.state);
+        state.bytes = state.bytes.saturating_sub(bytes);
+    }
+
+    /// Waits until enough earlier requests have been answered. `false` once it is closed.
+    fn wait_for_turn(&self) -> bool {
+        let mut state = lock(&self.state);
+        while state.n_open >= CLIENT_REQUESTS_MAX && !state.is_closed {
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        state.n_open += 1;
+        !state.is_closed
+    }
+
+    /// Ends it once what waits is written.
+    fn finish(&self) {
+        lock(&self.state).is_closed = true;
+        self.changed.notify_all();
+        let _ = self.stream.shutdown(Shutdown::Read);
+    }
+
+    /// Ends it at once.
+    fn cut_off(&self) {
+        let mut state = lock(&self.state);
+        state.is_closed = true;
+        state.frames.clear();
+        drop(state);
+        self.changed.notify_all();
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while it holds one of these locks.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+
+use model::{ProcessId, Span};
+use tempfile::TempDir;
+use wire::client::{Phase, Progress, Totals};
+
+use super::*;
+use crate::client::ClientError;
+use crate::inbox::{Intake, Until, Wish, inbox};
+
+enum Input {
+    Asked(u64, u64, Request),
+    Gone(u64),
+}
+
+const VISITOR: Visitor<Input> = Visitor {
+    request: Input::Asked,
+    gone: Input::Gone,
+};
+
+struct Bench {
+    dir: TempDir,
+    clients: Clients<Input>,
+    intake: Intake<Input>,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let dir = TempDir::new().unwrap();
+        let (inbox, intake) = inbox();
+        let mut clients = Clients::new(&inbox, VISITOR);
+        clients.listen(&dir.path().join("s")).unwrap();
+        Bench {
+            dir,
+            clients,
+            intake,
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("s")
+    }
+
+    fn next(&mut self) -> Input {
+        let mut inputs = Vec::new();
+        let wish = Wish {
+            n_inputs_max: 1,
+            until: Until::Something,
+        };
+        assert!(self.intake.take(&wish, &mut inputs, &mut None));
+        inputs.pop().unwrap()
+    }
+
+    fn request(&mut self) -> (u64, u64, Request) {
+        match self.next() {
+            Input::Asked(client, number, request) => (client, number, request),
+            Input::Gone(client) => panic!("client {client} has gone"),
+        }
+    }
+
+    fn gone(&mut self) -> u64 {
+        match self.next() {
+            Input::Gone(client) => client,
+            Input::Asked(_, _, request) => panic!("{request:?}"),
+        }
+    }
+}
+
+fn progress(phase: Phase) -> Answer {
+    Answer::Progress(Box::new(Progress {
+        process: ProcessId(5),
+        revision: 1,
+        phase,
+        totals: Totals::default(),
+        controllers: Vec::new(),
+        running: Vec::new(),
+        left: None,
+        waiting_for: None,
+    }))
+}
+
+#[test]
+fn a_question_is_answered_over_the_socket_which_only_its_user_can_use() {
+    let mut bench = Bench::new();
+    assert_eq!(fs::metadata(bench.path()).unwrap().mode() & 0o777, 0o600);
+    let path = bench.path();
+    let asker = std::thread::spawn(move || {
+        let mut client = Client::connect(&path).unwrap();
+        let first = client.ask(Request::List).unwrap();
+        (first, client.ask(Request::Cancel(ProcessId(1))).unwrap())
+    });
+    let answers = bench.clients.answers();
+    let (client, number, request) = bench.request();
+    assert_eq!(request, Request::List);
+    answers.send(client, number, Answer::Processes(Vec::new()));
+    let (client, number, request) = bench.request();
+    assert_eq!(request, Request::Cancel(ProcessId(1)));
+    answers.send(client, number, Answer::Unknown(ProcessId(1)));
+    let expected = (Answer::Processes(Vec::new()), Answer::Unknown(ProcessId(1)));
+    assert_eq!(asker.join().unwrap(), expected);
+    assert_eq!(bench.gone(), client);
+    answers.send(client, 9, Answer::Unknown(ProcessId(1)));
+}
+
+#[test]
+fn a_watch_goes_on_until_the_process_has_ended() {
+    let mut bench = Bench::new();
+    let mut client = bench.clients.join().unwrap();
+    let mut watch = client.watch(ProcessId(5)).unwrap();
+    assert!(watch.next_within(Span::from_millis(1)).unwrap().is_none());
+    let (visitor, number, _) = bench.request();
+    let answers = bench.clients.answers();
+    for phase in [Phase::Running, Phase::Running, Phase::Completed] {
+        answers.send(visitor, number, progress(phase));
+    }
+    let phases: Vec<Phase> = watch
+        .by_ref()
+        .map(|progress| progress.unwrap().phase)
+        .collect();
+    assert_eq!(phases, [Phase::Running, Phase::Running, Phase::Completed]);
+    assert!(watch.has_ended());
+    let mut watch = client.watch(ProcessId(6)).unwrap();
+    let (visitor, number, _) = bench.request();
+    answers.send(visitor, number, Answer::Unknown(ProcessId(6)));
+    let error = watch.next().unwrap().unwrap_err();
+    assert!(matches!(error, ClientError::UnknownProcess(ProcessId(6))));
+}
+
+#[test]
+fn what_is_no_request_is_answered_or_cut_off() {
+    let mut bench = Bench::new();
+    let mut stream = UnixStream::connect(bench.path()).unwrap();
+    let mut unknown = Vec::new();
+    // An envelope with number 3 and a message whose variant has index 999.
+    frame::append(&mut unknown, |out| {
+        out.extend_from_slice(&[0x82, 3, 0x82, 0x19, 0x03, 0xe7, 0x80]);
+    });
+    stream.write_all(&unknown).unwrap();
+    let mut body = Vec::new();
+    assert!(frame::read(&mut stream, 1 << 20, &mut body).unwrap());
+    let answer: Envelope<Answer> = wire::decode(&body).unwrap();
+    assert!(matches!(
+        answer,
+        Envelope {
+            number: 3,
+            message: Some(Answer::Refused(_))
+        }
+    ));
+    stream.write_all(&u32::MAX.to_le_bytes()).unwrap();
+    assert_eq!(stream.read(&mut [0; 8]).unwrap(), 0);
+    assert_eq!(bench.gone(), 1);
+    let mut stream = UnixStream::connect(bench.path()).unwrap();
+    stream.write_all(&[3, 0, 0, 0, 0xff, 0xff, 0xff]).unwrap();
+    assert_eq!(stream.read(&mut [0; 8]).unwrap(), 0);
+    assert_eq!(bench.gone(), 2);
+}
+
+#[test]
+fn a_client_that_does_not_read_is_cut_off() {
+    let mut bench = Bench::new();
+    let mut client = bench.clients.join().unwrap();
+    let _watch = client.watch(ProcessId(5)).unwrap();
+    let (visitor, number, _) = bench.request();
+    let answers = bench.clients.answers();
+    let long = || Answer::Refused(vec!["x".repeat(1 << 20)]);
+    for _ in 0..=CLIENT_WAITING_BYTES_MAX >> 20 {
+        answers.send(visitor, number, long());
+    }
+    assert_eq!(bench.gone(), visitor);
+}
+
+#[test]
+fn there_are_never_more_clients_than_the_limit() {
+    let mut bench = Bench::new();
+    let mut clients: Vec<Client> = (0..CLIENTS_MAX)
+        .map(|_| bench.clients.join().unwrap())
+        .collect();
+    assert!(bench.clients.join().is_err());
+    clients.pop();
+    bench.gone();
+    assert!(bench.clients.join().is_ok());
+    drop(bench);
+    assert!(matches!(
+        clients[0].ask(Request::List),
+        Err(ClientError::Closed | ClientError::Io { .. })
+    ));
+}

@@ -1,0 +1,52 @@
+//! What a program is told by its environment, read here and nowhere else.
+
+use std::env;
+use std::path::PathBuf;
+
+/// Variables of the machine that every activity sees. All others of the daemon's environment stay
+/// out, so that a process runs the same whoever starts the daemon.
+const BASE: [&str; 7] = [
+    "PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "TMPDIR",
+];
+
+/// Where commands are looked up if the daemon itself was not told.
+const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The environment that activities start from. Values that are not text are left out.
+pub fn base() -> Vec<(String, String)> {
+    let mut base: Vec<(String, String)> = BASE
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), env::var(name).ok()?)))
+        .collect();
+    if base.iter().all(|(name, _)| name != "PATH") {
+        base.push(("PATH".to_owned(), PATH_DEFAULT.to_owned()));
+    }
+    base
+}
+
+/// A variable's value as text; `None` where it is not set, empty, or not text.
+pub fn text(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The directory for sockets of this user, by `XDG_RUNTIME_DIR`; the directory for temporary files
+/// where that is not set.
+pub fn runtime_directory() -> PathBuf {
+    text("XDG_RUNTIME_DIR").map_or_else(env::temp_dir, PathBuf::from)
+}
+
+/// The directory for this user's data, by `XDG_DATA_HOME` or `HOME`.
+pub fn data_directory() -> Option<PathBuf> {
+    text("XDG_DATA_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| text("HOME").map(|home| PathBuf::from(home).join(".local/share")))
+}
+
+/// This machine's name in its network.
+pub fn hostname() -> String {
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
+}

@@ -1,0 +1,34 @@
+//! What a manager's daemon needs around its core and shares with the other daemons: the loop that
+//! pumps a [`machine::Drive`], the journal behind it, links between daemons, the socket for clients,
+//! the clock, signals, the log file.
+//!
+//! It decides nothing: if there is an `if` about activities, it belongs in a core. It knows no
+//! manager either: a daemon brings its core and an [`Outside`] that carries its effects out.
+//! Everything is plain threads; each queue has its bound in [`limits`].
+//! Read [`Runner`] and [`Outside`] first, then [`Inbox`] and [`link()`].
+
+pub mod clock;
+pub mod environment;
+pub mod limits;
+
+mod client;
+mod clients;
+mod inbox;
+mod link;
+mod peers;
+mod runner;
+mod shutdown;
+mod sockets;
+mod store;
+mod telemetry;
+
+pub use client::{Client, ClientError, Watch};
+pub use clients::{Answers, Clients, ClientsError, Visitor};
+pub use inbox::{Inbox, Intake, Refused, inbox};
+pub use link::{End, Key, Received, Sender, link};
+pub use peers::Peers;
+pub use runner::{Outside, RunError, Runner, StartError, Stats};
+pub use shutdown::{Signal, Signals, SignalsError};
+pub use sockets::socket_path;
+pub use store::{Store, StoreError, read_only};
+pub use telemetry::{TelemetryError, log_to};

@@ -1,0 +1,42 @@
+//! The bounds of queues, batches and connections, each with its unit and its reason.
+
+use model::Span;
+
+/// Inputs stepped in one batch: enough that a flush costs each of them little, few enough that the
+/// first does not wait for the last more than some milliseconds.
+pub const STEP_INPUTS_MAX: usize = 256;
+
+/// Inputs that wait for a core. Senders batch, so a full queue is a core that has stopped.
+pub const INBOX_INPUTS_MAX: usize = 16_384;
+
+/// Bytes of messages that wait for a core: two of the longest.
+pub const INBOX_BYTES_MAX: usize = 2 * wire::MESSAGE_BYTES_MAX;
+
+/// A group of events up to this many bytes is made durable by the core's own thread where nothing
+/// else waits: a switch to another thread and back would cost more than the writing.
+pub const COMMIT_INLINE_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes of events that may wait for a flush under way before no more inputs are stepped.
+pub const COMMIT_WAITING_BYTES_MAX: usize = 32 << 20;
+
+/// Batches that may wait for a flush under way, for the same reason: their effects are in memory.
+pub const COMMIT_WAITING_BATCHES_MAX: usize = 256;
+
+/// How long a link that has lost a message stays down, so that its ends are not told again and
+/// again of a receiver that does not keep up.
+pub const LINK_PAUSE: Span = Span::from_millis(100);
+
+/// Clients that may be connected at the same time: people and scripts of one user.
+pub const CLIENTS_MAX: usize = 64;
+
+/// Bytes of answers that wait for one client; a single longer answer is sent where nothing waits.
+pub const CLIENT_WAITING_BYTES_MAX: usize = 16 << 20;
+
+/// Requests of one client that wait for the core; more stay in its socket.
+pub const CLIENT_REQUESTS_MAX: usize = 64;
+
+/// How long a client may leave an answer unread before it is cut off.
+pub const CLIENT_WRITE_SECONDS_MAX: u64 = 10;
+
+/// How long a client waits for the answer to a request, unless it says otherwise.
+pub const CLIENT_ANSWER_SECONDS_MAX: u64 = 60;

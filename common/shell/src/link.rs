@@ -1,0 +1,253 @@
+//! A link between two managers of one program. It carries encoded messages, so that nothing crosses
+//! it that could not cross a network, and loses itself where a receiver does not keep up, as a
+//! connection would.
+
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use minicbor::{Decode, Encode};
+use model::Mono;
+
+use crate::clock;
+use crate::inbox::{Inbox, Opener, Refused};
+use crate::limits::LINK_PAUSE;
+
+/// The two ends of a link. `A` is what the first end sends, `B` what it receives.
+pub fn link<A, B>() -> (End<A, B>, End<B, A>) {
+    let wire = Arc::new(Wire {
+        ends: [OnceLock::new(), OnceLock::new()],
+        state: AtomicU8::new(State::Joining as u8),
+        broken_at: AtomicU64::new(0),
+    });
+    let end = |side| End {
+        wire: Arc::clone(&wire),
+        side,
+        messages: PhantomData,
+    };
+    (
+        end(0),
+        End {
+            wire: Arc::clone(&wire),
+            side: 1,
+            messages: PhantomData,
+        },
+    )
+}
+
+/// An end of a link that nobody has attached to.
+pub struct End<S, R> {
+    wire: Arc<Wire>,
+    side: usize,
+    messages: PhantomData<fn(S) -> R>,
+}
+
+/// What a manager makes of a link's events.
+pub struct Received<R, I> {
+    /// A message came.
+    pub message: fn(Key, R) -> I,
+    /// The link can be used.
+    pub up: fn(Key) -> I,
+    /// The link cannot be used; messages may have been lost.
+    pub down: fn(Key) -> I,
+}
+
+/// Which of a manager's links it is.
+pub type Key = u32;
+
+/// The way to the other end. Dropping it closes the link.
+pub struct Sender<S> {
+    wire: Arc<Wire>,
+    side: usize,
+    messages: PhantomData<fn(S)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Joining,
+    Up,
+    Broken,
+    Closed,
+}
+
+struct Wire {
+    ends: [OnceLock<Box<dyn Attached>>; 2],
+    state: AtomicU8,
+    broken_at: AtomicU64,
+}
+
+/// A manager at one end.
+trait Attached: Send + Sync {
+    fn offer(&self, bytes: Vec<u8>) -> Result<(), Refused>;
+    fn wake(&self);
+    fn up(&self);
+    fn down(&self);
+    fn has_drained(&self) -> bool;
+}
+
+struct Manager<R, I> {
+    inbox: Inbox<I>,
+    key: Key,
+    received: Received<R, I>,
+    open: Opener<I>,
+}
+
+impl<S, R> End<S, R>
+where
+    S: Encode<()>,
+    R: for<'b> Decode<'b, ()> + 'static,
+{
+    /// Joins a manager to this end. `keep` is given the way to the other end before anything
+    /// arrives here; the link is up once both ends have managers.
+    pub fn attach<I: Send + 'static>(
+        self,
+        inbox: &Inbox<I>,
+        key: Key,
+        received: Received<R, I>,
+        keep: impl FnOnce(Sender<S>),
+    ) {
+        let message = received.message;
+        let open: Opener<I> = Arc::new(move |bytes| match wire::decode::<R>(bytes) {
+            Ok(decoded) => Some(message(key, decoded)),
+            Err(error) => {
+                tracing::error!(%error, "a message inside the program could not be read");
+                None
+            }
+        });
+        let End { wire, side, .. } = self;
+        keep(Sender {
+            wire: Arc::clone(&wire),
+            side,
+            messages: PhantomData,
+        });
+        let manager = Manager {
+            inbox: inbox.clone(),
+            key,
+            received,
+            open,
+        };
+        let is_first = wire.ends[side].set(Box::new(manager)).is_ok();
+        debug_assert!(is_first, "an end is given away when it is attached");
+        if wire.ends[1 - side].get().is_some() && wire.change(State::Joining, State::Up) {
+            wire.tell(|end| end.up());
+        }
+    }
+}
+
+impl<S: Encode<()>> Sender<S> {
+    /// Sends a message, where the link is up. The receiver is woken by [`Sender::wake`], once for
+    /// all messages of a batch.
+    pub fn send(&self, message: &S) {
+        if self.wire.state() != State::Up {
+            return;
+        }
+        let Some(end) = self.wire.ends[1 - self.side].get() else {
+            return;
+        };
+        match end.offer(wire::encode(message)) {
+            Ok(()) => {}
+            Err(Refused::Full) => {
+                self.wire
+                    .broken_at
+                    .store(clock::mono().0, Ordering::Release);
+                if self.wire.change(State::Up, State::Broken) {
+                    tracing::warn!("a link is down: its receiver does not keep up");
+                    self.wire.tell(|end| end.down());
+                }
+            }
+            Err(Refused::Closed) => self.wire.close(self.side),
+        }
+    }
+
+    /// Wakes the receiver.
+    pub fn wake(&self) {
+        if let Some(end) = self.wire.ends[1 - self.side].get() {
+            end.wake();
+        }
+    }
+
+    /// When [`Sender::mend`] has something to do.
+    pub fn next_wakeup(&self) -> Option<Mono> {
+        let broken_at = Mono(self.wire.broken_at.load(Ordering::Acquire));
+        (self.wire.state() == State::Broken).then(|| broken_at + LINK_PAUSE)
+    }
+
+    /// Takes a broken link up again, once its receivers have drained their queues.
+    pub fn mend(&self, now: Mono) {
+        if self.next_wakeup().is_none_or(|due| now < due) {
+            return;
+        }
+        let ends = self.wire.ends.iter().filter_map(OnceLock::get);
+        if !ends.into_iter().all(|end| end.has_drained()) {
+            self.wire.broken_at.store(now.0, Ordering::Release);
+        } else if self.wire.change(State::Broken, State::Up) {
+            self.wire.tell(|end| end.up());
+        }
+    }
+}
+
+impl<S> Drop for Sender<S> {
+    fn drop(&mut self) {
+        self.wire.close(self.side);
+    }
+}
+
+impl Wire {
+    fn state(&self) -> State {
+        match self.state.load(Ordering::Acquire) {
+            0 => State::Joining,
+            1 => State::Up,
+            2 => State::Broken,
+            3.. => State::Closed,
+        }
+    }
+
+    /// Whether this call made the change.
+    fn change(&self, from: State, to: State) -> bool {
+        let (from, to) = (from as u8, to as u8);
+        self.state
+            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    fn tell(&self, what: impl Fn(&dyn Attached)) {
+        for end in self.ends.iter().filter_map(OnceLock::get) {
+            what(&**end);
+        }
+    }
+
+    /// Closes it for both; the side that is left is told.
+    fn close(&self, side: usize) {
+        let before = self.state.swap(State::Closed as u8, Ordering::AcqRel);
+        if before == State::Up as u8
+            && let Some(other) = self.ends[1 - side].get()
+        {
+            other.down();
+        }
+    }
+}
+
+impl<R, I: Send> Attached for Manager<R, I> {
+    fn offer(&self, bytes: Vec<u8>) -> Result<(), Refused> {
+        self.inbox.offer(bytes, &self.open)
+    }
+
+    fn wake(&self) {
+        self.inbox.wake();
+    }
+
+    fn up(&self) {
+        self.inbox.tell((self.received.up)(self.key));
+    }
+
+    fn down(&self) {
+        self.inbox.tell((self.received.down)(self.key));
+    }
+
+    fn has_drained(&self) -> bool {
+        self.inbox.has_drained()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! The links of one kind that a manager has.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use minicbor::{Decode, Encode};
+use model::Mono;
+
+use crate::inbox::Inbox;
+use crate::link::{End, Key, Received, Sender};
+
+/// The ways to peers of one kind, by their numbers. Shared between the loop, which sends, and
+/// whoever joins links.
+pub struct Peers<S>(Arc<Mutex<BTreeMap<Key, Way<S>>>>);
+
+struct Way<S> {
+    sender: Sender<S>,
+    /// Something was sent since the receiver was last woken.
+    is_touched: bool,
+}
+
+impl<S: Encode<()>> Peers<S> {
+    /// No peers yet.
+    pub fn new() -> Peers<S> {
+        Peers::default()
+    }
+
+    /// Joins a manager to an end of a link, as peer `key`; one that was there under that number is
+    /// cut off.
+    pub fn attach<R, I>(&self, end: End<S, R>, inbox: &Inbox<I>, key: Key, received: Received<R, I>)
+    where
+        R: for<'b> Decode<'b, ()> + 'static,
+        I: Send + 'static,
+    {
+        end.attach(inbox, key, received, |sender| {
+            let before = self.lock().insert(
+                key,
+                Way {
+                    sender,
+                    is_touched: false,
+                },
+            );
+            drop(before);
+        });
+    }
+
+    /// Sends a message to a peer; without one it is lost, as on a connection that is down.
+    pub fn send(&self, key: Key, message: &S) {
+        if let Some(way) = self.lock().get_mut(&key) {
+            way.sender.send(message);
+            way.is_touched = true;
+        }
+    }
+
+    /// Wakes all to whom something was sent.
+    pub fn wake_receivers(&self) {
+        for way in self.lock().values_mut() {
+            if std::mem::take(&mut way.is_touched) {
+                way.sender.wake();
+            }
+        }
+    }
+
+    /// When [`Peers::mend`] has something to do.
+    pub fn next_wakeup(&self) -> Option<Mono> {
+        self.lock()
+            .values()
+            .filter_map(|way| way.sender.next_wakeup())
+            .min()
+    }
+
+    /// Takes broken links up again.
+    pub fn mend(&self, now: Mono) {
+        for way in self.lock().values() {
+            way.sender.mend(now);
+        }
+    }
+
+    /// Closes all links.
+    pub fn close(&self) {
+        let ways = std::mem::take(&mut *self.lock());
+        drop(ways);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Way<S>>> {
+        // Nothing panics while it holds the lock, and the map would be whole if something did.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S> Default for Peers<S> {
+    fn default() -> Peers<S> {
+        Peers(Arc::default())
+    }
+}
+
+impl<S> Clone for Peers<S> {
+    fn clone(&self) -> Peers<S> {
+        Peers(Arc::clone(&self.0))
+    }
+}
+
+impl<S> fmt::Debug for Peers<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peers").finish_non_exhaustive()
+    }
+}

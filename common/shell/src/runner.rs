@@ -1,0 +1,390 @@
+//! The loop of a daemon: a thread that pumps one [`Drive`].
+//!
+//! It takes what waits, steps it, closes the batch, makes the events durable, and only then carries
+//! out the effects. A small batch behind which nothing waits is flushed by the loop itself, since a
+//! lone hop of a chain should not pay for switching threads; otherwise the journal goes to a thread
+//! of its own and comes back when flushed, and the loop steps the next batches meanwhile.
+//!
+//! ```text
+//!   Inbox --> step.. --> close --+--> [journal here]  commit ------------+--> carry out --> step..
+//!                                +--> [journal away]  wait for its turn -+      (inputs at once)
+//! ```
+
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use journal::{CommitError, Journal};
+use machine::{Drive, Machine};
+use model::{Mono, Now, Span};
+use thiserror::Error;
+
+use crate::clock;
+use crate::inbox::{Inbox, Intake, Until, Wish};
+use crate::limits::{
+    COMMIT_INLINE_BYTES_MAX, COMMIT_WAITING_BATCHES_MAX, COMMIT_WAITING_BYTES_MAX, STEP_INPUTS_MAX,
+};
+use crate::store::{Committed, Flusher, Store, encode};
+
+/// The least time between two wake-ups, so that a clock that asks for one that is past does not
+/// keep the thread busy.
+const WAKE_PAUSE: Span = Span::from_millis(1);
+
+/// What carries a core's effects out. It lives on the loop's thread and never waits there.
+pub trait Outside<M: Machine>: Send {
+    /// Does what is to be done. What comes of it at once is pushed to `inputs`.
+    fn carry_out(&mut self, effects: Vec<M::Effect>, inputs: &mut Vec<M::Input>);
+
+    /// When [`Outside::wake`] is to be called at the latest.
+    fn next_wakeup(&self) -> Option<Mono> {
+        None
+    }
+
+    /// Does what its own clock says is due.
+    fn wake(&mut self, now: Mono, inputs: &mut Vec<M::Input>) {
+        let _ = (now, inputs);
+    }
+}
+
+/// A manager that runs.
+pub struct Runner<M: Machine> {
+    inbox: Inbox<M::Input>,
+    thread: JoinHandle<Result<(), RunError>>,
+    counts: Arc<Counts>,
+}
+
+/// Why a manager ended otherwise than by [`Runner::stop`].
+#[derive(Clone, Debug, Error)]
+pub enum RunError {
+    /// Its events could not be made durable.
+    #[error("could not go on without its journal")]
+    Journal(#[source] Arc<CommitError>),
+    /// Its core or what carries out its effects has an error in its program.
+    #[error("could not go on after an error in the program: {0}")]
+    Panicked(String),
+}
+
+/// What a loop has done since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Inputs stepped.
+    pub n_inputs: u64,
+    /// Batches closed.
+    pub n_batches: u64,
+    /// Flushes on the loop's own thread.
+    pub n_flushes_inline: u64,
+    /// Flushes beside the loop.
+    pub n_flushes_beside: u64,
+    /// Effects carried out.
+    pub n_effects: u64,
+}
+
+#[derive(Default)]
+struct Counts {
+    inputs: AtomicU64,
+    batches: AtomicU64,
+    flushes_inline: AtomicU64,
+    flushes_beside: AtomicU64,
+    effects: AtomicU64,
+}
+
+impl<M> Runner<M>
+where
+    M: Machine + Send + 'static,
+    M::Stream: Send,
+    M::State: Send,
+    M::Event: Send,
+    M::Input: Send,
+    M::Effect: Send,
+{
+    /// Replays the journal, makes durable what the machine records at its resumption, and starts
+    /// the loop. `failed` is called from the loop's thread if it ends by an error.
+    pub fn start(
+        name: &str,
+        machine: M,
+        store: Store<M>,
+        (inbox, intake): (Inbox<M::Input>, Intake<M::Input>),
+        outside: impl Outside<M> + 'static,
+        failed: impl FnOnce(&RunError) + Send + 'static,
+    ) -> Result<Runner<M>, StartError> {
+        let Store {
+            mut journal,
+            histories,
+            ..
+        } = store;
+        let mut drive = Drive::start(machine, histories, clock::now());
+        let first = drive.close();
+        journal.commit(&[encode(&first)])?;
+        let counts = Arc::new(Counts::default());
+        let flusher = Flusher::start(name, inbox.clone())?;
+        let looping = Loop {
+            drive,
+            outside,
+            intake,
+            flusher,
+            journal: Some(journal),
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            n_flushed: first.number,
+            inputs: Vec::new(),
+            woken: Mono(0),
+            counts: Arc::clone(&counts),
+        };
+        let ours = inbox.clone();
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || {
+                let result = catch_unwind(AssertUnwindSafe(|| looping.run()))
+                    .unwrap_or_else(|payload| Err(RunError::Panicked(said(&*payload))));
+                ours.close();
+                if let Err(error) = &result {
+                    tracing::error!(%error, "a manager ended");
+                    failed(error);
+                }
+                result
+            })?;
+        Ok(Runner {
+            inbox,
+            thread,
+            counts,
+        })
+    }
+
+    /// Where its inputs are sent.
+    pub fn inbox(&self) -> &Inbox<M::Input> {
+        &self.inbox
+    }
+
+    /// What it has done.
+    pub fn stats(&self) -> Stats {
+        let Counts {
+            inputs,
+            batches,
+            flushes_inline,
+            flushes_beside,
+            effects,
+        } = &*self.counts;
+        Stats {
+            n_inputs: inputs.load(Ordering::Relaxed),
+            n_batches: batches.load(Ordering::Relaxed),
+            n_flushes_inline: flushes_inline.load(Ordering::Relaxed),
+            n_flushes_beside: flushes_beside.load(Ordering::Relaxed),
+            n_effects: effects.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Takes no more inputs, makes durable and carries out what was stepped, closes the journal.
+    pub fn stop(self) -> Result<(), RunError> {
+        self.inbox.close();
+        match self.thread.join() {
+            Ok(result) => result,
+            Err(payload) => Err(RunError::Panicked(said(&*payload))),
+        }
+    }
+}
+
+/// Why a manager did not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// Its first events could not be made durable.
+    #[error("could not write to the journal at the start")]
+    Journal(#[from] CommitError),
+    /// There is no thread for it.
+    #[error("could not start a thread")]
+    Thread(#[from] io::Error),
+}
+
+fn said(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| payload.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic without a message")
+        .to_owned()
+}
+
+struct Loop<M: Machine, O> {
+    drive: Drive<M>,
+    outside: O,
+    intake: Intake<M::Input>,
+    flusher: Flusher,
+    /// None while it is away with the flusher.
+    journal: Option<Journal>,
+    /// Batches closed while the journal is away, in their order.
+    waiting: Vec<journal::Batch>,
+    waiting_bytes: usize,
+    /// All batches up to this one are durable.
+    n_flushed: u64,
+    /// What is to be stepped next.
+    inputs: Vec<M::Input>,
+    /// When the clock was last looked at for what is due.
+    woken: Mono,
+    counts: Arc<Counts>,
+}
+
+impl<M: Machine, O: Outside<M>> Loop<M, O> {
+    fn run(mut self) -> Result<(), RunError> {
+        self.carry_out();
+        loop {
+            let mut committed = None;
+            let wish = self.wish();
+            let is_open = self.intake.take(&wish, &mut self.inputs, &mut committed);
+            if let Some(committed) = committed {
+                self.take_back(committed)?;
+                self.carry_out();
+            }
+            if !is_open {
+                return self.end();
+            }
+            self.step();
+            self.close()?;
+            self.carry_out();
+        }
+    }
+
+    /// What to take from the inbox, and how long to wait for it.
+    fn wish(&self) -> Wish {
+        if self.waiting_bytes > COMMIT_WAITING_BYTES_MAX
+            || self.waiting.len() > COMMIT_WAITING_BATCHES_MAX
+        {
+            return Wish {
+                n_inputs_max: 0,
+                until: Until::Something,
+            };
+        }
+        let until = match self.due() {
+            _ if !self.inputs.is_empty() => Until::Awake,
+            Some(at) => Until::At(at),
+            None => Until::Something,
+        };
+        Wish {
+            n_inputs_max: STEP_INPUTS_MAX.saturating_sub(self.inputs.len()),
+            until,
+        }
+    }
+
+    fn due(&self) -> Option<Mono> {
+        let due = [self.drive.next_wakeup(), self.outside.next_wakeup()];
+        let first = due.into_iter().flatten().min()?;
+        Some(first.max(self.woken + WAKE_PAUSE))
+    }
+
+    fn step(&mut self) {
+        let now: Now = clock::now();
+        if self.due().is_some_and(|due| due <= now.mono) {
+            self.woken = now.mono;
+            if self
+                .outside
+                .next_wakeup()
+                .is_some_and(|due| due <= now.mono)
+            {
+                self.outside.wake(now.mono, &mut self.inputs);
+            }
+            if self.drive.next_wakeup().is_some_and(|due| due <= now.mono) {
+                self.drive.wake(now);
+            }
+        }
+        add(&self.counts.inputs, self.inputs.len());
+        for input in self.inputs.drain(..) {
+            self.drive.step(now, input);
+        }
+    }
+
+    /// Ends the batch and sees to its durability.
+    fn close(&mut self) -> Result<(), RunError> {
+        if self.drive.is_open() {
+            let batch = self.drive.close();
+            add(&self.counts.batches, 1);
+            if !batch.is_empty() {
+                let batch = encode(&batch);
+                self.waiting_bytes += batch.payload_bytes();
+                self.waiting.push(batch);
+            } else if self.waiting.is_empty() && self.journal.is_some() {
+                self.n_flushed = batch.number;
+            } else {
+                // Its effects wait for what is before it, so its number goes with that.
+                self.waiting.push(journal::Batch {
+                    number: batch.number,
+                    ..Default::default()
+                });
+            }
+        }
+        self.flush()
+    }
+
+    /// Writes what waits, if the journal is here.
+    fn flush(&mut self) -> Result<(), RunError> {
+        let Some(last) = self.waiting.last() else {
+            return Ok(());
+        };
+        let number = last.number;
+        let Some(mut journal) = self.journal.take() else {
+            return Ok(());
+        };
+        let is_small = self.waiting_bytes <= COMMIT_INLINE_BYTES_MAX;
+        self.waiting_bytes = 0;
+        if is_small && self.intake.is_empty() {
+            let result = journal.commit(&self.waiting);
+            self.waiting.clear();
+            add(&self.counts.flushes_inline, 1);
+            return self.take_back(Committed {
+                journal,
+                number,
+                result,
+            });
+        }
+        add(&self.counts.flushes_beside, 1);
+        self.flusher
+            .give(journal, std::mem::take(&mut self.waiting));
+        Ok(())
+    }
+
+    fn take_back(&mut self, committed: Committed) -> Result<(), RunError> {
+        let Committed {
+            journal,
+            number,
+            result,
+        } = committed;
+        result.map_err(|error| RunError::Journal(Arc::new(error)))?;
+        self.journal = Some(journal);
+        self.n_flushed = number;
+        Ok(())
+    }
+
+    fn carry_out(&mut self) {
+        let effects = self.drive.flushed(self.n_flushed);
+        if !effects.is_empty() {
+            add(&self.counts.effects, effects.len());
+            self.outside.carry_out(effects, &mut self.inputs);
+        }
+    }
+
+    /// Makes durable and carries out what was stepped, and closes the journal.
+    fn end(mut self) -> Result<(), RunError> {
+        loop {
+            if self.journal.is_none() {
+                let committed = self.intake.wait_for_journal();
+                self.take_back(committed)?;
+            }
+            if self.waiting.is_empty() {
+                break;
+            }
+            self.flush()?;
+        }
+        self.carry_out();
+        match self.journal.take() {
+            Some(journal) => journal
+                .close()
+                .map_err(|error| RunError::Journal(Arc::new(error))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn add(count: &AtomicU64, n: usize) {
+    count.fetch_add(n as u64, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! A machine's events as the journal's bytes, and back.
+
+use std::io;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use journal::{CommitError, Journal, OpenError, Opened, Options, StreamKey};
+use machine::{Batch, Codec, History, Machine};
+use thiserror::Error;
+
+use crate::inbox::Inbox;
+
+/// A journal and what it held.
+pub struct Store<M: Machine> {
+    pub(crate) journal: Journal,
+    pub(crate) histories: Vec<History<M>>,
+    /// What was found at the opening, for the log.
+    pub opened: Opened,
+}
+
+/// Why a manager's journal could not be used.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// It could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// What it holds is not what this program writes.
+    #[error("could not understand {what} of stream {stream} in the journal")]
+    Decode {
+        /// Which stream.
+        stream: StreamKey,
+        /// Which part of it.
+        what: String,
+        /// Where its bytes are wrong.
+        #[source]
+        source: minicbor::decode::Error,
+    },
+}
+
+impl<M: Machine> Store<M> {
+    /// Opens the journal in a directory of its own, or creates it.
+    pub fn open(directory: &Path) -> Result<Store<M>, StoreError> {
+        let mut histories = Vec::new();
+        let mut wrong = None;
+        let options = Options::new(env!("CARGO_PKG_VERSION"));
+        let (journal, opened) = Journal::open_visiting(directory, &options, |history| {
+            if wrong.is_none() {
+                match decode(&history) {
+                    Ok(history) => histories.push(history),
+                    Err(error) => wrong = Some(error),
+                }
+            }
+        })?;
+        if let Some(error) = wrong {
+            return Err(error);
+        }
+        if opened.unclean || opened.tail_cut {
+            tracing::warn!(directory = %directory.display(), ?opened, "the journal was left unclean");
+        }
+        Ok(Store {
+            journal,
+            histories,
+            opened,
+        })
+    }
+}
+
+/// What a journal holds that nobody has open: for questions to a manager that does not run.
+pub fn read_only<M: Machine>(directory: &Path) -> Result<Vec<History<M>>, StoreError> {
+    let (histories, _) = journal::open_read(directory)?;
+    histories.iter().map(decode).collect()
+}
+
+fn decode<M: Machine>(history: &journal::History) -> Result<History<M>, StoreError> {
+    let wrong = |what: String| {
+        let stream = history.stream.clone();
+        move |source| StoreError::Decode {
+            stream,
+            what,
+            source,
+        }
+    };
+    let event = |bytes: &[u8], number: usize| {
+        M::Event::decode(bytes).map_err(wrong(format!("event {number}")))
+    };
+    Ok(History {
+        stream: M::Stream::decode(&history.stream.0).map_err(wrong("the name".to_owned()))?,
+        founding: event(&history.founding, 0)?,
+        snapshot: match &history.snapshot {
+            Some(bytes) => {
+                Some(M::Snapshot::decode(bytes).map_err(wrong("the snapshot".to_owned()))?)
+            }
+            None => None,
+        },
+        tail: (1..)
+            .zip(&history.tail)
+            .map(|(number, bytes)| event(bytes, number))
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+/// A batch as the journal takes it.
+pub(crate) fn encode<M: Machine>(batch: &Batch<M>) -> journal::Batch {
+    fn bytes(value: &impl Codec) -> Vec<u8> {
+        let mut out = Vec::new();
+        value.encode(&mut out);
+        out
+    }
+    let key = |stream: &M::Stream| StreamKey(bytes(stream));
+    journal::Batch {
+        number: batch.number,
+        events: batch
+            .events
+            .iter()
+            .map(|(s, event)| (key(s), bytes(event)))
+            .collect(),
+        snapshots: batch
+            .snapshots
+            .iter()
+            .map(|(s, snap)| (key(s), bytes(snap)))
+            .collect(),
+        forgotten: batch.forgotten.iter().map(key).collect(),
+    }
+}
+
+/// A journal that comes back from its flush.
+pub(crate) struct Committed {
+    pub(crate) journal: Journal,
+    /// All batches up to this number are durable, where there was no error.
+    pub(crate) number: u64,
+    pub(crate) result: Result<(), CommitError>,
+}
+
+/// A thread that flushes a journal while the loop goes on stepping.
+pub(crate) struct Flusher {
+    queue: Option<SyncSender<(Journal, Vec<journal::Batch>)>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Flusher {
+    /// Starts the thread, which sleeps until it is given a journal.
+    pub(crate) fn start<I: Send + 'static>(name: &str, back: Inbox<I>) -> io::Result<Flusher> {
+        let (queue, given) = sync_channel(1);
+        let thread = std::thread::Builder::new()
+            .name(format!("{name}-flush"))
+            .spawn(move || flush_all(&given, &back))?;
+        Ok(Flusher {
+            queue: Some(queue),
+            thread: Some(thread),
+        })
+    }
+
+    /// Gives a journal and what is to be written. It comes back by the inbox.
+    pub(crate) fn give(&self, journal: Journal, batches: Vec<journal::Batch>) {
+        let queue = self.queue.as_ref().expect("only drop takes it");
+        // The thread ends only after the queue, so it is there; without it the loop would wait for
+        // the journal for ever, which no caller could mend.
+        queue
+            .send((journal, batches))
+            .expect("the flushing thread lives as long as its queue");
+    }
+}
+
+fn flush_all<I>(given: &Receiver<(Journal, Vec<journal::Batch>)>, back: &Inbox<I>) {
+    while let Ok((mut journal, batches)) = given.recv() {
+        let number = batches.last().map_or(0, |batch| batch.number);
+        let result = journal.commit(&batches);
+        back.give_back(Committed {
+            journal,
+            number,
+            result,
+        });
+    }
+}
+
+impl Drop for Flusher {
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic there was told by the panic hook; the journal is gone with it.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The log of a program: a file in its state directory, nothing on the terminal.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use thiserror::Error;
+use tracing_subscriber::EnvFilter;
+
+use crate::environment;
+
+/// The variable that says what is logged: `debug`, `shell=debug,info`...
+const VARIABLE: &str = "XAVANTES_LOG";
+
+/// What is logged where nobody says otherwise.
+const LEVEL_DEFAULT: &str = "info";
+
+/// Why there is no log.
+#[derive(Debug, Error)]
+pub enum TelemetryError {
+    /// The file cannot be written.
+    #[error("could not open the log {}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// `XAVANTES_LOG` is not understood.
+    #[error("could not understand {VARIABLE}={value}: {reason}")]
+    Filter {
+        /// What it holds.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Appends what the program logs from here on to a file. Where a log was opened before in this
+/// program, that one stays.
+pub fn log_to(path: &Path) -> Result<(), TelemetryError> {
+    let value = environment::text(VARIABLE).unwrap_or_else(|| LEVEL_DEFAULT.to_owned());
+    let filter = EnvFilter::try_new(&value).map_err(|error| TelemetryError::Filter {
+        value,
+        reason: error.to_string(),
+    })?;
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|source| TelemetryError::Open {
+            path: path.to_owned(),
+            source,
+        })?;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        // A full disk is told by whoever needs the disk, not by the log.
+        .log_internal_errors(false)
+        .with_ansi(false)
+        .with_writer(Arc::new(file))
+        .finish();
+    // The second log of a program is refused, which is what is promised above.
+    let _ = tracing::subscriber::set_global_default(log);
+    Ok(())
+}
+
+#[test]
+fn what_is_logged_is_in_the_file() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let path = dir.path().join("log");
+    log_to(&path).unwrap();
+    tracing::error!(answer = 42, "it went wrong");
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains("it went wrong answer=42"), "{text}");
+    assert!(log_to(&dir.path().join("not there/log")).is_err());
+}

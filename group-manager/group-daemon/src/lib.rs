@@ -1,0 +1,168 @@
+//! A group manager as a part of a program: its core, its journal, the repository of resource
+//! records.
+//!
+//! It decides nothing about machines and claims, that is `group-core`. Read [`start`] and
+//! [`Handle`].
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use group_core::{Effect, GroupManager, Input, Peer, Record};
+use journal::{Records, RecordsCommitter, RecordsError};
+use model::{GroupId, Mono};
+use shell::{End, Outside, Peers, Received, RunError, Runner, Stats};
+use thiserror::Error;
+use wire::group::{FromGroup, ToGroup};
+use wire::resource::{FromResource, ToResource};
+
+/// What to start.
+pub struct Config {
+    /// Where it keeps its journal and its repository; made if need be.
+    pub directory: PathBuf,
+    /// Its number.
+    pub group: GroupId,
+    /// Called once, from the manager's thread, if it ends by an error.
+    pub failed: Box<dyn FnOnce(&RunError) + Send>,
+}
+
+/// Why a group manager did not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// Its journal cannot be used.
+    #[error(transparent)]
+    Journal(#[from] shell::StoreError),
+    /// Its repository cannot be used.
+    #[error(transparent)]
+    Records(#[from] RecordsError),
+    /// Its loop did not start.
+    #[error(transparent)]
+    Loop(#[from] shell::StartError),
+    /// There is no thread for the repository.
+    #[error("could not start a thread")]
+    Thread(#[source] io::Error),
+}
+
+/// A group manager that runs.
+pub struct Handle {
+    runner: Runner<GroupManager>,
+    machines: Peers<ToResource>,
+    processes: Peers<FromGroup>,
+    n_machines: AtomicU32,
+}
+
+/// Starts a group manager: opens what it keeps, lets the core resume, and tells it what the
+/// repository holds.
+pub fn start(config: Config) -> Result<Handle, StartError> {
+    let store = shell::Store::open(&config.directory.join("journal"))?;
+    let (records, known, opened) = Records::open(&config.directory.join("records"))?;
+    if let Some(aside) = opened.set_aside {
+        tracing::warn!(
+            reason = aside.reason,
+            path = %aside.path.display(),
+            "the resource records were in doubt and set aside; machines report again"
+        );
+    }
+    let stopped = |error: RecordsError| {
+        tracing::error!(%error, "resource records are not kept any more");
+    };
+    let hands = Hands {
+        machines: Peers::new(),
+        processes: Peers::new(),
+        records: RecordsCommitter::start(records, stopped).map_err(StartError::Thread)?,
+    };
+    let (machines, processes) = (hands.machines.clone(), hands.processes.clone());
+    let (inbox, intake) = shell::inbox();
+    let known = known
+        .into_iter()
+        .map(|(key, value)| Record { key, value })
+        .collect();
+    inbox.tell(Input::Known(known));
+    let core = GroupManager::new(group_core::Config {
+        group: config.group,
+    });
+    let runner = Runner::start("group", core, store, (inbox, intake), hands, config.failed)?;
+    Ok(Handle {
+        runner,
+        machines,
+        processes,
+        n_machines: AtomicU32::new(0),
+    })
+}
+
+impl Handle {
+    /// Joins it to an activity manager, which says itself which machine it is.
+    pub fn connect_activity(&self, end: End<ToResource, FromResource>) {
+        let connection = self.n_machines.fetch_add(1, Ordering::Relaxed);
+        let received = Received {
+            message: Input::Activity,
+            up: |connection| Input::Up(Peer::Activity(connection)),
+            down: |connection| Input::Down(Peer::Activity(connection)),
+        };
+        self.machines
+            .attach(end, self.runner.inbox(), connection, received);
+    }
+
+    /// Joins it to a process manager, which keeps its number from connection to connection.
+    pub fn connect_process(&self, number: u32, end: End<FromGroup, ToGroup>) {
+        let received = Received {
+            message: Input::Process,
+            up: |number| Input::Up(Peer::Process(number)),
+            down: |number| Input::Down(Peer::Process(number)),
+        };
+        self.processes
+            .attach(end, self.runner.inbox(), number, received);
+    }
+
+    /// What its loop has done.
+    pub fn stats(&self) -> Stats {
+        self.runner.stats()
+    }
+
+    /// Makes durable and carries out what was decided, writes what waits for the repository, and
+    /// ends.
+    pub fn stop(self) -> Result<(), RunError> {
+        let result = self.runner.stop();
+        self.machines.close();
+        self.processes.close();
+        result
+    }
+}
+
+/// What the core's effects are carried out with.
+struct Hands {
+    machines: Peers<ToResource>,
+    processes: Peers<FromGroup>,
+    records: RecordsCommitter,
+}
+
+impl Outside<GroupManager> for Hands {
+    fn carry_out(&mut self, effects: Vec<Effect>, _: &mut Vec<Input>) {
+        for effect in effects {
+            match effect {
+                Effect::ToActivity(connection, message) => self.machines.send(connection, &message),
+                Effect::ToProcess(number, message) => self.processes.send(number, &message),
+                Effect::Keep(Record { key, value }) => {
+                    if let Err(error) = self.records.keep(key, Some(value)) {
+                        tracing::warn!(%error, "a resource record is not kept");
+                    }
+                }
+            }
+        }
+        self.machines.wake_receivers();
+        self.processes.wake_receivers();
+    }
+
+    fn next_wakeup(&self) -> Option<Mono> {
+        let due = [self.machines.next_wakeup(), self.processes.next_wakeup()];
+        due.into_iter().flatten().min()
+    }
+
+    fn wake(&mut self, now: Mono, _: &mut Vec<Input>) {
+        self.machines.mend(now);
+        self.processes.mend(now);
+    }
+}
+
+#[cfg(test)]
+mod tests;

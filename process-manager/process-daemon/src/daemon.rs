@@ -1,0 +1,154 @@
+//! Starting and stopping, and what a program asks of a process manager that runs in it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use model::{GroupId, ResourceId};
+use process_core::{ClientId, Input, ProcessManager};
+use schedule::SchedulerKind;
+use shell::{
+    Client, Clients, ClientsError, End, Peers, Received, RunError, Runner, Stats, Visitor,
+};
+use thiserror::Error;
+use wire::attempt::{FromActivity, ToActivity};
+use wire::group::{FromGroup, ToGroup};
+
+use crate::outside::Hands;
+use crate::planner::Planner;
+
+/// Where the journal is, in the manager's directory.
+const JOURNAL: &str = "journal";
+
+/// What to start.
+pub struct Config {
+    /// Where it keeps its journal; made if need be.
+    pub directory: PathBuf,
+    /// The algorithm that makes plans.
+    pub scheduler: SchedulerKind,
+    /// The socket for clients, in a directory of this user alone; none where nobody else may ask.
+    pub socket: Option<PathBuf>,
+    /// Called once, from the manager's thread, if it ends by an error.
+    pub failed: Box<dyn FnOnce(&RunError) + Send>,
+}
+
+/// Why a process manager did not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// Its journal cannot be used.
+    #[error(transparent)]
+    Journal(#[from] shell::StoreError),
+    /// Its loop did not start.
+    #[error(transparent)]
+    Loop(#[from] shell::StartError),
+    /// Its socket cannot be used.
+    #[error(transparent)]
+    Clients(#[from] ClientsError),
+    /// There is no thread for plans.
+    #[error("could not start a thread")]
+    Thread(#[source] io::Error),
+}
+
+/// A process manager that runs.
+pub struct Handle {
+    runner: Runner<ProcessManager>,
+    groups: Peers<ToGroup>,
+    machines: Peers<ToActivity>,
+    clients: Clients<Input>,
+}
+
+/// Starts a process manager: opens its journal, lets the core resume, and then lets clients in.
+pub fn start(config: Config) -> Result<Handle, StartError> {
+    let store = shell::Store::open(&journal_directory(&config.directory))?;
+    let core = ProcessManager::new(process_core::Config {
+        scheduler: config.scheduler,
+        ..process_core::Config::default()
+    });
+    let (inbox, intake) = shell::inbox();
+    let visitor = Visitor {
+        request: |client, number, request| Input::Request(ClientId(client), number, request),
+        gone: |client| Input::ClientGone(ClientId(client)),
+    };
+    let mut clients = Clients::new(&inbox, visitor);
+    let (groups, machines) = (Peers::new(), Peers::new());
+    let hands = Hands {
+        groups: groups.clone(),
+        machines: machines.clone(),
+        answers: clients.answers(),
+        planner: Planner::start(&inbox).map_err(StartError::Thread)?,
+    };
+    let runner = Runner::start(
+        "process",
+        core,
+        store,
+        (inbox, intake),
+        hands,
+        config.failed,
+    )?;
+    if let Some(socket) = &config.socket {
+        clients.listen(socket)?;
+    }
+    Ok(Handle {
+        runner,
+        groups,
+        machines,
+        clients,
+    })
+}
+
+/// Where a process manager with this directory keeps its journal.
+pub(crate) fn journal_directory(directory: &Path) -> PathBuf {
+    directory.join(JOURNAL)
+}
+
+impl Handle {
+    /// Joins it to a group manager.
+    pub fn connect_group(&self, group: GroupId, end: End<ToGroup, FromGroup>) {
+        let received = Received {
+            message: |group, message| Input::Group(GroupId(group), message),
+            up: |group| Input::GroupUp(GroupId(group)),
+            down: |group| Input::GroupDown(GroupId(group)),
+        };
+        self.groups
+            .attach(end, self.runner.inbox(), group.0, received);
+    }
+
+    /// Joins it to the activity manager of a machine, which has its number from its group.
+    pub fn connect_activity(&self, resource: ResourceId, end: End<ToActivity, FromActivity>) {
+        let received = Received {
+            message: |resource, message| Input::Activity(ResourceId(resource), message),
+            up: |resource| Input::ActivityUp(ResourceId(resource)),
+            down: |resource| Input::ActivityDown(ResourceId(resource)),
+        };
+        self.machines
+            .attach(end, self.runner.inbox(), resource.0, received);
+    }
+
+    /// A client inside the program.
+    pub fn client(&self) -> io::Result<Client> {
+        self.clients.join()
+    }
+
+    /// What its loop has done.
+    pub fn stats(&self) -> Stats {
+        self.runner.stats()
+    }
+
+    /// Makes durable and carries out what was decided, and ends. Clients are cut off once they have
+    /// been told what was to be told.
+    pub fn stop(self) -> Result<(), RunError> {
+        let Handle {
+            runner,
+            groups,
+            machines,
+            clients,
+        } = self;
+        let result = runner.stop();
+        groups.close();
+        machines.close();
+        drop(clients);
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests;

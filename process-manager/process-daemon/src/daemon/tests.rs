@@ -1,0 +1,97 @@
+use model::{Draft, Join, Node, NodeKind, Span, SubmitKey};
+use shell::ClientError;
+use tempfile::TempDir;
+use wire::client::{Answer, Phase, Request, Submit};
+
+use super::*;
+use crate::offline::Offline;
+
+fn begin(dir: &TempDir) -> Handle {
+    let handle = start(Config {
+        directory: dir.path().join("process"),
+        scheduler: SchedulerKind::default(),
+        socket: Some(dir.path().join("s")),
+        failed: Box::new(|error| panic!("{error}")),
+    });
+    handle.unwrap()
+}
+
+fn submit(key: u64, name: &str) -> Request {
+    let nothing = Node {
+        name: String::new(),
+        kind: NodeKind::Empty,
+        join: Join::All,
+    };
+    Request::Submit(Box::new(Submit {
+        key: SubmitKey(key),
+        draft: Draft {
+            name: name.to_owned(),
+            nodes: vec![nothing],
+            ..Draft::default()
+        },
+        inputs: Vec::new(),
+        files: Vec::new(),
+        origin: "test.yaml".to_owned(),
+    }))
+}
+
+#[test]
+fn what_a_client_submits_is_known_to_others_and_after_the_end() {
+    let dir = TempDir::new().unwrap();
+    let handle = begin(&dir);
+    let process = SubmitKey(5).process();
+    let mut inside = handle.client().unwrap();
+    assert_eq!(
+        inside.ask(submit(5, "test")).unwrap(),
+        Answer::Submitted(process)
+    );
+    let ended = inside
+        .watch(process)
+        .unwrap()
+        .map(Result::unwrap)
+        .last()
+        .unwrap();
+    assert_eq!(ended.phase, Phase::Completed);
+    let refused = inside.ask(submit(6, "Not a name")).unwrap();
+    assert!(matches!(refused, Answer::Refused(reasons) if !reasons.is_empty()));
+    let mut outside = Client::connect(&dir.path().join("s")).unwrap();
+    let Answer::Status(status) = outside.ask(Request::Status(process)).unwrap() else {
+        panic!()
+    };
+    assert_eq!(
+        (status.summary.phase, status.summary.name.as_str()),
+        (Phase::Completed, "test")
+    );
+    handle.stop().unwrap();
+    assert!(matches!(
+        outside.ask(Request::List),
+        Err(ClientError::Closed | ClientError::Io { .. })
+    ));
+    assert!(!dir.path().join("s").exists());
+
+    let offline = Offline::open(&dir.path().join("process")).unwrap();
+    assert_eq!(offline.status(process).as_ref(), Some(&*status));
+    assert_eq!(offline.list().len(), 1);
+    assert_eq!(offline.definition(process).unwrap().name, "test");
+    let answer = offline.answer(&Request::Status(SubmitKey(6).process()));
+    assert_eq!(answer, Answer::Unknown(SubmitKey(6).process()));
+    let handle = begin(&dir);
+    let Answer::Processes(list) = handle.client().unwrap().ask(Request::List).unwrap() else {
+        panic!()
+    };
+    assert_eq!(list, offline.list());
+    handle.stop().unwrap();
+}
+
+#[test]
+fn a_directory_in_use_is_told() {
+    let dir = TempDir::new().unwrap();
+    let handle = begin(&dir);
+    let error = Offline::open(&dir.path().join("process")).err().unwrap();
+    let text = format!("{error}: {}", std::error::Error::source(&error).unwrap());
+    assert!(text.contains("in use"), "{text}");
+    let mut client = handle.client().unwrap();
+    client.set_patience(Span::from_secs(20));
+    assert!(client.ask(Request::List).is_ok());
+    handle.stop().unwrap();
+}

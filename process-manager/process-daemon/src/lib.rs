@@ -1,0 +1,13 @@
+//! A process manager as a part of a program: its core, the worker that makes plans, the socket for
+//! clients.
+//!
+//! It decides nothing about processes, that is `process-core`. Read [`start`] and [`Handle`] first;
+//! [`Offline`] answers questions about processes while no manager runs.
+
+mod daemon;
+mod offline;
+mod outside;
+mod planner;
+
+pub use daemon::{Config, Handle, StartError, start};
+pub use offline::{Offline, OfflineError};

@@ -1,0 +1,48 @@
+//! Carries out what the core wants: sends, answers clients, has plans made.
+
+use model::Mono;
+use process_core::{Effect, Input, ProcessManager};
+use shell::{Answers, Outside, Peers};
+use wire::attempt::ToActivity;
+use wire::group::ToGroup;
+
+use crate::planner::Planner;
+
+/// What the core's effects are carried out with.
+pub(crate) struct Hands {
+    pub(crate) groups: Peers<ToGroup>,
+    pub(crate) machines: Peers<ToActivity>,
+    pub(crate) answers: Answers<Input>,
+    pub(crate) planner: Planner,
+}
+
+impl Outside<ProcessManager> for Hands {
+    fn carry_out(&mut self, effects: Vec<Effect>, _: &mut Vec<Input>) {
+        for effect in effects {
+            match effect {
+                Effect::ToGroup(group, message) => self.groups.send(group.0, &message),
+                Effect::ToActivity(resource, message) => self.machines.send(resource.0, &message),
+                Effect::Answer {
+                    client,
+                    number,
+                    answer,
+                } => {
+                    self.answers.send(client.0, number, answer);
+                }
+                Effect::Plan(request) => self.planner.give(request),
+            }
+        }
+        self.machines.wake_receivers();
+        self.groups.wake_receivers();
+    }
+
+    fn next_wakeup(&self) -> Option<Mono> {
+        let due = [self.machines.next_wakeup(), self.groups.next_wakeup()];
+        due.into_iter().flatten().min()
+    }
+
+    fn wake(&mut self, now: Mono, _: &mut Vec<Input>) {
+        self.machines.mend(now);
+        self.groups.mend(now);
+    }
+}
