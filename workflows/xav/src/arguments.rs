@@ -1,0 +1,315 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use model::Span;
+
+/// Slots that may be asked for: more commands than that at once no machine runs.
+const SLOTS_MAX: i64 = 4_096;
+
+const EXAMPLES: &str = "\
+Examples:
+  xav run primes.yaml --input limit=3000000    run a process and print its outputs
+  xav list                                     all processes, the newest first
+  xav status                                   the newest process, activity by activity
+  xav status 0c4r                              the process whose ID begins so
+  xav logs 0c4r merge                          what the activity `merge` wrote
+  xav resume                                   go on after Ctrl-C, a crash or a power cut
+
+Exit status: 0 completed, 1 faulted or cancelled, 2 bad definition, input or command line,
+130 interrupted (143 by SIGTERM): the process can be resumed.";
+
+/// Runs processes: definitions of commands, in which order they run, and what flows between them.
+#[derive(Debug, Parser)]
+#[command(name = "xav", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a process and wait for its end
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Run),
+    /// List all processes, the newest first
+    List(List),
+    /// Show a process, activity by activity
+    Status(Status),
+    /// Print what the activities of a process wrote
+    #[command(after_help = LOGS_EXAMPLES)]
+    Logs(Logs),
+    /// Print the outputs of a process, or write them to files
+    Results(Results),
+    /// Go on with a process that was interrupted
+    Resume(Resume),
+    /// Stop a process for good
+    Cancel(Cancel),
+    /// Check definitions without running them
+    Validate(Validate),
+    /// Print the JSON Schema of definitions, for editors
+    Schema,
+    /// Print a definition as a tree, as a graph for Graphviz, or as JSON
+    Show(Show),
+    /// Write a definition or a recorded workflow as YAML, DOT or WfFormat
+    Export(Export),
+    /// Small programs that processes may use
+    #[command(subcommand, hide = true)]
+    Tool(Tool),
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  xav run primes.yaml
+  xav run primes.yaml --input limit=3000000 --slots 2
+  xav run align.yaml --input sample=reads.fastq --input names=a --input names=b
+  xav run montage.json.gz --cpu-total 20s --data-scale 0.001
+  xav run report.yaml --input table='{\"rows\": 3}' --input more=@more.json --json > result.json";
+
+const LOGS_EXAMPLES: &str = "\
+Examples:
+  xav logs                     everything of the newest process, in the order in which it started
+  xav logs 0c4r merge          the last attempt of the activity `merge`
+  xav logs 0c4r merge --attempt 1 --stderr";
+
+/// Which process.
+#[derive(Args, Debug)]
+pub(crate) struct Which {
+    /// The process, by its ID or the beginning of it; the newest one where left out
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) state: State,
+}
+
+/// Where processes are kept.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct State {
+    /// The state directory of the process; without it, all of the user's own are looked through
+    #[arg(long = "state", value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// How a process is run and followed.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Following {
+    /// Commands that may run at the same time; as many as there are cores where left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=SLOTS_MAX))]
+    pub(crate) slots: Option<u32>,
+    /// Print the outputs and nothing else
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Print one JSON document at the end
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) json: bool,
+}
+
+/// `xav run`
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    /// The definition, YAML or JSON, or a recorded workflow in WfFormat (`.json`, `.json.gz`)
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// An input of the process; for a list, give it several times or as JSON
+    ///
+    /// Files and directories are given by their paths; for an input of type json,
+    /// `NAME=@FILE` takes the value from a file.
+    #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
+    pub(crate) inputs: Vec<String>,
+    /// Where the process keeps everything; a directory of its own under the user's data directory
+    /// where left out
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) recording: Recording,
+    #[command(flatten)]
+    pub(crate) following: Following,
+}
+
+/// How a recorded workflow (WfFormat JSON, `.json.gz` too) is done again: its commands use CPU time
+/// and read and write files as they did, scaled.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Recorded workflows")]
+pub(crate) struct Recording {
+    /// CPU seconds used for each recorded one
+    #[arg(long, value_name = "FACTOR", conflicts_with = "cpu_total")]
+    pub(crate) time_scale: Option<f64>,
+    /// Bytes written for each recorded one
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) data_scale: Option<f64>,
+    /// CPU time that all commands together use: `20s`
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) cpu_total: Option<Span>,
+    /// Have each command append what it did to this file, a line of JSON each
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+}
+
+fn duration(text: &str) -> Result<Span, String> {
+    language::parse_duration(text).map_err(|error| format!("{}; {}", error.message, error.hint))
+}
+
+/// `xav export`
+#[derive(Args, Debug)]
+pub(crate) struct Export {
+    /// The definition, YAML or JSON, or the recorded workflow
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// In which form
+    #[arg(long, value_enum, default_value_t = ExportFormat::Yaml)]
+    pub(crate) format: ExportFormat,
+    #[command(flatten)]
+    pub(crate) recording: Recording,
+}
+
+/// A form in which definitions are passed on.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// The language of this program
+    Yaml,
+    /// Graphviz
+    Dot,
+    /// The recorded activities as WfFormat 1.5 JSON
+    Wfformat,
+}
+
+/// `xav tool`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Tool {
+    /// Use CPU time, read and write files: what the commands of a recorded workflow do
+    Burn {
+        /// As `xav export FILE` shows them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+/// `xav list`
+#[derive(Args, Debug)]
+pub(crate) struct List {
+    #[command(flatten)]
+    pub(crate) state: State,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `xav status`
+#[derive(Args, Debug)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Show every activity, however many there are
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print JSON: every activity with its attempts
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `xav logs`
+#[derive(Args, Debug)]
+pub(crate) struct Logs {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// The activity, by its name; all of them where left out
+    #[arg(value_name = "ACTIVITY")]
+    pub(crate) activity: Option<String>,
+    /// Which attempt of the activity; the last one where left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) attempt: Option<u32>,
+    /// Standard output only
+    #[arg(long, conflicts_with = "stderr")]
+    pub(crate) stdout: bool,
+    /// Standard error only
+    #[arg(long)]
+    pub(crate) stderr: bool,
+    /// Print JSON: each attempt with what it wrote
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `xav results`
+#[derive(Args, Debug)]
+pub(crate) struct Results {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Write the files and directories among the outputs there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `xav resume`
+#[derive(Args, Debug)]
+pub(crate) struct Resume {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    #[command(flatten)]
+    pub(crate) following: Following,
+}
+
+/// `xav cancel`
+#[derive(Args, Debug)]
+pub(crate) struct Cancel {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `xav validate`
+#[derive(Args, Debug)]
+pub(crate) struct Validate {
+    /// Definitions, YAML or JSON
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Print JSON: each mistake with its line and column
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `xav show`
+#[derive(Args, Debug)]
+pub(crate) struct Show {
+    /// The definition, YAML or JSON
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// In which form
+    #[arg(long, value_enum, default_value_t = Format::Tree)]
+    pub(crate) format: Format,
+}
+
+/// A form of a definition.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Format {
+    /// Indented text
+    Tree,
+    /// Graphviz
+    Dot,
+    /// JSON
+    Json,
+}
+
+impl Command {
+    /// Whether the answer is wanted as JSON, failures included.
+    pub(crate) fn wants_json(&self) -> bool {
+        match self {
+            Command::Run(run) => run.following.json,
+            Command::List(list) => list.json,
+            Command::Status(status) => status.json,
+            Command::Logs(logs) => logs.json,
+            Command::Results(results) => results.json,
+            Command::Resume(resume) => resume.following.json,
+            Command::Cancel(cancel) => cancel.json,
+            Command::Validate(validate) => validate.json,
+            Command::Schema | Command::Show(_) | Command::Export(_) | Command::Tool(_) => false,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Questions about processes: to the run that has them, or to what a run has left.
+
+use std::error::Error;
+
+use journal::OpenError;
+use model::{Definition, Draft, ProcessId, Span};
+use process_daemon::{Offline, OfflineError};
+use shell::{Client, ClientError, StoreError};
+use wire::client::{Answer, Request, Status, Summary};
+
+use crate::failure::Failure;
+use crate::home::refused;
+use crate::state::{StateDirectory, Use, User, pause};
+
+/// How long a run that starts or ends may not answer.
+const PATIENCE: Span = Span::from_secs(10);
+
+/// How often a run may end just when it is asked.
+const ENDS_MAX: u32 = 100;
+
+/// Who answers.
+pub(crate) enum Source {
+    /// The run.
+    Live(Box<Client>, User, StateDirectory),
+    /// What it has recorded.
+    Offline(Box<Offline>),
+    /// Nothing was ever recorded.
+    Nothing,
+}
+
+impl Source {
+    /// Finds who answers for a state directory.
+    pub(crate) fn open(directory: &StateDirectory) -> Result<Source, Failure> {
+        let give_up = shell::clock::mono() + PATIENCE;
+        loop {
+            let user = directory.user().map_err(refused)?;
+            let result = match user {
+                Some(user) => match Client::connect(&user.socket) {
+                    Ok(client) => {
+                        return Ok(Source::Live(Box::new(client), user, directory.clone()));
+                    }
+                    // It starts or ends.
+                    Err(error) => Failure::because(&error).help(format!(
+                        "process {} uses {}",
+                        user.pid,
+                        directory.path().display()
+                    )),
+                },
+                None => match directory.hold(Use::Read) {
+                    Ok(_held) => return read(directory),
+                    // A run began in between.
+                    Err(error) => refused(error),
+                },
+            };
+            if shell::clock::mono() >= give_up {
+                return Err(result);
+            }
+            pause();
+        }
+    }
+
+    /// Whether a run answers.
+    pub(crate) fn is_live(&self) -> bool {
+        match self {
+            Source::Live(..) => true,
+            Source::Offline(_) | Source::Nothing => false,
+        }
+    }
+
+    /// All processes, the newest first.
+    pub(crate) fn list(&mut self) -> Result<Vec<Summary>, Failure> {
+        let answer = self.answer(Request::List)?;
+        if let Answer::Processes(processes) = answer {
+            Ok(processes)
+        } else {
+            Err(unfit(&answer))
+        }
+    }
+
+    /// Everything about a process.
+    pub(crate) fn status(&mut self, process: ProcessId) -> Result<Status, Failure> {
+        let answer = self.answer(Request::Status(process))?;
+        if let Answer::Status(status) = answer {
+            Ok(*status)
+        } else {
+            Err(unfit(&answer))
+        }
+    }
+
+    /// What a process is a run of.
+    pub(crate) fn definition(&mut self, process: ProcessId) -> Result<Definition, Failure> {
+        let answer = self.answer(Request::Definition(process))?;
+        if let Answer::Definition(draft) = answer {
+            checked(*draft)
+        } else {
+            Err(unfit(&answer))
+        }
+    }
+
+    fn answer(&mut self, request: Request) -> Result<Answer, Failure> {
+        for _ in 0..ENDS_MAX {
+            match self.answer_once(&request) {
+                Ok(answer) => return Ok(answer),
+                Err((Some(directory), _)) => {
+                    pause();
+                    *self = Source::open(&directory)?;
+                }
+                Err((None, failure)) => return Err(failure),
+            }
+        }
+        self.answer_once(&request).map_err(|(_, failure)| failure)
+    }
+
+    /// An error names the state directory where somebody else may answer, because the run has
+    /// ended.
+    fn answer_once(
+        &mut self,
+        request: &Request,
+    ) -> Result<Answer, (Option<StateDirectory>, Failure)> {
+        match self {
+            Source::Live(client, _, directory) => client.ask(request.clone()).map_err(|error| {
+                let has_ended = matches!(error, ClientError::Closed | ClientError::Io { .. });
+                (
+                    has_ended.then(|| directory.clone()),
+                    Failure::because(&error),
+                )
+            }),
+            Source::Offline(offline) => Ok(offline.answer(request)),
+            Source::Nothing => Ok(match request {
+                Request::Status(process) | Request::Definition(process) => {
+                    Answer::Unknown(*process)
+                }
+                Request::List | Request::Submit(_) | Request::Cancel(_) | Request::Watch(_) => {
+                    Answer::Processes(Vec::new())
+                }
+            }),
+        }
+    }
+}
+
+fn read(directory: &StateDirectory) -> Result<Source, Failure> {
+    let manager = directory.path().join("pm");
+    if !manager.is_dir() {
+        return Ok(Source::Nothing);
+    }
+    match Offline::open(&manager) {
+        Ok(offline) => Ok(Source::Offline(Box::new(offline))),
+        Err(error) if is_missing(&error) => Ok(Source::Nothing),
+        Err(error) => Err(Failure::because(&error)),
+    }
+}
+
+/// Whether a run was killed before it had made its journal.
+fn is_missing(error: &OfflineError) -> bool {
+    let cause = error
+        .source()
+        .and_then(|cause| cause.downcast_ref::<StoreError>());
+    matches!(cause, Some(StoreError::Open(OpenError::Missing { .. })))
+}
+
+/// A definition that was checked when it was submitted.
+pub(crate) fn checked(draft: Draft) -> Result<Definition, Failure> {
+    draft.check().map_err(|problems| {
+        let first = problems
+            .first()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        Failure::new(format!(
+            "could not understand the recorded definition: {first}"
+        ))
+    })
+}
+
+/// An answer that does not fit its question.
+pub(crate) fn unfit(answer: &Answer) -> Failure {
+    match answer {
+        Answer::Unknown(process) => Failure::refused(format!("there is no process {process}"))
+            .help("xav list shows all processes"),
+        Answer::Refused(reasons) => Failure::refused(reasons.join("; ")),
+        Answer::Submitted(_)
+        | Answer::Processes(_)
+        | Answer::Status(_)
+        | Answer::Cancelling(_)
+        | Answer::Progress(_)
+        | Answer::Definition(_) => {
+            Failure::new("could not use the manager's answer: it does not fit the question")
+        }
+    }
+}

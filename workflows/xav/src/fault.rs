@@ -1,0 +1,155 @@
+//! A fault as its reader needs it: which activity, which command, what it said, where to look, how
+//! to go on. No stack of wrapped errors.
+
+use model::{Definition, Fault, FaultName, ProcessId};
+
+use crate::screen;
+use crate::text;
+
+/// Lines of stderr that are shown; all of it is in the log.
+const STDERR_LINES_MAX: usize = 20;
+
+/// Faults that are shown; the cause is the first one.
+const FAULTS_MAX: usize = 5;
+
+/// Characters of a line of stderr that are shown.
+const LINE_CHARS_MAX: usize = 400;
+
+/// What a fault is shown with.
+pub(crate) struct Context<'a> {
+    /// The process.
+    pub(crate) process: ProcessId,
+    /// What it is a run of.
+    pub(crate) definition: &'a Definition,
+    /// The definition's file.
+    pub(crate) origin: &'a str,
+    /// What `--state` said, so that advices are complete.
+    pub(crate) state: Option<&'a str>,
+}
+
+/// All faults of a process, the cause first.
+pub(crate) fn all(faults: &[Fault], context: &Context<'_>) -> String {
+    let mut text = String::new();
+    for fault in faults.iter().take(FAULTS_MAX) {
+        text.push_str(&one(fault, context));
+        text.push('\n');
+    }
+    if faults.len() > FAULTS_MAX {
+        let more = text::count((faults.len() - FAULTS_MAX) as u64, "fault", "faults");
+        text.push_str(&format!("and {more} more: xav status {}\n\n", context.id()));
+    }
+    if !faults.is_empty() && !context.origin.is_empty() {
+        let file = text::quoted(context.origin);
+        text.push_str(&format!("Mend it and run it again: xav run {file}\n"));
+    }
+    text
+}
+
+/// One fault.
+fn one(fault: &Fault, context: &Context<'_>) -> String {
+    let node = fault.activity.map(|activity| activity.node());
+    let name = node.map(|node| context.definition.node(node).name.as_str());
+    let message = text::harmless(&fault.message);
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    let title = match (node, name) {
+        (Some(node), Some(name)) => {
+            let path = context.definition.path(node);
+            let attempt = attempt(fault, context.definition);
+            rows.push(("activity", format!("{path}{attempt}")));
+            // Some messages name their activity themselves.
+            let message = message
+                .strip_prefix(&format!("{name}: "))
+                .unwrap_or(&message);
+            format!("activity {}: {message}", screen::bold(name))
+        }
+        _ => message,
+    };
+    if !fault.command.is_empty() {
+        let is_shell = node.is_some_and(|node| is_shell(context.definition, node));
+        let command = match (is_shell, fault.command.as_slice()) {
+            (true, [line]) => text::one_line(line, 500),
+            (_, words) => text::command(words),
+        };
+        rows.push(("command", command));
+    }
+    if let Some(code) = fault.exit_code {
+        rows.push(("exit code", code.to_string()));
+    }
+    if let Some(directory) = &fault.directory {
+        rows.push(("directory", format!("{} (kept)", text::quoted(directory))));
+    }
+    let has_run = !matches!(fault.name, FaultName::NotStarted | FaultName::Staging);
+    if let Some(name) = name
+        && fault.attempt > 0
+        && has_run
+    {
+        let logs = format!(
+            "xav logs {} {}{}",
+            context.id(),
+            text::quoted(name),
+            context.state()
+        );
+        rows.push(("all output", logs));
+    }
+    let mut text = format!("{} {title} ({})\n", screen::bad("fault:"), fault.name);
+    for (label, value) in rows {
+        text.push_str(&format!("  {label:<11}{value}\n"));
+    }
+    text.push_str(&stderr(&fault.stderr_tail));
+    text
+}
+
+fn attempt(fault: &Fault, definition: &Definition) -> String {
+    let activity = fault
+        .activity
+        .and_then(|activity| definition.activity(activity));
+    let most = activity.map_or(1, |activity| activity.retry.attempts);
+    match fault.attempt {
+        0 => String::new(),
+        1 if most == 1 => String::new(),
+        number if number <= most => format!(", attempt {number} of {most}"),
+        // Attempts that were lost or stopped are made again beyond those of the retry policy.
+        number => format!(", attempt {number}"),
+    }
+}
+
+fn is_shell(definition: &Definition, node: model::NodeId) -> bool {
+    let activity = definition.activity(model::ActivityId(node.0));
+    activity.is_some_and(|activity| matches!(activity.command, model::Command::Shell(_)))
+}
+
+fn stderr(tail: &str) -> String {
+    let lines: Vec<&str> = tail.trim_end().lines().collect();
+    if lines.iter().all(|line| line.trim().is_empty()) {
+        return String::new();
+    }
+    let first = lines.len().saturating_sub(STDERR_LINES_MAX);
+    let mut text = match first {
+        0 => "  stderr\n".to_owned(),
+        _ => format!("  stderr, the last {STDERR_LINES_MAX} lines\n"),
+    };
+    for line in &lines[first..] {
+        let line = text::one_line(&line.replace('\t', "    "), LINE_CHARS_MAX);
+        text.push_str(&format!("    {} {line}\n", screen::faint("|")));
+    }
+    text
+}
+
+impl Context<'_> {
+    fn id(&self) -> String {
+        short(self.process)
+    }
+
+    fn state(&self) -> String {
+        self.state
+            .map_or_else(String::new, |dir| format!(" --state {}", text::quoted(dir)))
+    }
+}
+
+/// The beginning of a process's name that advices use: enough to be unique among thousands.
+pub(crate) fn short(process: ProcessId) -> String {
+    process.to_string()[..6].to_owned()
+}
+
+#[cfg(test)]
+mod tests;

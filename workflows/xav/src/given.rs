@@ -1,0 +1,286 @@
+//! The inputs of a process as a user gives them: `--input NAME=VALUE`, read by the declared type.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use model::{Artifact, Input, Type, Value};
+use serde_json::Value as Json;
+
+use crate::text;
+
+/// Bytes of a JSON file that is given as a value: values live in memory and in the journal.
+const JSON_FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// Mistakes that are told at once.
+const MISTAKES_MAX: usize = 50;
+
+/// What was given for one input. Files are not in a blob store yet.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Given {
+    /// A value.
+    Value(Value),
+    /// A file or a directory, which is there.
+    Path {
+        /// Where.
+        path: PathBuf,
+        /// Whether it is a directory.
+        is_directory: bool,
+    },
+    /// A list with files in it.
+    List(Vec<Given>),
+}
+
+impl Given {
+    /// The value, with files added to a store by `add`.
+    pub(crate) fn resolve<E>(
+        &self,
+        add: &mut impl FnMut(&Path, bool) -> Result<Artifact, E>,
+    ) -> Result<Value, E> {
+        match self {
+            Given::Value(value) => Ok(value.clone()),
+            Given::Path { path, is_directory } => add(path, *is_directory).map(Value::Artifact),
+            Given::List(items) => {
+                let items: Result<Vec<Value>, E> =
+                    items.iter().map(|item| item.resolve(add)).collect();
+                items.map(Value::List)
+            }
+        }
+    }
+}
+
+/// Reads all `NAME=VALUE`, or says everything that is wrong with them.
+pub(crate) fn read(
+    arguments: &[String],
+    declared: &[Input],
+) -> Result<Vec<(String, Given)>, Vec<String>> {
+    let mut mistakes = Vec::new();
+    let mut texts: Vec<(&Input, Vec<&str>)> = Vec::new();
+    for argument in arguments {
+        let Some((name, value)) = argument.split_once('=') else {
+            mistakes.push(format!("--input {argument}: write it as NAME=VALUE"));
+            continue;
+        };
+        let Some(input) = declared.iter().find(|input| input.name == name) else {
+            mistakes.push(unknown(name, declared));
+            continue;
+        };
+        match texts.iter_mut().find(|(known, _)| known.name == input.name) {
+            Some((_, values)) => values.push(value),
+            None => texts.push((input, vec![value])),
+        }
+    }
+    let mut given = Vec::new();
+    for (input, values) in &texts {
+        match one(input, values) {
+            Ok(value) => given.push((input.name.clone(), value)),
+            Err(reason) => mistakes.push(format!("input `{}`: {reason}", input.name)),
+        }
+    }
+    for input in declared {
+        let is_given = texts.iter().any(|(known, _)| known.name == input.name);
+        if !is_given && input.default.is_none() {
+            let (name, kind) = (&input.name, &input.kind);
+            mistakes.push(format!(
+                "input `{name}` is missing: give it with --input {name}={}",
+                sample(kind)
+            ));
+        }
+    }
+    mistakes.dedup();
+    mistakes.truncate(MISTAKES_MAX);
+    if mistakes.is_empty() {
+        Ok(given)
+    } else {
+        Err(mistakes)
+    }
+}
+
+fn unknown(name: &str, declared: &[Input]) -> String {
+    let names = || declared.iter().map(|input| input.name.as_str());
+    if let Some(near) = text::nearest(name, names()) {
+        return format!("the process has no input `{name}`; did you mean `{near}`?");
+    }
+    if declared.is_empty() {
+        return format!("the process has no input `{name}`; it has no inputs");
+    }
+    let names: Vec<String> = names().map(|name| format!("`{name}`")).collect();
+    format!(
+        "the process has no input `{name}`; it has {}",
+        names.join(", ")
+    )
+}
+
+/// What stands for a value in an advice.
+fn sample(kind: &Type) -> &'static str {
+    match kind {
+        Type::Text => "TEXT",
+        Type::Int => "WHOLE-NUMBER",
+        Type::Float => "NUMBER",
+        Type::Bool => "true|false",
+        Type::Json => "JSON|@FILE",
+        Type::File => "FILE",
+        Type::Directory => "DIRECTORY",
+        Type::List(_) => "ITEM (several times, or as JSON)",
+    }
+}
+
+fn one(input: &Input, values: &[&str]) -> Result<Given, String> {
+    let kind = &input.kind;
+    let given = match (kind, values) {
+        (Type::List(item), values) => list(item, values)?,
+        (_, [value]) => single(kind, value)?,
+        (_, several) => {
+            return Err(format!(
+                "given {} times; a {kind} is given once",
+                several.len()
+            ));
+        }
+    };
+    if let Given::Value(value) = &given {
+        input.check(value)?;
+    }
+    Ok(given)
+}
+
+fn list(item: &Type, values: &[&str]) -> Result<Given, String> {
+    let items: Vec<Given> = match values {
+        [value] if value.trim_start().starts_with('[') => {
+            let Json::Array(items) = json(value)? else {
+                return Err("a JSON list is wanted".to_owned());
+            };
+            items
+                .into_iter()
+                .map(|value| item_of(item, value))
+                .collect::<Result<_, _>>()?
+        }
+        _ => values
+            .iter()
+            .map(|value| single(item, value))
+            .collect::<Result<_, _>>()?,
+    };
+    let plain = |given: &Given| match given {
+        Given::Value(value) => Some(value.clone()),
+        Given::Path { .. } | Given::List(_) => None,
+    };
+    match items.iter().map(plain).collect::<Option<Vec<Value>>>() {
+        Some(values) => Ok(Given::Value(Value::List(values))),
+        None => Ok(Given::List(items)),
+    }
+}
+
+/// An item of a list that was given as JSON: a text is read as if it was given by itself, but only
+/// where the type is one of text.
+fn item_of(kind: &Type, value: Json) -> Result<Given, String> {
+    match (kind, value) {
+        (Type::File | Type::Directory, Json::String(text)) => single(kind, &text),
+        (_, value) => Ok(Given::Value(from_json(value)?)),
+    }
+}
+
+fn single(kind: &Type, text: &str) -> Result<Given, String> {
+    let value = match kind {
+        Type::Text => Value::Text(text.to_owned()),
+        Type::Int => Value::Int(
+            text.parse()
+                .map_err(|_| format!("a whole number is wanted, not `{}`", short(text)))?,
+        ),
+        Type::Float => match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => Value::Float(number),
+            Ok(_) | Err(_) => return Err(format!("a number is wanted, not `{}`", short(text))),
+        },
+        Type::Bool => match text {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            _ => return Err(format!("true or false is wanted, not `{}`", short(text))),
+        },
+        Type::Json => match text.strip_prefix('@') {
+            Some(path) => from_json(json(&json_file(path)?)?)?,
+            None => from_json(json(text)?)?,
+        },
+        Type::File | Type::Directory => return path(kind, text),
+        Type::List(_) => return Err("a list within a list cannot be given".to_owned()),
+    };
+    Ok(Given::Value(value))
+}
+
+fn path(kind: &Type, text: &str) -> Result<Given, String> {
+    let path = PathBuf::from(text);
+    let shown = path.display();
+    let metadata = fs::metadata(&path)
+        .map_err(|error| format!("could not look at {shown}: {}", reason(&error)))?;
+    let wants_directory = *kind == Type::Directory;
+    match (wants_directory, metadata.is_dir()) {
+        (true, false) => Err(format!("a directory is wanted, and {shown} is none")),
+        (false, true) => Err(format!("a file is wanted, and {shown} is a directory")),
+        (false, false) if !metadata.is_file() => Err(format!(
+            "a file is wanted, and {shown} is a pipe, a socket or a device"
+        )),
+        (is_directory, _) => {
+            // A file that cannot be read is told before anything is stored.
+            if !is_directory {
+                File::open(&path)
+                    .map_err(|error| format!("could not open {shown}: {}", reason(&error)))?;
+            }
+            Ok(Given::Path { path, is_directory })
+        }
+    }
+}
+
+fn json_file(path: &str) -> Result<String, String> {
+    let failed = |error: std::io::Error| format!("could not read {path}: {}", reason(&error));
+    let mut text = String::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(JSON_FILE_BYTES_MAX + 1)
+        .read_to_string(&mut text)
+        .map_err(failed)?;
+    if text.len() as u64 > JSON_FILE_BYTES_MAX {
+        let most = model::Bytes(JSON_FILE_BYTES_MAX);
+        return Err(format!(
+            "{path} is larger than {most}, the most that a value may have"
+        ));
+    }
+    Ok(text)
+}
+
+fn json(text: &str) -> Result<Json, String> {
+    serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))
+}
+
+fn from_json(value: Json) -> Result<Value, String> {
+    Ok(match value {
+        Json::Null => Value::Null,
+        Json::Bool(value) => Value::Bool(value),
+        Json::String(text) => Value::Text(text),
+        Json::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => Value::Int(whole),
+            (None, Some(float)) if float.is_finite() => Value::Float(float),
+            (None, _) => return Err(format!("the number {number} is too large")),
+        },
+        Json::Array(items) => {
+            Value::List(items.into_iter().map(from_json).collect::<Result<_, _>>()?)
+        }
+        Json::Object(items) => Value::Map(
+            items
+                .into_iter()
+                .map(|(name, item)| from_json(item).map(|item| (name, item)))
+                .collect::<Result<_, _>>()?,
+        ),
+    })
+}
+
+/// What the system says, without the number of the error.
+pub(crate) fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((words, _)) => words.to_owned(),
+        None => text,
+    }
+}
+
+fn short(value: &str) -> String {
+    text::one_line(value, 60)
+}
+
+#[cfg(test)]
+mod tests;

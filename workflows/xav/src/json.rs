@@ -1,0 +1,231 @@
+//! What scripts read. Times are seconds, moments RFC 3339 in UTC, sizes bytes; what is not known is
+//! null. Fields are only ever added.
+//!
+//! A process (`xav status --json`, one of `xav list --json`): `process` (its name), `name` and
+//! `origin` of the definition, `state` (running, faulting, cancelling, completed, faulted,
+//! cancelled), `submitted`, `ended`, `activities` (how many are `waiting`, `ready`, `running`,
+//! `completed`, `faulted`, `skipped`), `directory` (the state directory).
+//!
+//! `xav status --json` adds `is_live` (a run has it at the moment), `inputs`, `outputs`, `variables`,
+//! `faults`, `planned_makespan_seconds`, `makespan_seconds`, `cpu_seconds`, `generation` (of the plan),
+//! `waiting_for`, and `activity_list`: for each activity its name (`activity`), `path`, `state`
+//! (waiting, ready, sent, running, backoff, completed, faulted, skipped, stopped), `planned`
+//! (`resource`, `slot`, `start_seconds`, `finish_seconds`), `outputs` and `attempts`.
+//!
+//! An attempt of an activity: `number`, `state` (running, completed, stopped, lost, or the name of a
+//! fault), `resource` (the machine's name), `slot` (the planned one), `pid`, `start`, `end`,
+//! `wall_seconds`, `cpu_seconds`, `peak_memory_bytes`, `exit_code`, `stdout_bytes`, `stderr_bytes`.
+
+use std::path::Path;
+
+use model::{ArtifactKind, Definition, Fault, ResourceId, Span, Value, Wall};
+use serde_json::{Map, Value as Json, json};
+use wire::client::{ActivityStatus, AttemptStatus, Status, Summary, Totals};
+
+use crate::text;
+
+/// A value as JSON; files and directories as what is known of them.
+pub(crate) fn value(value: &Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Bool(value) => json!(value),
+        Value::Int(value) => json!(value),
+        Value::Float(value) => json!(value),
+        Value::Text(text) => json!(text),
+        Value::List(items) => items.iter().map(self::value).collect(),
+        Value::Map(items) => {
+            let items = items
+                .iter()
+                .map(|(name, item)| (name.clone(), self::value(item)));
+            Json::Object(items.collect())
+        }
+        Value::Artifact(artifact) => json!({
+            "kind": match artifact.kind {
+                ArtifactKind::File | ArtifactKind::Program => "file",
+                ArtifactKind::Directory => "directory",
+            },
+            "hash": artifact.hash.to_string(),
+            "bytes": artifact.bytes.0,
+        }),
+    }
+}
+
+/// Values by name.
+pub(crate) fn values(named: &[(String, Value)]) -> Json {
+    let items = named.iter().map(|(name, item)| (name.clone(), value(item)));
+    Json::Object(items.collect::<Map<_, _>>())
+}
+
+/// Outputs by name; those that were written to files with their `path`.
+pub(crate) fn outputs(named: &[(String, Value)], path_of: impl Fn(&str) -> Option<String>) -> Json {
+    let items = named.iter().map(|(name, item)| {
+        let mut item = value(item);
+        if let (Json::Object(fields), Some(path)) = (&mut item, path_of(name)) {
+            fields.insert("path".to_owned(), json!(path));
+        }
+        (name.clone(), item)
+    });
+    Json::Object(items.collect::<Map<_, _>>())
+}
+
+/// A process in short.
+pub(crate) fn summary(summary: &Summary, directory: &Path) -> Json {
+    json!({
+        "process": summary.process.to_string(),
+        "name": summary.name,
+        "origin": summary.origin,
+        "state": summary.phase.word(),
+        "submitted": moment(summary.submitted),
+        "ended": summary.ended.map(moment),
+        "activities": totals(&summary.totals),
+        "directory": directory,
+    })
+}
+
+/// How many activities are where.
+pub(crate) fn totals(totals: &Totals) -> Json {
+    json!({
+        "all": totals.all(),
+        "waiting": totals.waiting,
+        "ready": totals.ready,
+        "running": totals.running,
+        "completed": totals.completed,
+        "faulted": totals.faulted,
+        "skipped": totals.skipped,
+    })
+}
+
+/// Everything about a process.
+pub(crate) fn status(status: &Status, definition: &Definition, directory: &Path) -> Json {
+    let mut all = summary(&status.summary, directory);
+    let machine = machine_of(status);
+    let activities: Json = status
+        .activities
+        .iter()
+        .map(|one| activity(one, definition, &machine))
+        .collect();
+    let more = json!({
+        "inputs": values(&status.inputs),
+        "outputs": values(&status.outputs),
+        "variables": values(&status.variables),
+        "faults": faults(status, definition),
+        "generation": status.generation.0,
+        "planned_makespan_seconds": status.planned.map(Span::seconds),
+        "makespan_seconds": makespan(&status.summary).map(Span::seconds),
+        "cpu_seconds": cpu(status).seconds(),
+        "waiting_for": status.waiting_for,
+        "activity_list": activities,
+    });
+    if let (Json::Object(all), Json::Object(more)) = (&mut all, more) {
+        all.extend(more);
+    }
+    all
+}
+
+fn activity(
+    one: &ActivityStatus,
+    definition: &Definition,
+    machine: &impl Fn(ResourceId) -> String,
+) -> Json {
+    let node = one.activity.node();
+    let slot = one.planned.map(|planned| planned.slot);
+    let attempts: Json = one
+        .attempts
+        .iter()
+        .map(|attempt| self::attempt(attempt, slot, machine))
+        .collect();
+    let outputs: Map<String, Json> = one
+        .outputs
+        .iter()
+        .map(|(name, artifact)| (name.clone(), value(&Value::Artifact(*artifact))))
+        .collect();
+    json!({
+        "activity": definition.node(node).name,
+        "path": definition.path(node),
+        "state": one.phase.word(),
+        "planned": one.planned.map(|planned| json!({
+            "resource": machine(planned.resource),
+            "slot": planned.slot,
+            "start_seconds": planned.start.seconds(),
+            "finish_seconds": planned.finish.seconds(),
+        })),
+        "attempts": attempts,
+        "outputs": outputs,
+    })
+}
+
+/// One attempt; `slot` is the planned one.
+pub(crate) fn attempt(
+    attempt: &AttemptStatus,
+    slot: Option<u32>,
+    machine: &impl Fn(ResourceId) -> String,
+) -> Json {
+    let has_ended = attempt.end.is_some();
+    json!({
+        "number": attempt.attempt.number,
+        "state": attempt.end.as_deref().unwrap_or("running"),
+        "resource": machine(attempt.resource),
+        "slot": slot,
+        "pid": (attempt.pid != 0).then_some(attempt.pid),
+        "start": attempt.started.map(moment),
+        "end": attempt.started.filter(|_| has_ended).map(|start| moment(start + attempt.wall)),
+        "wall_seconds": has_ended.then(|| attempt.wall.seconds()),
+        "cpu_seconds": has_ended.then(|| attempt.cpu.seconds()),
+        "peak_memory_bytes": has_ended.then_some(attempt.peak_memory.0),
+        "exit_code": attempt.exit_code,
+        "stdout_bytes": attempt.log.map(|log| log.stdout_bytes),
+        "stderr_bytes": attempt.log.map(|log| log.stderr_bytes),
+    })
+}
+
+/// What went wrong, the cause first.
+pub(crate) fn faults(status: &Status, definition: &Definition) -> Json {
+    let machine = machine_of(status);
+    status
+        .faults
+        .iter()
+        .map(|one| fault(one, definition, &machine))
+        .collect()
+}
+
+fn fault(fault: &Fault, definition: &Definition, machine: &impl Fn(ResourceId) -> String) -> Json {
+    let node = fault.activity.map(|activity| activity.node());
+    json!({
+        "fault": fault.name.to_string(),
+        "message": fault.message,
+        "activity": node.map(|node| definition.node(node).name.clone()),
+        "path": node.map(|node| definition.path(node)),
+        "attempt": (fault.attempt > 0).then_some(fault.attempt),
+        "resource": fault.resource.map(machine),
+        "exit_code": fault.exit_code,
+        "directory": fault.directory,
+        "command": fault.command,
+        "stderr": fault.stderr_tail,
+    })
+}
+
+/// The names of a process's machines.
+pub(crate) fn machine_of(status: &Status) -> impl Fn(ResourceId) -> String {
+    |id| {
+        let found = status.machines.iter().find(|(machine, _)| *machine == id);
+        found.map_or_else(|| id.to_string(), |(_, name)| name.clone())
+    }
+}
+
+/// How long a process took, or none while it runs.
+pub(crate) fn makespan(summary: &Summary) -> Option<Span> {
+    summary.ended.map(|ended| ended.since(summary.submitted))
+}
+
+/// The CPU time of all attempts.
+pub(crate) fn cpu(status: &Status) -> Span {
+    let attempts = status
+        .activities
+        .iter()
+        .flat_map(|activity| &activity.attempts);
+    attempts.fold(Span::ZERO, |sum, attempt| sum + attempt.cpu)
+}
+
+fn moment(at: Wall) -> String {
+    text::moment_for_programs(at)
+}

@@ -1,0 +1,106 @@
+//! The user's command: it reads definitions, runs processes with the three managers inside this
+//! program, and shows what became of them.
+//!
+//! It is not a manager: what a process does next is decided in the cores, and everything that this
+//! crate knows of one comes from a process manager, over its socket while it runs, from its journal
+//! else. Read `run.rs` (a process from file to end) and `grid.rs` (the managers) first; `ask.rs`
+//! finds who answers questions, `tell.rs`, `fault.rs` and `json.rs` are how answers look.
+
+mod arguments;
+mod ask;
+mod burn;
+mod export;
+mod failure;
+mod fault;
+mod follow;
+mod given;
+mod grid;
+mod home;
+mod json;
+mod logs;
+mod look;
+mod measure;
+mod progress;
+mod run;
+mod screen;
+mod source_file;
+mod state;
+mod tell;
+mod text;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::{Arguments, Command, Tool};
+use crate::failure::{Failure, Outcome};
+
+/// Does what the command line says; the answer is the program's exit status.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    speak_plainly();
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are errors to clap, with status 0.
+            let _ = error.print();
+            return ExitCode::from(
+                u8::try_from(error.exit_code()).unwrap_or(failure::status::REFUSED),
+            );
+        }
+    };
+    let as_json = arguments.command.wants_json();
+    match obey(&arguments.command) {
+        Ok(status) => ExitCode::from(status),
+        Err(failure) => {
+            failure.tell(as_json);
+            ExitCode::from(failure.status)
+        }
+    }
+}
+
+fn obey(command: &Command) -> Outcome {
+    match command {
+        Command::Run(run) => run::run(run),
+        Command::List(list) => look::list(list),
+        Command::Status(status) => look::status(status),
+        Command::Logs(logs) => logs::logs(logs),
+        Command::Results(results) => look::results(results),
+        Command::Resume(resume) => run::resume(resume),
+        Command::Cancel(cancel) => run::cancel(cancel),
+        Command::Validate(validate) => look::validate(validate),
+        Command::Schema => look::schema(),
+        Command::Show(show) => look::show(show),
+        Command::Export(export) => look::export(export),
+        Command::Tool(Tool::Burn { arguments }) => tool_burn(arguments),
+    }
+}
+
+fn tool_burn(arguments: &[String]) -> Outcome {
+    let burn = language::wfformat::Burn::parse(arguments)
+        .map_err(|error| Failure::refused(error.to_string()))?;
+    burn::burn(&burn).map_err(|error| Failure::new(error.to_string()))?;
+    Ok(0)
+}
+
+/// An error in this program is told in a sentence; a backtrace is for those who ask for one.
+fn speak_plainly() {
+    if shell::environment::text("RUST_BACKTRACE").is_some() {
+        return;
+    }
+    std::panic::set_hook(Box::new(|panic| {
+        let said = panic.payload();
+        let said = said
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| said.downcast_ref::<&str>().copied())
+            .unwrap_or("no reason given");
+        let place = panic
+            .location()
+            .map(|place| format!(" ({}:{})", place.file(), place.line()));
+        screen::error(&format!(
+            "an error in xav itself: {said}{}\n  what was recorded is safe; RUST_BACKTRACE=1 tells more",
+            place.unwrap_or_default()
+        ));
+    }));
+}

@@ -1,0 +1,230 @@
+//! Commands that look and change nothing: `list`, `status`, `results`, `validate`, `schema`, `show`.
+
+use std::path::Path;
+
+use model::Value;
+use serde_json::json;
+
+use crate::arguments::{
+    Export, ExportFormat, Format, List, Recording, Results, Show, Status, Validate,
+};
+use crate::ask::Source;
+use crate::export::{self, Exported};
+use crate::failure::{Failure, Outcome, status};
+use crate::home::{self, Found, Scope, refused};
+use crate::source_file;
+use crate::state::{StateDirectory, StateError, Use};
+use crate::{fault, json, screen, tell, text};
+
+/// `xav list`
+pub(crate) fn list(arguments: &List) -> Outcome {
+    let (entries, troubles) = home::list(Scope::of(&arguments.state)?);
+    for trouble in &troubles {
+        screen::warn(trouble);
+    }
+    if arguments.json {
+        let documents: serde_json::Value = entries
+            .iter()
+            .map(|entry| {
+                let mut document = json::summary(&entry.summary, entry.directory.path());
+                document["is_live"] = json!(entry.is_live);
+                document
+            })
+            .collect();
+        screen::json(&documents)?;
+    } else if entries.is_empty() {
+        screen::tell("there is no process yet; start one: xav run FILE\n");
+    } else {
+        let listed: Vec<tell::Listed<'_>> = entries
+            .iter()
+            .map(|entry| tell::Listed {
+                summary: &entry.summary,
+                is_live: entry.is_live,
+            })
+            .collect();
+        screen::out(&tell::list(&listed, shell::clock::wall()))?;
+    }
+    Ok(if troubles.is_empty() {
+        0
+    } else {
+        status::FAULTED
+    })
+}
+
+/// `xav status`
+pub(crate) fn status(arguments: &Status) -> Outcome {
+    let Found { directory, process } = home::find(&arguments.which)?;
+    let mut source = Source::open(&directory)?;
+    let definition = source.definition(process)?;
+    let status = source.status(process)?;
+    if arguments.json {
+        let mut document = json::status(&status, &definition, directory.path());
+        document["is_live"] = json!(source.is_live());
+        screen::json(&document)?;
+        return Ok(0);
+    }
+    let mut text = tell::status(
+        &status,
+        &definition,
+        directory.path(),
+        source.is_live(),
+        arguments.all,
+    );
+    if !status.faults.is_empty() {
+        let state = arguments
+            .which
+            .state
+            .dir
+            .as_ref()
+            .map(|dir| dir.display().to_string());
+        let context = fault::Context {
+            process,
+            definition: &definition,
+            origin: &status.summary.origin,
+            state: state.as_deref(),
+        };
+        text.push('\n');
+        text.push_str(&fault::all(&status.faults, &context));
+    }
+    screen::out(&text)?;
+    Ok(0)
+}
+
+/// `xav results`
+pub(crate) fn results(arguments: &Results) -> Outcome {
+    let Found { directory, process } = home::find(&arguments.which)?;
+    let mut source = Source::open(&directory)?;
+    let definition = source.definition(process)?;
+    let status = source.status(process)?;
+    let name = &status.summary.name;
+    if status.summary.phase != wire::client::Phase::Completed {
+        let word = tell::state(&status.summary, source.is_live());
+        let word = anstream::adapter::strip_str(&word).to_string();
+        return Err(Failure::new(format!(
+            "{name} {process} has no outputs: it is {word}, and outputs come at the end"
+        )));
+    }
+    drop(source);
+    let exported = match &arguments.to {
+        Some(to) => write_to(&directory, &definition, &status.outputs, to)?,
+        None => Exported::found(&definition, &status.outputs, &directory.results(process)),
+    };
+    if arguments.json {
+        let path_of = |name: &str| exported.path(name).map(|path| path.display().to_string());
+        screen::json(&json::outputs(&status.outputs, path_of))?;
+        return Ok(0);
+    }
+    let lines = status
+        .outputs
+        .iter()
+        .map(|(name, value)| match exported.path(name) {
+            Some(path) => format!("{name}: {}\n", path.display()),
+            None => format!("{name}: {}\n", text::value(value)),
+        });
+    screen::out(&lines.collect::<String>())?;
+    Ok(0)
+}
+
+fn write_to(
+    directory: &StateDirectory,
+    definition: &model::Definition,
+    outputs: &[(String, Value)],
+    to: &Path,
+) -> Result<Exported, Failure> {
+    let held = match directory.hold(Use::Read) {
+        Ok(held) => held,
+        Err(error @ StateError::InUse { .. }) => {
+            return Err(Failure::because(&error)
+                .help("files are written when it has ended; what is finished is under results/"));
+        }
+        Err(error) => return Err(refused(error)),
+    };
+    let to = std::path::absolute(to)
+        .map_err(|error| Failure::refused(format!("could not use {}: {error}", to.display())))?;
+    let blobs = activity_blobs::Store::open(&directory.path().join("am").join("blobs"));
+    let blobs = blobs.map_err(|error| Failure::because(&error))?;
+    let exported = export::all(&blobs, definition, outputs, &to);
+    drop(blobs);
+    drop(held);
+    exported
+}
+
+/// `xav validate`
+pub(crate) fn validate(arguments: &Validate) -> Outcome {
+    let mut reports = Vec::new();
+    let mut n_bad = 0;
+    for path in &arguments.files {
+        let shown = path.display();
+        let (diagnostics, said) = match source_file::look(path, &Recording::default()) {
+            Ok(Ok(compiled)) => {
+                for oddity in &compiled.oddities {
+                    screen::warn(oddity);
+                }
+                let n_activities = compiled.definition.activities().len() as u64;
+                let activities = text::count(n_activities, "activity", "activities");
+                (
+                    compiled.warnings,
+                    format!(
+                        "{shown}: {} is valid, {activities}\n",
+                        compiled.definition.name()
+                    ),
+                )
+            }
+            Ok(Err(diagnostics)) => {
+                n_bad += 1;
+                (Some(diagnostics), String::new())
+            }
+            Err(failure) => {
+                n_bad += 1;
+                screen::error(&failure.to_string());
+                reports
+                    .push(json!({ "file": path, "severity": "error", "message": failure.message }));
+                continue;
+            }
+        };
+        if arguments.json {
+            let diagnostics = diagnostics.iter().flat_map(|some| some.reports());
+            reports.extend(diagnostics.map(|report| json!(report)));
+        } else {
+            if let Some(diagnostics) = &diagnostics {
+                source_file::show(diagnostics);
+            }
+            screen::out(&said)?;
+        }
+    }
+    if arguments.json {
+        screen::json(&json!(reports))?;
+    }
+    Ok(if n_bad == 0 { 0 } else { status::REFUSED })
+}
+
+/// `xav schema`
+pub(crate) fn schema() -> Outcome {
+    screen::json(&language::schema())?;
+    Ok(0)
+}
+
+/// `xav export`
+pub(crate) fn export(arguments: &Export) -> Outcome {
+    let source = source_file::compile(&arguments.file, &arguments.recording, false)?;
+    let text = match arguments.format {
+        ExportFormat::Yaml => language::export::yaml(&source.definition),
+        ExportFormat::Dot => language::dot(&source.definition),
+        ExportFormat::Wfformat => language::export::wfformat(&source.definition)
+            .map_err(|error| Failure::refused(error.to_string()))?,
+    };
+    screen::out(&text)?;
+    Ok(0)
+}
+
+/// `xav show`
+pub(crate) fn show(arguments: &Show) -> Outcome {
+    let definition =
+        source_file::compile(&arguments.file, &Recording::default(), false)?.definition;
+    match arguments.format {
+        Format::Tree => screen::out(&language::tree(&definition))?,
+        Format::Dot => screen::out(&language::dot(&definition))?,
+        Format::Json => screen::json(&language::json(&definition))?,
+    }
+    Ok(0)
+}

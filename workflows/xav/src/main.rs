@@ -1,0 +1,15 @@
+//! The program `xav`, and the executor beside it: one file, started in two ways.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    // The executor comes first: it closes every inherited descriptor.
+    if arguments
+        .nth(1)
+        .is_some_and(|first| first == activity_executor::ARGUMENT)
+    {
+        return activity_executor::main(arguments);
+    }
+    xav::main(std::env::args_os())
+}

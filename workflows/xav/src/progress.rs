@@ -1,0 +1,222 @@
+//! How far a process is, while it runs: bars on a terminal, a line now and then elsewhere.
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::{Definition, NodeId, ProcessId, Span, Wall};
+use wire::client::Progress;
+
+use crate::screen;
+use crate::text;
+
+/// Bars of controllers beside that of the process.
+const BARS_MAX: usize = 6;
+
+/// Running activities that are named.
+const NAMED_MAX: usize = 4;
+
+/// How often a line is written where there is no terminal.
+const LINE_EVERY: Span = Span::from_secs(10);
+
+/// Redraws a second at most.
+const DRAWS_A_SECOND: u8 = 10;
+
+/// Shows progress on standard error.
+pub(crate) enum Display {
+    /// Nothing.
+    Silent,
+    /// A line now and then.
+    Lines {
+        /// When the last one was written.
+        told: Wall,
+    },
+    /// Bars that are drawn again and again.
+    Bars(Box<Bars>),
+}
+
+/// The bars of a process.
+pub(crate) struct Bars {
+    all: MultiProgress,
+    process: ProgressBar,
+    controllers: Vec<(NodeId, ProgressBar)>,
+    running: ProgressBar,
+    last: Option<Progress>,
+}
+
+impl Display {
+    /// Begins to show a process. `quietly` shows nothing.
+    pub(crate) fn begin(definition: &Definition, process: ProcessId, quietly: bool) -> Display {
+        if quietly {
+            return Display::Silent;
+        }
+        if screen::is_live() {
+            return Display::Bars(Box::new(Bars::new(definition)));
+        }
+        let n_activities = definition.activities().len() as u64;
+        let activities = text::count(n_activities, "activity", "activities");
+        screen::tell(&format!(
+            "{} {process} started, {activities}\n",
+            definition.name()
+        ));
+        Display::Lines {
+            told: shell::clock::wall(),
+        }
+    }
+
+    /// Shows what has changed.
+    pub(crate) fn update(&mut self, progress: Progress, definition: &Definition, now: Wall) {
+        match self {
+            Display::Silent => {}
+            Display::Lines { told } => {
+                if now.since(*told) >= LINE_EVERY && !progress.phase.has_ended() {
+                    *told = now;
+                    screen::tell(&format!("{}\n", line(&progress, definition, now)));
+                }
+            }
+            Display::Bars(bars) => {
+                bars.last = Some(progress);
+                bars.draw(definition, now);
+            }
+        }
+    }
+
+    /// Lets clocks that are shown go on.
+    pub(crate) fn tick(&mut self, definition: &Definition, now: Wall) {
+        match self {
+            Display::Silent | Display::Lines { .. } => {}
+            Display::Bars(bars) => bars.draw(definition, now),
+        }
+    }
+
+    /// Writes text between what is shown.
+    pub(crate) fn tell(&self, text: &str) {
+        match self {
+            Display::Silent | Display::Lines { .. } => screen::tell(text),
+            Display::Bars(bars) => bars.all.suspend(|| screen::tell(text)),
+        }
+    }
+
+    /// Takes away what was drawn.
+    pub(crate) fn end(self) {
+        match self {
+            Display::Silent | Display::Lines { .. } => {}
+            Display::Bars(bars) => {
+                let _ = bars.all.clear();
+            }
+        }
+    }
+}
+
+/// Progress in a line: `120 of 400 completed, 2 running (align17 12.3s, align18 2.0s), 1m 10s left`.
+fn line(progress: &Progress, definition: &Definition, now: Wall) -> String {
+    let totals = &progress.totals;
+    let mut parts = vec![format!(
+        "{} of {} completed",
+        totals.completed,
+        totals.all()
+    )];
+    if totals.faulted > 0 {
+        parts.push(format!("{} faulted", totals.faulted));
+    }
+    if let Some(running) = running(progress, definition, now) {
+        parts.push(format!("{} running ({running})", progress.running.len()));
+    }
+    if let Some(waiting_for) = &progress.waiting_for {
+        parts.push(format!("waits for {waiting_for}"));
+    }
+    if let Some(left) = progress.left {
+        parts.push(format!("about {left} left"));
+    }
+    parts.join(", ")
+}
+
+/// Some of what runs, the longest first.
+fn running(progress: &Progress, definition: &Definition, now: Wall) -> Option<String> {
+    let mut running: Vec<_> = progress.running.iter().collect();
+    running.sort_by_key(|one| (one.since, one.activity));
+    let names: Vec<String> = running
+        .iter()
+        .take(NAMED_MAX)
+        .map(|one| {
+            let name = &definition.node(one.activity.node()).name;
+            format!("{name} {}", now.since(one.since))
+        })
+        .collect();
+    // The totals count what was sent as well, and waits for a slot.
+    let n_more = running.len() - names.len();
+    match (names.is_empty(), n_more) {
+        (true, _) => None,
+        (false, 0) => Some(names.join(", ")),
+        (false, n_more) => Some(format!("{}, and {n_more} more", names.join(", "))),
+    }
+}
+
+impl Bars {
+    fn new(definition: &Definition) -> Bars {
+        let target = ProgressDrawTarget::stderr_with_hz(DRAWS_A_SECOND);
+        let all = MultiProgress::with_draw_target(target);
+        let process = all.add(ProgressBar::new(definition.activities().len() as u64));
+        process.set_style(bar("{prefix:.bold} {wide_bar} {pos}/{len}{msg}"));
+        process.set_prefix(definition.name().to_owned());
+        let running = all.add(ProgressBar::new_spinner());
+        running.set_style(bar("{msg:.dim}"));
+        Bars {
+            all,
+            process,
+            controllers: Vec::new(),
+            running,
+            last: None,
+        }
+    }
+
+    fn draw(&mut self, definition: &Definition, now: Wall) {
+        let Some(progress) = &self.last else { return };
+        let totals = &progress.totals;
+        self.process.set_position(u64::from(
+            totals.completed + totals.faulted + totals.skipped,
+        ));
+        let left = progress.left.map(|left| format!("  about {left} left"));
+        self.process.set_message(left.unwrap_or_default());
+        let shown: Vec<_> = progress
+            .controllers
+            .iter()
+            // The first one is the root, whose bar is that of the process.
+            .skip(1)
+            .filter(|controller| controller.n_all > 1)
+            .take(BARS_MAX)
+            .collect();
+        for controller in shown {
+            let known = self
+                .controllers
+                .iter()
+                .position(|(node, _)| *node == controller.node);
+            let at = known.unwrap_or_else(|| {
+                let added = ProgressBar::new(u64::from(controller.n_all));
+                let added = self.all.insert_before(&self.running, added);
+                added.set_style(bar("  {prefix:20} {wide_bar} {pos}/{len}"));
+                let label = definition.node(controller.node).label();
+                added.set_prefix(text::one_line(label, 20));
+                self.controllers.push((controller.node, added));
+                self.controllers.len() - 1
+            });
+            self.controllers[at]
+                .1
+                .set_position(u64::from(controller.n_ended));
+        }
+        let waits = progress
+            .waiting_for
+            .as_ref()
+            .map(|what| format!("  waits for {what}"));
+        let runs = running(progress, definition, now).map(|runs| format!("  running: {runs}"));
+        self.running.set_message(runs.or(waits).unwrap_or_default());
+        self.running.tick();
+    }
+}
+
+fn bar(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template);
+    style
+        .expect("the templates above are well formed")
+        .progress_chars("━╸─")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,438 @@
+//! State directories: where a process keeps its journal, its files and its logs, and who uses it.
+//!
+//! ```text
+//! DIR/version       who wrote it
+//! DIR/lock          locked by whoever uses it; its text says who and where it listens
+//! DIR/gm pm am      the managers' own
+//! DIR/results       outputs that are files
+//! ```
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use model::Span;
+use thiserror::Error;
+
+/// The layout of state directories that this program writes, and the highest that it reads.
+const LAYOUT: u32 = 1;
+
+/// Bytes of `version` and `lock` that are looked at: each has two short lines.
+const FILE_BYTES_MAX: u64 = 8 << 10;
+
+/// How long somebody who only reads is waited for; reading the largest journals takes seconds.
+const READER_PATIENCE: Span = Span::from_secs(20);
+
+/// How often it is looked whether the reader has finished.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A state directory that is there.
+#[derive(Clone, Debug)]
+pub(crate) struct StateDirectory {
+    path: PathBuf,
+    /// When it was made.
+    made: SystemTime,
+}
+
+/// The leave to use a state directory, held until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    file: File,
+    /// Where a run in it answers questions; empty for a reader.
+    pub(crate) socket: PathBuf,
+}
+
+/// Who uses a state directory at the moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct User {
+    /// Its operating-system process.
+    pub(crate) pid: u32,
+    /// Where it answers questions.
+    pub(crate) socket: PathBuf,
+}
+
+/// Why a state directory cannot be used.
+#[derive(Debug, Error)]
+pub(crate) enum StateError {
+    /// There is none.
+    #[error("there is no state directory {}", path.display())]
+    Missing {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// It is something else.
+    #[error("{} is not a state directory of xav", path.display())]
+    Other {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// A later program made it.
+    #[error(
+        "{} was made by xavantes {program} (layout {layout}), this program reads up to layout {LAYOUT}",
+        path.display()
+    )]
+    Newer {
+        /// The directory.
+        path: PathBuf,
+        /// The version of its program.
+        program: String,
+        /// Its layout.
+        layout: u32,
+    },
+    /// Another program works in it.
+    #[error("{} is in use by process {pid}", path.display())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+        /// The process.
+        pid: u32,
+    },
+    /// The system refused something.
+    #[error("could not {action} {}", path.display())]
+    Io {
+        /// What was attempted.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl StateDirectory {
+    /// Looks at a directory that should be one.
+    pub(crate) fn open(path: &Path) -> Result<StateDirectory, StateError> {
+        let path = match fs::canonicalize(path) {
+            Ok(path) => path,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(StateError::Missing {
+                    path: path.to_owned(),
+                });
+            }
+            Err(source) => {
+                let path = path.to_owned();
+                return Err(StateError::Io {
+                    action: "look at",
+                    path,
+                    source,
+                });
+            }
+        };
+        let version = path.join("version");
+        let file = match File::open(&version) {
+            Ok(file) => file,
+            Err(error)
+                if error.kind() == io::ErrorKind::NotFound
+                    || error.kind() == io::ErrorKind::NotADirectory =>
+            {
+                return Err(StateError::Other { path });
+            }
+            Err(source) => {
+                return Err(StateError::Io {
+                    action: "open",
+                    path: version,
+                    source,
+                });
+            }
+        };
+        let failed = |source| StateError::Io {
+            action: "read",
+            path: version.clone(),
+            source,
+        };
+        let made = file
+            .metadata()
+            .and_then(|metadata| metadata.modified())
+            .map_err(failed)?;
+        let text = read_text(&file).map_err(failed)?;
+        let (layout, program) =
+            parse_version(&text).ok_or_else(|| StateError::Other { path: path.clone() })?;
+        if layout > LAYOUT {
+            return Err(StateError::Newer {
+                path,
+                program,
+                layout,
+            });
+        }
+        Ok(StateDirectory { path, made })
+    }
+
+    /// Opens it, or makes it where nothing is there or an empty directory. The second answer is
+    /// whether it was made.
+    pub(crate) fn open_or_make(path: &Path) -> Result<(StateDirectory, bool), StateError> {
+        let is_there = match fs::read_dir(path) {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return Err(StateError::Other {
+                    path: path.to_owned(),
+                });
+            }
+            Err(source) => {
+                let path = path.to_owned();
+                return Err(StateError::Io {
+                    action: "look into",
+                    path,
+                    source,
+                });
+            }
+        };
+        if is_there {
+            return Ok((StateDirectory::open(path)?, false));
+        }
+        let failed = |action| {
+            move |source| StateError::Io {
+                action,
+                path: path.to_owned(),
+                source,
+            }
+        };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(failed("make"))?;
+        write_version(path).map_err(failed("write to"))?;
+        Ok((StateDirectory::open(path)?, true))
+    }
+
+    /// Where it is; absolute.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// When it was made.
+    pub(crate) fn made(&self) -> SystemTime {
+        self.made
+    }
+
+    /// Where outputs that are files are written at the end of a run: below the process's name where
+    /// the directory is not that process's alone.
+    pub(crate) fn results(&self, process: model::ProcessId) -> PathBuf {
+        let (results, name) = (self.path.join("results"), process.to_string());
+        if self
+            .path
+            .file_name()
+            .is_some_and(|own| own == name.as_str())
+        {
+            return results;
+        }
+        results.join(name)
+    }
+
+    /// Takes the directory, for a run or for reading. Whoever only reads is waited for.
+    pub(crate) fn hold(&self, for_what: Use) -> Result<Held, StateError> {
+        let path = self.path.join("lock");
+        let failed = |action| {
+            let path = path.clone();
+            move |source| StateError::Io {
+                action,
+                path,
+                source,
+            }
+        };
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed("open"))?;
+        let give_up = shell::clock::mono() + READER_PATIENCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(source)) => return Err(failed("lock")(source)),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            match Record::read(&file).map_err(failed("read"))? {
+                Some(Record {
+                    is_run: true, pid, ..
+                }) => {
+                    return Err(StateError::InUse {
+                        path: self.path.clone(),
+                        pid,
+                    });
+                }
+                // A reader, or somebody between taking the lock and writing who it is.
+                other if shell::clock::mono() >= give_up => {
+                    let pid = other.map_or(0, |record| record.pid);
+                    return Err(StateError::InUse {
+                        path: self.path.clone(),
+                        pid,
+                    });
+                }
+                Some(_) | None => pause(),
+            }
+        }
+        let socket = match for_what {
+            Use::Run => shell::socket_path(&self.path, "clients.sock").map_err(|source| {
+                let path = self.path.clone();
+                StateError::Io {
+                    action: "find a place for the socket of",
+                    path,
+                    source,
+                }
+            })?,
+            Use::Read => PathBuf::new(),
+        };
+        let is_run = for_what == Use::Run;
+        let record = Record {
+            is_run,
+            pid: std::process::id(),
+            socket: socket.clone(),
+        };
+        file.set_len(0)
+            .and_then(|()| file.write_all_at(record.text().as_bytes(), 0))
+            .map_err(failed("write"))?;
+        Ok(Held { file, socket })
+    }
+
+    /// Who runs processes in it; none where nobody does.
+    pub(crate) fn user(&self) -> Result<Option<User>, StateError> {
+        let path = self.path.join("lock");
+        let file = match OpenOptions::new().read(true).write(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => {
+                return Err(StateError::Io {
+                    action: "open",
+                    path,
+                    source,
+                });
+            }
+        };
+        let failed = |source| StateError::Io {
+            action: "read",
+            path: path.clone(),
+            source,
+        };
+        let give_up = shell::clock::mono() + Span::from_secs(1);
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(None),
+                Err(TryLockError::Error(source)) => return Err(failed(source)),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            match Record::read(&file).map_err(failed)? {
+                Some(record) if record.is_run => {
+                    return Ok(Some(User {
+                        pid: record.pid,
+                        socket: record.socket,
+                    }));
+                }
+                Some(_) => return Ok(None),
+                None if shell::clock::mono() >= give_up => return Ok(None),
+                None => pause(),
+            }
+        }
+    }
+
+    /// Removes it with all that is in it. For one that was made for a process that was refused.
+    pub(crate) fn remove(self) {
+        // What is left is an empty process, which does no harm.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// What a state directory is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// To run processes in it.
+    Run,
+    /// To look what is there, and nothing else.
+    Read,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // A text that stays tells of a life that was killed; only the lock itself decides.
+        let _ = self.file.set_len(0);
+    }
+}
+
+/// The text of `lock`.
+struct Record {
+    is_run: bool,
+    pid: u32,
+    /// Where it answers; empty for a reader.
+    socket: PathBuf,
+}
+
+impl Record {
+    fn read(file: &File) -> io::Result<Option<Record>> {
+        let mut bytes = [0; FILE_BYTES_MAX as usize];
+        let n_bytes = file.read_at(&mut bytes, 0)?;
+        let text = String::from_utf8_lossy(&bytes[..n_bytes]);
+        Ok(Record::parse(&text))
+    }
+
+    fn parse(text: &str) -> Option<Record> {
+        // Without its last line end it is still being written.
+        let (first, second) = text.strip_suffix('\n')?.split_once('\n')?;
+        let (word, pid) = first.split_once(' ')?;
+        let socket = PathBuf::from(second.strip_prefix("socket ")?);
+        Some(Record {
+            is_run: word == "run",
+            pid: pid.parse().ok()?,
+            socket,
+        })
+    }
+
+    fn text(&self) -> String {
+        let word = if self.is_run { "run" } else { "read" };
+        format!("{word} {}\nsocket {}\n", self.pid, self.socket.display())
+    }
+}
+
+fn parse_version(text: &str) -> Option<(u32, String)> {
+    let (first, second) = text.split_once('\n')?;
+    let layout = first.strip_prefix("xavantes state ")?.parse().ok()?;
+    Some((
+        layout,
+        second
+            .strip_prefix("made by xavantes ")?
+            .trim_end()
+            .to_owned(),
+    ))
+}
+
+fn write_version(directory: &Path) -> io::Result<()> {
+    let text = format!(
+        "xavantes state {LAYOUT}\nmade by xavantes {}\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    let path = directory.join("version");
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)?;
+    let written = file.write_all(text.as_bytes());
+    if written.is_err() {
+        // Half a version would make the directory look like something else.
+        let _ = fs::remove_file(&path);
+    }
+    written
+}
+
+fn read_text(file: &File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a file lock of another program gives no event; every loop around this has a deadline"
+)]
+pub(crate) fn pause() {
+    std::thread::sleep(LOOK);
+}
+
+#[cfg(test)]
+mod tests;

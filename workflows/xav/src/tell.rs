@@ -1,0 +1,303 @@
+//! What a process is, how far it is and how it ended, as text for people.
+
+use std::path::Path;
+
+use model::{Definition, Span, Wall};
+use wire::client::{ActivityPhase, ActivityStatus, Phase, Status, Summary, Totals};
+
+use crate::fault::short;
+use crate::json::{cpu, machine_of, makespan};
+use crate::screen;
+use crate::text;
+
+/// Activities that a status shows unless all are wanted: two screens.
+const ACTIVITIES_MAX: usize = 100;
+
+/// What has not ended, and nothing runs it.
+const INTERRUPTED: &str = "interrupted";
+
+/// The outcome of a process in a line, as `xav run` prints it:
+/// `primes completed in 1.2s (planned 1.0s), 9 activities, CPU 2.1s, speedup 1.8 on 2 slots of host`.
+pub(crate) fn ending(status: &Status, n_slots: u32) -> String {
+    let summary = &status.summary;
+    let mut parts = Vec::new();
+    let word = phase(summary.phase);
+    match makespan(summary) {
+        Some(took) => {
+            let planned = status
+                .planned
+                .map(|planned| format!(" (planned {planned})"));
+            parts.push(format!(
+                "{} {word} in {took}{}",
+                summary.name,
+                planned.unwrap_or_default()
+            ));
+        }
+        None => parts.push(format!("{} {word}", summary.name)),
+    }
+    parts.push(totals(&summary.totals));
+    let cpu = cpu(status);
+    if cpu > Span::ZERO {
+        parts.push(format!("CPU {cpu}"));
+    }
+    let machines: Vec<&str> = status
+        .machines
+        .iter()
+        .map(|(_, name)| name.as_str())
+        .collect();
+    let place = format!(
+        "{} of {}",
+        text::count(u64::from(n_slots), "slot", "slots"),
+        machines.join(", ")
+    );
+    match speedup(status) {
+        Some(speedup) => parts.push(format!("speedup {speedup:.1} on {place}")),
+        None => parts.push(place),
+    }
+    format!("{}\n", parts.join(", "))
+}
+
+/// How much longer the completed attempts would have taken one after another.
+pub(crate) fn speedup(status: &Status) -> Option<f64> {
+    // Of one activity it would tell nothing but what the managers cost.
+    if status.summary.phase != Phase::Completed || status.activities.len() < 2 {
+        return None;
+    }
+    let took = makespan(&status.summary)?.seconds();
+    let last = |activity: &ActivityStatus| activity.attempts.last().map(|attempt| attempt.wall);
+    let alone: f64 = status
+        .activities
+        .iter()
+        .filter_map(last)
+        .map(Span::seconds)
+        .sum();
+    (took > 0.0 && alone > 0.0).then_some(alone / took)
+}
+
+/// `9 activities` where all of them completed, else how many are where.
+pub(crate) fn totals(totals: &Totals) -> String {
+    totals_with(totals, "running")
+}
+
+/// The same with another word for what was sent to a machine.
+fn totals_with(totals: &Totals, running: &str) -> String {
+    let all = text::count(u64::from(totals.all()), "activity", "activities");
+    if totals.completed == totals.all() {
+        return all;
+    }
+    let parts = [
+        (totals.running, running),
+        (totals.completed, "completed"),
+        (totals.faulted, "faulted"),
+        (totals.skipped, "not run"),
+        (totals.ready, "ready"),
+        (totals.waiting, "waiting"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, word)| format!("{n} {word}"))
+        .collect();
+    format!("{all}: {}", parts.join(", "))
+}
+
+/// The word for a phase, in its colour.
+pub(crate) fn phase(phase: Phase) -> String {
+    match phase {
+        Phase::Running => screen::bold(phase.word()),
+        Phase::Completed => screen::good(phase.word()),
+        Phase::Faulting | Phase::Faulted => screen::bad(phase.word()),
+        Phase::Cancelling | Phase::Cancelled => screen::odd(phase.word()),
+    }
+}
+
+/// What became of a process, as the end of a sentence.
+pub(crate) fn past(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Running | Phase::Faulting | Phase::Cancelling => "has not ended",
+        Phase::Completed => "has completed",
+        Phase::Faulted => "has faulted",
+        Phase::Cancelled => "was cancelled",
+    }
+}
+
+/// A process in a list, and where it is.
+pub(crate) struct Listed<'a> {
+    /// The process.
+    pub(crate) summary: &'a Summary,
+    /// Whether a run has it at the moment.
+    pub(crate) is_live: bool,
+}
+
+/// The word for where a process is: one that has not ended and that no run has was interrupted.
+pub(crate) fn state(summary: &Summary, is_live: bool) -> String {
+    if summary.phase.has_ended() || is_live {
+        phase(summary.phase)
+    } else {
+        screen::odd(INTERRUPTED)
+    }
+}
+
+/// All processes, the newest first.
+pub(crate) fn list(processes: &[Listed<'_>], now: Wall) -> String {
+    let heads = ["ID", "NAME", "STATE", "STARTED", "TOOK", "ACTIVITIES"];
+    let mut rows = vec![heads.map(screen::bold).to_vec()];
+    for Listed { summary, is_live } in processes {
+        let totals = &summary.totals;
+        let took = match makespan(summary) {
+            Some(took) => took.to_string(),
+            None if *is_live => now.since(summary.submitted).to_string(),
+            None => "-".to_owned(),
+        };
+        let ended = totals.completed + totals.faulted + totals.skipped;
+        rows.push(vec![
+            summary.process.to_string(),
+            summary.name.clone(),
+            state(summary, *is_live),
+            text::moment(summary.submitted),
+            took,
+            format!("{ended}/{}", totals.all()),
+        ]);
+    }
+    text::table(&rows)
+}
+
+/// Everything about a process but its faults, which come after it.
+pub(crate) fn status(
+    status: &Status,
+    definition: &Definition,
+    directory: &Path,
+    is_live: bool,
+    all: bool,
+) -> String {
+    let summary = &status.summary;
+    let is_interrupted = !summary.phase.has_ended() && !is_live;
+    // What was sent when the last run ended does not run.
+    let word = if is_interrupted {
+        INTERRUPTED
+    } else {
+        "running"
+    };
+    let how_many = totals_with(&summary.totals, word);
+    let mut rows = vec![
+        vec![
+            "process".to_owned(),
+            screen::bold(&summary.process.to_string()),
+        ],
+        vec!["name".to_owned(), summary.name.clone()],
+        vec!["state".to_owned(), state(summary, is_live)],
+        vec!["file".to_owned(), summary.origin.clone()],
+        vec!["kept in".to_owned(), directory.display().to_string()],
+        vec!["started".to_owned(), started(status)],
+        vec!["activities".to_owned(), how_many],
+    ];
+    if let Some(waiting_for) = &status.waiting_for {
+        rows.push(vec!["waits for".to_owned(), waiting_for.clone()]);
+    }
+    for (label, values) in [
+        ("input", &status.inputs),
+        ("variable", &status.variables),
+        ("output", &status.outputs),
+    ] {
+        for (name, value) in values {
+            let value = text::value_in_line(value);
+            rows.push(vec![label.to_owned(), format!("{name} = {value}")]);
+        }
+    }
+    let mut text = text::table(&rows);
+    text.push('\n');
+    text.push_str(&activities(status, definition, is_interrupted, all));
+    if is_interrupted {
+        let id = short(summary.process);
+        text.push_str(&format!(
+            "\nNothing runs it at the moment. Go on with it: xav resume {id}\n"
+        ));
+    }
+    text
+}
+
+fn started(status: &Status) -> String {
+    let mut text = text::moment(status.summary.submitted);
+    if let Some(took) = makespan(&status.summary) {
+        text.push_str(&format!(", took {took}"));
+    }
+    if let Some(planned) = status.planned {
+        text.push_str(&format!(", planned {planned}"));
+    }
+    text
+}
+
+fn activities(status: &Status, definition: &Definition, is_interrupted: bool, all: bool) -> String {
+    let heads = [
+        "ACTIVITY", "STATE", "TRIES", "WALL", "CPU", "MEMORY", "EXIT", "WHERE",
+    ];
+    let mut rows = vec![heads.map(screen::bold).to_vec()];
+    let machine = machine_of(status);
+    let shown = shown(&status.activities, all);
+    for activity in &shown {
+        let last = activity.attempts.last();
+        let ended = last.filter(|attempt| attempt.end.is_some());
+        rows.push(vec![
+            definition.node(activity.activity.node()).name.clone(),
+            activity_phase(activity.phase, is_interrupted),
+            last.map_or_else(
+                || "-".to_owned(),
+                |attempt| attempt.attempt.number.to_string(),
+            ),
+            ended.map_or_else(|| "-".to_owned(), |attempt| text::span(attempt.wall)),
+            ended.map_or_else(|| "-".to_owned(), |attempt| text::span(attempt.cpu)),
+            ended.map_or_else(
+                || "-".to_owned(),
+                |attempt| text::bytes(attempt.peak_memory),
+            ),
+            ended
+                .and_then(|attempt| attempt.exit_code)
+                .map_or_else(|| "-".to_owned(), |code| code.to_string()),
+            last.map_or_else(|| "-".to_owned(), |attempt| machine(attempt.resource)),
+        ]);
+    }
+    let mut text = text::table(&rows);
+    let n_hidden = status.activities.len() - shown.len();
+    if n_hidden > 0 {
+        text.push_str(&format!("and {n_hidden} more, which --all shows\n"));
+    }
+    text
+}
+
+/// What of many activities is shown: those that run or went wrong first, in the order of the
+/// definition.
+fn shown(activities: &[ActivityStatus], all: bool) -> Vec<&ActivityStatus> {
+    if all || activities.len() <= ACTIVITIES_MAX {
+        return activities.iter().collect();
+    }
+    let rank = |activity: &ActivityStatus| match activity.phase {
+        ActivityPhase::Faulted => 0,
+        ActivityPhase::Running | ActivityPhase::Sent | ActivityPhase::Backoff => 1,
+        ActivityPhase::Ready | ActivityPhase::Stopped => 2,
+        ActivityPhase::Completed => 3,
+        ActivityPhase::Waiting | ActivityPhase::Skipped => 4,
+    };
+    let mut chosen: Vec<&ActivityStatus> = activities.iter().collect();
+    chosen.sort_by_key(|activity| rank(activity));
+    chosen.truncate(ACTIVITIES_MAX);
+    chosen.sort_by_key(|activity| activity.activity);
+    chosen
+}
+
+fn activity_phase(phase: ActivityPhase, is_interrupted: bool) -> String {
+    let word = phase.word();
+    match phase {
+        ActivityPhase::Sent | ActivityPhase::Running if is_interrupted => screen::odd(INTERRUPTED),
+        ActivityPhase::Completed => screen::good(word),
+        ActivityPhase::Faulted => screen::bad(word),
+        ActivityPhase::Running | ActivityPhase::Backoff => screen::bold(word),
+        ActivityPhase::Stopped => screen::odd(word),
+        ActivityPhase::Waiting
+        | ActivityPhase::Ready
+        | ActivityPhase::Sent
+        | ActivityPhase::Skipped => word.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+use model::{ActivityId, AttemptId, Bytes, Generation, ResourceId, Value};
+use wire::client::AttemptStatus;
+
+use super::*;
+
+const FILE: &str = "\
+xavantes: 1
+name: primes
+body:
+  sequence:
+    - { activity: range, run: [a] }
+    - { activity: merge, run: [b] }
+";
+
+fn definition() -> Definition {
+    language::compile("primes.yaml", FILE.as_bytes())
+        .unwrap()
+        .definition
+}
+
+fn completed(phase: Phase) -> Status {
+    let process = "0abcdefgh1234".parse().unwrap();
+    let activity = |id: u32, cpu: u64| ActivityStatus {
+        activity: ActivityId(id),
+        phase: ActivityPhase::Completed,
+        planned: None,
+        attempts: vec![AttemptStatus {
+            attempt: AttemptId {
+                process,
+                activity: ActivityId(id),
+                number: 1,
+            },
+            resource: ResourceId(1),
+            end: Some("completed".to_owned()),
+            pid: 7,
+            started: Some(Wall(1_000_000)),
+            wall: Span::from_millis(900),
+            cpu: Span::from_millis(cpu),
+            peak_memory: Bytes(3 << 20),
+            exit_code: Some(0),
+            log: None,
+        }],
+        outputs: Vec::new(),
+    };
+    Status {
+        summary: Summary {
+            process,
+            name: "primes".to_owned(),
+            origin: "/x/primes.yaml".to_owned(),
+            phase,
+            submitted: Wall(1_000_000),
+            ended: phase.has_ended().then_some(Wall(2_200_000)),
+            totals: Totals {
+                completed: 2,
+                ..Totals::default()
+            },
+        },
+        inputs: vec![("limit".to_owned(), Value::Int(9))],
+        outputs: vec![("count".to_owned(), Value::Int(4))],
+        variables: Vec::new(),
+        faults: Vec::new(),
+        activities: vec![activity(1, 800), activity(2, 1_300)],
+        generation: Generation(1),
+        planned: Some(Span::from_secs(1)),
+        machines: vec![(ResourceId(1), "host".to_owned())],
+        waiting_for: None,
+    }
+}
+
+fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+#[test]
+fn the_ending_of_a_run_is_one_line() {
+    assert_eq!(
+        plain(&ending(&completed(Phase::Completed), 2)),
+        "primes completed in 1.2s (planned 1.0s), 2 activities, CPU 2.1s, speedup 1.5 on 2 slots of host\n"
+    );
+    let mut cancelled = completed(Phase::Cancelled);
+    cancelled.summary.totals = Totals {
+        completed: 1,
+        skipped: 1,
+        ..Totals::default()
+    };
+    cancelled.planned = None;
+    assert_eq!(
+        plain(&ending(&cancelled, 1)),
+        "primes cancelled in 1.2s, 2 activities: 1 completed, 1 not run, CPU 2.1s, 1 slot of host\n"
+    );
+}
+
+#[test]
+fn a_status_tells_where_everything_is() {
+    let status = completed(Phase::Running);
+    let text = plain(&super::status(
+        &status,
+        &definition(),
+        Path::new("/s"),
+        false,
+        false,
+    ));
+    let text = text.replace(&text::moment(Wall(1_000_000)), "1970-01-01 00:00:01");
+    assert_eq!(
+        text,
+        "\
+process     0abcdefgh1234
+name        primes
+state       interrupted
+file        /x/primes.yaml
+kept in     /s
+started     1970-01-01 00:00:01, planned 1.0s
+activities  2 activities
+input       limit = 9
+output      count = 4
+
+ACTIVITY  STATE      TRIES  WALL   CPU    MEMORY   EXIT  WHERE
+range     completed  1      900ms  800ms  3.0 MiB  0     host
+merge     completed  1      900ms  1.3s   3.0 MiB  0     host
+
+Nothing runs it at the moment. Go on with it: xav resume 0abcde
+"
+    );
+}
+
+#[test]
+fn a_list_tells_a_process_in_a_line() {
+    let (ended, running) = (completed(Phase::Completed), completed(Phase::Running));
+    let listed = [
+        Listed {
+            summary: &running.summary,
+            is_live: true,
+        },
+        Listed {
+            summary: &ended.summary,
+            is_live: false,
+        },
+    ];
+    let text = plain(&list(&listed, Wall(3_000_000)));
+    let text = text.replace(&text::moment(Wall(1_000_000)), "1970-01-01 00:00:01");
+    assert_eq!(
+        text,
+        "\
+ID             NAME    STATE      STARTED              TOOK  ACTIVITIES
+0abcdefgh1234  primes  running    1970-01-01 00:00:01  2.0s  2/2
+0abcdefgh1234  primes  completed  1970-01-01 00:00:01  1.2s  2/2
+"
+    );
+}
+
+#[test]
+fn of_many_activities_those_that_matter_are_shown() {
+    let mut status = completed(Phase::Running);
+    let mut one = status.activities[0].clone();
+    status.activities.clear();
+    for id in 0..1_000 {
+        one.activity = ActivityId(id);
+        one.phase = match id {
+            999 => ActivityPhase::Faulted,
+            500 => ActivityPhase::Running,
+            _ => ActivityPhase::Waiting,
+        };
+        status.activities.push(one.clone());
+    }
+    let shown = shown(&status.activities, false);
+    assert_eq!(shown.len(), ACTIVITIES_MAX);
+    let last: Vec<u32> = shown[98..].iter().map(|one| one.activity.0).collect();
+    assert_eq!(last, [500, 999]);
+}
