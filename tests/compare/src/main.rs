@@ -1,0 +1,151 @@
+//! Speed of `xav run` beside a plain loop that only starts commands, on one machine in one run: `cargo compare`.
+//!
+//! It is not a test: it takes minutes, and what it prints is figures with the bar that each is held to beside
+//! it. Every repetition measures everything once, one after another, so that a machine that gets slower
+//! meanwhile slows both sides; the median of the repetitions is what counts. Read `Measured` first.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "it measures: it reads the clock, starts commands and threads of its own, and prints"
+)]
+
+mod definitions;
+mod figures;
+mod flush;
+mod observer;
+mod report;
+mod spawn_loop;
+mod xav;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::definitions::Shape;
+use crate::flush::Flushes;
+use crate::xav::Observed;
+
+const USAGE: &str = "\
+usage: cargo compare [--runs N] [--skip-xav] [--xav PATH] [--dir DIR]
+  --runs N      repetitions of everything, of which the median counts (default 5)
+  --skip-xav    measure the plain loop and the flushes only
+  --xav PATH    the program to measure (default: built for release from this workspace)
+  --dir DIR     where state directories are made; must be on a real disk (default: beside this program)";
+
+/// Repetitions of everything unless `--runs` says otherwise.
+const RUNS: usize = 5;
+/// More would take hours.
+const RUNS_MAX: usize = 100;
+
+struct Options {
+    runs: usize,
+    xav: Option<PathBuf>,
+    dir: PathBuf,
+}
+
+/// All that is measured in all repetitions.
+#[derive(Default)]
+struct Measured {
+    /// Seconds of the plain loop, by shape.
+    plain: [Vec<f64>; Shape::ALL.len()],
+    /// What `xav run` did, by shape.
+    xav: [Vec<Observed>; Shape::ALL.len()],
+    flushes: Vec<Flushes>,
+}
+
+fn main() -> ExitCode {
+    match compare() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("compare: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compare() -> Result<()> {
+    let Some(options) = options(std::env::args().skip(1))? else {
+        println!("{USAGE}");
+        return Ok(());
+    };
+    let mut measured = Measured::default();
+    for run in 0..options.runs {
+        eprintln!("run {} of {}", run + 1, options.runs);
+        let dir = tempfile::Builder::new()
+            .prefix("compare-")
+            .tempdir_in(&options.dir)
+            .with_context(|| format!("could not make a directory in {}", options.dir.display()))?;
+        measured.flushes.push(flush::measure(dir.path())?);
+        for shape in Shape::ALL {
+            measured.plain[shape as usize].push(spawn_loop::seconds(shape)?);
+            if let Some(xav) = &options.xav {
+                let observed = xav::run(xav, shape, dir.path())?;
+                measured.xav[shape as usize].push(observed);
+            }
+        }
+    }
+    print!("{}", report::text(&options.dir, &measured));
+    Ok(())
+}
+
+/// `None` where help is asked for.
+fn options(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>> {
+    let mut runs = RUNS;
+    let mut skip = false;
+    let mut xav = None;
+    let own = std::env::current_exe().context("could not find the own program")?;
+    let mut dir = own
+        .parent()
+        .context("a program lies in a directory")?
+        .to_path_buf();
+    while let Some(argument) = arguments.next() {
+        let mut value = || {
+            arguments
+                .next()
+                .with_context(|| format!("{argument} needs a value\n{USAGE}"))
+        };
+        match argument.as_str() {
+            "--runs" => runs = value()?.parse().context("--runs needs a number")?,
+            "--skip-xav" => skip = true,
+            "--xav" => xav = Some(PathBuf::from(value()?)),
+            "--dir" => dir = PathBuf::from(value()?),
+            "--help" | "-h" => return Ok(None),
+            _ => bail!("unknown argument {argument}\n{USAGE}"),
+        }
+    }
+    ensure!(
+        (1..=RUNS_MAX).contains(&runs),
+        "--runs is from 1 to {RUNS_MAX}"
+    );
+    let xav = match (skip, xav) {
+        (true, _) => None,
+        (false, Some(path)) => Some(path),
+        (false, None) => Some(build_xav(&own)?),
+    };
+    Ok(Some(Options { runs, xav, dir }))
+}
+
+/// Builds xav where this program was built, with the cargo that runs it.
+fn build_xav(own: &Path) -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let target = own
+        .ancestors()
+        .nth(2)
+        .context("a program lies in a target directory")?;
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
+    let status = Command::new(cargo)
+        .args(["build", "--release", "--bin", "xav", "--manifest-path"])
+        .arg(manifest)
+        .arg("--target-dir")
+        .arg(target)
+        .status()
+        .context("could not start cargo to build xav")?;
+    ensure!(
+        status.success(),
+        "xav could not be built; --skip-xav measures the rest"
+    );
+    Ok(target.join("release").join("xav"))
+}

@@ -1,0 +1,90 @@
+//! CPU time and peak memory of `xav run` and its executor, read from /proc while they run.
+//!
+//! What they use after the last sample is not seen, which is at most `INTERVAL` of each.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// Between two samples; a sample takes some 50 µs, and one in which the executor is looked for some ms.
+const INTERVAL: Duration = Duration::from_millis(20);
+/// Clock ticks in a second, in which Linux counts CPU time in /proc on all its machines.
+const TICKS: f64 = 100.0;
+
+/// What is known of the two programs: seconds of CPU time (their commands' excluded), bytes of peak memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Usage {
+    pub(crate) cpu_managers: Option<f64>,
+    pub(crate) cpu_executor: Option<f64>,
+    pub(crate) memory_managers: Option<f64>,
+    pub(crate) memory_executor: Option<f64>,
+}
+
+/// Samples until `end` says that the program has ended, or its sender is gone.
+pub(crate) fn observe(pid: u32, state: &Path, end: &Receiver<()>) -> Usage {
+    let mut usage = Usage::default();
+    let managers = PathBuf::from(format!("/proc/{pid}"));
+    let mut executor = None;
+    loop {
+        executor = executor.or_else(|| find_executor(pid, state));
+        usage.cpu_managers = cpu_seconds(&managers).or(usage.cpu_managers);
+        usage.memory_managers = peak_bytes(&managers).or(usage.memory_managers);
+        if let Some(executor) = &executor {
+            usage.cpu_executor = cpu_seconds(executor).or(usage.cpu_executor);
+            usage.memory_executor = peak_bytes(executor).or(usage.memory_executor);
+        }
+        match end.recv_timeout(INTERVAL) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return usage,
+        }
+    }
+}
+
+/// The program re-executed as an executor, by its arguments: a child of xav, or one with its state directory.
+fn find_executor(pid: u32, state: &Path) -> Option<PathBuf> {
+    let state = state.to_string_lossy();
+    let entries = fs::read_dir("/proc").ok()?;
+    entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|process| {
+            let command = fs::read(process.join("cmdline")).unwrap_or_default();
+            let command = String::from_utf8_lossy(&command);
+            // The name alone may belong to somebody else's run.
+            command.split('\0').any(|word| word == "__executor")
+                && (command.contains(&*state)
+                    || stat(process).is_some_and(|stat| stat[1] == pid.to_string()))
+        })
+}
+
+/// Fields of /proc/PID/stat after the name: state, parent...
+fn stat(process: &Path) -> Option<Vec<String>> {
+    let text = fs::read_to_string(process.join("stat")).ok()?;
+    let after = text.rsplit_once(") ")?.1;
+    Some(after.split_whitespace().map(str::to_owned).collect())
+}
+
+fn cpu_seconds(process: &Path) -> Option<f64> {
+    let stat = stat(process)?;
+    let ticks = |index: usize| stat.get(index)?.parse::<f64>().ok();
+    Some((ticks(11)? + ticks(12)?) / TICKS)
+}
+
+fn peak_bytes(process: &Path) -> Option<f64> {
+    let text = fs::read_to_string(process.join("status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<f64>().ok()? * 1024.0)
+}
+
+#[test]
+fn a_running_program_is_seen() {
+    let (sender, end) = std::sync::mpsc::sync_channel(1);
+    drop(sender);
+    let usage = observe(std::process::id(), Path::new("nowhere"), &end);
+    assert!(
+        usage.memory_managers.is_some_and(|bytes| bytes > 1e5),
+        "{usage:?}"
+    );
+    assert!(usage.cpu_managers.is_some());
+    assert!(usage.cpu_executor.is_none());
+}

@@ -1,0 +1,220 @@
+//! What users get wrong: each told clearly, with exit status 2, and nothing stored or started.
+
+use std::fmt::Write;
+use std::fs::File;
+
+use crate::sandbox::{Done, Sandbox};
+
+/// A definition whose only activity leaves a file beside the sandbox's other files if it runs.
+fn definition(sandbox: &Sandbox, head: &str) -> String {
+    let ran = sandbox.path("ran").display().to_string();
+    let only = format!("body: {{ activity: only, run: [touch, {ran}] }}\n");
+    format!("xavantes: 1\nname: bad\n{head}{only}")
+}
+
+/// Runs a text as a definition and asserts that it was refused.
+#[track_caller]
+fn refused(sandbox: &Sandbox, text: impl AsRef<[u8]>, arguments: &[&str]) -> Done {
+    let file = sandbox.file("bad.yaml", text);
+    refused_file(sandbox, &file, arguments)
+}
+
+#[track_caller]
+fn refused_file(sandbox: &Sandbox, file: &str, arguments: &[&str]) -> Done {
+    let mut all = vec!["run", file];
+    all.extend(arguments);
+    let done = sandbox.xav(&all).expect(2);
+    assert_eq!(done.stdout, "");
+    assert!(!sandbox.path("data").exists(), "something was stored");
+    assert!(!sandbox.path("ran").exists(), "something was started");
+    done
+}
+
+#[test]
+fn mistakes_in_a_definition_are_told_at_their_places_all_at_once() {
+    let sandbox = Sandbox::new();
+    let text = "\
+xavantes: 1
+name: bad
+inputz: {}
+body:
+  sequence:
+    - activity: a
+      run: [echo, 1]
+      work: 30
+      retry: many
+    - activity: a
+      run: [echo, 2]
+      inputs: { x: nobody.out }
+";
+    let done = refused(&sandbox, text, &[]);
+    for words in [
+        "bad.yaml:3:1",
+        "inputz",
+        "did you mean `inputs`?",
+        "bad.yaml:8:",
+        "work: 30",
+        "retry: many",
+    ] {
+        assert!(
+            done.stderr.contains(words),
+            "does not say `{words}`:\n{}",
+            done.stderr
+        );
+    }
+    let json = sandbox.xav(&["run", "--json", sandbox.path("bad.yaml").to_str().unwrap()]);
+    let json: serde_json::Value = serde_json::from_str(&json.expect(2).stdout).unwrap();
+    assert_eq!(json["diagnostics"][0]["line"], 3, "{json}");
+}
+
+#[test]
+fn a_key_that_stands_twice_is_refused() {
+    let sandbox = Sandbox::new();
+    let text = definition(&sandbox, "name: again\n");
+    refused(&sandbox, text, &[])
+        .says("bad.yaml:3:1")
+        .says("name");
+}
+
+#[test]
+fn a_cycle_of_links_is_told_by_its_path() {
+    let sandbox = Sandbox::new();
+    let text = "\
+xavantes: 1
+name: bad
+body:
+  parallel:
+    - { activity: a, run: [echo] }
+    - { activity: b, run: [echo] }
+    - { activity: c, run: [echo] }
+  links:
+    - { from: a, to: b }
+    - { from: b, to: c }
+    - { from: c, to: a }
+";
+    let done = refused(&sandbox, text, &[]);
+    assert!(done.stderr.contains("cycle"), "{}", done.stderr);
+    let in_line = |line: &str| ["a", "b", "c"].iter().all(|name| line.contains(name));
+    assert!(
+        done.stderr
+            .lines()
+            .any(|line| line.contains("cycle") && in_line(line)),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn amounts_without_units_or_with_wrong_ones_are_refused() {
+    let sandbox = Sandbox::new();
+    let with = |key: &str| {
+        format!("xavantes: 1\nname: bad\nbody: {{ activity: a, run: [echo], {key} }}\n")
+    };
+    refused(&sandbox, with("timeout: 30"), &[])
+        .says("bad.yaml:3:")
+        .says("30s");
+    refused(&sandbox, with("memory: 2 apples"), &[]).says("bad.yaml:3:");
+    refused(&sandbox, with("cores: 2GiB"), &[]).says("bad.yaml:3:");
+}
+
+#[test]
+fn inputs_are_checked_before_anything_is_stored() {
+    let sandbox = Sandbox::new();
+    let head = "inputs: { limit: { type: int, minimum: 2 }, corpus: file }\n";
+    let text = definition(&sandbox, head);
+    refused(&sandbox, &text, &[])
+        .says("error: input `limit` is missing: give it with --input limit=WHOLE-NUMBER\n")
+        .says("  input `corpus` is missing: give it with --input corpus=FILE\n");
+    refused(&sandbox, &text, &["-i", "limit=1", "-i", "corpus=none.txt"])
+        .says("input `limit`: 1 is less than 2")
+        .says("input `corpus`: could not look at none.txt: No such file or directory");
+    refused(&sandbox, &text, &["-i", "limt=3", "-i", "corpus=."])
+        .says("the process has no input `limt`; did you mean `limit`?")
+        .says("input `corpus`: a file is wanted, and . is a directory");
+}
+
+#[test]
+fn files_beside_the_definition_must_be_there() {
+    let sandbox = Sandbox::new();
+    let text = definition(&sandbox, "files: [primes.sh, tools/x]\n");
+    let done = refused(&sandbox, text, &[]);
+    done.says("could not open `primes.sh` of `files`: ")
+        .says("`tools/x`");
+}
+
+#[test]
+fn a_file_that_is_no_definition_is_refused() {
+    let sandbox = Sandbox::new();
+    refused_file(&sandbox, "none.yaml", &[])
+        .says("error: could not read none.yaml: No such file or directory\n");
+    refused_file(&sandbox, ".", &[]).says("error: . is a directory, not a definition\n");
+    let garbage: Vec<u8> = (0..4_096_u32)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
+    refused(&sandbox, &garbage, &[]).says("bad.yaml");
+    refused(&sandbox, "", &[]).says("bad.yaml");
+    refused(&sandbox, "- just\n- a list\n", &[]).says("bad.yaml");
+}
+
+#[test]
+fn a_file_that_is_too_large_is_refused_by_the_limit() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.path("large.yaml");
+    File::create(&path).unwrap().set_len(300 << 20).unwrap();
+    refused_file(&sandbox, path.to_str().unwrap(), &[])
+        .says("large.yaml has 300.0 MiB; a definition may have at most 64.0 MiB\n");
+}
+
+#[test]
+fn bombs_and_abysses_are_refused() {
+    let sandbox = Sandbox::new();
+    let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for n in 1..10 {
+        writeln!(
+            bomb,
+            "a{n}: &a{n} [*a{0}, *a{0}, *a{0}, *a{0}, *a{0}, *a{0}]",
+            n - 1
+        )
+        .unwrap();
+    }
+    refused(&sandbox, bomb, &[]).says("bad.yaml:1:");
+    let deep = format!(
+        "xavantes: 1\nname: bad\nbody: {}{}\n",
+        "[".repeat(10_000),
+        "]".repeat(10_000)
+    );
+    refused(&sandbox, deep, &[]).says("bad.yaml:3:");
+    let mut blocks = String::from("xavantes: 1\nname: bad\nbody:\n");
+    for depth in 1..10_000 {
+        writeln!(blocks, "{}- sequence:", " ".repeat(depth)).unwrap();
+    }
+    refused(&sandbox, blocks, &[]).says("bad.yaml:");
+}
+
+#[test]
+fn a_state_directory_that_is_something_else_is_left_alone() {
+    let sandbox = Sandbox::new();
+    let text = definition(&sandbox, "");
+    std::fs::create_dir(sandbox.path("mine")).unwrap();
+    sandbox.file("mine/letter", "dear");
+    refused(&sandbox, &text, &["--state", "mine"]).says("mine is not a state directory of xav");
+    refused(&sandbox, &text, &["--state", "mine/letter"]).says("is not a state directory of xav");
+    assert_eq!(std::fs::read_dir(sandbox.path("mine")).unwrap().count(), 1);
+    sandbox
+        .xav(&["status", "--state", "none"])
+        .expect(2)
+        .says("there is no state directory none");
+}
+
+#[test]
+fn a_wrong_command_line_is_refused_with_what_was_meant() {
+    let sandbox = Sandbox::new();
+    sandbox.xav(&["rum"]).expect(2).says("run");
+    sandbox.xav(&["run"]).expect(2).says("<FILE>");
+    sandbox
+        .xav(&["run", "x.yaml", "--slots", "0"])
+        .expect(2)
+        .says("--slots");
+    sandbox.xav(&["--help"]).expect(0).shows("Examples:");
+    sandbox.xav(&["--version"]).expect(0).shows("xav 0.");
+}

@@ -1,0 +1,190 @@
+//! The samples, as their READMEs run them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::sandbox::{Sandbox, root};
+
+fn sample(name: &str) -> String {
+    let path = root().join("workflows/samples").join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+fn expected(name: &str) -> Value {
+    let text = fs::read_to_string(sample(name)).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn primes_are_counted() {
+    let sandbox = Sandbox::new();
+    let primes = sample("primes/primes.yaml");
+    let done = sandbox.xav(&["run", &primes]).expect(0);
+    assert_eq!(done.stdout, "count: 148933\n");
+    let done = done
+        .says("primes completed in ")
+        .says(" (planned ")
+        .says("9 activities, CPU ");
+    done.says(", speedup ").says(" of ");
+    let quiet = sandbox
+        .xav(&["run", &primes, "--quiet", "--input", "limit=3000000"])
+        .expect(0);
+    assert_eq!(quiet.stdout, "count: 216816\n");
+    let warning = "warning: running as root: so do the commands of the process\n";
+    assert!(
+        quiet.stderr.is_empty() || quiet.stderr == warning,
+        "{}",
+        quiet.stderr
+    );
+}
+
+#[test]
+fn a_run_tells_everything_as_json() {
+    let sandbox = Sandbox::new();
+    let json = sandbox.json(&[
+        "run",
+        &sample("primes/primes.yaml"),
+        "--json",
+        "--slots",
+        "2",
+    ]);
+    assert_eq!(json["outputs"], expected("primes/expected.json"));
+    assert_eq!(json["state"], "completed");
+    assert_eq!(json["name"], "primes");
+    assert_eq!(json["inputs"]["limit"], 2_000_000);
+    assert_eq!(json["activities"]["completed"], 9);
+    assert_eq!(json["faults"], Value::Array(Vec::new()));
+    for field in [
+        "makespan_seconds",
+        "planned_makespan_seconds",
+        "cpu_seconds",
+        "cpu_seconds_managers",
+        "peak_memory_bytes_managers",
+        "peak_memory_bytes_executor",
+    ] {
+        assert!(
+            json[field].as_f64().is_some_and(|number| number > 0.0),
+            "{field}: {json}"
+        );
+    }
+    assert!(json["cpu_seconds_executor"].is_number(), "{json}");
+    let id = json["process"].as_str().unwrap();
+    assert!(
+        json["directory"]
+            .as_str()
+            .unwrap()
+            .ends_with(&format!("runs/{id}"))
+    );
+}
+
+#[test]
+fn words_are_counted_and_the_table_is_written_to_a_file() {
+    let sandbox = Sandbox::new();
+    let json = sandbox.json(&["run", &sample("wordcount/wordcount.yaml"), "--json"]);
+    let expected = expected("wordcount/expected.json");
+    for name in ["words", "different", "frequent", "times"] {
+        assert_eq!(json["outputs"][name], expected[name], "{name}");
+    }
+    let is_the_table = |path: &PathBuf| {
+        let table = fs::read_to_string(path).unwrap();
+        assert_eq!(table.lines().next(), expected["table"]["first"].as_str());
+        assert_eq!(
+            Some(table.lines().count() as u64),
+            expected["table"]["lines"].as_u64()
+        );
+    };
+    let path = PathBuf::from(json["outputs"]["table"]["path"].as_str().unwrap());
+    assert!(path.ends_with("table.txt"), "{}", path.display());
+    is_the_table(&path);
+
+    let results = sandbox.xav(&["results"]).expect(0);
+    results
+        .shows("words: 688\n")
+        .shows(&format!("table: {}\n", path.display()));
+    let to = sandbox.path("mine");
+    sandbox
+        .xav(&["results", "--to", to.to_str().unwrap()])
+        .expect(0);
+    is_the_table(&to.join("table.txt"));
+}
+
+#[test]
+fn a_fault_says_what_its_reader_needs() {
+    let sandbox = Sandbox::new();
+    let done = sandbox
+        .xav(&["run", &sample("faulty/faulty.yaml")])
+        .expect(1);
+    let expected = expected("faulty/expected.json");
+    assert_eq!(done.stdout, "");
+    let done = done
+        .says("fault: activity check: exited with status 3 (exit-code)\n")
+        .says("  activity   sequence/check, attempt 3 of 3\n")
+        .says("  command    awk '")
+        .says("  exit code  3\n")
+        .says(&format!("    | {}\n", expected["stderr"].as_str().unwrap()))
+        .says("Mend it and run it again: xav run ");
+    let directory = done.stderr.split("  directory  ").nth(1).unwrap();
+    let directory = PathBuf::from(directory.split(" (kept)").next().unwrap());
+    assert!(
+        directory.join("numbers.txt").is_file(),
+        "{}",
+        directory.display()
+    );
+
+    let status = sandbox.json(&["status", "--json"]);
+    let fault = &status["faults"][0];
+    for name in ["fault", "activity", "attempt", "exit_code"] {
+        assert_eq!(fault[name], expected[name], "{name}");
+    }
+    let add = &status["activity_list"][2];
+    assert_eq!(
+        (&add["activity"], &add["state"]),
+        (&"add".into(), &"skipped".into())
+    );
+    assert_eq!(add["attempts"], Value::Array(Vec::new()));
+
+    // Once for each attempt.
+    let logs = sandbox
+        .xav(&["logs"])
+        .expect(0)
+        .shows("==> check, attempt 2, stderr <==\n");
+    let line = expected["stderr"].as_str().unwrap();
+    assert_eq!(logs.stdout.matches(line).count(), 3, "{}", logs.stdout);
+    let last = sandbox.xav(&["logs", "check"]).expect(0);
+    assert_eq!(last.stdout, format!("{line}\n"));
+}
+
+#[test]
+fn samples_are_valid_and_can_be_shown() {
+    let sandbox = Sandbox::new();
+    let files = [
+        "primes/primes.yaml",
+        "wordcount/wordcount.yaml",
+        "faulty/faulty.yaml",
+    ];
+    let files = files.map(sample);
+    let mut arguments = vec!["validate"];
+    arguments.extend(files.iter().map(String::as_str));
+    sandbox
+        .xav(&arguments)
+        .expect(0)
+        .shows("primes is valid, 9 activities\n");
+    for (format, words) in [
+        ("tree", "merge: "),
+        ("dot", "digraph"),
+        ("json", "\"merge\""),
+    ] {
+        sandbox
+            .xav(&["show", &files[0], "--format", format])
+            .expect(0)
+            .shows(words);
+    }
+    let schema = sandbox.json(&["schema"]);
+    assert!(
+        schema["$schema"]
+            .as_str()
+            .is_some_and(|name| name.contains("json-schema.org"))
+    );
+}

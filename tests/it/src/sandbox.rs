@@ -1,0 +1,239 @@
+//! A user of his own for each test: a home, a place for definitions, and `xav` in it.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::wait;
+
+/// A user without any processes.
+pub(crate) struct Sandbox {
+    dir: TempDir,
+}
+
+/// What a command did.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// A command that runs.
+pub(crate) struct Started {
+    child: Child,
+}
+
+/// The program under test, built as the tests themselves are built.
+pub(crate) fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let own = std::env::current_exe().unwrap();
+        // target/PROFILE/deps/it-HASH
+        let profile = own.parent().and_then(Path::parent).unwrap();
+        let name = match profile.file_name().and_then(|name| name.to_str()).unwrap() {
+            "debug" => "dev",
+            name => name,
+        };
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let status = Command::new(cargo)
+            .args([
+                "build",
+                "--quiet",
+                "--bin",
+                "xav",
+                "--profile",
+                name,
+                "--manifest-path",
+            ])
+            .arg(root().join("Cargo.toml"))
+            .arg("--target-dir")
+            .arg(profile.parent().unwrap())
+            .status()
+            .unwrap();
+        assert!(status.success(), "xav could not be built");
+        profile.join("xav")
+    })
+}
+
+/// The workspace.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap()
+}
+
+impl Sandbox {
+    pub(crate) fn new() -> Sandbox {
+        Sandbox {
+            dir: TempDir::new().unwrap(),
+        }
+    }
+
+    /// A path in it.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Writes a file and gives its path.
+    pub(crate) fn file(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Where runs are kept that were not told where.
+    pub(crate) fn runs(&self) -> PathBuf {
+        self.path("data/xavantes/runs")
+    }
+
+    /// How many runs there are.
+    pub(crate) fn n_runs(&self) -> usize {
+        fs::read_dir(self.runs()).map_or(0, Iterator::count)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program());
+        command
+            .args(arguments)
+            .current_dir(self.dir.path())
+            .env("HOME", self.dir.path())
+            .env("XDG_DATA_HOME", self.path("data"))
+            .env_remove("XDG_RUNTIME_DIR")
+            .env_remove("XAVANTES_LOG")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Does a command to its end.
+    pub(crate) fn xav(&self, arguments: &[&str]) -> Done {
+        let output = self.command(arguments).output().unwrap();
+        Done {
+            status: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Does a command whose answer is JSON.
+    #[track_caller]
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        let done = self.xav(arguments);
+        serde_json::from_str(&done.stdout)
+            .unwrap_or_else(|error| panic!("{arguments:?} is no JSON: {error}\n{done:?}"))
+    }
+
+    /// Starts a command. Its output is read at its end and must be short.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Started {
+        Started {
+            child: self.command(arguments).spawn().unwrap(),
+        }
+    }
+
+    /// The lines of a file in it that commands append to.
+    pub(crate) fn lines(&self, name: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.path(name)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Waits until commands have written that many lines.
+    #[track_caller]
+    pub(crate) fn wait_for_lines(&self, name: &str, n_lines: usize) {
+        wait::until(&format!("{n_lines} lines in {name}"), || {
+            (self.lines(name).len() >= n_lines).then_some(())
+        });
+    }
+}
+
+impl Started {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).unwrap();
+        rustix::process::kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(mut self) -> Done {
+        let mut done = Done {
+            status: None,
+            stdout: String::new(),
+            stderr: String::new(),
+        };
+        self.child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut done.stdout)
+            .unwrap();
+        self.child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut done.stderr)
+            .unwrap();
+        done.status = self.child.wait().unwrap().code();
+        done
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // A test that failed leaves nothing running.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Done {
+    /// Asserts the exit status, and shows everything where it is another one.
+    #[track_caller]
+    pub(crate) fn expect(self, status: i32) -> Done {
+        assert_eq!(
+            self.status,
+            Some(status),
+            "\n{}\n{}",
+            self.stdout,
+            self.stderr
+        );
+        self
+    }
+
+    /// Asserts that standard error says something.
+    #[track_caller]
+    pub(crate) fn says(self, words: &str) -> Done {
+        assert!(
+            self.stderr.contains(words),
+            "does not say `{words}`:\n{}",
+            self.stderr
+        );
+        self
+    }
+
+    /// Asserts that standard output shows something.
+    #[track_caller]
+    pub(crate) fn shows(self, words: &str) -> Done {
+        assert!(
+            self.stdout.contains(words),
+            "does not show `{words}`:\n{}",
+            self.stdout
+        );
+        self
+    }
+}

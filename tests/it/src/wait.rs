@@ -1,0 +1,27 @@
+//! Waiting for a state of another program, which tells nobody of its changes.
+
+use std::time::{Duration, Instant};
+
+/// The longest wait. It only bounds a test that would fail anyway, so it is long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often the state is looked at.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Looks until there is something.
+#[track_caller]
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "waited too long for {what}");
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Lets a moment pass that a test has drawn: where in time it does something is what it varies.
+pub(crate) fn moment(length: Duration) {
+    std::thread::sleep(length);
+}
