@@ -1,0 +1,191 @@
+//! What documents say must be so: the README's commands are the ones that are run, files that are named are
+//! there, and no path of anybody's machine stands anywhere.
+
+use std::collections::BTreeSet;
+
+use crate::workspace::{TextFile, files, root, text_of};
+
+/// Beginnings of paths of one machine, put together so that they do not stand here.
+const MACHINE_PATHS: &[&str] = &[
+    concat!("/", "home/"),
+    concat!("/", "root/"),
+    concat!("/", "Users/"),
+    concat!("/", "work/"),
+];
+
+/// What a reader does before the first command, and every shell has.
+const COMMON_COMMANDS: &[&str] = &["cd", "git clone", "rustup"];
+
+/// The command by which a reader runs xav from a clone.
+const XAV: &str = "cargo run --release --bin xav -- ";
+
+/// The lines of all blocks between ```bash and ```, without prompts and comments.
+fn commands(markdown: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut inside = false;
+    for line in markdown.lines() {
+        if line.trim_start().starts_with("```") {
+            inside = !inside && line.trim() == "```bash";
+        } else if inside {
+            let line = line.split(" #").next().unwrap_or(line).trim();
+            let line = line.strip_prefix("$ ").unwrap_or(line);
+            if !line.is_empty() && !line.starts_with('#') {
+                found.push(line.to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// Commands that nothing runs: neither CI as they stand, nor an alias, nor a test with the same arguments.
+fn never_run(
+    commands: &[String],
+    ci: &str,
+    aliases: &BTreeSet<String>,
+    tests: &[&str],
+) -> Vec<String> {
+    let run = |command: &str| {
+        let arguments = command
+            .strip_prefix(XAV)
+            .or_else(|| command.strip_prefix("xav "));
+        if let Some(arguments) = arguments {
+            // A test names the arguments one by one; `run` and the file's own name are enough to find it.
+            let in_one = |test: &&str| {
+                let mut words = arguments.split_whitespace();
+                words.all(|word| test.contains(word.rsplit('/').next().unwrap_or(word)))
+            };
+            return tests.iter().any(in_one);
+        }
+        let alias = command
+            .strip_prefix("cargo ")
+            .and_then(|rest| rest.split(' ').next());
+        // Its output may go through a pipe, which does not change what is run.
+        ci.lines()
+            .filter_map(|line| line.split(" 2>&1 |").next())
+            .any(|line| line.trim() == command)
+            || command.trim_start_matches("./") == ".ci/run"
+            || alias.is_some_and(|alias| aliases.contains(alias))
+            || COMMON_COMMANDS
+                .iter()
+                .any(|common| command.starts_with(common))
+    };
+    commands
+        .iter()
+        .filter(|command| !run(command))
+        .cloned()
+        .collect()
+}
+
+fn aliases(config: &str) -> BTreeSet<String> {
+    let lines = config.lines().skip_while(|line| *line != "[alias]").skip(1);
+    let names = lines.take_while(|line| !line.starts_with('['));
+    names
+        .filter_map(|line| line.split_once(" = "))
+        .map(|(name, _)| name.to_owned())
+        .collect()
+}
+
+fn machine_paths(files: &[TextFile]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for file in files {
+        for (index, line) in file.text.lines().enumerate() {
+            for path in MACHINE_PATHS.iter().filter(|path| begins_in(line, path)) {
+                complaints.push(format!(
+                    "{}:{}: a machine's own path {path}",
+                    file.path,
+                    index + 1
+                ));
+            }
+        }
+    }
+    complaints
+}
+
+/// Whether the path begins in the line, and is not the middle of another.
+fn begins_in(line: &str, path: &str) -> bool {
+    let inside = |before: char| before.is_alphanumeric() || "}])>._-~*/$".contains(before);
+    line.match_indices(path)
+        .any(|(at, _)| !line[..at].chars().next_back().is_some_and(inside))
+}
+
+#[test]
+fn commands_of_the_readme_are_run() {
+    let readme = text_of("README.md");
+    assert!(!readme.is_empty(), "README.md is missing");
+    let all = files();
+    let tests: Vec<&str> = all
+        .iter()
+        .filter(|file| file.is_rust() && file.is_test())
+        .map(|file| &*file.text)
+        .collect();
+    let ci = text_of(".ci/run");
+    let aliases = aliases(text_of(".cargo/config.toml"));
+    let commands = commands(readme);
+    assert!(
+        commands.iter().any(|command| command.starts_with(XAV)),
+        "it begins with a process"
+    );
+    crate::assert_none(&never_run(&commands, ci, &aliases, &tests));
+}
+
+#[test]
+fn commands_of_samples_are_run_and_their_files_are_there() {
+    let all = files();
+    let tests: Vec<&str> = all
+        .iter()
+        .filter(|file| file.is_rust() && file.is_test())
+        .map(|file| &*file.text)
+        .collect();
+    let samples = all.iter().filter(|file| {
+        file.path.starts_with("workflows/samples/") && file.path.ends_with("/README.md")
+    });
+    let mut complaints = Vec::new();
+    for readme in samples {
+        let commands = commands(&readme.text);
+        complaints.extend(never_run(&commands, "", &BTreeSet::new(), &tests));
+        let named = commands
+            .iter()
+            .flat_map(|command| command.split_whitespace());
+        for path in named.filter(|word| word.starts_with("workflows/")) {
+            if !root().join(path).exists() {
+                complaints.push(format!("{}: {path} is not there", readme.path));
+            }
+        }
+    }
+    crate::assert_none(&complaints);
+}
+
+#[test]
+fn a_command_that_nothing_runs_is_named() {
+    let readme = "```bash\n# a comment\n$ cargo test --workspace   # all\ncargo sim --seeds 3\ncargo fly\n```\n\
+                  cargo text\n```text\ncargo output\n```\n```bash\ncd x\n\
+                  cargo run --release --bin xav -- run a/b.yaml --input n=1\nxav run c.yaml\n```\n";
+    let commands = commands(readme);
+    assert_eq!(commands.len(), 6);
+    let aliases = aliases("[alias]\nsim = \"run\"\n[build]\nx = 1\n");
+    assert_eq!(aliases.len(), 1);
+    let tests = ["xav([\"run\", \"b.yaml\", \"--input\", \"n=1\"])"];
+    assert_eq!(
+        never_run(
+            &commands,
+            "set -e\ncargo test --workspace\n",
+            &aliases,
+            &tests
+        ),
+        ["cargo fly", "xav run c.yaml"]
+    );
+}
+
+#[test]
+fn no_path_of_a_machine_stands_anywhere() {
+    crate::assert_none(&machine_paths(files()));
+    let bad = MACHINE_PATHS[0];
+    let text = format!("see {bad}me/x\nsee a{bad}x, {{state}}{bad}x\n\"{bad}x\"");
+    assert_eq!(
+        machine_paths(&[TextFile::new("a.md", &text)]),
+        [
+            format!("a.md:1: a machine's own path {bad}"),
+            format!("a.md:3: a machine's own path {bad}"),
+        ]
+    );
+}
