@@ -15,6 +15,7 @@ mod client;
 mod clients;
 mod inbox;
 mod link;
+mod mishap;
 mod peers;
 mod runner;
 mod shutdown;

@@ -27,6 +27,7 @@ use crate::inbox::{Inbox, Intake, Until, Wish};
 use crate::limits::{
     COMMIT_INLINE_BYTES_MAX, COMMIT_WAITING_BATCHES_MAX, COMMIT_WAITING_BYTES_MAX, STEP_INPUTS_MAX,
 };
+use crate::mishap::Mishap;
 use crate::store::{Committed, Flusher, Store, encode};
 
 /// The least time between two wake-ups, so that a clock that asks for one that is past does not
@@ -132,6 +133,7 @@ where
             inputs: Vec::new(),
             woken: Mono(0),
             counts: Arc::clone(&counts),
+            mishap: Mishap::of(name),
         };
         let ours = inbox.clone();
         let thread = std::thread::Builder::new()
@@ -221,6 +223,7 @@ struct Loop<M: Machine, O> {
     /// When the clock was last looked at for what is due.
     woken: Mono,
     counts: Arc<Counts>,
+    mishap: Mishap,
 }
 
 impl<M: Machine, O: Outside<M>> Loop<M, O> {
@@ -349,6 +352,7 @@ impl<M: Machine, O: Outside<M>> Loop<M, O> {
         result.map_err(|error| RunError::Journal(Arc::new(error)))?;
         self.journal = Some(journal);
         self.n_flushed = number;
+        self.mishap.flushed();
         Ok(())
     }
 

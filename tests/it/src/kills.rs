@@ -25,7 +25,11 @@ const WIDTH: usize = 20;
 /// What is killed.
 #[derive(Clone, Copy, Debug)]
 enum Victim {
+    /// The run, from outside.
     Run,
+    /// The run, by itself: what its process manager recorded is durable, and neither the
+    /// acknowledgement nor anything else that follows has left.
+    RunAfterFlush,
     Executor,
 }
 
@@ -140,11 +144,27 @@ fn life(victim: Victim, seed: u64, wanted: &BTreeMap<String, Value>) {
     } else {
         drawn(seed ^ 1) % 3_000
     };
-    let told = format!("{victim:?}, seed {seed}: at line {at} and {moment} µs");
+    // The first flushes are of the submission and the plan; a run has several times as many.
+    let n_flushes = 3 + drawn(seed ^ 2) % 60;
+    let told = match victim {
+        Victim::RunAfterFlush => format!("seed {seed}: after flush {n_flushes}"),
+        Victim::Run | Victim::Executor => {
+            format!("{victim:?}, seed {seed}: at line {at} and {moment} µs")
+        }
+    };
+    let crash = match victim {
+        Victim::RunAfterFlush => format!("process:{n_flushes}"),
+        Victim::Run | Victim::Executor => String::new(),
+    };
 
-    let mut run = sandbox.start(&["run", &file, "--quiet", "--slots", "4"]);
+    let arguments = ["run", &file, "--quiet", "--slots", "4"];
+    let mut run = sandbox.start_with(("XAVANTES_CRASH", &crash), &arguments);
     wait::until("the line at which it is killed", || {
-        (sandbox.lines("log").len() >= at || run.has_ended()).then_some(())
+        let reached = match victim {
+            Victim::RunAfterFlush => false,
+            Victim::Run | Victim::Executor => sandbox.lines("log").len() >= at,
+        };
+        (reached || run.has_ended()).then_some(())
     });
     wait::moment(Duration::from_micros(moment));
     // How often each activity has started whose outcome is recorded: that has ended, so it stays.
@@ -166,6 +186,10 @@ fn life(victim: Victim, seed: u64, wanted: &BTreeMap<String, Value>) {
     let before = match victim {
         Victim::Run => {
             run.signal(Signal::KILL);
+            assert_eq!(run.end().status, None, "{told}");
+            recorded()
+        }
+        Victim::RunAfterFlush => {
             assert_eq!(run.end().status, None, "{told}");
             recorded()
         }
@@ -210,7 +234,12 @@ fn a_run_that_is_killed_is_resumed_without_repeating_what_was_recorded() {
     let wanted = undisturbed();
     assert_eq!(wanted.len(), LAYERS * WIDTH + 1);
     for seed in 0..kills() {
-        life(Victim::Run, seed, &wanted);
+        let victim = if seed.is_multiple_of(2) {
+            Victim::RunAfterFlush
+        } else {
+            Victim::Run
+        };
+        life(victim, seed, &wanted);
     }
 }
 

@@ -139,6 +139,13 @@ impl Sandbox {
         }
     }
 
+    /// Starts a command with a variable in its environment.
+    pub(crate) fn start_with(&self, (name, value): (&str, &str), arguments: &[&str]) -> Started {
+        Started {
+            child: self.command(arguments).env(name, value).spawn().unwrap(),
+        }
+    }
+
     /// The lines of a file in it that commands append to.
     pub(crate) fn lines(&self, name: &str) -> Vec<String> {
         let text = fs::read_to_string(self.path(name)).unwrap_or_default();
