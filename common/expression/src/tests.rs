@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     Activity, Assignment, Command, Draft, Expression, Input, Join, Link, Node, NodeId, NodeKind,
-    Output, OutputSource, Retry, Template, Type, Value, Variable,
+    Output, OutputSource, Template, Type, Value, Variable,
 };
 use proptest::prelude::*;
 
@@ -395,19 +395,8 @@ fn json_comes_back_as_it_went() {
 
 fn activity(shell: &str) -> NodeKind {
     NodeKind::Activity(Box::new(Activity {
-        command: Command::Shell(Template(shell.to_owned())),
         env: vec![("X".into(), Template("${inputs.limit + totl}".into()))],
-        stdin: None,
-        inputs: Vec::new(),
-        outputs: Vec::new(),
-        stdout: None,
-        stderr: None,
-        work: None,
-        cores: 1,
-        memory: None,
-        labels: Vec::new(),
-        timeout: None,
-        retry: Retry::default(),
+        ..Activity::new(Command::Shell(Template(shell.to_owned())))
     }))
 }
 

@@ -550,6 +550,27 @@ impl Node {
     }
 }
 
+impl Activity {
+    /// A command on one core, with nothing else said of it.
+    pub fn new(command: Command) -> Activity {
+        Activity {
+            command,
+            env: Vec::new(),
+            stdin: None,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            stdout: None,
+            stderr: None,
+            work: None,
+            cores: 1,
+            memory: None,
+            labels: Vec::new(),
+            timeout: None,
+            retry: Retry::default(),
+        }
+    }
+}
+
 impl Produced {
     /// Whether what is produced is a directory rather than one file.
     pub fn is_directory(&self) -> bool {

@@ -6,7 +6,7 @@ use std::fmt;
 
 use machine::{Drive, History};
 use model::{
-    Activity, Command, Draft, Join, Mono, Node, NodeId, NodeKind, Retry, Span, SubmitKey, Template,
+    Activity, Command, Draft, Join, Mono, Node, NodeId, NodeKind, Span, SubmitKey, Template,
 };
 use process_core::{Config, ProcessManager};
 use simulator::{Faults, Rate, Seen, Setup, Sim, Submission};
@@ -67,21 +67,9 @@ pub fn flat(n_activities: u32) -> Draft {
     }];
     nodes.extend((0..n_activities).map(|number| Node {
         name: format!("a{number}"),
-        kind: NodeKind::Activity(Box::new(Activity {
-            command: Command::List(vec![Template("true".to_owned())]),
-            env: Vec::new(),
-            stdin: None,
-            inputs: Vec::new(),
-            outputs: Vec::new(),
-            stdout: None,
-            stderr: None,
-            work: None,
-            cores: 1,
-            memory: None,
-            labels: Vec::new(),
-            timeout: None,
-            retry: Retry::default(),
-        })),
+        kind: NodeKind::Activity(Box::new(Activity::new(Command::List(vec![Template(
+            "true".to_owned(),
+        )])))),
         join: Join::All,
     }));
     Draft {

@@ -488,21 +488,7 @@ fn blank(leaf: Leaf) -> NodeKind {
     match leaf {
         Leaf::Empty => NodeKind::Empty,
         Leaf::Assign => NodeKind::Assign(Vec::new()),
-        Leaf::Activity => NodeKind::Activity(Box::new(Activity {
-            command: Command::List(Vec::new()),
-            env: Vec::new(),
-            stdin: None,
-            inputs: Vec::new(),
-            outputs: Vec::new(),
-            stdout: None,
-            stderr: None,
-            work: None,
-            cores: 1,
-            memory: None,
-            labels: Vec::new(),
-            timeout: None,
-            retry: Retry::default(),
-        })),
+        Leaf::Activity => NodeKind::Activity(Box::new(Activity::new(Command::List(Vec::new())))),
     }
 }
 

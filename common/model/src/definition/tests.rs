@@ -74,21 +74,7 @@ fn parse<'a>(
 }
 
 fn activity() -> Activity {
-    Activity {
-        command: Command::List(vec![Template("true".into())]),
-        env: Vec::new(),
-        stdin: None,
-        inputs: Vec::new(),
-        outputs: Vec::new(),
-        stdout: None,
-        stderr: None,
-        work: None,
-        cores: 1,
-        memory: None,
-        labels: Vec::new(),
-        timeout: None,
-        retry: Retry::default(),
-    }
+    Activity::new(Command::List(vec![Template("true".into())]))
 }
 
 fn edges(text: &str) -> String {

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use machine::{Batch, Codec, Drive, History};
 use model::{
     Activity, Artifact, ArtifactKind, AttemptId, Bytes, Command, Draft, Epoch, FaultName, GrantId,
-    GroupId, Hash, Join, Mono, Node, NodeId, NodeKind, Now, ResourceId, Retry, Span, SubmitKey,
-    Template, Type, Value, Variable, Wall,
+    GroupId, Hash, Join, Mono, Node, NodeId, NodeKind, Now, ResourceId, Span, SubmitKey, Template,
+    Type, Value, Variable, Wall,
 };
 use wire::attempt::{Dispatch, End, Failure, FromActivity, Outcome, ToActivity};
 use wire::client::{Answer, Request, Status, Submit};
@@ -331,21 +331,7 @@ impl Bench {
 }
 
 pub(super) fn activity(name: &str) -> Activity {
-    Activity {
-        command: Command::List(vec![Template(name.into())]),
-        env: Vec::new(),
-        stdin: None,
-        inputs: Vec::new(),
-        outputs: Vec::new(),
-        stdout: None,
-        stderr: None,
-        work: None,
-        cores: 1,
-        memory: None,
-        labels: Vec::new(),
-        timeout: None,
-        retry: Retry::default(),
-    }
+    Activity::new(Command::List(vec![Template(name.into())]))
 }
 
 pub(super) fn leaf(name: &str) -> Node {

@@ -228,21 +228,7 @@ fn dot_has_a_cluster_for_each_controller() {
 }
 
 fn activity(command: Command) -> Activity {
-    Activity {
-        command,
-        env: Vec::new(),
-        stdin: None,
-        inputs: Vec::new(),
-        outputs: Vec::new(),
-        stdout: None,
-        stderr: None,
-        work: None,
-        cores: 1,
-        memory: None,
-        labels: Vec::new(),
-        timeout: None,
-        retry: Retry::default(),
-    }
+    Activity::new(command)
 }
 
 /// Text without expressions in it, with all that is awkward in YAML.

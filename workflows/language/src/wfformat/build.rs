@@ -1,9 +1,7 @@
 //! A definition made of a workflow.
 
 use model::limits::{NAME_BYTES_MAX, PARTS_MAX};
-use model::{
-    Activity, Command, Draft, Join, Link, Node, NodeId, NodeKind, Produced, Retry, Source, Span,
-};
+use model::{Activity, Command, Draft, Join, Link, Node, NodeId, NodeKind, Produced, Source, Span};
 use model::{Staged, Work};
 
 use super::limits::{COMMAND_BYTES_MAX, FILE_BYTES_MAX};
@@ -224,20 +222,11 @@ impl Builder<'_> {
         let command = burn.to_command();
         check_width(task, &command)?;
         Ok(Activity {
-            command,
-            env: Vec::new(),
-            stdin: None,
             inputs,
             outputs,
-            stdout: None,
-            stderr: None,
             // No work at all would mean that it is not known.
             work: Some(Work(burn.cpu.0.max(1))),
-            cores: 1,
-            memory: None,
-            labels: Vec::new(),
-            timeout: None,
-            retry: Retry::default(),
+            ..Activity::new(command)
         })
     }
 }
