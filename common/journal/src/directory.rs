@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Number of the journal's format that this program writes, and the highest that it reads.
-pub const FORMAT: u32 = 1;
+/// Number of the journal's format that this program writes, and the highest that it reads. Format 1
+/// had no tail beside the store, and is read as one whose tail is empty.
+pub const FORMAT: u32 = 2;
 
 /// Longest `version` file that is looked at, in bytes: it has two short lines.
 const VERSION_BYTES_MAX: u64 = 4096;
@@ -146,9 +147,16 @@ impl Drop for Lock {
     }
 }
 
-/// Reads the `version` file: the version of the program that wrote last, `None` in a directory
-/// without one.
-pub(crate) fn check_version(dir: &Path) -> Result<Option<String>, DirectoryError> {
+/// What the `version` file says.
+pub(crate) struct Version {
+    /// At most [`FORMAT`].
+    pub(crate) format: u32,
+    /// Version of the program that wrote last.
+    pub(crate) program: String,
+}
+
+/// Reads the `version` file; `None` in a directory without one.
+pub(crate) fn check_version(dir: &Path) -> Result<Option<Version>, DirectoryError> {
     let path = dir.join("version");
     let mut text = String::new();
     match File::open(&path) {
@@ -184,7 +192,7 @@ pub(crate) fn check_version(dir: &Path) -> Result<Option<String>, DirectoryError
             supported,
         });
     }
-    Ok(Some(program))
+    Ok(Some(Version { format, program }))
 }
 
 /// Writes the `version` file durably.
@@ -230,8 +238,9 @@ pub(crate) fn create_directory(dir: &Path) -> Result<(), DirectoryError> {
 /// The file `acknowledged`: number of the last commit that was reported as durable.
 ///
 /// It is written after each commit and not flushed, which costs a microsecond. After a power cut it
-/// may be behind the store, which says nothing; a store behind *it* has lost what was acknowledged.
-/// The store by itself could not tell, since an unfinished last commit looks the same.
+/// may be behind the journal, which says nothing; a journal behind *it* has lost what was
+/// acknowledged. The journal by itself could not tell, since an unfinished last commit looks the
+/// same.
 pub(crate) struct Acknowledged {
     file: File,
     path: PathBuf,

@@ -1,22 +1,27 @@
 //! The journal: streams of events in one directory, written in durable groups.
 
 mod open;
+mod overlay;
+mod remove;
 mod scan;
+mod writer;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use redb::{Database, Durability, Table, TableDefinition};
+use redb::{Database, Durability, TableDefinition};
 use thiserror::Error;
 
 use crate::directory::{Acknowledged, DirectoryError, Lock};
 use crate::guard::guarded;
-use crate::layout::{
-    CHUNK_BYTES_MAX, Draft, Kind, MESSAGE_BYTES_MAX, PART_BYTES, ROW_KEY_BYTES, RowKey,
-    STREAM_KEY_BYTES_MAX, StreamKey, TOTALS_ROW, Totals, first_row, last_row,
-};
+use crate::layout::{MESSAGE_BYTES_MAX, ROW_KEY_BYTES, STREAM_KEY_BYTES_MAX, StreamKey, Totals};
+use crate::tail::{Change, TAIL_BYTES, Tail, What};
 
-pub use open::{OpenError, Opened, Options, open_read, remove_stream};
+use self::writer::Writer;
+
+pub use open::{OpenError, Opened, Options, open_read};
+pub use remove::remove_stream;
 pub use scan::{Damage, History};
 
 /// Rows of records, and at the end the totals, as `layout.rs` says.
@@ -59,22 +64,34 @@ impl Batch {
 
 /// An open journal. Its directory is locked until it is closed or dropped.
 ///
-/// The directory holds the store `events.redb` and the small files `lock`, `version` and
-/// `acknowledged`.
+/// The directory holds the store `events.redb`, its `tail`, and the small files `lock`, `version`
+/// and `acknowledged`.
 pub struct Journal {
     /// `None` once it is closed, or given up after a panic inside the store.
     store: Option<Database>,
+    /// The commits that the store does not have yet.
+    tail: Tail,
     dir: PathBuf,
     acknowledged: Acknowledged,
     lock: Lock,
-    streams: BTreeMap<StreamKey, Stream>,
-    stream_id_next: u64,
-    totals: Totals,
+    /// All streams that there are, those in the tail included.
+    known: BTreeSet<StreamKey>,
+    /// Number of the last commit.
+    n_commits: u64,
+    stored: Stored,
     /// A commit failed: memory and disk may differ.
     failed: bool,
 }
 
-/// What is kept in memory of a stream.
+/// What is known of the records in the store.
+#[derive(Default)]
+struct Stored {
+    streams: BTreeMap<StreamKey, Stream>,
+    stream_id_next: u64,
+    totals: Totals,
+}
+
+/// What is kept in memory of a stream in the store.
 #[derive(Clone, Debug)]
 struct Stream {
     id: u64,
@@ -100,15 +117,20 @@ impl Journal {
             return Ok(());
         }
         self.failed = true;
-        match guarded(|| self.write(batches)) {
-            Ok(written) => written?,
-            Err(message) => {
-                // Its own locks may be poisoned, and dropping it could panic again.
-                std::mem::forget(self.store.take());
-                return Err(CommitError::Panicked { message });
-            }
+        let changes = self.changes(batches)?;
+        let number = self.n_commits + 1;
+        // A big one would wait for the store behind it anyway, and be written twice.
+        let fits = batches.iter().map(Batch::payload_bytes).sum::<usize>() < TAIL_BYTES;
+        let is_appended = fits
+            && self
+                .tail
+                .append(number, changes.iter().copied())
+                .map_err(|source| CommitError::Tail { source })?;
+        if !is_appended {
+            self.settle(&changes, number)?;
         }
-        self.acknowledged.write(self.totals.n_commits)?;
+        self.n_commits = number;
+        self.acknowledged.write(number)?;
         self.failed = false;
         Ok(())
     }
@@ -127,10 +149,18 @@ impl Journal {
 
     /// Number of streams.
     pub fn n_streams(&self) -> usize {
-        self.streams.len()
+        self.known.len()
     }
 
     fn close_store(&mut self) -> Result<(), CommitError> {
+        if self.store.is_none() {
+            return Ok(());
+        }
+        if !self.failed && self.tail.is_open() && !self.tail.is_empty() {
+            self.failed = true;
+            self.settle(&[], self.n_commits)?;
+            self.failed = false;
+        }
         let Some(store) = self.store.take() else {
             return Ok(());
         };
@@ -145,29 +175,86 @@ impl Journal {
         Ok(())
     }
 
-    fn write(&mut self, batches: &[Batch]) -> Result<(), CommitError> {
-        let store = self.store.as_ref().ok_or(CommitError::AfterFailure)?;
-        let mut transaction = store.begin_write().map_err(StoreError::from)?;
-        transaction
-            .set_durability(Durability::Immediate)
-            .map_err(StoreError::from)?;
-        {
-            let records = transaction.open_table(RECORDS).map_err(StoreError::from)?;
-            let mut writer = Writer {
-                records,
-                streams: &mut self.streams,
-                stream_id_next: &mut self.stream_id_next,
-                totals: &mut self.totals,
-                open_chunks: BTreeMap::new(),
-            };
-            for batch in batches {
-                writer.batch(batch)?;
+    /// What the batches change, if all of it can be done.
+    fn changes<'b>(&mut self, batches: &'b [Batch]) -> Result<Vec<Change<'b>>, CommitError> {
+        let mut changes = Vec::new();
+        for batch in batches {
+            for (stream, event) in &batch.events {
+                check_length(stream, event)?;
+                let what = if self.known.contains(stream) {
+                    What::Event(event)
+                } else {
+                    self.known.insert(stream.clone());
+                    What::Found(event)
+                };
+                changes.push((stream, what));
             }
-            writer.finish()?;
+            for (stream, snapshot) in &batch.snapshots {
+                check_length(stream, snapshot)?;
+                if !self.known.contains(stream) {
+                    let stream = stream.clone();
+                    return Err(CommitError::NoFounding { stream });
+                }
+                changes.push((stream, What::Snapshot(snapshot)));
+            }
+            for stream in &batch.forgotten {
+                if self.known.remove(stream) {
+                    changes.push((stream, What::Forget));
+                }
+            }
         }
-        transaction.commit().map_err(StoreError::from)?;
+        Ok(changes)
+    }
+
+    /// Brings the tail and what comes behind it into the store, which then ends at commit `number`.
+    fn settle(&mut self, changes: &[Change<'_>], number: u64) -> Result<(), CommitError> {
+        match guarded(|| self.write(changes, number)) {
+            Ok(written) => written?,
+            Err(message) => {
+                // Its own locks may be poisoned, and dropping it could panic again.
+                std::mem::forget(self.store.take());
+                return Err(CommitError::Panicked { message });
+            }
+        }
+        self.tail.clear();
         Ok(())
     }
+
+    fn write(&mut self, changes: &[Change<'_>], number: u64) -> Result<(), CommitError> {
+        let store = self.store.as_ref().ok_or(CommitError::AfterFailure)?;
+        let tail = self.tail.changes();
+        let tail = tail.expect("its frames are made here, or were read at the opening");
+        let tail = tail.iter().map(|(stream, what)| (stream, *what));
+        write(
+            store,
+            &mut self.stored,
+            tail.chain(changes.iter().copied()),
+            number,
+        )
+    }
+}
+
+/// Makes changes in the store, durably, after which it ends at commit `number`.
+fn write<'b>(
+    store: &Database,
+    stored: &mut Stored,
+    changes: impl Iterator<Item = Change<'b>>,
+    number: u64,
+) -> Result<(), CommitError> {
+    let mut transaction = store.begin_write().map_err(StoreError::from)?;
+    transaction
+        .set_durability(Durability::Immediate)
+        .map_err(StoreError::from)?;
+    {
+        let records = transaction.open_table(RECORDS).map_err(StoreError::from)?;
+        let mut writer = Writer::new(records, stored);
+        for change in changes {
+            writer.change(change)?;
+        }
+        writer.finish(number)?;
+    }
+    transaction.commit().map_err(StoreError::from)?;
+    Ok(())
 }
 
 impl Drop for Journal {
@@ -182,6 +269,13 @@ pub enum CommitError {
     /// The store could not write: the disk is full, or fails.
     #[error("could not write the journal")]
     Store(#[from] StoreError),
+    /// The tail could not be written: the disk fails.
+    #[error("could not write the journal's tail")]
+    Tail {
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
     /// A file beside the store could not be written.
     #[error("could not note what the journal holds")]
     Directory(#[from] DirectoryError),
@@ -239,172 +333,6 @@ impl StoreError {
 impl<E: Into<redb::Error>> From<E> for StoreError {
     fn from(error: E) -> StoreError {
         StoreError(Box::new(error.into()))
-    }
-}
-
-/// One transaction while it is put together.
-struct Writer<'t, 'b> {
-    records: Table<'t, &'static [u8; ROW_KEY_BYTES], &'static [u8]>,
-    streams: &'b mut BTreeMap<StreamKey, Stream>,
-    stream_id_next: &'b mut u64,
-    totals: &'b mut Totals,
-    /// Events that are not written yet, with the number of the first and their count: events of
-    /// one stream go into one row, which costs a tenth of a row each.
-    open_chunks: BTreeMap<&'b StreamKey, Chunk>,
-}
-
-struct Chunk {
-    draft: Draft,
-    number: u64,
-    n_events: u64,
-}
-
-impl<'b> Writer<'_, 'b> {
-    fn batch(&mut self, batch: &'b Batch) -> Result<(), CommitError> {
-        for (stream, event) in &batch.events {
-            check_length(stream, event)?;
-            self.event(stream, event)?;
-        }
-        for (stream, snapshot) in &batch.snapshots {
-            check_length(stream, snapshot)?;
-            self.snapshot(stream, snapshot)?;
-        }
-        for stream in &batch.forgotten {
-            self.forget(stream)?;
-        }
-        Ok(())
-    }
-
-    /// Writes the open chunks and the totals.
-    fn finish(mut self) -> Result<(), CommitError> {
-        while let Some((stream, chunk)) = self.open_chunks.pop_first() {
-            self.write_chunk(stream, chunk)?;
-        }
-        self.totals.n_commits += 1;
-        let totals = self.totals.to_bytes();
-        self.records
-            .insert(&TOTALS_ROW, totals.as_slice())
-            .map_err(StoreError::from)?;
-        Ok(())
-    }
-
-    fn event(&mut self, stream: &'b StreamKey, event: &[u8]) -> Result<(), CommitError> {
-        if let Some(chunk) = self.open_chunks.get_mut(stream) {
-            if chunk.draft.len() + event.len() <= CHUNK_BYTES_MAX {
-                chunk.draft.push_event(event);
-                chunk.n_events += 1;
-                return Ok(());
-            }
-            let chunk = self.open_chunks.remove(stream).expect("it was found above");
-            self.write_chunk(stream, chunk)?;
-        }
-        let Some(known) = self.streams.get(stream) else {
-            return self.found(stream, event);
-        };
-        let mut draft = Draft::new(4 + event.len());
-        draft.push_event(event);
-        self.open_chunks.insert(
-            stream,
-            Chunk {
-                draft,
-                number: known.number_next,
-                n_events: 1,
-            },
-        );
-        Ok(())
-    }
-
-    fn found(&mut self, stream: &StreamKey, event: &[u8]) -> Result<(), CommitError> {
-        let id = *self.stream_id_next;
-        *self.stream_id_next += 1;
-        let (bytes, founding_crc) = Draft::founding(stream, event).seal(stream, Kind::Founding, 0);
-        self.write_record(id, Kind::Founding, 0, &bytes)?;
-        self.totals.add(1, u64::from(founding_crc));
-        let known = Stream {
-            id,
-            number_next: 1,
-            founding_crc,
-            n_records: 0,
-            crc_sum: 0,
-        };
-        self.streams.insert(stream.clone(), known);
-        Ok(())
-    }
-
-    fn snapshot(&mut self, stream: &StreamKey, snapshot: &[u8]) -> Result<(), CommitError> {
-        let n_covered = self
-            .open_chunks
-            .remove(stream)
-            .map_or(0, |chunk| chunk.n_events);
-        let Some(known) = self.streams.get_mut(stream) else {
-            return Err(CommitError::NoFounding {
-                stream: stream.clone(),
-            });
-        };
-        known.number_next += n_covered;
-        let (id, number) = (known.id, known.number_next - 1);
-        let (bytes, crc) = Draft::snapshot(snapshot).seal(stream, Kind::Snapshot, number);
-        let (n_before, sum_before) = (known.n_records, known.crc_sum);
-        (known.n_records, known.crc_sum) = (1, u64::from(crc));
-        if n_before > 0 {
-            self.remove_rows(id, Kind::Snapshot)?;
-            self.totals.subtract(n_before, sum_before);
-        }
-        self.write_record(id, Kind::Snapshot, number, &bytes)?;
-        self.totals.add(1, u64::from(crc));
-        Ok(())
-    }
-
-    fn forget(&mut self, stream: &StreamKey) -> Result<(), CommitError> {
-        self.open_chunks.remove(stream);
-        if let Some(known) = self.streams.remove(stream) {
-            self.remove_rows(known.id, Kind::Founding)?;
-            self.totals.subtract(known.n_records, known.crc_sum);
-            self.totals.subtract(1, u64::from(known.founding_crc));
-        }
-        Ok(())
-    }
-
-    fn write_chunk(&mut self, stream: &StreamKey, chunk: Chunk) -> Result<(), CommitError> {
-        let known = self
-            .streams
-            .get_mut(stream)
-            .expect("a chunk is opened for a known stream");
-        let (bytes, crc) = chunk.draft.seal(stream, Kind::Chunk, chunk.number);
-        known.number_next += chunk.n_events;
-        known.n_records += 1;
-        known.crc_sum = known.crc_sum.wrapping_add(u64::from(crc));
-        let id = known.id;
-        self.totals.add(1, u64::from(crc));
-        self.write_record(id, Kind::Chunk, chunk.number, &bytes)
-    }
-
-    fn write_record(
-        &mut self,
-        stream_id: u64,
-        kind: Kind,
-        number: u64,
-        bytes: &[u8],
-    ) -> Result<(), CommitError> {
-        for (part, bytes) in (0..).zip(bytes.chunks(PART_BYTES)) {
-            let key = RowKey {
-                stream_id,
-                kind,
-                number,
-                part,
-            }
-            .to_bytes();
-            self.records.insert(&key, bytes).map_err(StoreError::from)?;
-        }
-        Ok(())
-    }
-
-    fn remove_rows(&mut self, stream_id: u64, from: Kind) -> Result<(), CommitError> {
-        let rows = first_row(stream_id, from)..=last_row(stream_id);
-        self.records
-            .retain_in::<&[u8; ROW_KEY_BYTES], _>(rows.start()..=rows.end(), |_, _| false)
-            .map_err(StoreError::from)?;
-        Ok(())
     }
 }
 

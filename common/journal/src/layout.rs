@@ -231,7 +231,7 @@ pub(crate) fn read_chunk(mut payload: &[u8]) -> Option<Vec<Vec<u8>>> {
 /// or comes back from an older commit, is found even where every row by itself is sound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
-    /// Commits since the journal was created.
+    /// Number of the last commit whose changes are in the store: what follows is in the tail.
     pub(crate) n_commits: u64,
     pub(crate) n_records: u64,
     /// Wrapping sum of the records' CRCs.

@@ -12,7 +12,8 @@
 //!   there never stops a start.
 //! - [`RecordsCommitter`] owns records in a thread of its own, and nobody waits for it.
 //!
-//! Read [`Batch`], [`History`] and [`Journal`] first, then `layout.rs` for what lies on disk.
+//! Read [`Batch`], [`History`] and [`Journal`] first, then `tail.rs` and `layout.rs` for what lies on
+//! disk.
 
 mod committer;
 mod directory;
@@ -21,6 +22,8 @@ mod journal;
 mod layout;
 mod records;
 mod records_committer;
+mod store_file;
+mod tail;
 
 pub use committer::{Committer, Refused, Report};
 pub use directory::{DirectoryError, FORMAT};

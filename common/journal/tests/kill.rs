@@ -11,10 +11,11 @@ const START_FILE: &str = "started-by-the-test";
 
 const N_KILLS: u64 = 20;
 
-/// Event `n` of the journal, of a length that depends on it.
+/// Event `n` of the journal, of a length that depends on it: long enough that in some fifty commits
+/// the tail is full, and some kills come while the store is written.
 fn event(n: u64) -> Vec<u8> {
     let mut bytes = n.to_be_bytes().to_vec();
-    bytes.resize(8 + (n * 7919 % 700) as usize, n as u8);
+    bytes.resize(8 + (n * 7919 % 7000) as usize, n as u8);
     bytes
 }
 

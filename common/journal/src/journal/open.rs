@@ -1,20 +1,24 @@
 //! Opening a journal: what is checked, in which order, and what is told when it fails.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use redb::{ReadableTable, ReadableTableMetadata};
+use redb::ReadableDatabase;
 use thiserror::Error;
 
+use super::overlay::{Misfit, Overlay};
 use super::scan::{Damage, History, ScanError, scan};
-use super::{Database, Durability, Journal, RECORDS, STORE_FILE, StoreError, first_row, last_row};
+use super::{CommitError, Database, Durability, Journal, RECORDS, STORE_FILE, StoreError, What};
 use crate::directory::{
-    Acknowledged, DirectoryError, Lock, check_version, create_directory, io_error, rename_durably,
-    write_version,
+    Acknowledged, DirectoryError, FORMAT, Lock, check_version, create_directory, io_error,
+    rename_durably, write_version,
 };
 use crate::guard::guarded;
-use crate::layout::{Kind, ROW_KEY_BYTES, RowKey, TOTALS_ROW, Totals, read_head};
+use crate::layout::{StreamKey, TOTALS_ROW, Totals};
+use crate::store_file::StoreFile;
+use crate::tail::{self, TAIL_FILE, Tail, TailError};
 
 /// Cache of the store unless told otherwise, in bytes: with 16 to 32 MiB a journal of a million
 /// events was measured to stay below 70 MB of memory.
@@ -52,7 +56,7 @@ pub struct Opened {
     pub created: bool,
     /// The program that had it open before was killed, or the machine stopped.
     pub unclean: bool,
-    /// A last transaction that had never been acknowledged was unfinished and has been cut off.
+    /// A last write that had never been acknowledged was unfinished and has been cut off.
     pub tail_cut: bool,
     /// Version of the program that wrote last; `None` in a journal just created.
     pub written_by: Option<String>,
@@ -62,7 +66,7 @@ pub struct Opened {
     pub n_streams: u64,
     /// Founding events and events of tails.
     pub n_events: u64,
-    /// Bytes of all records.
+    /// Bytes of all events and snapshots.
     pub live_bytes: u64,
     /// Length of the store's file in bytes, after compaction.
     pub file_bytes: u64,
@@ -102,7 +106,29 @@ pub enum OpenError {
     /// A record is wrong or missing.
     #[error(transparent)]
     Damaged(#[from] Damage),
-    /// The store ends before what had been acknowledged.
+    /// A commit in the tail is wrong or missing, and it is not the last one.
+    #[error(
+        "{place} in {} {what}: restore the directory from a copy, or remove this file to go on without what it holds",
+        path.display()
+    )]
+    TailDamaged {
+        /// The tail's file.
+        path: PathBuf,
+        /// Which commit, or a change of which stream.
+        place: String,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The tail could not be brought into the store.
+    #[error("could not make room in the journal {}", path.display())]
+    Settle {
+        /// The store's file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: CommitError,
+    },
+    /// It ends before what had been acknowledged.
     #[error(
         "the journal {} ends at commit {n_commits}, and commit {n_acknowledged} had been acknowledged: \
          restore its directory from a copy, or remove the file `acknowledged` beside it to go on without what is lost",
@@ -157,19 +183,22 @@ impl Journal {
             None => write_version(dir, &options.program_version)?,
             Some(_) => {}
         }
-        if created {
-            create_store(dir, options)?;
-        }
-        let (mut journal, mut opened) = open_store(dir, lock, options.cache_bytes, visit)?;
+        let store = if created {
+            (create_store(dir, options)?, false)
+        } else {
+            open_file(&path, options.cache_bytes)?
+        };
+        let (mut journal, mut opened) = open_store(dir, lock, store, visit)?;
         opened.created = created;
-        compact(&mut journal, &mut opened)?;
-        if written_by
-            .as_ref()
-            .is_some_and(|version| *version != options.program_version)
-        {
+        if written_by.as_ref().is_some_and(|version| {
+            version.format < FORMAT || version.program != options.program_version
+        }) {
+            // Before anything is written that an older program would not understand.
             write_version(dir, &options.program_version)?;
         }
-        opened.written_by = written_by;
+        journal.tail.open(dir)?;
+        compact(&mut journal, &mut opened)?;
+        opened.written_by = written_by.map(|version| version.program);
         Ok((journal, opened))
     }
 }
@@ -187,78 +216,41 @@ pub fn open_read(dir: &Path) -> Result<(Vec<History>, Opened), OpenError> {
     let lock = Lock::take(dir)?;
     let written_by = check_version(dir)?.ok_or_else(missing)?;
     let mut histories = Vec::new();
-    let (_, mut opened) = open_store(dir, lock, CACHE_BYTES, |history| histories.push(history))?;
-    opened.written_by = Some(written_by);
+    let store = open_file(&dir.join(STORE_FILE), CACHE_BYTES)?;
+    let (_, mut opened) = open_store(dir, lock, store, |history| histories.push(history))?;
+    opened.written_by = Some(written_by.program);
     Ok((histories, opened))
 }
 
-/// Removes one stream from a journal that [`Damage`] stops from opening, by the number told there.
-/// Gives back the number of rows that are gone.
-///
-/// What the journal holds besides is taken as it is: this is the user's last resort, where there is
-/// no copy.
-pub fn remove_stream(dir: &Path, stream_id: u64) -> Result<u64, OpenError> {
-    let path = dir.join(STORE_FILE);
-    if !path.exists() {
-        return Err(OpenError::Missing {
-            path: dir.to_owned(),
-        });
-    }
-    let lock = Lock::take(dir)?;
-    check_version(dir)?;
-    let store = open_file(&path, CACHE_BYTES)?.0;
-    let n_rows = guarded(|| remove_rows(&store, stream_id));
-    let n_rows = match n_rows {
-        Ok(n_rows) => n_rows.map_err(|source| OpenError::Store { path, source })?,
-        Err(message) => {
-            std::mem::forget(store);
-            return Err(OpenError::Panicked { path, message });
-        }
-    };
-    drop(store);
-    lock.release_clean();
-    Ok(n_rows)
+pub(super) fn read_tail(dir: &Path, n_stored: u64) -> Result<tail::Found, OpenError> {
+    Tail::read(dir, n_stored).map_err(|error| match error {
+        TailError::Directory(error) => error.into(),
+        TailError::Damage(place, what) => tail_damaged(dir, place, what),
+    })
 }
 
-/// Removes the rows and writes totals over what is left.
-fn remove_rows(store: &Database, stream_id: u64) -> Result<u64, StoreError> {
-    let transaction = store.begin_write()?;
-    let mut totals = Totals::default();
-    let n_rows = {
-        let mut records = transaction.open_table(RECORDS)?;
-        let n_before = records.len()?;
-        let (first, last) = (first_row(stream_id, Kind::Founding), last_row(stream_id));
-        records.retain_in::<&[u8; ROW_KEY_BYTES], _>(&first..=&last, |_, _| false)?;
-        let before = records
-            .get(&TOTALS_ROW)?
-            .and_then(|row| Totals::from_bytes(row.value()));
-        for row in records.range::<&[u8; ROW_KEY_BYTES]>(..&TOTALS_ROW)? {
-            let (key, value) = row?;
-            let first_part = RowKey::from_bytes(key.value()).is_some_and(|key| key.part == 0);
-            if let (true, Some((crc, _))) = (first_part, read_head(value.value())) {
-                totals.add(1, u64::from(crc));
-            }
-        }
-        totals.n_commits = before.map_or(0, |before| before.n_commits) + 1;
-        records.insert(&TOTALS_ROW, totals.to_bytes().as_slice())?;
-        n_before - records.len()?
-    };
-    transaction.commit()?;
-    Ok(n_rows)
+pub(super) fn changes_of<'t>(
+    dir: &Path,
+    tail: &'t Tail,
+) -> Result<Vec<(StreamKey, What<'t>)>, OpenError> {
+    let unread = || tail_damaged(dir, "a commit".to_owned(), "is none that is ever written");
+    tail.changes().ok_or_else(unread)
+}
+
+pub(super) fn tail_damaged(dir: &Path, place: String, what: &'static str) -> OpenError {
+    let path = dir.join(TAIL_FILE);
+    OpenError::TailDamaged { path, place, what }
 }
 
 /// Creates the store under another name and renames it once it is whole, so that a crash on the
 /// way leaves no half a store.
-fn create_store(dir: &Path, options: &Options) -> Result<(), OpenError> {
+fn create_store(dir: &Path, options: &Options) -> Result<Database, OpenError> {
     let draft = dir.join("events.draft");
     let path = dir.join(STORE_FILE);
-    if draft.exists() {
-        std::fs::remove_file(&draft).map_err(io_error("remove", &draft))?;
-    }
-    let create = || -> Result<(), StoreError> {
+    let create = || -> Result<Database, StoreError> {
         let store = Database::builder()
             .set_cache_size(options.cache_bytes)
-            .create(&draft)?;
+            .create_with_backend(StoreFile::create(&draft)?)?;
         let mut transaction = store.begin_write()?;
         transaction.set_durability(Durability::Immediate)?;
         let totals = Totals::default().to_bytes();
@@ -266,10 +258,9 @@ fn create_store(dir: &Path, options: &Options) -> Result<(), OpenError> {
             .open_table(RECORDS)?
             .insert(&TOTALS_ROW, totals.as_slice())?;
         transaction.commit()?;
-        store.close()?;
-        Ok(())
+        Ok(store)
     };
-    match guarded(create) {
+    let store = match guarded(create) {
         Ok(created) => created.map_err(|source| OpenError::Store {
             path: draft.clone(),
             source,
@@ -280,16 +271,22 @@ fn create_store(dir: &Path, options: &Options) -> Result<(), OpenError> {
                 message,
             });
         }
-    }
+    };
+    // Before the store is there, and durable with its name.
+    Tail::create(dir)?;
     rename_durably(&draft, &path)?;
-    Ok(())
+    Ok(store)
 }
 
 /// Opens the file itself, with the store's own check of every page. Tells as well whether an
 /// unfinished last transaction was cut off.
-fn open_file(path: &Path, cache_bytes: usize) -> Result<(Database, bool), OpenError> {
+pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<(Database, bool), OpenError> {
     let tail_cut = Rc::new(Cell::new(false));
     let seen = Rc::clone(&tail_cut);
+    let file = StoreFile::open(path).map_err(|source| OpenError::Store {
+        path: path.to_owned(),
+        source: StoreError::from(redb::Error::Io(source)),
+    })?;
     let opened = guarded(|| {
         Database::builder()
             .set_cache_size(cache_bytes)
@@ -301,7 +298,7 @@ fn open_file(path: &Path, cache_bytes: usize) -> Result<(Database, bool), OpenEr
                     seen.set(true);
                 }
             })
-            .open(path)
+            .create_with_backend(file)
     });
     match opened {
         Ok(Ok(store)) => Ok((store, tail_cut.get())),
@@ -316,18 +313,38 @@ fn open_file(path: &Path, cache_bytes: usize) -> Result<(Database, bool), OpenEr
     }
 }
 
-/// Opens the store, reads all of it, and compares with what had been acknowledged.
+/// Reads all of a store and of its tail, and compares with what had been acknowledged. With the
+/// store comes whether an unfinished last transaction was cut off.
 fn open_store(
     dir: &Path,
     mut lock: Lock,
-    cache_bytes: usize,
+    (store, store_cut): (Database, bool),
     mut visit: impl FnMut(History),
 ) -> Result<(Journal, Opened), OpenError> {
     let path = dir.join(STORE_FILE);
-    let (store, tail_cut) = open_file(&path, cache_bytes)?;
-    let scanned = guarded(|| scan(&store, &path, &mut visit));
-    let found = match scanned {
-        Ok(Ok(found)) => found,
+    // Its end is needed before its streams are shown, since the tail goes over them.
+    let found = match guarded(|| n_commits(&store)) {
+        Ok(Ok(Some(n_stored))) => read_tail(dir, n_stored)?,
+        // The scan tells what is wrong.
+        Ok(Ok(None)) => tail::Found::nothing(),
+        Ok(Err(source)) => return Err(OpenError::Store { path, source }),
+        Err(message) => {
+            std::mem::forget(store);
+            return Err(OpenError::Panicked { path, message });
+        }
+    };
+    let mut overlay = Overlay::new(changes_of(dir, &found.tail)?);
+    let mut misfit = None;
+    let mut seen = Seen::default();
+    let scanned = guarded(|| {
+        scan(&store, &path, &mut |history| match overlay.over(history) {
+            Ok(Some(history)) => visit(seen.count(history)),
+            Ok(None) => {}
+            Err(error) => misfit = Some(error),
+        })
+    });
+    let stored = match scanned {
+        Ok(Ok(stored)) => stored,
         Ok(Err(ScanError::Damage(damage))) => return Err(damage.into()),
         Ok(Err(ScanError::Store(source))) => return Err(OpenError::Store { path, source }),
         Err(message) => {
@@ -336,8 +353,14 @@ fn open_store(
             return Err(OpenError::Panicked { path, message });
         }
     };
+    let misfit = misfit.map_or_else(|| overlay.rest(), Err);
+    let rest = misfit.map_err(|Misfit { stream, what }| {
+        tail_damaged(dir, format!("a change of stream {stream}"), what)
+    })?;
+    rest.into_iter()
+        .for_each(|history| visit(seen.count(history)));
     let (acknowledged, number) = Acknowledged::open(dir)?;
-    let n_commits = found.totals.n_commits;
+    let n_commits = found.n_commits;
     if let Some(n_acknowledged) = number.filter(|number| *number > n_commits) {
         return Err(OpenError::Lost {
             path,
@@ -349,25 +372,53 @@ fn open_store(
     lock.begin_use();
     let opened = Opened {
         unclean: lock.left_unclean,
-        tail_cut,
+        tail_cut: store_cut || found.is_cut,
         n_commits,
-        n_streams: found.streams.len() as u64,
-        n_events: found.n_events,
-        live_bytes: found.live_bytes,
+        n_streams: seen.streams.len() as u64,
+        n_events: seen.n_events,
+        live_bytes: seen.bytes,
         file_bytes: file_bytes(&path)?,
         ..Opened::default()
     };
     let journal = Journal {
         store: Some(store),
+        tail: found.tail,
         dir: dir.to_owned(),
         acknowledged,
         lock,
-        streams: found.streams,
-        stream_id_next: found.stream_id_next,
-        totals: found.totals,
+        known: seen.streams,
+        n_commits,
+        stored,
         failed: false,
     };
     Ok((journal, opened))
+}
+
+/// What has been given to the visitor.
+#[derive(Default)]
+struct Seen {
+    streams: BTreeSet<StreamKey>,
+    n_events: u64,
+    bytes: u64,
+}
+
+impl Seen {
+    fn count(&mut self, history: History) -> History {
+        self.streams.insert(history.stream.clone());
+        self.n_events += 1 + history.tail.len() as u64;
+        let tail = history.tail.iter().map(Vec::len).sum::<usize>();
+        let snapshot = history.snapshot.as_ref().map_or(0, Vec::len);
+        self.bytes += (history.founding.len() + snapshot + tail) as u64;
+        history
+    }
+}
+
+/// Where the store ends; `None` where its totals are damaged.
+fn n_commits(store: &Database) -> Result<Option<u64>, StoreError> {
+    let records = store.begin_read()?.open_table(RECORDS)?;
+    let totals = records.get(&TOTALS_ROW)?;
+    let totals = totals.and_then(|row| Totals::from_bytes(row.value()));
+    Ok(totals.map(|totals| totals.n_commits))
 }
 
 fn compact(journal: &mut Journal, opened: &mut Opened) -> Result<(), OpenError> {
@@ -377,6 +428,15 @@ fn compact(journal: &mut Journal, opened: &mut Opened) -> Result<(), OpenError> 
         return Ok(());
     }
     let path = journal.dir.join(STORE_FILE);
+    // What the tail forgets is in the store still.
+    if !journal.tail.is_empty() {
+        journal
+            .settle(&[], journal.n_commits)
+            .map_err(|source| OpenError::Settle {
+                path: path.clone(),
+                source,
+            })?;
+    }
     let Some(store) = journal.store.as_mut() else {
         return Ok(());
     };

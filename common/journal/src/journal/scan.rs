@@ -1,12 +1,11 @@
 //! Reading a whole journal: each checksum, each number, and the totals.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use redb::{Database, ReadableDatabase};
 use thiserror::Error;
 
-use super::{RECORDS, StoreError, Stream};
+use super::{RECORDS, StoreError, Stored, Stream};
 use crate::layout::{
     HEAD_BYTES, Kind, ROW_KEY_BYTES, RowKey, StreamKey, TOTALS_ROW, Totals, checksum, read_chunk,
     read_founding, read_head,
@@ -58,27 +57,17 @@ impl<E: Into<redb::Error>> From<E> for ScanError {
     }
 }
 
-/// What a scan brings.
-#[derive(Default)]
-pub(super) struct Found {
-    pub(super) streams: BTreeMap<StreamKey, Stream>,
-    pub(super) stream_id_next: u64,
-    pub(super) totals: Totals,
-    pub(super) n_events: u64,
-    pub(super) live_bytes: u64,
-}
-
 /// Reads all rows in order, checks each record, and gives each stream to `visit`.
 pub(super) fn scan(
     store: &Database,
     path: &Path,
     visit: &mut impl FnMut(History),
-) -> Result<Found, ScanError> {
+) -> Result<Stored, ScanError> {
     Scan {
         path,
         visit,
         current: None,
-        found: Found::default(),
+        stored: Stored::default(),
     }
     .run(store)
 }
@@ -87,7 +76,7 @@ struct Scan<'p, F> {
     path: &'p Path,
     visit: &'p mut F,
     current: Option<Current>,
-    found: Found,
+    stored: Stored,
 }
 
 /// The stream that is being read.
@@ -97,7 +86,7 @@ struct Current {
 }
 
 impl<'p, F: FnMut(History)> Scan<'p, F> {
-    fn run(mut self, store: &Database) -> Result<Found, ScanError> {
+    fn run(mut self, store: &Database) -> Result<Stored, ScanError> {
         let records = store.begin_read()?.open_table(RECORDS)?;
         let mut rows = records.range::<&[u8; ROW_KEY_BYTES]>(..&TOTALS_ROW)?;
         while let Some(row) = rows.next() {
@@ -137,15 +126,15 @@ impl<'p, F: FnMut(History)> Scan<'p, F> {
         let Some(stored) = stored else {
             return Err(self.damage(None, "the row of totals", "is damaged"));
         };
-        self.found.totals.n_commits = stored.n_commits;
-        if self.found.totals != stored {
+        self.stored.totals.n_commits = stored.n_commits;
+        if self.stored.totals != stored {
             return Err(self.damage(
                 None,
                 "the set of records",
                 "is not the one that was last written: rows are missing or come from an older commit",
             ));
         }
-        Ok(self.found)
+        Ok(self.stored)
     }
 
     /// Takes one whole record.
@@ -156,7 +145,7 @@ impl<'p, F: FnMut(History)> Scan<'p, F> {
                 return Err(self.damage(Some(key), &place(&None, key), "is damaged"));
             };
             self.check(key, crc, payload, &stream)?;
-            if key.number != 0 || self.found.streams.contains_key(&stream) {
+            if key.number != 0 || self.stored.streams.contains_key(&stream) {
                 return Err(self.damage(Some(key), &place(&None, key), "is there twice"));
             }
             let state = Stream {
@@ -176,7 +165,6 @@ impl<'p, F: FnMut(History)> Scan<'p, F> {
                 history,
                 stream: state,
             });
-            self.found.n_events += 1;
         } else {
             let stream = match &self.current {
                 Some(current) if current.stream.id == key.stream_id => {
@@ -190,8 +178,7 @@ impl<'p, F: FnMut(History)> Scan<'p, F> {
             self.check(key, crc, payload, &stream)?;
             self.follower(key, crc, payload)?;
         }
-        self.found.totals.add(1, u64::from(crc));
-        self.found.live_bytes += (HEAD_BYTES + payload.len()) as u64;
+        self.stored.totals.add(1, u64::from(crc));
         Ok(())
     }
 
@@ -222,7 +209,6 @@ impl<'p, F: FnMut(History)> Scan<'p, F> {
                 return Err(self.damage(Some(key), &place, "is missing"));
             };
             current.stream.number_next += events.len() as u64;
-            self.found.n_events += events.len() as u64;
             current.history.tail.extend(events);
         }
         current.stream.n_records += 1;
@@ -232,8 +218,8 @@ impl<'p, F: FnMut(History)> Scan<'p, F> {
 
     fn end_stream(&mut self) {
         if let Some(Current { history, stream }) = self.current.take() {
-            self.found.stream_id_next = stream.id.saturating_add(1);
-            self.found.streams.insert(history.stream.clone(), stream);
+            self.stored.stream_id_next = stream.id.saturating_add(1);
+            self.stored.streams.insert(history.stream.clone(), stream);
             (self.visit)(history);
         }
     }

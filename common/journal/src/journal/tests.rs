@@ -6,6 +6,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::directory::FORMAT;
+use crate::layout::{Kind, PART_BYTES, RowKey};
+use crate::tail::TAIL_FILE;
 
 mod damage;
 
@@ -203,7 +205,7 @@ fn a_later_format_is_refused_before_the_store_is_touched() {
     assert_eq!(
         refusal(dir.path()),
         format!(
-            "{} was written by xavantes 9.7.1 (journal format 2), this program reads up to 1",
+            "{} was written by xavantes 9.7.1 (journal format 3), this program reads up to 2",
             dir.path().display()
         )
     );
@@ -237,6 +239,74 @@ fn the_version_file_names_the_last_writer() {
 }
 
 #[test]
+fn a_journal_of_the_first_format_is_read_and_becomes_one_of_this() {
+    let dir = TempDir::new().unwrap();
+    let (mut journal, ..) = open(dir.path());
+    journal.commit(&[events(1, &[("p", b"founding")])]).unwrap();
+    drop(journal);
+    let version = dir.path().join("version");
+    let first = "journal format 1\nwritten by xavantes 0.1.0\n";
+    fs::write(&version, first).unwrap();
+    fs::remove_file(dir.path().join(TAIL_FILE)).unwrap();
+
+    let (histories, _) = open_read(dir.path()).unwrap();
+    assert_eq!(histories.len(), 1);
+    assert_eq!(fs::read_to_string(&version).unwrap(), first);
+    assert!(!dir.path().join(TAIL_FILE).exists(), "it was only read");
+
+    let (mut journal, histories, _) = open(dir.path());
+    assert_eq!(histories.len(), 1);
+    assert!(
+        fs::read_to_string(&version)
+            .unwrap()
+            .starts_with("journal format 2\n")
+    );
+    journal.commit(&[events(2, &[("p", b"event")])]).unwrap();
+    drop(journal);
+    assert_eq!(open(dir.path()).1[0].tail, [b"event"]);
+}
+
+#[test]
+fn reading_leaves_the_tail_as_it_is() {
+    let dir = TempDir::new().unwrap();
+    let (mut journal, ..) = open(dir.path());
+    journal.commit(&[events(1, &[("p", b"founding")])]).unwrap();
+    let killed = TempDir::new().unwrap();
+    damage::copy_directory(dir.path(), killed.path());
+    let tail = fs::read(killed.path().join(TAIL_FILE)).unwrap();
+    for _ in 0..2 {
+        let (histories, opened) = open_read(killed.path()).unwrap();
+        assert_eq!((histories.len(), opened.n_commits), (1, 1));
+        assert!(fs::read(killed.path().join(TAIL_FILE)).unwrap() == tail);
+    }
+    let (mut journal, ..) = open(killed.path());
+    journal.commit(&[events(2, &[("p", b"event")])]).unwrap();
+    drop(journal);
+    assert_eq!(open(killed.path()).1[0].tail, [b"event"]);
+}
+
+#[test]
+fn what_has_gathered_in_the_tail_goes_to_the_store_in_bulk() {
+    let dir = TempDir::new().unwrap();
+    let (mut journal, ..) = open(dir.path());
+    let event = [5; 3000];
+    let n_commits = 3 * TAIL_BYTES as u64 / 3000;
+    let mut n_settled = 0;
+    for number in 0..n_commits {
+        journal.commit(&[events(number, &[("p", &event)])]).unwrap();
+        n_settled += u32::from(journal.tail.is_empty());
+    }
+    assert!((2..=4).contains(&n_settled), "{n_settled}");
+    let tail = fs::metadata(dir.path().join(TAIL_FILE)).unwrap();
+    assert_eq!(tail.len(), TAIL_BYTES as u64);
+    let killed = TempDir::new().unwrap();
+    damage::copy_directory(dir.path(), killed.path());
+    let (histories, opened) = open_read(killed.path()).unwrap();
+    assert_eq!((opened.n_commits, opened.n_events), (n_commits, n_commits));
+    assert!(histories[0].tail.iter().all(|kept| kept == &event));
+}
+
+#[test]
 fn a_creation_that_was_cut_off_begins_again() {
     let dir = TempDir::new().unwrap();
     fs::write(
@@ -253,9 +323,13 @@ fn a_store_that_was_deleted_is_told() {
     let dir = TempDir::new().unwrap();
     let (mut journal, ..) = open(dir.path());
     journal.commit(&[events(1, &[("p", b"founding")])]).unwrap();
+    journal.settle(&[], 1).unwrap();
+    journal.commit(&[events(2, &[("p", b"event")])]).unwrap();
     drop(journal);
     fs::remove_file(dir.path().join(STORE_FILE)).unwrap();
-    assert!(refusal(dir.path()).contains("ends at commit 0, and commit 1 had been acknowledged"));
+    assert!(refusal(dir.path()).starts_with("commit 1 in"));
+    fs::remove_file(dir.path().join(TAIL_FILE)).unwrap();
+    assert!(refusal(dir.path()).contains("ends at commit 0, and commit 2 had been acknowledged"));
     assert!(matches!(
         open_read(&dir.path().join("none")),
         Err(OpenError::Missing { .. })
@@ -402,6 +476,12 @@ proptest! {
 
 #[test]
 fn a_damaged_stream_can_be_removed() {
+    // What lies in the tail when the program is killed, of it and of the other stream, or of it alone.
+    remove_beside(&[("p", b"three"), ("q", b"two")], 2);
+    remove_beside(&[("p", b"three")], 1);
+}
+
+fn remove_beside(in_tail: &[(&str, &[u8])], n_left: usize) {
     let dir = TempDir::new().unwrap();
     let (mut journal, ..) = open(dir.path());
     journal
@@ -410,7 +490,12 @@ fn a_damaged_stream_can_be_removed() {
     journal
         .commit(&[events(2, &[("p", b"one"), ("q", b"one"), ("p", b"two")])])
         .unwrap();
+    journal.settle(&[], 2).unwrap();
+    journal.commit(&[events(3, in_tail)]).unwrap();
+    let killed = TempDir::new().unwrap();
+    damage::copy_directory(dir.path(), killed.path());
     drop(journal);
+    let dir = killed;
     damage::alter_row(
         dir.path(),
         RowKey {
@@ -436,10 +521,13 @@ fn a_damaged_stream_can_be_removed() {
         remove_stream(dir.path(), damage.stream_id.unwrap()).unwrap(),
         2
     );
-    let (_, histories, _) = open(dir.path());
-    assert_eq!(histories.len(), 1);
+    let (mut journal, histories, opened) = open(dir.path());
+    assert_eq!((histories.len(), opened.n_commits), (1, 3));
     assert_eq!(
         (&histories[0].stream, histories[0].tail.len()),
-        (&key("q"), 1)
+        (&key("q"), n_left)
     );
+    journal.commit(&[events(4, &[("q", b"last")])]).unwrap();
+    drop(journal);
+    assert_eq!(open(dir.path()).1[0].tail.len(), n_left + 1);
 }

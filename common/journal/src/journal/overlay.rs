@@ -1,0 +1,100 @@
+//! What the tail holds beyond the store, laid over each stream as the store is read.
+
+use std::collections::BTreeMap;
+
+use super::scan::History;
+use crate::layout::StreamKey;
+use crate::tail::What;
+
+/// A change that does not fit the stream that it is of.
+#[derive(Debug)]
+pub(super) struct Misfit {
+    pub(super) stream: StreamKey,
+    pub(super) what: &'static str,
+}
+
+/// See the module.
+pub(super) struct Overlay<'t> {
+    /// Changes by stream, each with its place among all.
+    streams: BTreeMap<StreamKey, Vec<(usize, What<'t>)>>,
+    /// Streams that were founded in the tail, with the place where that was.
+    founded: Vec<(usize, History)>,
+}
+
+impl<'t> Overlay<'t> {
+    pub(super) fn new(changes: Vec<(StreamKey, What<'t>)>) -> Overlay<'t> {
+        let mut streams: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (at, (stream, what)) in changes.into_iter().enumerate() {
+            streams.entry(stream).or_default().push((at, what));
+        }
+        Overlay {
+            streams,
+            founded: Vec::new(),
+        }
+    }
+
+    /// What has become of a stream of the store; `None` if it is gone, or founded once more and
+    /// thus younger.
+    pub(super) fn over(&mut self, history: History) -> Result<Option<History>, Misfit> {
+        match self.streams.remove(&history.stream) {
+            Some(changes) => self.apply(history.stream.clone(), Some(history), changes),
+            None => Ok(Some(history)),
+        }
+    }
+
+    /// Streams that are in the tail only, ordered by their age.
+    pub(super) fn rest(mut self) -> Result<Vec<History>, Misfit> {
+        while let Some((stream, changes)) = self.streams.pop_first() {
+            self.apply(stream, None, changes)?;
+        }
+        self.founded.sort_by_key(|(at, _)| *at);
+        Ok(self
+            .founded
+            .into_iter()
+            .map(|(_, history)| history)
+            .collect())
+    }
+
+    fn apply(
+        &mut self,
+        stream: StreamKey,
+        mut history: Option<History>,
+        changes: Vec<(usize, What<'t>)>,
+    ) -> Result<Option<History>, Misfit> {
+        let mut founded_at = None;
+        for (at, what) in changes {
+            let misfit = |what| {
+                let stream = stream.clone();
+                Err(Misfit { stream, what })
+            };
+            match (what, &mut history) {
+                (What::Found(event), None) => {
+                    founded_at = Some(at);
+                    history = Some(History {
+                        stream: stream.clone(),
+                        founding: event.to_vec(),
+                        snapshot: None,
+                        tail: Vec::new(),
+                    });
+                }
+                (What::Found(_), Some(_)) => return misfit("is founded twice"),
+                (What::Event(event), Some(history)) => history.tail.push(event.to_vec()),
+                (What::Snapshot(snapshot), Some(history)) => {
+                    history.snapshot = Some(snapshot.to_vec());
+                    history.tail.clear();
+                }
+                (What::Forget, Some(_)) => history = None,
+                (What::Event(_) | What::Snapshot(_) | What::Forget, None) => {
+                    return misfit("has no founding event");
+                }
+            }
+        }
+        match (founded_at, history) {
+            (Some(at), Some(history)) => {
+                self.founded.push((at, history));
+                Ok(None)
+            }
+            (_, history) => Ok(history),
+        }
+    }
+}

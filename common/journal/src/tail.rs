@@ -1,0 +1,362 @@
+//! The tail: the newest commits, in a small file of a fixed size beside the store.
+//!
+//! To append a commit to a file and flush it takes one write; the store takes some seven pages and
+//! as much again of work. So a commit goes to the tail, and what has gathered there goes to the
+//! store at once when the tail is full, or the journal is closed. Then the file begins again at its
+//! beginning. What the store has is never looked for in the tail: each commit has a number, and the
+//! store knows the last that it holds.
+//!
+//! The file is a row of *frames*, one a commit, numbered without a gap. Frame, all big-endian:
+//! CRC32 of all that follows (4), length of the payload (4), number of the commit (8), payload. The
+//! payload is a row of changes; a change is its kind (1), the length of its stream's key (1), the
+//! key, the length of its bytes (4) and its bytes. Behind the last frame lies what an earlier round
+//! has left, whose numbers are lower.
+//!
+//! Only the last frame can be unfinished after a crash, since each is flushed before the next is
+//! written. So one that is wrong and has a later one behind it is damaged.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rustix::fs::{FallocateFlags, fallocate};
+
+use crate::directory::{DirectoryError, io_error, sync_directory};
+use crate::layout::{STREAM_KEY_BYTES_MAX, StreamKey};
+
+/// The file's name in the journal's directory.
+pub(crate) const TAIL_FILE: &str = "tail";
+
+/// Bytes of the file. A thousand small commits fit, so that going to the store, which takes a
+/// millisecond or two, costs each of them little; and three managers have one each on a small disk.
+pub(crate) const TAIL_BYTES: usize = 512 << 10;
+
+/// Bytes of a frame before its payload.
+const HEAD_BYTES: usize = 16;
+
+/// Bytes of a change beside its stream's key and its own bytes.
+const CHANGE_BYTES: usize = 6;
+
+/// What a change does to its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What<'b> {
+    /// The first event of a stream that is not there.
+    Found(&'b [u8]),
+    /// An event behind the first.
+    Event(&'b [u8]),
+    /// A snapshot of a stream that is there.
+    Snapshot(&'b [u8]),
+    /// The stream goes, if it is there.
+    Forget,
+}
+
+impl<'b> What<'b> {
+    fn kind(self) -> u8 {
+        match self {
+            What::Found(_) => 0,
+            What::Event(_) => 1,
+            What::Snapshot(_) => 2,
+            What::Forget => 3,
+        }
+    }
+
+    fn bytes(self) -> &'b [u8] {
+        match self {
+            What::Found(bytes) | What::Event(bytes) | What::Snapshot(bytes) => bytes,
+            What::Forget => &[],
+        }
+    }
+
+    fn from_parts(kind: u8, bytes: &'b [u8]) -> Option<What<'b>> {
+        match kind {
+            0 => Some(What::Found(bytes)),
+            1 => Some(What::Event(bytes)),
+            2 => Some(What::Snapshot(bytes)),
+            3 if bytes.is_empty() => Some(What::Forget),
+            3.. => None,
+        }
+    }
+}
+
+/// One thing that a commit changes. Changes are made in their order.
+pub(crate) type Change<'b> = (&'b StreamKey, What<'b>);
+
+/// The frames that the store does not have, and the file that they lie in from its beginning on.
+pub(crate) struct Tail {
+    /// `None` where nothing is to be written.
+    file: Option<File>,
+    frames: Vec<u8>,
+}
+
+/// What was found in the file.
+pub(crate) struct Found {
+    pub(crate) tail: Tail,
+    /// Number of the last commit, the store's last one where the tail has none.
+    pub(crate) n_commits: u64,
+    /// There is an unfinished frame at the end.
+    pub(crate) is_cut: bool,
+}
+
+impl Found {
+    /// A tail that says nothing.
+    pub(crate) fn nothing() -> Found {
+        let (file, frames) = (None, Vec::new());
+        Found {
+            tail: Tail { file, frames },
+            n_commits: 0,
+            is_cut: false,
+        }
+    }
+}
+
+/// Why a tail cannot be used.
+#[derive(Debug)]
+pub(crate) enum TailError {
+    Directory(DirectoryError),
+    /// Which commits, and what is wrong with them.
+    Damage(String, &'static str),
+}
+
+impl From<DirectoryError> for TailError {
+    fn from(error: DirectoryError) -> TailError {
+        TailError::Directory(error)
+    }
+}
+
+impl Tail {
+    /// Makes the file in a journal's directory, where there is none. Its name is durable once the
+    /// directory is flushed.
+    pub(crate) fn create(dir: &Path) -> Result<(), DirectoryError> {
+        let path = dir.join(TAIL_FILE);
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(io_error("create", &path))?;
+        // With its blocks reserved, a commit finds room on a full disk, and its flush has less to
+        // write.
+        let reserved = fallocate(&file, FallocateFlags::empty(), 0, TAIL_BYTES as u64);
+        match reserved.map_err(io::Error::from) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::Unsupported => file
+                .set_len(TAIL_BYTES as u64)
+                .map_err(io_error("write", &path)),
+            Err(error) => Err(io_error("reserve room for", &path)(error)),
+        }
+    }
+
+    /// Reads what the store, which ends at commit `n_stored`, does not have. Nothing is written
+    /// before [`Tail::open`].
+    pub(crate) fn read(dir: &Path, n_stored: u64) -> Result<Found, TailError> {
+        let path = dir.join(TAIL_FILE);
+        let mut bytes = Vec::new();
+        match File::open(&path) {
+            Ok(file) => {
+                file.take(TAIL_BYTES as u64)
+                    .read_to_end(&mut bytes)
+                    .map_err(io_error("read", &path))?;
+            }
+            // A journal of an earlier layout, or one just being made.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(io_error("open", &path)(error).into()),
+        }
+        let (length, n_commits) = follow(&bytes, n_stored)?;
+        let is_cut = Head::read(&bytes[length..]).is_some_and(|head| head.number == n_commits + 1);
+        bytes.truncate(length);
+        let tail = Tail {
+            file: None,
+            frames: bytes,
+        };
+        Ok(Found {
+            tail,
+            n_commits,
+            is_cut,
+        })
+    }
+
+    /// Makes it ready to be written to.
+    pub(crate) fn open(&mut self, dir: &Path) -> Result<(), DirectoryError> {
+        let path = dir.join(TAIL_FILE);
+        let is_whole =
+            std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() >= TAIL_BYTES as u64);
+        if !is_whole {
+            Tail::create(dir)?;
+            sync_directory(dir)?;
+        }
+        let file = OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .map_err(io_error("open", &path))?;
+        self.file = Some(file);
+        Ok(())
+    }
+
+    /// Makes a commit durable. `false` where it does not fit: then nothing is written, and all goes
+    /// to the store. After an error the file may or may not have it.
+    pub(crate) fn append<'b>(
+        &mut self,
+        number: u64,
+        changes: impl Iterator<Item = Change<'b>>,
+    ) -> io::Result<bool> {
+        let start = self.frames.len();
+        if start + HEAD_BYTES > TAIL_BYTES {
+            return Ok(false);
+        }
+        self.frames.resize(start + HEAD_BYTES, 0);
+        for change in changes {
+            let bytes = CHANGE_BYTES + change.0.0.len() + change.1.bytes().len();
+            if self.frames.len() + bytes > TAIL_BYTES {
+                self.frames.truncate(start);
+                return Ok(false);
+            }
+            append_change(&mut self.frames, change);
+        }
+        seal(&mut self.frames[start..], number);
+        let Some(file) = &self.file else {
+            return Err(ErrorKind::PermissionDenied.into());
+        };
+        file.write_all_at(&self.frames[start..], start as u64)?;
+        file.sync_data()?;
+        Ok(true)
+    }
+
+    /// All changes that the store does not have, in their order; `None` where a frame is none that
+    /// is ever written.
+    pub(crate) fn changes(&self) -> Option<Vec<(StreamKey, What<'_>)>> {
+        let mut changes = Vec::new();
+        let mut rest = &self.frames[..];
+        while let Some(head) = Head::read(rest) {
+            let (frame, after) = rest.split_at_checked(HEAD_BYTES + head.payload_bytes)?;
+            read_changes(&frame[HEAD_BYTES..], &mut changes)?;
+            rest = after;
+        }
+        Some(changes)
+    }
+
+    /// Says that the store has everything.
+    pub(crate) fn clear(&mut self) {
+        self.frames.clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Whether it may be written to.
+    pub(crate) fn is_open(&self) -> bool {
+        self.file.is_some()
+    }
+}
+
+/// First bytes of a frame.
+struct Head {
+    crc: u32,
+    payload_bytes: usize,
+    number: u64,
+}
+
+impl Head {
+    /// `None` at the end of the file.
+    fn read(bytes: &[u8]) -> Option<Head> {
+        let (crc, bytes) = bytes.split_first_chunk()?;
+        let (length, bytes) = bytes.split_first_chunk()?;
+        let (number, _) = bytes.split_first_chunk()?;
+        Some(Head {
+            crc: u32::from_be_bytes(*crc),
+            payload_bytes: u32::from_be_bytes(*length) as usize,
+            number: u64::from_be_bytes(*number),
+        })
+    }
+}
+
+/// Fills in the head of a frame.
+fn seal(frame: &mut [u8], number: u64) {
+    let length = u32::try_from(frame.len() - HEAD_BYTES).expect("a frame fits the file");
+    frame[4..8].copy_from_slice(&length.to_be_bytes());
+    frame[8..16].copy_from_slice(&number.to_be_bytes());
+    let crc = crc32fast::hash(&frame[4..]);
+    frame[..4].copy_from_slice(&crc.to_be_bytes());
+}
+
+/// Number and length of the frame that lies here, if it is sound.
+fn sound_frame(bytes: &[u8]) -> Option<(u64, usize)> {
+    let head = Head::read(bytes)?;
+    let frame = bytes.get(..HEAD_BYTES + head.payload_bytes)?;
+    (crc32fast::hash(&frame[4..]) == head.crc).then_some((head.number, frame.len()))
+}
+
+/// Follows the frames behind commit `n_stored`. Bytes that they take, and the last one's number.
+fn follow(bytes: &[u8], n_stored: u64) -> Result<(usize, u64), TailError> {
+    let (mut length, mut n_commits) = (0, n_stored);
+    while let Some((number, frame_bytes)) = sound_frame(&bytes[length..]) {
+        if number != n_commits + 1 {
+            break;
+        }
+        (length, n_commits) = (length + frame_bytes, number);
+    }
+    // Beyond the end there are lower numbers only, and zeros. A frame may begin anywhere.
+    for at in length..used(bytes) {
+        let is_later = Head::read(&bytes[at..]).is_some_and(|head| {
+            // The file has no room for more. No checksum has to be tried for most bytes.
+            (1..=TAIL_BYTES as u64).contains(&head.number.saturating_sub(n_commits))
+        });
+        if !is_later {
+            continue;
+        }
+        let Some((number, _)) = sound_frame(&bytes[at..]) else {
+            continue;
+        };
+        let (first, last) = (n_commits + 1, number - 1);
+        return Err(match last.checked_sub(first) {
+            // In its place, it would have been followed.
+            None => TailError::Damage(format!("commit {number}"), "is not in its place"),
+            Some(0) => TailError::Damage(format!("commit {first}"), "is damaged or missing"),
+            Some(1..) => TailError::Damage(
+                format!("one of the commits {first} to {last}"),
+                "is damaged or missing",
+            ),
+        });
+    }
+    Ok((length, n_commits))
+}
+
+/// Where the zeros begin at which nothing was ever written, to the block.
+fn used(bytes: &[u8]) -> usize {
+    let mut used = bytes;
+    while let Some((rest, block)) = used.split_last_chunk::<4096>()
+        && *block == [0; 4096]
+    {
+        used = rest;
+    }
+    used.len()
+}
+
+fn append_change(out: &mut Vec<u8>, (stream, what): Change<'_>) {
+    let bytes = what.bytes();
+    let key_length = u8::try_from(stream.0.len()).expect("stream keys are bounded to 64 bytes");
+    let length = u32::try_from(bytes.len()).expect("messages are bounded to 128 MiB");
+    out.extend_from_slice(&[what.kind(), key_length]);
+    out.extend_from_slice(&stream.0);
+    out.extend_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(bytes);
+}
+
+fn read_changes<'b>(mut payload: &'b [u8], changes: &mut Vec<(StreamKey, What<'b>)>) -> Option<()> {
+    while let Some((&[kind, key_length], rest)) = payload.split_first_chunk() {
+        let key_length = usize::from(key_length);
+        if key_length > STREAM_KEY_BYTES_MAX {
+            return None;
+        }
+        let (key, rest) = rest.split_at_checked(key_length)?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let (bytes, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+        changes.push((StreamKey(key.to_vec()), What::from_parts(kind, bytes)?));
+        payload = rest;
+    }
+    payload.is_empty().then_some(())
+}
+
+#[cfg(test)]
+mod tests;

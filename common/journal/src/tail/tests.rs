@@ -1,0 +1,220 @@
+use std::fs;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+
+fn key(name: &str) -> StreamKey {
+    StreamKey(name.as_bytes().to_vec())
+}
+
+fn open(dir: &Path) -> Tail {
+    let mut found = Tail::read(dir, 0).unwrap();
+    found.tail.open(dir).unwrap();
+    found.tail
+}
+
+/// Appends one event as the commit of that number.
+fn append(tail: &mut Tail, number: u64, event: &[u8]) -> bool {
+    let stream = key("stream");
+    let changes = [(&stream, What::Event(event))];
+    tail.append(number, changes.into_iter()).unwrap()
+}
+
+/// The events of the commits behind the given one, and whether an unfinished one was cut off.
+fn events(dir: &Path, n_stored: u64) -> Result<(Vec<Vec<u8>>, u64, bool), String> {
+    let found = match Tail::read(dir, n_stored) {
+        Ok(found) => found,
+        Err(TailError::Damage(place, what)) => return Err(format!("{place} {what}")),
+        Err(TailError::Directory(error)) => return Err(error.to_string()),
+    };
+    let changes = found.tail.changes().unwrap();
+    let events = changes
+        .into_iter()
+        .map(|(_, what)| what.bytes().to_vec())
+        .collect();
+    Ok((events, found.n_commits, found.is_cut))
+}
+
+#[test]
+fn frames_come_back_in_their_order() {
+    let dir = TempDir::new().unwrap();
+    let mut tail = open(dir.path());
+    let (p, q) = (key("p"), key("q"));
+    let changes = [
+        (&p, What::Found(b"founding")),
+        (&q, What::Event(b"")),
+        (&p, What::Snapshot(b"state")),
+    ];
+    assert!(tail.append(1, changes.into_iter()).unwrap());
+    assert!(tail.append(2, std::iter::empty()).unwrap());
+    assert!(tail.append(3, [(&q, What::Forget)].into_iter()).unwrap());
+    let found = Tail::read(dir.path(), 0).unwrap();
+    assert_eq!((found.n_commits, found.is_cut), (3, false));
+    let expected = [
+        (p.clone(), What::Found(b"founding")),
+        (q.clone(), What::Event(b"")),
+        (p, What::Snapshot(b"state")),
+        (q, What::Forget),
+    ];
+    assert_eq!(found.tail.changes().unwrap(), expected);
+    assert_eq!(tail.changes().unwrap(), expected);
+}
+
+#[test]
+fn what_does_not_fit_is_not_written() {
+    let dir = TempDir::new().unwrap();
+    let mut tail = open(dir.path());
+    let half = vec![7; TAIL_BYTES / 2];
+    assert!(append(&mut tail, 1, &half));
+    let before = fs::read(dir.path().join(TAIL_FILE)).unwrap();
+    assert!(!append(&mut tail, 2, &half));
+    assert!(fs::read(dir.path().join(TAIL_FILE)).unwrap() == before);
+    assert!(append(&mut tail, 2, b"small"));
+    let exactly = TAIL_BYTES - 2 * HEAD_BYTES - CHANGE_BYTES - "stream".len();
+    tail.clear();
+    assert!(append(&mut tail, 3, b""));
+    assert!(!append(&mut tail, 4, &vec![8; exactly]));
+    let exactly = exactly - CHANGE_BYTES - "stream".len();
+    assert!(append(&mut tail, 4, &vec![8; exactly]));
+    assert_eq!(tail.frames.len(), TAIL_BYTES);
+    assert_eq!(events(dir.path(), 2).unwrap().1, 4);
+    assert!(!tail.append(5, std::iter::empty()).unwrap());
+    let file = fs::metadata(dir.path().join(TAIL_FILE)).unwrap();
+    assert_eq!(file.len(), TAIL_BYTES as u64);
+}
+
+#[test]
+fn a_power_cut_at_any_byte_leaves_all_earlier_commits() {
+    // Before the cut there may be zeros, or the frames of an earlier round that were longer, or
+    // shorter: in each, `three` is being written.
+    for earlier in [0, 9, 200] {
+        let dir = TempDir::new().unwrap();
+        let mut tail = open(dir.path());
+        let path = dir.path().join(TAIL_FILE);
+        for number in 1..=10 * u64::from(earlier > 0) {
+            assert!(append(&mut tail, number, &vec![b'x'; earlier]));
+        }
+        let n_stored = 10 * u64::from(earlier > 0);
+        tail.clear();
+        assert!(append(&mut tail, n_stored + 1, b"one"));
+        assert!(append(&mut tail, n_stored + 2, b"two two"));
+        // All that was ever written; the rest is zeros.
+        let read = || fs::read(&path).unwrap()[..4096].to_vec();
+        let before = read();
+        let start = tail.frames.len();
+        assert!(append(&mut tail, n_stored + 3, b"three three three"));
+        let after = read();
+        let end = tail.frames.len();
+        let mut n_told = 0;
+        for at in start..=end {
+            let mut cut = before.clone();
+            cut[start..at].copy_from_slice(&after[start..at]);
+            fs::write(&path, &cut).unwrap();
+            let (events, n_commits, is_cut) = events(dir.path(), n_stored).unwrap();
+            let n_events = if at == end { 3 } else { 2 };
+            assert_eq!(n_commits, n_stored + n_events, "at {at}");
+            assert_eq!(events.len() as u64, n_events);
+            n_told += u32::from(is_cut);
+            // A cut file as well: its length may not have reached the disk.
+            fs::write(&path, &cut[..at]).unwrap();
+            assert_eq!(self::events(dir.path(), n_stored).unwrap().0, events);
+        }
+        assert!(n_told > 16, "{n_told}");
+    }
+}
+
+#[test]
+fn a_commit_after_one_that_was_cut_takes_its_place() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join(TAIL_FILE);
+    let mut tail = open(dir.path());
+    assert!(append(&mut tail, 1, b"one"));
+    assert!(append(&mut tail, 2, &[b'2'; 300]));
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[200] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(
+        events(dir.path(), 0).unwrap(),
+        (vec![b"one".to_vec()], 1, true)
+    );
+
+    let mut tail = open(dir.path());
+    assert!(append(&mut tail, 2, b"another"));
+    assert_eq!(
+        events(dir.path(), 0).unwrap(),
+        (vec![b"one".to_vec(), b"another".to_vec()], 2, false)
+    );
+}
+
+#[test]
+fn what_the_store_has_is_passed_over() {
+    let dir = TempDir::new().unwrap();
+    let mut tail = open(dir.path());
+    for number in 1..=3 {
+        assert!(append(&mut tail, number, b"event"));
+    }
+    assert_eq!(events(dir.path(), 3).unwrap(), (vec![], 3, false));
+    // The next round begins over the first one's frames.
+    tail.clear();
+    assert!(append(&mut tail, 4, b"fourth"));
+    assert_eq!(events(dir.path(), 3).unwrap().0, [b"fourth".to_vec()]);
+    assert_eq!(
+        events(dir.path(), 2).unwrap_err(),
+        "commit 3 is damaged or missing"
+    );
+    assert_eq!(
+        events(dir.path(), 0).unwrap_err(),
+        "one of the commits 1 to 3 is damaged or missing"
+    );
+}
+
+#[test]
+fn damage_before_the_last_commit_is_told() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join(TAIL_FILE);
+    let mut tail = open(dir.path());
+    let mut ends = Vec::new();
+    for number in 1..=4 {
+        assert!(append(&mut tail, number, &[number as u8; 20]));
+        ends.push(tail.frames.len());
+    }
+    let whole = fs::read(&path).unwrap()[..4096].to_vec();
+    for at in 0..ends[3] {
+        for bit in [0, 3, 7] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << bit;
+            fs::write(&path, bytes).unwrap();
+            let number = ends.partition_point(|end| *end <= at) as u64 + 1;
+            if number < 4 {
+                assert_eq!(
+                    events(dir.path(), 0).unwrap_err(),
+                    format!("commit {number} is damaged or missing")
+                );
+            } else {
+                // As if it was never finished: whether it was acknowledged is known elsewhere.
+                assert_eq!(events(dir.path(), 0).unwrap().1, 3);
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(
+        mut bytes in prop::collection::vec(any::<u8>(), 0..300),
+        number in 0..3_u64,
+        sealed in any::<bool>(),
+    ) {
+        let dir = TempDir::new().unwrap();
+        if sealed && bytes.len() > HEAD_BYTES {
+            // A sound checksum over nonsense.
+            seal(&mut bytes, number + 1);
+        }
+        fs::write(dir.path().join(TAIL_FILE), &bytes).unwrap();
+        if let Ok(found) = Tail::read(dir.path(), number) {
+            let _ = found.tail.changes();
+        }
+    }
+}
