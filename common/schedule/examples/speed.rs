@@ -21,11 +21,13 @@ const POWERS: [f64; 16] = [
 const REPEATS: usize = 3;
 
 /// Above this a plan would take too long for a table: (algorithm, tasks).
-const TASKS_MAX: [(SchedulerKind, usize); 9] = [
+const TASKS_MAX: [(SchedulerKind, usize); 11] = [
     (SchedulerKind::Heft, 1_000_000),
     (SchedulerKind::Cpop, 100_000),
     (SchedulerKind::Peft, 100_000),
     (SchedulerKind::Pch, 5_000),
+    (SchedulerKind::PchFast, 100_000),
+    (SchedulerKind::Xavantes, 100_000),
     (SchedulerKind::Best, 5_000),
     (SchedulerKind::Lookahead, 1_000),
     (SchedulerKind::MinMin, 5_000),

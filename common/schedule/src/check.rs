@@ -160,7 +160,7 @@ pub(crate) fn check_with(
     check_slots(problem, schedule, &placed)
 }
 
-fn check_entry(problem: &Problem, entry: &Placement) -> Result<(), CheckError> {
+pub(crate) fn check_entry(problem: &Problem, entry: &Placement) -> Result<(), CheckError> {
     let Placement {
         task,
         host,

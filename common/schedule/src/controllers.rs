@@ -71,6 +71,21 @@ pub struct Controlled {
     pub controllers: Vec<u32>,
 }
 
+impl Controlled {
+    /// Seconds that the data of an edge takes from its task to the other through all controllers on
+    /// its way.
+    pub fn transfer(
+        &self,
+        problem: &Problem,
+        tree: &Tree,
+        (from, to): (u32, u32),
+        edge: u32,
+    ) -> f64 {
+        let hosts = [from, to].map(|task| self.schedule.entries[task as usize].host);
+        route(problem, tree, &self.controllers, (from, to), hosts, edge)
+    }
+}
+
 impl Tree {
     /// A tree from the parent of each controller and the controller of each task, in the order of
     /// the input that the graph was built from.
@@ -133,7 +148,7 @@ impl Tree {
 
     /// The controllers that a message passes: up from the sender's one to the shared one, and
     /// those from the receiver's one up to below the shared one.
-    fn way(&self, from: u32, to: u32) -> (Vec<u32>, Vec<u32>) {
+    pub(crate) fn way(&self, from: u32, to: u32) -> (Vec<u32>, Vec<u32>) {
         let (mut one, mut other) = (self.of_task[from as usize], self.of_task[to as usize]);
         let (mut up, mut down) = (vec![one], Vec::new());
         while one != other {

@@ -7,10 +7,12 @@
 //!
 //! Managers need [`Request`] and [`plan`], or [`plan_with_details`] to tell users which algorithm
 //! it was. Who works on algorithms reads [`Problem`] first, then [`Schedule`] and the trait
-//! [`Scheduler`], then [`Heft`], [`Pch`] and [`Best`], which is the default. Times are `f64` seconds
+//! [`Scheduler`], then [`Heft`], [`Pch`], [`Best`], which is the default, and [`Xavantes`]. Times are `f64` seconds
 //! inside, compared with a tolerance ([`less`]), and whole microseconds in a [`model::Plan`]
 //! ([`retime()`]). Every algorithm has a file of its own and is judged by the same [`check()`] and
 //! [`Figures`].
+//!
+//! [`draw`] makes pictures of schedules, for terminals and as SVG.
 //!
 //! Plans are made in direct mode, where a message goes from machine to machine.
 //! [`through_controllers`] tells what a schedule becomes when messages pass the controllers of the
@@ -22,8 +24,10 @@ mod best;
 mod bound;
 mod check;
 mod controllers;
+mod copied;
 mod cpop;
 mod dag;
+pub mod draw;
 #[cfg(test)]
 mod fixtures;
 mod heft;
@@ -46,7 +50,10 @@ mod request;
 mod retime;
 mod round_robin;
 mod schedule;
+mod search;
+pub mod structured;
 mod timeline;
+mod xavantes;
 
 pub use best::{Best, BestRun, Estimate};
 pub use bound::{Figures, bound, critical_path_time, sequential_time};
@@ -54,6 +61,7 @@ pub use check::{CheckError, check, check_plan};
 pub use controllers::{
     Controlled, Placing, Tree, TreeError, check_through_controllers, through_controllers,
 };
+pub use copied::{Copied, CopiedError, CopiedPlan, check_copied};
 pub use cpop::Cpop;
 pub use dag::{Dag, DagError, EDGES_MAX, TASKS_MAX, Task};
 pub use heft::Heft;
@@ -63,7 +71,7 @@ pub use links::Links;
 pub use lookahead::{LOOKAHEAD_SEARCHES_MAX, Lookahead};
 pub use min_min::{MAX_MIN_TASKS_MAX, MinMin};
 pub use order::{TOLERANCE, less};
-pub use pch::{Cluster, PCH_STEPS_MAX, PCH_TASKS_MAX, Pch, PchRun};
+pub use pch::{Cluster, PCH_STEPS_MAX, PCH_TASKS_MAX, Pch, PchFast, PchRun};
 pub use peft::Peft;
 pub use problem::{
     CORES_TOTAL_MAX, COSTS_MAX, Demand, Fixed, GROUPS_MAX, HORIZON_MAX, HOSTS_MAX, Host, OUTSIDE,
@@ -72,8 +80,10 @@ pub use problem::{
 pub use random_host::RandomHost;
 pub use rank::MeanRule;
 pub use request::{
-    Detailed, Placed, Refusal, Request, SchedulerKind, plan, plan_with_details, problem,
+    Detailed, Options, Placed, Refusal, Request, SchedulerKind, plan, plan_with_details,
+    plan_with_options, problem,
 };
 pub use retime::{SECONDS_MAX, TooLong, retime};
 pub use round_robin::RoundRobin;
 pub use schedule::{Placement, Schedule, ScheduleError, Scheduler};
+pub use xavantes::{STEPS_PER_SECOND, Xavantes, XavantesCopied, XavantesThrough};

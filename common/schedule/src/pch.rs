@@ -24,8 +24,10 @@ use crate::problem::Problem;
 use crate::schedule::{Placement, Schedule, ScheduleError, Scheduler, holds_slots};
 
 mod estimates;
+mod fast;
 
 use estimates::Estimates;
+pub use fast::PchFast;
 
 /// The most tasks for which exact PCH is tried: its cost grows with their square.
 pub const PCH_TASKS_MAX: usize = 5_000;

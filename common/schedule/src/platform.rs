@@ -1,4 +1,4 @@
-//! Platforms that algorithms are compared on.
+//! Platforms that algorithms are compared on, by name: [`named`] reads what users write.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,12 @@ use model::{Bytes, GroupId, Network, NetworkLink, Platform, PlatformError, Resou
 use thiserror::Error;
 
 use crate::dag::Dag;
+
+mod named;
+mod paper;
+
+pub use named::{NamedError, named};
+pub use paper::{GROUPS_OF_PAPER_MAX, MessageCost, paper};
 
 /// What lies between the machines of a reference platform.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,6 +93,16 @@ pub fn reference(
 /// The bandwidth at which the mean message takes `ratio` times as long as the mean task on the
 /// mean machine; 1 where there are no messages or no work, and it does not matter.
 fn bandwidth(dag: &Dag, ratio: f64, powers: &[f64]) -> f64 {
+    let slowness = powers.iter().map(|power| 1.0 / power).sum::<f64>() / powers.len() as f64;
+    match means(dag) {
+        Some((data, work)) => data / (ratio * work * slowness),
+        None => 1.0,
+    }
+}
+
+/// The mean data of the messages that carry any, and the mean work of all tasks;
+/// none where either is nothing.
+fn means(dag: &Dag) -> Option<(f64, f64)> {
     let messages = (0..dag.n_edges() as u32).map(|edge| dag.data(edge));
     let (mut data, mut n_messages) = (0.0, 0.0);
     for message in messages.filter(|&data| data > 0.0) {
@@ -94,12 +110,8 @@ fn bandwidth(dag: &Dag, ratio: f64, powers: &[f64]) -> f64 {
         n_messages += 1.0;
     }
     let work: f64 = dag.tasks().map(|task| dag.work(task)).sum();
-    if data <= 0.0 || work <= 0.0 {
-        return 1.0;
-    }
-    let n_tasks = dag.n_tasks() as f64;
-    let slowness = powers.iter().map(|power| 1.0 / power).sum::<f64>() / powers.len() as f64;
-    data / n_messages / (ratio * (work / n_tasks) * slowness)
+    let both = data > 0.0 && work > 0.0;
+    both.then(|| (data / n_messages, work / dag.n_tasks() as f64))
 }
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ impl Random {
     }
 
     /// From 0 up, below 1.
-    #[cfg(test)]
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::best::{Best, BestRun, Estimate};
 use crate::check::{CheckError, check_plan};
+use crate::copied::{Copied, CopiedPlan, check_copied, retime_copied};
 use crate::cpop::Cpop;
 use crate::dag::{Dag, DagError};
 use crate::heft::Heft;
@@ -14,7 +15,7 @@ use crate::inside::Inside;
 use crate::ippts::Ippts;
 use crate::lookahead::Lookahead;
 use crate::min_min::MinMin;
-use crate::pch::Pch;
+use crate::pch::{Pch, PchFast};
 use crate::peft::Peft;
 use crate::problem::{Demand, Fixed, OUTSIDE, Problem, ProblemError};
 use crate::random_host::RandomHost;
@@ -22,6 +23,7 @@ use crate::rank::MeanRule;
 use crate::retime::{TooLong, retime};
 use crate::round_robin::RoundRobin;
 use crate::schedule::{ScheduleError, Scheduler};
+use crate::xavantes::{Xavantes, XavantesCopied};
 
 /// Everything that a plan rests on. The same request gives the same plan.
 #[derive(Clone, Debug)]
@@ -61,12 +63,16 @@ pub enum SchedulerKind {
     /// The shorter of HEFT-B and PCH.
     #[default]
     Best,
+    /// Many algorithms, the shortest of their schedules improved by a search within a budget.
+    Xavantes,
     /// HEFT, messages ranked by their mean cost.
     Heft,
     /// HEFT, messages ranked by the mean bandwidth, as in Bittencourt and Madeira's comparison.
     HeftB,
     /// Exact static PCH, up to [`crate::PCH_TASKS_MAX`] activities.
     Pch,
+    /// Near-linear PCH.
+    PchFast,
     /// CPOP, messages ranked by their mean cost.
     Cpop,
     /// PEFT.
@@ -100,6 +106,18 @@ pub struct Detailed {
     pub scheduler: &'static str,
     /// What each algorithm that could be asked gave.
     pub estimates: Vec<Estimate>,
+    /// What the plan would be with copies of activities, where that is shorter.
+    pub copied: Option<CopiedPlan>,
+}
+
+/// What a plan may cost and hold, beside what the request says. Only [`SchedulerKind::Xavantes`]
+/// looks at it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// Time for planning, as [`crate::STEPS_PER_SECOND`] counts it; none for the default.
+    pub budget: Option<Span>,
+    /// Activities that may run more than once.
+    pub repeatable: BTreeSet<ActivityId>,
 }
 
 /// Why there is no plan.
@@ -146,15 +164,14 @@ pub fn plan(request: &Request) -> Result<Plan, Refusal> {
 
 /// Makes a plan, checks it, and tells whose it is and what else there was.
 pub fn plan_with_details(request: &Request) -> Result<Detailed, Refusal> {
+    plan_with_options(request, &Options::default())
+}
+
+/// The same within a budget, and with copies of activities that may be repeated.
+pub fn plan_with_options(request: &Request, options: &Options) -> Result<Detailed, Refusal> {
     let problem = problem(request)?;
-    let BestRun {
-        schedule,
-        scheduler,
-        estimates,
-    } = request
-        .scheduler
-        .run(&problem)
-        .map_err(|error| match error {
+    let (run, copied) =
+        run_with_options(&problem, request.scheduler, options).map_err(|error| match error {
             ScheduleError::NoHost { task } => no_resource(&problem, task),
             ScheduleError::TooLarge { what, count, max } => {
                 Refusal::Problem(ProblemError::TooLarge {
@@ -164,13 +181,50 @@ pub fn plan_with_details(request: &Request) -> Result<Detailed, Refusal> {
                 })
             }
         })?;
+    let BestRun {
+        schedule,
+        scheduler,
+        estimates,
+    } = run;
+    let copied = match copied {
+        // Copies are only shown, so what breaks a rule is left out rather than refused.
+        Some(copied) if check_copied(&problem, &copied).is_ok() => {
+            Some(retime_copied(&problem, &copied).map_err(Refusal::TooLong)?)
+        }
+        Some(_) | None => None,
+    };
     let plan = retime(&problem, &schedule, request.generation).map_err(Refusal::TooLong)?;
     check_plan(&problem, &plan).map_err(|source| Refusal::Invalid { scheduler, source })?;
     Ok(Detailed {
         plan,
         scheduler,
         estimates,
+        copied,
     })
+}
+
+fn run_with_options(
+    problem: &Problem,
+    kind: SchedulerKind,
+    options: &Options,
+) -> Result<(BestRun, Option<Copied>), ScheduleError> {
+    if kind != SchedulerKind::Xavantes {
+        return Ok((kind.run(problem)?, None));
+    }
+    let xavantes = match options.budget {
+        Some(budget) => Xavantes::within(budget.seconds()),
+        None => Xavantes::new(),
+    };
+    if options.repeatable.is_empty() {
+        return Ok((xavantes.run(problem)?, None));
+    }
+    let repeatable = |task| {
+        let activity = problem.dag().activity(task);
+        activity.is_some_and(|activity| options.repeatable.contains(&activity))
+    };
+    let XavantesCopied { copied, before } = xavantes.run_with_copies(problem, repeatable)?;
+    let has_copies = !copied.copies.is_empty();
+    Ok((before, has_copies.then_some(copied)))
 }
 
 /// What the schedulers look at, for a request.
@@ -229,11 +283,13 @@ pub fn problem(request: &Request) -> Result<Problem, Refusal> {
 
 impl SchedulerKind {
     /// All of them, in the order in which they are listed to users.
-    pub const ALL: [SchedulerKind; 15] = [
+    pub const ALL: [SchedulerKind; 17] = [
+        SchedulerKind::Xavantes,
         SchedulerKind::Best,
         SchedulerKind::Heft,
         SchedulerKind::HeftB,
         SchedulerKind::Pch,
+        SchedulerKind::PchFast,
         SchedulerKind::Cpop,
         SchedulerKind::Peft,
         SchedulerKind::Ippts,
@@ -251,14 +307,17 @@ impl SchedulerKind {
     pub fn scheduler(self) -> &'static dyn Scheduler {
         const HEFT: Heft = Heft::new(MeanRule::Costs);
         const HEFT_B: Heft = Heft::new(MeanRule::Bandwidths);
+        const XAVANTES: Xavantes = Xavantes::new();
         const PCH: Pch = Pch::new();
         const RANDOM: RandomHost = RandomHost::new(1);
         const CPOP: Cpop = Cpop::new(MeanRule::Costs);
         match self {
+            SchedulerKind::Xavantes => &XAVANTES,
             SchedulerKind::Best => &Best,
             SchedulerKind::Heft => &HEFT,
             SchedulerKind::HeftB => &HEFT_B,
             SchedulerKind::Pch => &PCH,
+            SchedulerKind::PchFast => &PchFast,
             SchedulerKind::Cpop => &CPOP,
             SchedulerKind::Peft => &Peft,
             SchedulerKind::Ippts => &Ippts,
@@ -277,6 +336,9 @@ impl SchedulerKind {
     pub fn run(self, problem: &Problem) -> Result<BestRun, ScheduleError> {
         if self == SchedulerKind::Best {
             return Best.run(problem);
+        }
+        if self == SchedulerKind::Xavantes {
+            return Xavantes::new().run(problem);
         }
         let scheduler = self.scheduler();
         let schedule = scheduler.schedule(problem)?;

@@ -94,7 +94,7 @@ pub(crate) fn up(seconds: f64) -> Result<Span, TooLong> {
     }
 }
 
-fn sum(one: Span, other: Span) -> Result<Span, TooLong> {
+pub(crate) fn sum(one: Span, other: Span) -> Result<Span, TooLong> {
     let sum = one + other;
     if sum.0 / 1_000_000 < SECONDS_MAX {
         Ok(sum)
@@ -103,18 +103,18 @@ fn sum(one: Span, other: Span) -> Result<Span, TooLong> {
     }
 }
 
-struct SlotsByTask {
+pub(crate) struct SlotsByTask {
     off: Vec<u32>,
     slots: Vec<u32>,
 }
 
 impl SlotsByTask {
-    fn of(&self, task: u32) -> &[u32] {
+    pub(crate) fn of(&self, task: u32) -> &[u32] {
         &self.slots[self.off[task as usize] as usize..self.off[task as usize + 1] as usize]
     }
 }
 
-fn slots_by_task(problem: &Problem, schedule: &Schedule) -> SlotsByTask {
+pub(crate) fn slots_by_task(problem: &Problem, schedule: &Schedule) -> SlotsByTask {
     let n = problem.dag().n_tasks();
     let held = || {
         schedule.order.iter().flat_map(|slots| {

@@ -13,7 +13,8 @@ use model::{
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use schedule::{
-    Demand, Placed, Refusal, Request, SchedulerKind, bound, check, check_plan, less, plan, problem,
+    Demand, Options, Placed, Refusal, Request, Scheduler, SchedulerKind, Xavantes, bound, check,
+    check_plan, less, plan_with_options, problem,
 };
 
 proptest! {
@@ -31,14 +32,19 @@ proptest! {
             problem.misfit(t).is_some() && problem.fixed(t).is_none() && !problem.dag().is_gate(t)
         });
         if let Some(task) = misfit {
-            let refused = plan(&request).unwrap_err();
+            let refused = planned(&request).unwrap_err();
             prop_assert!(matches!(refused, Refusal::NoResource { .. }), "{refused} for {task}");
             return Ok(());
         }
-        let schedule = request.scheduler.scheduler().schedule(&problem).unwrap();
+        let schedule = if request.scheduler == SchedulerKind::Xavantes {
+            Xavantes::within(BUDGET.seconds()).schedule(&problem)
+        } else {
+            request.scheduler.scheduler().schedule(&problem)
+        };
+        let schedule = schedule.unwrap();
         prop_assert_eq!(check(&problem, &schedule), Ok(()));
         prop_assert!(!less(schedule.makespan(), bound(&problem)));
-        let plan = plan(&request).unwrap();
+        let plan = planned(&request).unwrap();
         prop_assert_eq!(check_plan(&problem, &plan), Ok(()));
         prop_assert!(plan.bound <= plan.makespan());
         // Rounding adds at most a microsecond for each task and message of a chain.
@@ -48,13 +54,13 @@ proptest! {
 
     #[test]
     fn the_same_request_gives_the_same_plan(request in requests()) {
-        prop_assert_eq!(plan(&request), plan(&request.clone()));
+        prop_assert_eq!(planned(&request), planned(&request.clone()));
     }
 
     #[test]
     fn names_do_not_matter(request in requests()) {
-        let Ok(before) = plan(&request) else { return Ok(()) };
-        let after = plan(&renamed(&request)).unwrap();
+        let Ok(before) = planned(&request) else { return Ok(()) };
+        let after = planned(&renamed(&request)).unwrap();
         let activity = |id: ActivityId| ActivityId(1_000_000 - 3 * id.0);
         let resource = |id: ResourceId| ResourceId(500 - id.0);
         let mut entries = before.entries.clone();
@@ -69,7 +75,7 @@ proptest! {
     fn what_has_started_stays_and_the_rest_is_planned_after_it(
         mut request in requests(), keep in 0.0f64..1.0, later in 0u64..20_000_000,
     ) {
-        let Ok(whole) = plan(&request) else { return Ok(()) };
+        let Ok(whole) = planned(&request) else { return Ok(()) };
         // Everything that starts before some moment of the plan has started; nothing has ended.
         let until = Span((whole.makespan().0 as f64 * keep) as u64);
         let started = whole.entries.iter().filter(|entry| entry.start < until);
@@ -79,15 +85,26 @@ proptest! {
         for placed in &mut request.placed {
             placed.finish = placed.finish + Span(later);
         }
-        let rest = plan(&request).unwrap();
+        let rest = planned(&request).unwrap();
         prop_assert_eq!(rest.entries.len() + request.placed.len(), whole.entries.len());
         prop_assert!(request.placed.iter().all(|placed| rest.entry(placed.activity).is_none()));
         let lost = Request {
             placed: request.placed.iter().map(|p| Placed { resource: ResourceId(9_999), ..*p }).collect(),
             ..request.clone()
         };
-        prop_assert!(plan(&lost).is_ok());
+        prop_assert!(planned(&lost).is_ok());
     }
+}
+
+/// Enough for all members on problems of this size.
+const BUDGET: Span = Span(2_000);
+
+fn planned(request: &Request) -> Result<Plan, Refusal> {
+    let options = Options {
+        budget: Some(BUDGET),
+        ..Options::default()
+    };
+    Ok(plan_with_options(request, &options)?.plan)
 }
 
 prop_compose! {

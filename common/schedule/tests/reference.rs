@@ -27,10 +27,10 @@ const ALGORITHMS: [SchedulerKind; 6] = [
     SchedulerKind::Pch,
 ];
 /// Without optimisation the largest ones would take minutes.
-const TASKS_MAX: usize = if cfg!(debug_assertions) {
-    300
+const TASKS_MAX: Option<usize> = if cfg!(debug_assertions) {
+    Some(300)
 } else {
-    usize::MAX
+    None
 };
 
 #[test]
@@ -50,7 +50,7 @@ fn published_makespans_are_reached() {
         let dag = graphs
             .entry(name)
             .or_insert_with(|| support::read(&folder.join(name)));
-        if dag.n_tasks() > TASKS_MAX {
+        if TASKS_MAX.is_some_and(|most| dag.n_tasks() > most) {
             continue;
         }
         let network = ReferenceNetwork::named(net).unwrap();

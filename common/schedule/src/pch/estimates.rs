@@ -12,7 +12,7 @@ use crate::problem::{OUTSIDE, Problem};
 /// The papers' resource is one slot of a machine. A task of several cores holds that many
 /// neighbouring slots and has one *link* in the list of each.
 pub(super) struct Estimates<'a> {
-    problem: &'a Problem,
+    pub(super) problem: &'a Problem,
     pub(super) priority: Vec<f64>,
     pub(super) order: Vec<u32>,
     /// Where a task is in `order`.
@@ -28,15 +28,15 @@ pub(super) struct Estimates<'a> {
     /// By task: its first link.
     link_off: Vec<u32>,
     /// By link: its task, and the links before and after it on the same slot.
-    owner: Vec<u32>,
+    pub(super) owner: Vec<u32>,
     prev: Vec<u32>,
     next: Vec<u32>,
     /// By machine: its first slot in the numbering of all slots.
     slot_off: Vec<u32>,
     /// By slot: its links, in order. What is on trial is not in them.
-    lists: Vec<Vec<u32>>,
+    pub(super) lists: Vec<Vec<u32>>,
     /// By slot of the machine of the trial: the last link that it added there.
-    trial_last: Vec<u32>,
+    pub(super) trial_last: Vec<u32>,
     /// By place in the order: whether the times have to be counted again.
     dirty: Vec<u64>,
     dirty_last: u32,
@@ -45,7 +45,7 @@ pub(super) struct Estimates<'a> {
     pub(super) steps: u64,
 }
 
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// What a message costs while one of its ends is not placed: the highest bandwidth and the lowest
 /// latency between any two machines (A3). Between slots of the only machine nothing costs; where
@@ -213,7 +213,7 @@ impl<'a> Estimates<'a> {
         self.lists[self.list(host, slot)].is_empty()
     }
 
-    fn insert(&mut self, task: u32, host: u32, slot: u32) {
+    pub(super) fn insert(&mut self, task: u32, host: u32, slot: u32) {
         let rank = self.rank[task as usize];
         let first = self.first_slot(task, host, slot);
         self.placed[task as usize] = true;
@@ -246,7 +246,7 @@ impl<'a> Estimates<'a> {
 
     /// Counts again what is marked, from a place in the order to another; marks beyond it are
     /// dropped, which is right for trials that are taken back.
-    fn settle(&mut self, first: u32, until: u32) {
+    pub(super) fn settle(&mut self, first: u32, until: u32) {
         let mut word = first as usize / 64;
         'words: while word <= until as usize / 64 && word < self.dirty.len() {
             while self.dirty[word] != 0 {
@@ -311,6 +311,11 @@ impl<'a> Estimates<'a> {
         }
     }
 
+    /// What a message costs while one of its ends is not placed.
+    pub(super) fn virtual_seconds(&self, data: f64) -> f64 {
+        self.virtual_link.seconds(data)
+    }
+
     fn mark_successors(&mut self, task: u32) {
         let dag = self.problem.dag();
         for (succ, _) in dag.successors(task) {
@@ -332,20 +337,20 @@ impl<'a> Estimates<'a> {
     }
 
     /// A task of several cores reaches to the machine's last slot at most.
-    fn first_slot(&self, task: u32, host: u32, slot: u32) -> u32 {
+    pub(super) fn first_slot(&self, task: u32, host: u32, slot: u32) -> u32 {
         let slots = self.problem.hosts()[host as usize].slots;
         slot.min(slots.saturating_sub(self.problem.dag().cores(task)))
     }
 
-    fn list(&self, host: u32, slot: u32) -> usize {
+    pub(super) fn list(&self, host: u32, slot: u32) -> usize {
         (self.slot_off[host as usize] + slot) as usize
     }
 
-    fn rank_of(&self, link: u32) -> u32 {
+    pub(super) fn rank_of(&self, link: u32) -> u32 {
         self.rank[self.owner[link as usize] as usize]
     }
 
-    fn place_in(&self, list: usize, rank: u32) -> usize {
+    pub(super) fn place_in(&self, list: usize, rank: u32) -> usize {
         self.lists[list].partition_point(|&link| self.rank_of(link) < rank)
     }
 }

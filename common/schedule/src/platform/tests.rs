@@ -1,6 +1,6 @@
 use model::GroupId;
 
-use super::{ReferenceError, ReferenceNetwork, reference};
+use super::{ReferenceError, ReferenceNetwork, named, reference};
 use crate::Dag;
 use crate::fixtures::task;
 
@@ -31,4 +31,33 @@ fn names_and_sizes_that_are_not_known_are_refused() {
     let refused = reference(9, ReferenceNetwork::Lan, &dag);
     assert_eq!(refused, Err(ReferenceError::Hosts(9)));
     assert!(reference(512, ReferenceNetwork::Ccr(1.0), &dag).is_ok());
+}
+
+#[test]
+fn platforms_have_names() {
+    let tasks = [task(4.0, 1); 2];
+    let dag = Dag::new(&tasks, &[(0, 1, 80.0)]).unwrap();
+    let reference = named("reference:64:ccr1", &dag).unwrap();
+    assert_eq!(reference.resources().len(), 64);
+    let platform = named("paper:10:7", &dag).unwrap();
+    assert_eq!(platform, named("paper:10:7:medium", &dag).unwrap());
+    assert_ne!(platform, named("paper:10:8", &dag).unwrap());
+    // The mean message takes as long as the mean task where both are at their best.
+    assert_eq!(platform.network().inside.bandwidth, 20.0);
+    assert_eq!(platform.network().between.bandwidth, 10.0);
+    let groups = platform.resources().iter().map(|machine| machine.group);
+    assert_eq!(groups.max(), Some(GroupId(9)));
+    let said = |spec| named(spec, &dag).unwrap_err().to_string();
+    assert!(said("grid5000").starts_with("\"grid5000\" names no platform; there are"));
+    assert_eq!(
+        said("paper:0:1"),
+        "\"0\" is not a number of groups from 1 to 1000"
+    );
+    assert_eq!(said("paper:3:x"), "\"x\" is not a seed: a number from 0 up");
+    let source = named("reference:9:lan", &dag).unwrap_err();
+    let source = std::error::Error::source(&source).unwrap().to_string();
+    assert_eq!(
+        source,
+        "there is no reference platform of 9 machines; there are 8, 64 and 512"
+    );
 }

@@ -5,7 +5,7 @@ use model::{
     Platform, Resource, ResourceId, Span, Work,
 };
 
-use super::{Placed, Refusal, Request, SchedulerKind, plan};
+use super::{Options, Placed, Refusal, Request, SchedulerKind, plan, plan_with_options};
 use crate::dag::DagError;
 use crate::problem::ProblemError;
 
@@ -199,4 +199,38 @@ fn schedulers_are_found_by_name() {
         assert_eq!(SchedulerKind::named(kind.scheduler().name()), Some(kind));
     }
     assert_eq!(SchedulerKind::named("magic"), None);
+}
+
+#[test]
+fn copies_are_told_beside_the_plan_where_activities_may_be_repeated() {
+    // One activity that two others wait for on two machines, over a slow link.
+    let node = |id| GraphNode {
+        activity: Some(ActivityId(id)),
+        work: Work(1_000_000),
+        cores: 1,
+    };
+    let edges = [(0, 1, Bytes(10_000_000)), (0, 2, Bytes(10_000_000))];
+    let graph = ActivityGraph::new((0..3).map(node), edges).unwrap();
+    let request = Request {
+        graph,
+        platform: crate::fixtures::platform(&[(1.0, 1), (1.0, 1)]),
+        demands: BTreeMap::new(),
+        ready: Vec::new(),
+        placed: Vec::new(),
+        generation: Generation(1),
+        scheduler: SchedulerKind::Xavantes,
+    };
+    let options = |repeatable: &[u32]| Options {
+        budget: Some(Span(10_000)),
+        repeatable: repeatable.iter().map(|&id| ActivityId(id)).collect(),
+    };
+    let detailed = plan_with_options(&request, &options(&[0])).unwrap();
+    assert_eq!(detailed.plan.makespan(), Span(3_000_000));
+    let copied = detailed.copied.unwrap();
+    assert_eq!(copied.copies.len(), 1);
+    assert_eq!(copied.copies[0].activity, ActivityId(0));
+    let ends = copied.entries.iter().map(|entry| entry.finish).max();
+    assert_eq!(ends, Some(Span(2_000_000)));
+    let none = plan_with_options(&request, &options(&[])).unwrap();
+    assert_eq!(none.copied, None);
 }

@@ -1,0 +1,379 @@
+//! Local search on the critical chain of a schedule.
+//!
+//! A schedule is an order of all tasks and a slot for each; every slot runs its tasks in that
+//! order, each as early as its slot and its messages allow. A move takes one task out and puts it
+//! back into any place of any slot. With the longest way from the start to each task and from each
+//! task to the end, both without the task that was taken out, the length of the schedule after any
+//! such move is known exactly in O(1) (as Mastrolilli and Gambardella do for job shops, Journal of
+//! Scheduling 3(1), 2000), so that one look at a task, O(n + e + s), finds the best of all its
+//! places. Only tasks of the critical chain are moved: no other move shortens anything.
+//!
+//! Worse schedules are accepted with a probability that falls while the budget is used up
+//! (simulated annealing); the best one that was seen is kept. The budget is counted in steps
+//! (tasks, messages and slots looked at), so that the result does not depend on the clock.
+//!
+//! Gates move like tasks but hold no slot. Tasks of several cores and what has started stay where
+//! they are.
+
+use crate::controllers::{Placing, Tree, through_controllers};
+use crate::problem::Problem;
+use crate::random::Random;
+use crate::schedule::{Placement, Schedule};
+
+mod copies;
+mod net;
+mod reach;
+mod routes;
+mod solution;
+mod spots;
+mod ways;
+
+use net::Net;
+use reach::Reach;
+use routes::Routes;
+use solution::{Sites, Solution};
+use spots::noise;
+use ways::Ways;
+
+const NONE: u32 = u32::MAX;
+/// The temperature at the beginning, in makespans / sqrt(tasks).
+const HEAT: f64 = 0.5;
+/// How often the search starts again from the best schedule that it has seen.
+const CYCLES: f64 = 3.0;
+/// The temperature at the beginning of a cycle / that of the cycle before.
+const FALL: f64 = 0.3;
+/// One move in so many is of any task, not of a critical one.
+const ANY_TASK: usize = 4;
+/// One move in so many is of a controller, where there are any.
+const A_CONTROLLER: usize = 4;
+/// One move in so many places all controllers again.
+const ALL_CONTROLLERS: usize = 64;
+/// A makespan is better if it is shorter by this part.
+const BETTER: f64 = 1e-9;
+
+/// A schedule that is being improved.
+pub(crate) struct Search<'a> {
+    problem: &'a Problem,
+    net: Net,
+    sites: Sites,
+    routes: Routes,
+    tree: Option<&'a Tree>,
+    solution: Solution,
+    /// The longest ways in the present solution.
+    now: Ways,
+    /// The same without the node that was taken out.
+    without: Ways,
+    /// Nodes on a longest way that can be moved.
+    critical: Vec<u32>,
+    arrivals: Reach,
+    tails: Reach,
+    random: Random,
+    /// Tasks, messages and slots looked at so far.
+    pub(crate) steps: u64,
+}
+
+impl<'a> Search<'a> {
+    /// A search that begins with a valid schedule in direct mode.
+    pub(crate) fn new(problem: &'a Problem, schedule: &Schedule) -> Search<'a> {
+        let sites = Sites::new(problem);
+        let solution = Solution::new(problem, &sites, schedule, &[]);
+        let net = Net::new(problem);
+        Search::from_parts(problem, net, sites, None, solution)
+    }
+
+    /// A search for which messages pass the controllers of a process, each on a machine.
+    pub(crate) fn through(
+        problem: &'a Problem,
+        schedule: &Schedule,
+        tree: &'a Tree,
+        controllers: &[u32],
+    ) -> Search<'a> {
+        let sites = Sites::new(problem);
+        let solution = Solution::new(problem, &sites, schedule, controllers);
+        Search::from_parts(problem, Net::new(problem), sites, Some(tree), solution)
+    }
+
+    fn from_parts(
+        problem: &'a Problem,
+        net: Net,
+        sites: Sites,
+        tree: Option<&'a Tree>,
+        solution: Solution,
+    ) -> Search<'a> {
+        let routes = match tree {
+            Some(tree) => Routes::through(tree, &net),
+            None => Routes::direct(),
+        };
+        let ways = Ways::new(net.n_nodes());
+        let mut search = Search {
+            problem,
+            net,
+            sites,
+            routes,
+            tree,
+            solution,
+            without: ways.clone(),
+            now: ways,
+            critical: Vec::new(),
+            arrivals: Reach::new(problem),
+            tails: Reach::new(problem),
+            random: Random::new(1),
+            steps: 0,
+        };
+        search.count_costs();
+        search.recount();
+        search
+    }
+
+    /// How long the schedule is.
+    pub(crate) fn makespan(&self) -> f64 {
+        self.solution.makespan
+    }
+
+    /// The machines of the controllers; none in direct mode.
+    pub(crate) fn controllers(&self) -> &[u32] {
+        &self.solution.controllers
+    }
+
+    /// Improves the schedule until so many steps are used up, nothing can be moved, or it is as
+    /// short as is enough. `heat` is 1 for a search from a schedule that was not searched before.
+    pub(crate) fn run(&mut self, steps_max: u64, enough: f64, heat: f64) {
+        let from = self.steps;
+        let mut best = self.solution.clone();
+        let mut cycle = 0.0;
+        let n_nodes = self.net.n_nodes();
+        let unit = HEAT * heat * best.makespan / (n_nodes.max(1) as f64).sqrt();
+        while self.steps - from < steps_max && best.makespan > enough && !self.critical.is_empty() {
+            let at = CYCLES * (self.steps - from) as f64 / steps_max as f64;
+            if at.floor() > cycle {
+                cycle = at.floor();
+                if best.makespan < self.solution.makespan {
+                    self.solution.clone_from(&best);
+                    self.recount();
+                }
+            }
+            let temperature = unit * FALL.powf(cycle) * (1.0 - at.fract());
+            let n_controllers = self.routes.n_controllers();
+            if n_controllers > 0 && self.random.below(ALL_CONTROLLERS) == 0 {
+                self.move_all_controllers(temperature);
+            } else if n_controllers > 0 && self.random.below(A_CONTROLLER) == 0 {
+                let controller = self.random.below(n_controllers) as u32;
+                self.move_controller(controller, temperature);
+            } else {
+                let node = match self.random.below(ANY_TASK) {
+                    0 => self.random.below(n_nodes) as u32,
+                    _ => self.critical[self.random.below(self.critical.len())],
+                };
+                self.move_node(node, temperature);
+            }
+            if self.solution.makespan < best.makespan * (1.0 - BETTER) {
+                best.clone_from(&self.solution);
+            }
+        }
+        if best.makespan < self.solution.makespan {
+            self.solution = best;
+            self.recount();
+        }
+    }
+
+    /// The schedule as it is; copies are not in it.
+    pub(crate) fn schedule(&self) -> Schedule {
+        let solution = &self.solution;
+        let n_tasks = self.problem.dag().n_tasks() as u32;
+        let entries = (0..n_tasks).map(|task| self.placement(task));
+        let hosts = 0..self.problem.hosts().len() as u32;
+        let order = hosts.map(|host| {
+            let lists = self.sites.slots(host);
+            let tasks = |list: &Vec<u32>| {
+                let owners = list.iter().map(|&link| solution.owner[link as usize]);
+                owners.filter(|&node| node < n_tasks).collect()
+            };
+            solution.lists[lists].iter().map(tasks).collect()
+        });
+        Schedule {
+            entries: entries.collect(),
+            order: order.collect(),
+        }
+    }
+
+    fn placement(&self, node: u32) -> Placement {
+        Placement {
+            task: self.net.task[node as usize],
+            host: self.solution.host[node as usize],
+            slot: self.slot_on_host(node),
+            start: self.now.start[node as usize],
+            finish: self.now.finish[node as usize],
+        }
+    }
+
+    /// The lowest slot that a node holds, numbered on its machine; 0 for gates and what started.
+    fn slot_on_host(&self, node: u32) -> u32 {
+        let solution = &self.solution;
+        let slots = solution.links(node).map(|link| solution.slot[link]);
+        slots.min().map_or(0, |slot| {
+            slot - self.sites.first[self.sites.host[slot as usize] as usize]
+        })
+    }
+
+    /// Whether the search may move a node.
+    fn moves(&self, node: u32) -> bool {
+        let task = self.net.task[node as usize];
+        self.problem.dag().cores(task) <= 1 && self.problem.fixed(task).is_none()
+    }
+
+    /// Moves a node to the best other place, or leaves it where that is too much worse.
+    fn move_node(&mut self, node: u32, temperature: f64) {
+        self.steps += 1;
+        if !self.moves(node) {
+            return;
+        }
+        self.solution.unlink(node);
+        self.count_without(node);
+        let allowed = self.solution.makespan + noise(&mut self.random, temperature);
+        match self.find_spot(node, temperature) {
+            Some(spot) if self.without.makespan().max(spot.length) <= allowed => {
+                self.put(node, spot);
+                self.recount();
+            }
+            Some(_) | None => self.solution.relink(node),
+        }
+    }
+
+    /// Moves a controller to the machine of one of its neighbours.
+    fn move_controller(&mut self, controller: u32, temperature: f64) {
+        self.steps += 1;
+        let passing = self.routes.passing(controller);
+        if passing.is_empty() {
+            return;
+        }
+        let edge = passing[self.random.below(passing.len())] as usize;
+        let from = self.net.from[edge];
+        let way = self.routes.stops(edge);
+        let place = way.iter().position(|&stop| stop == controller).unwrap_or(0);
+        // The stop before it on the way, or the one behind it.
+        let before = match place.checked_sub(1) {
+            Some(before) => self.solution.controllers[way[before] as usize],
+            None => self.solution.host[from as usize],
+        };
+        let after = match way.get(place + 1) {
+            Some(&after) => self.solution.controllers[after as usize],
+            None => self.solution.host[self.net.to[edge] as usize],
+        };
+        let host = [before, after][self.random.below(2)];
+        let old = self.solution.controllers[controller as usize];
+        if host == old || host as usize >= self.problem.hosts().len() {
+            return;
+        }
+        let allowed = self.solution.makespan + noise(&mut self.random, temperature);
+        self.set_controller(controller, host);
+        self.count_makespan();
+        if self.without.makespan() <= allowed {
+            self.recount();
+        } else {
+            self.set_controller(controller, old);
+        }
+    }
+
+    /// Places all controllers where the traffic is least.
+    fn move_all_controllers(&mut self, temperature: f64) {
+        let Some(tree) = self.tree else { return };
+        let schedule = self.schedule();
+        let placed = through_controllers(self.problem, tree, &schedule, Placing::LeastTraffic);
+        let allowed = self.solution.makespan + noise(&mut self.random, temperature);
+        let old = std::mem::replace(&mut self.solution.controllers, placed.controllers);
+        self.count_costs();
+        self.count_makespan();
+        // Placing them takes about as long as some looks at a task.
+        self.steps += 4 * (self.net.n_nodes() + self.net.n_edges()) as u64;
+        if self.without.makespan() <= allowed {
+            self.recount();
+        } else {
+            self.solution.controllers = old;
+            self.count_costs();
+        }
+    }
+
+    fn set_controller(&mut self, controller: u32, host: u32) {
+        self.solution.controllers[controller as usize] = host;
+        for number in 0..self.routes.passing(controller).len() {
+            self.count_cost(self.routes.passing(controller)[number] as usize);
+        }
+    }
+
+    fn count_costs(&mut self) {
+        self.solution.cost = vec![0.0; self.net.n_edges()];
+        for edge in 0..self.net.n_edges() {
+            self.count_cost(edge);
+        }
+    }
+
+    fn count_cost(&mut self, edge: usize) {
+        let ends = [self.net.from[edge], self.net.to[edge]];
+        let hosts = ends.map(|node| self.solution.host[node as usize]);
+        let (data, controllers) = (self.net.data[edge], &self.solution.controllers);
+        let cost = self
+            .routes
+            .cost(self.problem, controllers, edge, data, hosts);
+        self.solution.cost[edge] = cost;
+    }
+
+    /// The finishes of the present solution, into `without`.
+    fn count_makespan(&mut self) {
+        for &node in &self.solution.order {
+            self.without
+                .count_forward(self.problem, &self.net, &self.solution, &self.sites, node);
+        }
+        self.steps += (self.net.n_nodes() + self.net.n_edges()) as u64;
+    }
+
+    /// The longest ways without a node that has been unlinked.
+    fn count_without(&mut self, node: u32) {
+        let place = self.solution.place[node as usize] as usize;
+        self.without.copy_from(&self.now);
+        self.without.finish[node as usize] = f64::NEG_INFINITY;
+        self.without.tail[node as usize] = f64::NEG_INFINITY;
+        let (net, solution, sites) = (&self.net, &self.solution, &self.sites);
+        for &later in &solution.order[place + 1..] {
+            self.without
+                .count_forward(self.problem, net, solution, sites, later);
+        }
+        for &earlier in solution.order[..place].iter().rev() {
+            self.without.count_backward(net, solution, earlier, node);
+        }
+        self.steps += (net.n_nodes() + net.n_edges()) as u64;
+    }
+
+    /// Counts all ways again, sorts the order by starts, and lists what is critical.
+    fn recount(&mut self) {
+        let (net, solution, sites) = (&self.net, &mut self.solution, &self.sites);
+        for &node in &solution.order {
+            self.now
+                .count_forward(self.problem, net, solution, sites, node);
+        }
+        for &node in solution.order.iter().rev() {
+            self.now.count_backward(net, solution, node, NONE);
+        }
+        self.steps += 2 * (net.n_nodes() + net.n_edges()) as u64;
+        let starts = &self.now.start;
+        // Stable, so what starts together keeps an order that the graph allows.
+        solution
+            .order
+            .sort_by(|&a, &b| starts[a as usize].total_cmp(&starts[b as usize]));
+        for (place, &node) in (0u32..).zip(&solution.order) {
+            solution.place[node as usize] = place;
+        }
+        solution.makespan = self.now.makespan();
+        let least = solution.makespan * (1.0 - 1e-12);
+        let mut critical = std::mem::take(&mut self.critical);
+        critical.clear();
+        let nodes = self.solution.order.iter().copied().filter(|&node| {
+            let way = self.now.finish[node as usize] + self.now.tail[node as usize];
+            way >= least && self.moves(node)
+        });
+        critical.extend(nodes);
+        self.critical = critical;
+    }
+}
+
+#[cfg(test)]
+mod tests;

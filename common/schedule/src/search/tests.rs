@@ -1,0 +1,140 @@
+use super::Search;
+use crate::fixtures::{drawn, grouped, random, task};
+use crate::heft::Heft;
+use crate::problem::{Fixed, Problem};
+use crate::rank::MeanRule;
+use crate::{Dag, Scheduler, bound, check, check_copied};
+
+fn searched(problem: &Problem, steps: u64) -> (f64, crate::Schedule) {
+    let schedule = Heft::new(MeanRule::Costs).schedule(problem).unwrap();
+    let mut search = Search::new(problem, &schedule);
+    assert!((search.makespan() - schedule.makespan()).abs() < 1e-9);
+    search.run(steps, 0.0, 1.0);
+    (schedule.makespan(), search.schedule())
+}
+
+//   t0 (4) --30--> t2 (1)      m0, m1 in one group: 10 a second; m2 in another: 1 a second
+//   t1 (4) --30--> t2
+#[test]
+fn a_search_finds_the_shortest_of_few_schedules() {
+    let tasks = [task(4.0, 1), task(4.0, 1), task(1.0, 1)];
+    let dag = Dag::new(&tasks, &[(0, 2, 30.0), (1, 2, 30.0)]).unwrap();
+    let platform = grouped(&[(1.0, 1, 0), (1.0, 1, 0), (1.0, 1, 1)], 10.0, 1.0);
+    let problem = Problem::new(dag, &platform).unwrap();
+    let (_, schedule) = searched(&problem, 10_000);
+    // Two machines of a group: 4 + 3 of message + 1; all on one machine would take 9.
+    assert_eq!(schedule.makespan(), 8.0, "{}", drawn(&problem, &schedule));
+}
+
+#[test]
+fn what_is_searched_stays_valid_and_gets_no_longer() {
+    let mut n_shorter = 0;
+    for seed in 0..40 {
+        let problem = random(seed, 5 + (seed as u32 % 40), 1 + (seed as usize % 6));
+        let (before, schedule) = searched(&problem, 60_000);
+        check(&problem, &schedule).unwrap();
+        let after = schedule.makespan();
+        assert!(
+            after <= before * (1.0 + 1e-9),
+            "seed {seed}: {after} from {before}"
+        );
+        assert!(after >= bound(&problem) * (1.0 - 1e-9));
+        n_shorter += usize::from(after < before * 0.999);
+    }
+    assert!(n_shorter > 12, "only {n_shorter} of 40 became shorter");
+}
+
+#[test]
+fn the_same_steps_give_the_same_schedule() {
+    let problem = random(3, 40, 5);
+    assert_eq!(searched(&problem, 30_000).1, searched(&problem, 30_000).1);
+}
+
+#[test]
+fn what_has_started_and_what_is_wide_stays() {
+    let tasks: Vec<_> = (0..12)
+        .map(|n| task(1.0 + f64::from(n % 4), 1 + n % 3))
+        .collect();
+    let edges: Vec<_> = (1..12).map(|to| (to / 2, to, 5.0)).collect();
+    let dag = Dag::new(&tasks, &edges).unwrap();
+    let platform = grouped(&[(1.0, 3, 0), (2.0, 3, 1)], 10.0, 1.0);
+    let problem = Problem::new(dag, &platform)
+        .unwrap()
+        .with_ready(&[vec![1.0, 0.0, 2.5]])
+        .unwrap()
+        .with_fixed([(
+            0,
+            Fixed {
+                host: 1,
+                finish: 3.0,
+            },
+        )])
+        .unwrap();
+    let before = Heft::new(MeanRule::Costs).schedule(&problem).unwrap();
+    let (_, schedule) = searched(&problem, 30_000);
+    check(&problem, &schedule).unwrap();
+    for task in problem
+        .dag()
+        .tasks()
+        .filter(|&t| problem.dag().cores(t) > 1)
+    {
+        let hosts = [&before, &schedule].map(|schedule| schedule.entries[task as usize].host);
+        assert_eq!(hosts[0], hosts[1]);
+    }
+}
+
+#[test]
+fn copies_save_messages_and_keep_the_rules() {
+    let mut n_shorter = 0;
+    for seed in 0..20 {
+        let problem = random(seed, 10 + (seed as u32 % 20), 2 + (seed as usize % 5));
+        let schedule = Heft::new(MeanRule::Costs).schedule(&problem).unwrap();
+        let mut search = Search::new(&problem, &schedule);
+        search.run(50_000, 0.0, 1.0);
+        let without = search.makespan();
+        let repeatable = vec![true; problem.dag().n_tasks()];
+        search.run_with_copies(&repeatable, 100_000, 0.0);
+        let copied = search.copied();
+        check_copied(&problem, &copied).unwrap();
+        assert!(copied.makespan() <= without * (1.0 + 1e-9));
+        n_shorter += usize::from(!copied.copies.is_empty() && copied.makespan() < without * 0.999);
+    }
+    assert!(
+        n_shorter > 3,
+        "only {n_shorter} of 20 became shorter by copies"
+    );
+}
+
+#[test]
+fn what_may_not_be_repeated_is_not() {
+    let problem = random(7, 25, 4);
+    let schedule = Heft::new(MeanRule::Costs).schedule(&problem).unwrap();
+    let mut search = Search::new(&problem, &schedule);
+    let repeatable: Vec<bool> = problem.dag().tasks().map(|task| task % 2 == 0).collect();
+    search.run_with_copies(&repeatable, 100_000, 0.0);
+    let copies = search.copied().copies;
+    assert!(copies.iter().all(|copy| copy.task % 2 == 0));
+}
+
+#[test]
+fn tasks_without_work_may_be_listed_in_any_order() {
+    // All of the first machine's tasks start and end at 0, listed against their positions.
+    let tasks: Vec<_> = (0..8).map(|n| task(f64::from(n / 6), 1)).collect();
+    let dag = Dag::new(&tasks, &[]).unwrap();
+    let problem = Problem::new(dag, &grouped(&[(1.0, 1, 0), (1.0, 1, 0)], 1.0, 1.0)).unwrap();
+    let mut schedule = Heft::new(MeanRule::Costs).schedule(&problem).unwrap();
+    for slots in schedule.order.iter_mut().flatten() {
+        slots[..].sort_by_key(|&task| {
+            let entry = schedule.entries[task as usize];
+            (
+                entry.start.to_bits(),
+                entry.finish.to_bits(),
+                u32::MAX - task,
+            )
+        });
+    }
+    check(&problem, &schedule).unwrap();
+    let mut search = Search::new(&problem, &schedule);
+    search.run(20_000, 0.0, 1.0);
+    check(&problem, &search.schedule()).unwrap();
+}
