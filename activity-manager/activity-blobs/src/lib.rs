@@ -21,6 +21,7 @@ mod index;
 mod listing;
 mod place;
 mod read;
+mod reader;
 mod store;
 mod walk;
 
@@ -31,6 +32,7 @@ pub use flush::FlushError;
 pub use listing::{Content, Item, Listing, ListingError};
 pub use place::{PlaceError, Placement};
 pub use read::{ReadError, Verified};
+pub use reader::Reader;
 pub use store::{Hold, OpenError, Store};
 
 /// The most files and empty directories in one tree, and so the most that one output can hold: a

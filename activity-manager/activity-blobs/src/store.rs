@@ -76,8 +76,8 @@ pub(crate) struct Inner {
     pub(crate) blobs: OwnedFd,
     /// `tmp/`.
     tmp: OwnedFd,
-    /// Locked as long as the store is open.
-    _lock: File,
+    /// Locked as long as the store is open; none for a reader, which changes nothing.
+    lock: Option<File>,
     // Locks are taken in the order of these fields.
     pub(crate) pins: Mutex<Pins>,
     pub(crate) flushing: Mutex<Flushing>,
@@ -114,7 +114,7 @@ impl Store {
             blobs: open(dir.join("blobs"))?,
             tmp: open(dir.join("tmp"))?,
             dir: dir.to_path_buf(),
-            _lock: lock,
+            lock: Some(lock),
             pins: Mutex::default(),
             flushing: Mutex::default(),
             index: Mutex::default(),
@@ -123,6 +123,30 @@ impl Store {
         };
         rustix::fs::fsync(&inner.root).map_err(|error| scan(dir)(error.into()))?;
         inner.clean_tmp()?;
+        inner.scan()?;
+        Ok(Store {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Opens what is durable in a store that somebody else may have open. Only for reading.
+    pub(crate) fn open_to_read(dir: &Path) -> Result<Store, OpenError> {
+        let open = |name: &str| {
+            let path = dir.join(name);
+            open_directory(&path).map_err(|source| OpenError::Scan { path, source })
+        };
+        let inner = Inner {
+            root: open(".")?,
+            blobs: open("blobs")?,
+            tmp: open("tmp")?,
+            dir: dir.to_path_buf(),
+            lock: None,
+            pins: Mutex::default(),
+            flushing: Mutex::default(),
+            index: Mutex::default(),
+            next_name: AtomicU64::new(0),
+            has_reflinks: AtomicBool::new(true),
+        };
         inner.scan()?;
         Ok(Store {
             inner: Arc::new(inner),
@@ -254,6 +278,10 @@ impl Inner {
     /// Takes a blob that is not what its name says out of the store, to `damaged/`, unless another
     /// has come in its place since it was seen.
     pub(crate) fn set_aside(&self, hash: Hash, seen: Entry) {
+        if self.lock.is_none() {
+            // Its owner sees to it. Here it is not there any more.
+            return self.index().remove(hash);
+        }
         // A flush in progress must not seal what is written in its place.
         let _flushing = lock_of(&self.flushing);
         let mut index = self.index();
@@ -331,9 +359,20 @@ impl Inner {
                 let Some(hash) = hash.filter(|hash| blobs.join(blob_name(*hash)) == path) else {
                     continue;
                 };
-                let metadata = fs::symlink_metadata(&path).map_err(failed(&path))?;
+                let metadata = match fs::symlink_metadata(&path) {
+                    // Its owner has removed it meanwhile.
+                    Err(error)
+                        if error.kind() == io::ErrorKind::NotFound && self.lock.is_none() =>
+                    {
+                        continue;
+                    }
+                    other => other.map_err(failed(&path))?,
+                };
                 let durability = if metadata.permissions().mode() & 0o777 == SEALED_MODE {
                     Durability::Sealed
+                } else if self.lock.is_none() {
+                    // Its owner is writing it.
+                    continue;
                 } else {
                     let file = File::open(&path).map_err(failed(&path))?;
                     if hash_of(&file).map_err(failed(&path))?.0 != hash {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use minicbor::{Decode, Encode};
 use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, Produced, ResourceId, Span};
 use wire::attempt::{FromActivity, ToActivity};
-use wire::executor::{FromExecutor, ToExecutor};
+use wire::executor::{FromExecutor, ToExecutor, Written};
 use wire::resource::{FromResource, ToResource};
 
 /// Attempts known at once, whatever their state. More are refused as `Full`; their process manager
@@ -139,6 +139,16 @@ pub enum Effect {
         attempt: AttemptId,
         /// Where it ran, or would have run.
         directory: String,
+    },
+    /// Read the end of what an attempt has written so far, as the executor has told it, and send it
+    /// to a process manager as [`FromActivity::Peeked`].
+    Peeked {
+        /// To which one.
+        to: u32,
+        /// Which attempt.
+        attempt: AttemptId,
+        /// What is in memory, and where the rest is.
+        written: Box<Written>,
     },
     /// The group manager has told this machine's number.
     Numbered(ResourceId),

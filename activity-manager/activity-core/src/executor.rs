@@ -62,6 +62,7 @@ impl ActivityManager {
         message: FromExecutor,
     ) {
         if let FromExecutor::Hello(hello) = message {
+            self.end_peeks(cx);
             return self.on_hello(hello);
         }
         if !self.executor.is_ready && self.executor.listing.is_none() {
@@ -96,6 +97,7 @@ impl ActivityManager {
                 if written.is_some() {
                     self.on_seen_running(now, attempt);
                 }
+                self.on_output(cx, attempt, written);
             }
         }
     }

@@ -15,6 +15,7 @@ mod manager;
 mod note;
 mod outbox;
 mod outcome;
+mod peek;
 mod process;
 mod table;
 #[cfg(test)]

@@ -17,6 +17,7 @@ use crate::executor::ExecutorLink;
 use crate::note::Note;
 use crate::outbox::Outbox;
 use crate::outcome;
+use crate::peek::Peeks;
 use crate::process::ProcessLink;
 use crate::table::{Attempts, Room};
 
@@ -52,6 +53,7 @@ pub struct ActivityManager {
     pub(crate) attempts: Attempts,
     pub(crate) closed: ClosedSet,
     pub(crate) out: Outbox,
+    pub(crate) peeks: Peeks,
     tick: Option<Mono>,
 }
 
@@ -77,6 +79,7 @@ impl ActivityManager {
             attempts: Attempts::default(),
             closed: ClosedSet::default(),
             out: Outbox::default(),
+            peeks: Peeks::default(),
             tick: None,
         }
     }
@@ -129,7 +132,10 @@ impl Machine for ActivityManager {
             Input::Group(message) => self.on_group(cx, message),
             Input::Process(number, message) => self.on_process(cx, now, number, message),
             Input::Executor(message) => self.on_executor(cx, now, message),
-            Input::ExecutorDown => self.executor.close(),
+            Input::ExecutorDown => {
+                self.executor.close();
+                self.end_peeks(cx);
+            }
             Input::Staged { attempt, result } => self.on_staged(now, attempt, result),
             Input::Collected { attempt, result } => self.on_collected(now, attempt, result),
         }

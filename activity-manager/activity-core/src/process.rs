@@ -78,6 +78,7 @@ impl ActivityManager {
                     self.on_retract(now, from, id);
                 }
             }
+            ToActivity::Peek(id) => self.on_peek(cx, from, id),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Starting and stopping, and what a program asks of an activity manager that runs in it.
 
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -9,8 +10,8 @@ use std::time::Duration;
 
 use activity_blobs::{AddError, FlushError, Store};
 use activity_core::{ActivityManager, Input, Peer, prefetch_default};
-use activity_executor::{LogError, LogReader, Stream, log_directory};
-use model::{Artifact, AttemptId, ResourceId, Span};
+use activity_executor::{LogError, LogReader, Share, Stream, log_directory};
+use model::{Artifact, AttemptId, Bytes, ResourceId, Span};
 use shell::{End, Inbox, Peers, Received, RunError, Runner, Stats};
 use thiserror::Error;
 use wire::attempt::{FromActivity, Log, ToActivity};
@@ -45,8 +46,25 @@ pub struct Config {
     pub kill_grace: Option<Span>,
     /// Priority of commands, -20 to 19; none leaves it as it is.
     pub nice: Option<i32>,
+    /// What the machine is to pass for; none where it is what it is found to be.
+    pub guise: Option<Guise>,
+    /// The blob store that it shares with others in this program; none for one of its own.
+    pub blobs: Option<Store>,
     /// Called once, from the manager's thread, if it ends by an error.
     pub failed: Box<dyn FnOnce(&RunError) + Send>,
+}
+
+/// A machine that is imitated on this one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Guise {
+    /// Reference seconds of work that one core does in a second, as planners are told.
+    pub power: f64,
+    /// Memory for activities, as planners are told; none where it is that of this machine.
+    pub memory: Option<Bytes>,
+    /// What it is or has beside what this machine is.
+    pub labels: BTreeMap<String, String>,
+    /// The part of the time that commands have; none is all of it.
+    pub share: Option<Share>,
 }
 
 /// Why an activity manager did not start.
@@ -123,7 +141,15 @@ fn environment(binary: &Path) -> Vec<(String, String)> {
 pub fn start(config: Config) -> Result<Handle, StartError> {
     let directory = prepare(&config.directory)?;
     let places = Places::open(&directory)?;
-    let blobs = Store::open(&directory.join("blobs"))?;
+    let blobs = match config.blobs {
+        Some(shared) => shared,
+        None => Store::open(&directory.join("blobs"))?,
+    };
+    let guise = config.guise.unwrap_or(Guise {
+        // Every machine counts as the reference until machines are measured.
+        power: 1.0,
+        ..Guise::default()
+    });
     let store = shell::Store::open(&directory.join("journal"))?;
     let state = directory.join("executor");
     let socket = shell::socket_path(&directory, "executor.sock");
@@ -133,14 +159,16 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         state: state.clone(),
         linger: config.linger,
         kill_grace: config.kill_grace,
+        share: guise.share,
     };
+    let mut labels = facts::labels();
+    labels.extend(guise.labels);
     let core = ActivityManager::new(activity_core::Config {
         name: config.name,
         slots: config.slots,
-        memory: facts::memory(),
-        // Every machine counts as the reference until machines are measured.
-        power: 1.0,
-        labels: facts::labels(),
+        memory: guise.memory.unwrap_or_else(facts::memory),
+        power: guise.power,
+        labels,
         environment: environment(&place.binary),
         nice: config.nice,
         prefetch: prefetch_default(config.slots),
@@ -159,6 +187,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         workers: Workers::start(&blobs, &inbox).map_err(StartError::Thread)?,
         sweeper: Sweeper::start(places.root()).map_err(StartError::Thread)?,
         places,
+        logs: log_directory(&state),
         number: Arc::clone(&number),
     };
     let runner = Runner::start(

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use activity_core::Input;
-use activity_executor::{Connection, Receiver, Sender, Spawn, SpawnError, spawn};
+use activity_executor::{Connection, Receiver, Sender, Share, Spawn, SpawnError, spawn};
 use model::Span;
 use shell::Inbox;
 use thiserror::Error;
@@ -32,6 +32,7 @@ pub(crate) struct Place {
     pub(crate) state: PathBuf,
     pub(crate) linger: Option<Span>,
     pub(crate) kill_grace: Option<Span>,
+    pub(crate) share: Option<Share>,
 }
 
 /// Why there is no executor.
@@ -221,6 +222,7 @@ impl Place {
             state: &self.state,
             linger: self.linger,
             kill_grace: self.kill_grace,
+            share: self.share,
         })?);
         let connection = Connection::connect(&self.socket);
         connection.map(Connection::split).map_err(|source| {

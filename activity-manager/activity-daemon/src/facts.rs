@@ -9,7 +9,7 @@ use model::Bytes;
 const MEMORY_UNKNOWN: u64 = 1 << 30;
 
 /// All memory of the machine.
-pub(crate) fn memory() -> Bytes {
+pub fn memory() -> Bytes {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     Bytes(total_bytes(&text).unwrap_or(MEMORY_UNKNOWN))
 }
@@ -23,7 +23,7 @@ fn total_bytes(meminfo: &str) -> Option<u64> {
 }
 
 /// What definitions may ask for under `labels`.
-pub(crate) fn labels() -> BTreeMap<String, String> {
+pub fn labels() -> BTreeMap<String, String> {
     let labels = [
         ("os", std::env::consts::OS.to_owned()),
         ("arch", std::env::consts::ARCH.to_owned()),

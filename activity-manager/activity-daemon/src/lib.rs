@@ -7,12 +7,13 @@
 
 mod daemon;
 mod executor;
-mod facts;
+pub mod facts;
 mod outside;
+mod peek;
 mod places;
 mod sweeper;
 mod workers;
 
-pub use daemon::{AddFilesError, Commands, Config, Handle, StartError, open_log, start};
+pub use daemon::{AddFilesError, Commands, Config, Guise, Handle, StartError, open_log, start};
 pub use executor::ExecutorError;
 pub use places::{PlacesError, work_directory};

@@ -1,5 +1,6 @@
 //! Carries out what the core wants: sends, makes directories, hands files to the workers.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use activity_core::{ActivityManager, Effect, Input};
@@ -11,6 +12,7 @@ use wire::resource::FromResource;
 
 use crate::daemon::Number;
 use crate::executor::Way;
+use crate::peek::peeked;
 use crate::places::Places;
 use crate::sweeper::Sweeper;
 use crate::workers::{Job, Workers};
@@ -29,6 +31,8 @@ pub(crate) struct Hands {
     pub(crate) workers: Workers,
     pub(crate) sweeper: Sweeper,
     pub(crate) places: Places,
+    /// Where the executor keeps what commands write.
+    pub(crate) logs: PathBuf,
     pub(crate) number: Arc<Number>,
 }
 
@@ -61,6 +65,15 @@ impl Outside<ActivityManager> for Hands {
                     if !self.places.take_back(attempt.process, &directory) {
                         self.sweeper.remove(clock::mono(), directory);
                     }
+                }
+                Effect::Peeked {
+                    to,
+                    attempt,
+                    written,
+                } => {
+                    let peeked = peeked(&self.logs, attempt, &written);
+                    let message = FromActivity::Peeked(attempt, Some(Box::new(peeked)));
+                    self.processes.send(to, &message);
                 }
                 Effect::Numbered(resource) => self.number.set(resource),
             }

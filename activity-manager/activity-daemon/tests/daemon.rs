@@ -189,6 +189,8 @@ impl Bench {
             linger: Some(Span::from_secs(5)),
             kill_grace: Some(Span::from_millis(100)),
             nice: None,
+            guise: None,
+            blobs: None,
             failed: Box::new(|error| panic!("{error}")),
         });
         let handle = handle.unwrap();

@@ -134,6 +134,7 @@ impl Ready {
             state: &directory.path().join("state"),
             linger: None,
             kill_grace: None,
+            share: None,
         })?;
         let (mut sender, receiver) = Connection::connect(&socket)?.split();
         let hello = DaemonHello {

@@ -15,6 +15,7 @@ use wire::executor::{FRAME_BYTES_MAX, FromExecutor, ToExecutor};
 use wire::frame::{FrameBuffer, FrameError};
 
 use crate::program::{ARGUMENT, READY};
+use crate::throttle::Share;
 
 /// Bytes of messages that are gathered for one write.
 const WRITE_BYTES: usize = 64 * 1024;
@@ -32,6 +33,8 @@ pub struct Spawn<'a> {
     pub linger: Option<Span>,
     /// From TERM to KILL; `None` is 2 s.
     pub kill_grace: Option<Span>,
+    /// The part of the time that commands have; `None` is all of it.
+    pub share: Option<Share>,
 }
 
 /// Starts an executor, in a session of its own, and returns when it listens. It does not end with its
@@ -65,6 +68,11 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Child, SpawnError> {
     }
     if let Some(grace) = spawn.kill_grace {
         command.arg("--kill-grace-micros").arg(grace.0.to_string());
+    }
+    if let Some(share) = spawn.share {
+        command
+            .arg("--share-millionths")
+            .arg(share.millionths().to_string());
     }
     let mut child = command
         .stdin(Stdio::null())

@@ -27,6 +27,7 @@ use crate::outcomes::{self, OutcomesError};
 use crate::running::{Due, Running};
 use crate::store::{Answer, Store};
 use crate::sys::Launcher;
+use crate::throttle::Share;
 
 use self::commands::watch;
 
@@ -55,6 +56,8 @@ pub(crate) struct Parts {
     pub(crate) files: Option<Rlimit>,
     pub(crate) linger: Span,
     pub(crate) kill_grace: Span,
+    /// The part of the time that commands have, where it is not all.
+    pub(crate) share: Option<Share>,
 }
 
 /// See the module.

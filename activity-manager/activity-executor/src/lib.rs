@@ -13,6 +13,8 @@
 //! What is limited, and how:
 //! - cores: by counting; the number is told to the command as `XAVANTES_CORES`, not enforced;
 //! - time: TERM to the process group, then KILL;
+//! - speed, where a slower machine is imitated ([`Share`]): the process group is stopped and continued
+//!   in turn;
 //! - memory: resident bytes of the command and its descendants are looked at ten times a second, and
 //!   the group is killed when they are above the limit, so a short peak may pass;
 //! - descendants that leave the process group outlive their command. If the executor itself is killed,
@@ -31,7 +33,9 @@ mod program;
 mod running;
 mod store;
 mod sys;
+mod throttle;
 
 pub use client::{Connection, ReceiveError, Receiver, Sender, Spawn, SpawnError, spawn};
 pub use log::{LogError, LogReader, Stream, log_directory, open_log, read_log};
 pub use program::{ARGUMENT, main};
+pub use throttle::Share;

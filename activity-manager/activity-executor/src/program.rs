@@ -19,6 +19,7 @@ use crate::log::{Log, log_directory};
 use crate::outcomes;
 use crate::store::Store;
 use crate::sys;
+use crate::throttle::Share;
 
 /// The first argument by which a program that can be the executor knows that it is to be it.
 pub const ARGUMENT: &str = "__executor";
@@ -39,7 +40,7 @@ const LOCK_WAIT: Span = Span::from_secs(6);
 const LOCK_LOOK: Span = Span::from_millis(20);
 
 /// Becomes the executor: `[__executor] --socket PATH --state DIR [--linger-micros N]
-/// [--kill-grace-micros N]`, without the program's own name. Returns when it has ended: success, or 1
+/// [--kill-grace-micros N] [--share-millionths N]`, without the program's own name. Returns when it has ended: success, or 1
 /// after a line on standard error. To be called first in a program, since every inherited descriptor
 /// but the standard streams is closed.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -67,6 +68,7 @@ struct Arguments {
     state: PathBuf,
     linger: Span,
     kill_grace: Span,
+    share: Option<Share>,
 }
 
 /// Why the executor did not start or ended early.
@@ -99,7 +101,7 @@ enum ProgramError {
 
 fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, ProgramError> {
     let fail = |what: String| ProgramError::Arguments { what };
-    let (mut socket, mut state) = (None, None);
+    let (mut socket, mut state, mut share) = (None, None, None);
     let (mut linger, mut kill_grace) = (LINGER, KILL_GRACE);
     let mut arguments = arguments
         .into_iter()
@@ -122,6 +124,13 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
             Some("--state") => state = Some(PathBuf::from(value)),
             Some("--linger-micros") => linger = span()?,
             Some("--kill-grace-micros") => kill_grace = span()?,
+            Some("--share-millionths") => {
+                let millionths = value.to_str().and_then(|text| text.parse().ok());
+                share = millionths.and_then(Share::from_millionths);
+                if share.is_none() {
+                    return Err(fail(format!("{} is not a part", value.display())));
+                }
+            }
             _ => return Err(fail(format!("{} is not known", name.display()))),
         }
     }
@@ -130,6 +139,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
         state: state.ok_or_else(|| fail("--state is missing".to_owned()))?,
         linger,
         kill_grace,
+        share,
     })
 }
 
@@ -181,6 +191,7 @@ fn run(arguments: &Arguments) -> Result<(), ProgramError> {
         files,
         linger: arguments.linger,
         kill_grace: arguments.kill_grace,
+        share: arguments.share,
     })
     .map_err(prepare)?;
     tell_ready().map_err(prepare)?;

@@ -12,6 +12,7 @@ use crate::capture::Capture;
 use crate::log::Stream;
 use crate::memory::resident_bytes;
 use crate::sys::Waited;
+use crate::throttle::{Share, Throttle, Turn};
 
 /// How often the memory of a command that has a limit is looked at.
 const MEMORY_EVERY: Span = Span::from_millis(100);
@@ -40,6 +41,8 @@ pub(crate) struct Running {
     timeout_at: Option<Mono>,
     kill_at: Option<Mono>,
     memory: Option<MemoryLimit>,
+    /// Until it is being killed: then it has all the time to clean up.
+    throttle: Option<Throttle>,
     /// Why it is being killed.
     cause: Option<Exit>,
     first: Option<FirstEnded>,
@@ -75,7 +78,7 @@ pub(crate) struct Launched {
 }
 
 impl Running {
-    pub(crate) fn new(start: &Start, launched: Launched) -> Running {
+    pub(crate) fn new(start: &Start, launched: Launched, share: Option<Share>) -> Running {
         let Launched {
             pid,
             pidfd,
@@ -101,6 +104,7 @@ impl Running {
                 bytes_max,
                 look_at: started_mono + MEMORY_EVERY,
             }),
+            throttle: share.map(|share| Throttle::new(share, started_mono)),
             cause: None,
             first: None,
         }
@@ -113,6 +117,7 @@ impl Running {
         }
         if self.cause.is_none() {
             self.cause = Some(cause);
+            self.throttle = None;
             if grace > Span::ZERO {
                 self.signal(Signal::TERM);
                 // A stopped process takes the signal only when it goes on.
@@ -148,6 +153,7 @@ impl Running {
     /// The first process has ended: what remains is to empty the pipes.
     pub(crate) fn first_ended(&mut self, waited: Option<Waited>, now: Mono) {
         self.pidfd = None;
+        self.throttle = None;
         let wall = now.since(self.started_mono);
         self.first = Some(FirstEnded {
             waited,
@@ -183,6 +189,15 @@ impl Running {
                 self.stop(Exit::OutOfMemory, now, Span::ZERO);
             }
         }
+        match self
+            .throttle
+            .as_mut()
+            .and_then(|throttle| throttle.turn(now))
+        {
+            Some(Turn::Stop) => self.signal(Signal::STOP),
+            Some(Turn::Continue) => self.signal(Signal::CONT),
+            None => {}
+        }
         self.watch_due(now)
     }
 
@@ -196,7 +211,8 @@ impl Running {
                 .min(),
             None => {
                 let memory = self.memory.as_ref().map(|limit| limit.look_at);
-                [watch_at, self.timeout_at, self.kill_at, memory]
+                let turn = self.throttle.as_ref().map(Throttle::due);
+                [watch_at, self.timeout_at, self.kill_at, memory, turn]
                     .into_iter()
                     .flatten()
                     .min()

@@ -268,6 +268,10 @@ pub struct Activity {
     /// When it is tried again.
     #[n(12)]
     pub retry: Retry,
+    /// Whether an outcome that another process recorded for the same command, environment and
+    /// inputs may stand for it.
+    #[cbor(n(13), default)]
+    pub cache: bool,
 }
 
 /// What an activity starts.
@@ -567,6 +571,7 @@ impl Activity {
             labels: Vec::new(),
             timeout: None,
             retry: Retry::default(),
+            cache: false,
         }
     }
 }

@@ -223,7 +223,10 @@ impl Watch<'_> {
             | Answer::Processes(_)
             | Answer::Status(_)
             | Answer::Cancelling(_)
-            | Answer::Definition(_) => Err(ClientError::Unfit),
+            | Answer::Submission(_)
+            | Answer::Forgotten(_)
+            | Answer::Why(_)
+            | Answer::Peeked(_) => Err(ClientError::Unfit),
         }
     }
 }

@@ -49,6 +49,9 @@ pub enum ToActivity {
     /// `Outcomes`.
     #[n(4)]
     Retract(#[n(0)] Vec<AttemptId>),
+    /// What this attempt has written so far. Answered by `Peeked`.
+    #[n(5)]
+    Peek(#[n(0)] AttemptId),
 }
 
 /// One attempt to run. Everything is resolved: the receiver evaluates nothing.
@@ -148,6 +151,9 @@ pub enum FromActivity {
         #[n(1)]
         why: Refusal,
     },
+    /// What an attempt has written so far; none where it does not run here.
+    #[n(6)]
+    Peeked(#[n(0)] AttemptId, #[n(1)] Option<Box<Peeked>>),
 }
 
 /// Why a dispatch was not taken.
@@ -275,4 +281,27 @@ pub struct Failure {
     /// The end of stderr.
     #[n(3)]
     pub stderr_tail: String,
+}
+
+/// Bytes of each stream that a peek gives.
+pub const PEEK_BYTES_MAX: u32 = 256 << 10;
+
+/// What an attempt that still runs has written so far.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Peeked {
+    /// Which.
+    #[n(0)]
+    pub attempt: AttemptId,
+    /// Bytes written to stdout.
+    #[n(1)]
+    pub stdout_bytes: u64,
+    /// The end of them, up to [`PEEK_BYTES_MAX`].
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub stdout: Vec<u8>,
+    /// Bytes written to stderr.
+    #[n(3)]
+    pub stderr_bytes: u64,
+    /// The end of them, up to [`PEEK_BYTES_MAX`].
+    #[cbor(n(4), with = "minicbor::bytes")]
+    pub stderr: Vec<u8>,
 }

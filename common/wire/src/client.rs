@@ -6,7 +6,7 @@ use model::{
     ResourceId, Span, SubmitKey, Value, Wall,
 };
 
-use crate::attempt::Log;
+use crate::attempt::{Log, Peeked};
 
 /// Controllers whose totals go with one progress message.
 pub const CONTROLLERS_SHOWN_MAX: usize = 32;
@@ -33,9 +33,27 @@ pub enum Request {
     /// has ended. Answered by `Progress` again and again, or by `Unknown`.
     #[n(4)]
     Watch(#[n(0)] ProcessId),
-    /// What the process is a run of. Answered by `Definition` or `Unknown`.
+    /// What was submitted. Answered by `Submission` or `Unknown`.
     #[n(5)]
-    Definition(#[n(0)] ProcessId),
+    Submission(#[n(0)] ProcessId),
+    /// Forget a process that has ended. Answered by `Forgotten` once that is durable, by `Refused`
+    /// where it has not ended, or by `Unknown`.
+    #[n(6)]
+    Forget(#[n(0)] ProcessId),
+    /// Why an activity is where it is. Answered by `Why`, `Refused` or `Unknown`.
+    #[n(7)]
+    Why {
+        /// Of which process.
+        #[n(0)]
+        process: ProcessId,
+        /// Which activity.
+        #[n(1)]
+        activity: ActivityId,
+    },
+    /// What an attempt that still runs has written so far. Answered by `Peeked`, by `Refused` where
+    /// it does not run, or by `Unknown`.
+    #[n(8)]
+    Peek(#[n(0)] AttemptId),
 }
 
 /// A process to run.
@@ -56,6 +74,16 @@ pub struct Submit {
     /// The file that the definition was read from, for people.
     #[n(4)]
     pub origin: String,
+    /// A process that has ended and whose recorded outcomes stand here too, wherever command,
+    /// environment and inputs are the same.
+    #[n(5)]
+    pub base: Option<ProcessId>,
+    /// Whether a fault ends only what depends on it, and the process at the end.
+    #[cbor(n(6), default)]
+    pub keep_going: bool,
+    /// How long the process is kept after its end; until it is forgotten by hand where not given.
+    #[n(7)]
+    pub keep: Option<Span>,
 }
 
 /// To a client.
@@ -82,9 +110,18 @@ pub enum Answer {
     /// How far the process is.
     #[n(6)]
     Progress(#[n(0)] Box<Progress>),
-    /// What the process is a run of.
+    /// What was submitted: inputs with their defaults filled in.
     #[n(7)]
-    Definition(#[n(0)] Box<Draft>),
+    Submission(#[n(0)] Box<Submit>),
+    /// Nothing is known of the process any more.
+    #[n(8)]
+    Forgotten(#[n(0)] ProcessId),
+    /// Why an activity is where it is.
+    #[n(9)]
+    Why(#[n(0)] Box<Why>),
+    /// What an attempt has written so far, or the end of it.
+    #[n(10)]
+    Peeked(#[n(0)] Box<Peeked>),
 }
 
 /// Where a process is in its life.
@@ -158,6 +195,12 @@ pub struct Summary {
     /// How many activities are where.
     #[n(6)]
     pub totals: Totals,
+    /// The process whose recorded outcomes stand here too.
+    #[n(7)]
+    pub base: Option<ProcessId>,
+    /// How long it is kept after its end.
+    #[n(8)]
+    pub keep: Option<Span>,
 }
 
 /// How many activities are where in their lives.
@@ -181,6 +224,9 @@ pub struct Totals {
     /// Will not run: their links say so, or the process ended before.
     #[n(5)]
     pub skipped: u32,
+    /// Of those that ended well, the ones that were not run: a recorded outcome stands for them.
+    #[cbor(n(6), default)]
+    pub reused: u32,
 }
 
 impl Totals {
@@ -193,6 +239,8 @@ impl Totals {
             completed,
             faulted,
             skipped,
+            // They are among the completed.
+            reused: _,
         } = self;
         waiting + ready + running + completed + faulted + skipped
     }
@@ -231,6 +279,9 @@ pub struct Status {
     /// Why nothing runs at the moment, where that needs a reason.
     #[n(9)]
     pub waiting_for: Option<String>,
+    /// Whether a fault ends only what depends on it.
+    #[cbor(n(10), default)]
+    pub keep_going: bool,
 }
 
 /// Where an activity is in its life.
@@ -302,6 +353,10 @@ pub struct ActivityStatus {
     /// What it produced, by name.
     #[n(4)]
     pub outputs: Vec<(String, Artifact)>,
+    /// The attempt whose outcome stands, where it was not run here; it names process, activity and
+    /// number.
+    #[n(5)]
+    pub reused: Option<AttemptStatus>,
 }
 
 /// A place in the plan.
@@ -354,6 +409,9 @@ pub struct AttemptStatus {
     /// Where what it wrote is kept on its machine.
     #[n(9)]
     pub log: Option<Log>,
+    /// Slots that it held.
+    #[cbor(n(10), default)]
+    pub slots: u32,
 }
 
 /// How far a process is.
@@ -414,4 +472,125 @@ pub struct Running {
     /// Since when.
     #[n(3)]
     pub since: Wall,
+}
+
+/// Why an activity is where it is.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Why {
+    /// Which.
+    #[n(0)]
+    pub activity: ActivityId,
+    /// Where it is in its life.
+    #[n(1)]
+    pub phase: ActivityPhase,
+    /// The reasons, the nearest first; at most [`REASONS_MAX`].
+    #[n(2)]
+    pub reasons: Vec<Reason>,
+    /// Whether a recorded outcome could stand for it, and why not; none where nobody asked for that
+    /// or it has not come to it.
+    #[n(3)]
+    pub recall: Option<Recall>,
+}
+
+/// Reasons that one answer names.
+pub const REASONS_MAX: usize = 32;
+
+/// One reason for where an activity is.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum Reason {
+    /// An activity that comes before has not ended.
+    #[n(0)]
+    After {
+        /// Which.
+        #[n(0)]
+        activity: ActivityId,
+        /// Where that one is.
+        #[n(1)]
+        phase: ActivityPhase,
+    },
+    /// The process waits for machines.
+    #[n(1)]
+    Machines(#[n(0)] String),
+    /// Others come first on the machine that the plan names.
+    #[n(2)]
+    Queue {
+        /// That machine.
+        #[n(0)]
+        resource: ResourceId,
+        /// Activities of the process that are ready and come before it there.
+        #[n(1)]
+        n_before: u32,
+        /// Activities of the process that are out there.
+        #[n(2)]
+        n_out: u32,
+    },
+    /// It failed and is tried again later.
+    #[n(3)]
+    Backoff {
+        /// When.
+        #[n(0)]
+        until: Wall,
+    },
+    /// It failed.
+    #[n(4)]
+    Fault(#[n(0)] Box<Fault>),
+    /// A link to it, or to a controller around it, is false.
+    #[n(5)]
+    Link {
+        /// Where the link comes from.
+        #[n(0)]
+        from: NodeId,
+        /// Where it goes.
+        #[n(1)]
+        to: NodeId,
+    },
+    /// Its join condition, or that of a controller around it, is false.
+    #[n(6)]
+    Join(#[n(0)] NodeId),
+    /// It depends on a node that has faulted.
+    #[n(7)]
+    Broken(#[n(0)] NodeId),
+    /// The process ended, or was being ended, before its turn.
+    #[n(8)]
+    Ended(#[n(0)] Phase),
+}
+
+/// What became of the search for a recorded outcome.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum Recall {
+    /// This one stands.
+    #[n(0)]
+    Stands(#[n(0)] AttemptId),
+    /// The process that this one mends has no activity of that name.
+    #[n(1)]
+    Absent,
+    /// There it did not end well.
+    #[n(2)]
+    NotCompleted(#[n(0)] ActivityPhase),
+    /// These are not what they were.
+    #[n(3)]
+    Changed(#[n(0)] Vec<Change>),
+    /// Nothing like it is recorded: for an activity that may be recalled across processes.
+    #[n(4)]
+    Nothing,
+    /// What it wrote was too long to be kept.
+    #[n(5)]
+    TooLong,
+}
+
+/// What is not as it was when an outcome was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Change {
+    /// The command line.
+    #[n(0)]
+    Command,
+    /// The environment or what it reads from stdin.
+    #[n(1)]
+    Environment,
+    /// What is laid into its directory: these paths, at most [`REASONS_MAX`].
+    #[n(2)]
+    Inputs(#[n(0)] Vec<String>),
+    /// What is taken out of its directory, or how its streams are read.
+    #[n(3)]
+    Outputs,
 }

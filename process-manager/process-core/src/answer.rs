@@ -4,7 +4,7 @@ use machine::{Context, States};
 use model::{ActivityId, NodeId, NodeKind, Now, ProcessId, Span, Wall};
 use wire::client::{
     ActivityStatus, Answer, CONTROLLERS_SHOWN_MAX, ControllerProgress, Planned, Progress,
-    RUNNING_SHOWN_MAX, Running, Status, Summary,
+    RUNNING_SHOWN_MAX, Running, Status, Submit, Summary,
 };
 
 use crate::alphabet::{ClientId, Effect};
@@ -23,9 +23,9 @@ impl ProcessManager {
         }
     }
 
-    pub(crate) fn definition(&self, cx: &Context<'_, Self>, id: ProcessId) -> Answer {
+    pub(crate) fn submission(&self, cx: &Context<'_, Self>, id: ProcessId) -> Answer {
         match process(cx, id) {
-            Some(known) => Answer::Definition(Box::new(known.definition().draft().clone())),
+            Some(known) => Answer::Submission(Box::new(submission(known))),
             None => Answer::Unknown(id),
         }
     }
@@ -47,6 +47,8 @@ impl ProcessManager {
         status
     }
 
+    /// Begins to tell a client of a process. Its earlier watch of the same process ends with that,
+    /// so that one who asks again and again takes one place.
     pub(crate) fn watch(
         &mut self,
         cx: &mut Context<'_, Self>,
@@ -55,6 +57,16 @@ impl ProcessManager {
         number: u64,
         id: ProcessId,
     ) {
+        let earlier: Vec<u64> = self
+            .watchers
+            .range((client, 0)..=(client, u64::MAX))
+            .filter(|(_, watcher)| watcher.process == id)
+            .map(|(&(_, number), _)| number)
+            .collect();
+        for number in earlier {
+            self.watchers.remove(&(client, number));
+            self.disarm(Timer::Watch(client, number));
+        }
         let refusal = if process(cx, id).is_none() {
             Some(Answer::Unknown(id))
         } else if self.watchers.len() >= limits::WATCHERS_MAX {
@@ -162,6 +174,24 @@ pub fn summary(process: &Process) -> Summary {
         submitted: process.submitted,
         ended: process.course.closed,
         totals: process.totals(),
+        base: process.base,
+        keep: process.keep,
+    }
+}
+
+/// What was submitted: inputs with their defaults filled in.
+pub fn submission(process: &Process) -> Submit {
+    let draft = process.definition().draft();
+    let names = draft.inputs.iter().map(|input| input.name.clone());
+    Submit {
+        key: process.key,
+        draft: draft.clone(),
+        inputs: names.zip(process.inputs.iter().cloned()).collect(),
+        files: process.files.clone(),
+        origin: process.origin.clone(),
+        base: process.base,
+        keep_going: process.keep_going,
+        keep: process.keep,
     }
 }
 
@@ -189,6 +219,7 @@ pub fn status(process: &Process) -> Status {
         planned: process.course.planned,
         machines: process.course.machines.clone(),
         waiting_for: None,
+        keep_going: process.keep_going,
     }
 }
 
@@ -216,6 +247,7 @@ fn activity_status(process: &Process, id: ActivityId) -> ActivityStatus {
         }),
         attempts: process.attempts(id),
         outputs,
+        reused: process.reused(id),
     }
 }
 

@@ -76,6 +76,9 @@ impl ProcessManager {
             wants: wants.clone(),
         };
         cx.effect(Effect::ToGroup(group, message));
+        if let Some(live) = self.live.get_mut(&id) {
+            live.may_hold = true;
+        }
         let plan = Box::new(plan);
         self.set_stage(
             id,
@@ -248,16 +251,14 @@ impl ProcessManager {
         if known.course.is_released || !known.phase().has_ended() {
             return;
         }
+        let may_hold = self.live.get(&id).is_none_or(|live| live.may_hold);
         let never_claimed = known.course.claim_number == 0
-            && self
-                .live
-                .get(&id)
-                .is_none_or(|live| matches!(live.stage, Stage::Settled))
-            && known.definition.activities().is_empty();
+            && (!may_hold || known.definition.activities().is_empty());
         if never_claimed {
             cx.record(Stream::Process(id), Event::Released);
             self.live.remove(&id);
-            return;
+            // Others may have waited while a plan was made for it.
+            return self.plan_next(cx);
         }
         for &group in self.groups.keys() {
             cx.effect(Effect::ToGroup(group, ToGroup::Release(id)));

@@ -4,6 +4,12 @@
 //!  idle --enable--> enabled --links known, join true--> running --> done
 //!                      \------ join false ------------------------> skipped
 //! ```
+//! In a process that goes on without what depends on a fault, a node is *broken* by a fault of its
+//! own, by a child that is broken (a sequence at once, a parallel when all its children have ended)
+//! or by its links: a link from a broken node is broken, `join: all` with a broken link breaks its
+//! node, and so does any other join that is not true where a broken link reads false. So what is
+//! not broken has seen the end of everything that it waits for.
+//!
 //! A controller and its children tell each other things in signals, one queue for a process; the
 //! queue is empty again at the end of each event. What needs an expression is put on the agenda:
 //! the manager evaluates it outside, and the answer comes back as an event. So a replay evaluates
@@ -34,6 +40,9 @@ pub(crate) enum NodeState {
     /// It will not run.
     #[n(4)]
     Skipped,
+    /// It has faulted, or will not run because something that it depends on has.
+    #[n(5)]
+    Broken,
 }
 
 /// The value of a link.
@@ -50,6 +59,9 @@ pub(crate) enum LinkState {
     /// It does not.
     #[n(2)]
     False,
+    /// Nobody will know: its source is broken, or its condition.
+    #[n(3)]
+    Broken,
 }
 
 /// Something that an expression must decide. They are decided in this order: a link is evaluated
@@ -76,9 +88,10 @@ enum Signal {
     Enable(NodeId),
     Run(NodeId),
     Skip(NodeId),
+    Break(NodeId),
     Finished(NodeId),
     ChildEnded(NodeId),
-    Link(u32, bool),
+    Link(u32, LinkState),
 }
 
 /// The control flow of one process.
@@ -136,20 +149,38 @@ impl Control {
     /// A link got its value.
     pub(crate) fn link(&mut self, definition: &Definition, link: u32, value: bool) -> Turned {
         self.agenda.remove(&Decision::Link(link));
+        let value = if value {
+            LinkState::True
+        } else {
+            LinkState::False
+        };
         self.run(definition, Signal::Link(link, value))
+    }
+
+    /// The condition of a link faulted.
+    pub(crate) fn break_link(&mut self, definition: &Definition, link: u32) -> Turned {
+        self.agenda.remove(&Decision::Link(link));
+        self.run(definition, Signal::Link(link, LinkState::Broken))
+    }
+
+    /// A leaf that runs, or the join of a node, faulted.
+    pub(crate) fn break_node(&mut self, definition: &Definition, node: NodeId) -> Turned {
+        self.agenda.remove(&Decision::Assign(node));
+        self.agenda.remove(&Decision::Join(node));
+        self.run(definition, Signal::Break(node))
     }
 
     /// A node's join condition was evaluated.
     pub(crate) fn join(&mut self, definition: &Definition, node: NodeId, runs: bool) -> Turned {
         self.agenda.remove(&Decision::Join(node));
-        self.run(
-            definition,
-            if runs {
-                Signal::Run(node)
-            } else {
-                Signal::Skip(node)
-            },
-        )
+        let signal = if runs {
+            Signal::Run(node)
+        } else if self.has_link(definition, node, LinkState::Broken) {
+            Signal::Break(node)
+        } else {
+            Signal::Skip(node)
+        };
+        self.run(definition, signal)
     }
 
     /// Nothing is to be decided any more: the process ends.
@@ -162,13 +193,28 @@ impl Control {
         self.agenda.first().copied()
     }
 
-    /// The value of a link, once it has one.
+    /// The value of a link, once it has one; one that is broken reads false.
     pub(crate) fn link_value(&self, link: u32) -> Option<bool> {
         match self.links[link as usize] {
             LinkState::Unknown => None,
             LinkState::True => Some(true),
-            LinkState::False => Some(false),
+            LinkState::False | LinkState::Broken => Some(false),
         }
+    }
+
+    /// Where a node is in its life.
+    pub(crate) fn node(&self, node: NodeId) -> NodeState {
+        self.nodes[node.index()]
+    }
+
+    /// Where a link is.
+    pub(crate) fn link_state(&self, link: u32) -> LinkState {
+        self.links[link as usize]
+    }
+
+    fn has_link(&self, definition: &Definition, node: NodeId, state: LinkState) -> bool {
+        let mut incoming = definition.incoming(node).iter();
+        incoming.any(|&link| self.links[link as usize] == state)
     }
 
     /// Entries of a snapshot, about: a byte or two for each node, so they count little.
@@ -184,8 +230,11 @@ impl Control {
                 Signal::Enable(node) => self.enable(definition, node, &mut queue),
                 Signal::Run(node) => self.start(definition, node, &mut queue, &mut turned),
                 Signal::Skip(node) => self.skip(definition, node, &mut queue, &mut turned),
+                Signal::Break(node) => self.broken(definition, node, &mut queue, &mut turned),
                 Signal::Finished(node) => self.finished(definition, node, &mut queue),
-                Signal::ChildEnded(node) => self.child_ended(definition, node, &mut queue),
+                Signal::ChildEnded(node) => {
+                    self.child_ended(definition, node, &mut queue, &mut turned)
+                }
                 Signal::Link(link, value) => self.link_known(definition, link, value, &mut queue),
             }
         }
@@ -208,23 +257,22 @@ impl Control {
         node: NodeId,
         queue: &mut VecDeque<Signal>,
     ) {
-        let incoming = definition.incoming(node);
-        let mut values = incoming
-            .iter()
-            .map(|&link| self.links[link as usize] == LinkState::True);
-        let runs = match &definition.node(node).join {
-            Join::All => values.all(|value| value),
-            Join::Any => incoming.is_empty() || values.any(|value| value),
+        let has = |state| self.has_link(definition, node, state);
+        let signal = match &definition.node(node).join {
+            Join::All if has(LinkState::Broken) => Signal::Break(node),
+            Join::All if has(LinkState::False) => Signal::Skip(node),
+            Join::All => Signal::Run(node),
+            Join::Any if definition.incoming(node).is_empty() || has(LinkState::True) => {
+                Signal::Run(node)
+            }
+            Join::Any if has(LinkState::Broken) => Signal::Break(node),
+            Join::Any => Signal::Skip(node),
             Join::When(_) => {
                 self.agenda.insert(Decision::Join(node));
                 return;
             }
         };
-        queue.push_back(if runs {
-            Signal::Run(node)
-        } else {
-            Signal::Skip(node)
-        });
+        queue.push_back(signal);
     }
 
     fn start(
@@ -254,8 +302,7 @@ impl Control {
         }
     }
 
-    /// Dead-path elimination: whatever is below does not run either, and no link from there is
-    /// true.
+    /// Dead-path elimination.
     fn skip(
         &mut self,
         definition: &Definition,
@@ -263,22 +310,63 @@ impl Control {
         queue: &mut VecDeque<Signal>,
         turned: &mut Turned,
     ) {
+        self.cut(definition, node, NodeState::Skipped, queue, turned);
+        queue.push_back(Signal::ChildEnded(node));
+    }
+
+    /// A node faulted, or cannot run for a fault elsewhere.
+    fn broken(
+        &mut self,
+        definition: &Definition,
+        node: NodeId,
+        queue: &mut VecDeque<Signal>,
+        turned: &mut Turned,
+    ) {
+        match self.nodes[node.index()] {
+            NodeState::Idle | NodeState::Enabled => {
+                self.cut(definition, node, NodeState::Broken, queue, turned);
+            }
+            NodeState::Running => {
+                self.nodes[node.index()] = NodeState::Broken;
+                let outgoing = definition.outgoing(node).iter();
+                queue.extend(outgoing.map(|&link| Signal::Link(link, LinkState::Broken)));
+            }
+            NodeState::Done | NodeState::Skipped | NodeState::Broken => return,
+        }
+        queue.push_back(Signal::ChildEnded(node));
+    }
+
+    /// Nothing of what is below a node runs, and no link from there is true.
+    fn cut(
+        &mut self,
+        definition: &Definition,
+        node: NodeId,
+        state: NodeState,
+        queue: &mut VecDeque<Signal>,
+        turned: &mut Turned,
+    ) {
+        let link = if state == NodeState::Broken {
+            LinkState::Broken
+        } else {
+            LinkState::False
+        };
         let mut open = vec![node];
         while let Some(below) = open.pop() {
             match self.nodes[below.index()] {
                 NodeState::Idle | NodeState::Enabled => {}
-                NodeState::Running | NodeState::Done | NodeState::Skipped => continue,
+                NodeState::Running | NodeState::Done | NodeState::Skipped | NodeState::Broken => {
+                    continue;
+                }
             }
-            self.nodes[below.index()] = NodeState::Skipped;
+            self.nodes[below.index()] = state;
             self.agenda.remove(&Decision::Join(below));
             let outgoing = definition.outgoing(below);
-            queue.extend(outgoing.iter().map(|&link| Signal::Link(link, false)));
+            queue.extend(outgoing.iter().map(|&number| Signal::Link(number, link)));
             if let NodeKind::Activity(_) = definition.node(below).kind {
                 turned.skipped.push(ActivityId(below.0));
             }
             open.extend_from_slice(definition.node(below).children());
         }
-        queue.push_back(Signal::ChildEnded(node));
     }
 
     fn finished(&mut self, definition: &Definition, node: NodeId, queue: &mut VecDeque<Signal>) {
@@ -290,13 +378,19 @@ impl Control {
             if definition.links()[link as usize].1.when.is_some() {
                 self.agenda.insert(Decision::Link(link));
             } else {
-                queue.push_back(Signal::Link(link, true));
+                queue.push_back(Signal::Link(link, LinkState::True));
             }
         }
         queue.push_back(Signal::ChildEnded(node));
     }
 
-    fn child_ended(&mut self, definition: &Definition, node: NodeId, queue: &mut VecDeque<Signal>) {
+    fn child_ended(
+        &mut self,
+        definition: &Definition,
+        node: NodeId,
+        queue: &mut VecDeque<Signal>,
+        turned: &mut Turned,
+    ) {
         let Some(parent) = definition.parent(node) else {
             self.agenda.insert(Decision::Close);
             return;
@@ -308,16 +402,28 @@ impl Control {
             NodeKind::Sequence(children) => {
                 let cursor = &mut self.cursor[parent.index()];
                 *cursor += 1;
+                if self.nodes[node.index()] == NodeState::Broken {
+                    for &rest in children.iter().skip(*cursor as usize) {
+                        self.cut(definition, rest, NodeState::Broken, queue, turned);
+                    }
+                    queue.push_back(Signal::Break(parent));
+                    return;
+                }
                 match children.get(*cursor as usize) {
                     Some(&next) => queue.push_back(Signal::Enable(next)),
                     None => queue.push_back(Signal::Finished(parent)),
                 }
             }
-            NodeKind::Parallel { .. } => {
+            NodeKind::Parallel { children, .. } => {
                 let n_left = &mut self.cursor[parent.index()];
                 *n_left = n_left.saturating_sub(1);
                 if *n_left == 0 {
-                    queue.push_back(Signal::Finished(parent));
+                    let is_broken = |child: &NodeId| self.nodes[child.index()] == NodeState::Broken;
+                    queue.push_back(if children.iter().any(is_broken) {
+                        Signal::Break(parent)
+                    } else {
+                        Signal::Finished(parent)
+                    });
                 }
             }
             NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => {}
@@ -328,18 +434,14 @@ impl Control {
         &mut self,
         definition: &Definition,
         link: u32,
-        value: bool,
+        value: LinkState,
         queue: &mut VecDeque<Signal>,
     ) {
         let state = &mut self.links[link as usize];
         if *state != LinkState::Unknown {
             return;
         }
-        *state = if value {
-            LinkState::True
-        } else {
-            LinkState::False
-        };
+        *state = value;
         let to = definition.links()[link as usize].1.to;
         let n_open = &mut self.n_open_links[to.index()];
         *n_open = n_open.saturating_sub(1);

@@ -13,10 +13,18 @@ use wire::attempt::{ATTEMPTS_MAX, Dispatch, Stdin as WireStdin, ToActivity};
 use wire::client::Phase;
 
 use crate::alphabet::{Effect, Stream};
-use crate::event::Event;
+use crate::event::{Event, Spot};
 use crate::manager::{ProcessManager, Timer, limits, process};
+use crate::memo::Memo;
 use crate::process::Process;
-use crate::settle::{produced, scope};
+use crate::settle::{fault_event, produced, scope};
+
+/// The variable of the environment that tells a command its process...
+pub(crate) const PROCESS_VARIABLE: &str = "XAVANTES_PROCESS";
+/// ...its activity, by name...
+pub(crate) const ACTIVITY_VARIABLE: &str = "XAVANTES_ACTIVITY";
+/// ...and which attempt it is.
+pub(crate) const ATTEMPT_VARIABLE: &str = "XAVANTES_ATTEMPT";
 
 impl ProcessManager {
     /// Sends what is ready and has a place.
@@ -62,7 +70,8 @@ impl ProcessManager {
         let Some(known) = process(cx, id) else { return };
         let mut sent = Vec::with_capacity(activities.len());
         let mut messages = Vec::with_capacity(activities.len());
-        let mut broken = None;
+        let mut memos = Vec::with_capacity(activities.len());
+        let mut faults = Vec::new();
         for activity in activities {
             let number = known.activity(activity).number + 1;
             match resolve(
@@ -75,11 +84,17 @@ impl ProcessManager {
             ) {
                 Ok(message) => {
                     sent.push((activity, number, resource));
+                    if let Some(declared) = known.definition().activity(activity) {
+                        memos.push(Memo::of(declared, &message));
+                    }
                     messages.push(message);
                 }
                 Err(fault) => {
-                    broken = Some(fault);
-                    break;
+                    let at = Some(Spot::Node(activity.node()));
+                    faults.push(fault_event(known, at, fault));
+                    if !known.goes_on() {
+                        break;
+                    }
                 }
             }
         }
@@ -88,12 +103,14 @@ impl ProcessManager {
                 let unheard = live.unheard.entry(resource).or_default();
                 unheard.extend(messages.iter().map(|message| message.attempt));
             }
-            cx.record(Stream::Process(id), Event::Sent(sent));
+            cx.record(Stream::Process(id), Event::Sent(sent, memos));
             send_in_parts(cx, resource, life, messages);
             self.arm_once(Timer::Unheard(id, resource), now.mono + limits::REPEAT);
         }
-        if let Some(fault) = broken {
-            cx.record(Stream::Process(id), Event::Faulted(fault));
+        if !faults.is_empty() {
+            for fault in faults {
+                cx.record(Stream::Process(id), fault);
+            }
             self.settle(cx, now, id);
         }
     }
@@ -194,7 +211,7 @@ fn send_in_parts(
 }
 
 /// The attempt as it is sent: every expression evaluated.
-fn resolve(process: &Process, attempt: AttemptId) -> Result<Dispatch, Box<Fault>> {
+pub(crate) fn resolve(process: &Process, attempt: AttemptId) -> Result<Dispatch, Box<Fault>> {
     let definition = process.definition();
     let activity_id = attempt.activity;
     let Some(activity) = definition.activity(activity_id) else {
@@ -207,9 +224,9 @@ fn resolve(process: &Process, attempt: AttemptId) -> Result<Dispatch, Box<Fault>
     };
     let name = definition.node(activity_id.node()).name.clone();
     let mut env = vec![
-        ("XAVANTES_PROCESS".to_owned(), attempt.process.to_string()),
-        ("XAVANTES_ACTIVITY".to_owned(), name),
-        ("XAVANTES_ATTEMPT".to_owned(), attempt.number.to_string()),
+        (PROCESS_VARIABLE.to_owned(), attempt.process.to_string()),
+        (ACTIVITY_VARIABLE.to_owned(), name),
+        (ATTEMPT_VARIABLE.to_owned(), attempt.number.to_string()),
     ];
     for (name, value) in &activity.env {
         let value = Text::compile(value).and_then(|text| text.render(&scope(process)));
@@ -261,7 +278,7 @@ pub(crate) fn command(
     }
 }
 
-fn staged(
+pub(crate) fn staged(
     process: &Process,
     id: ActivityId,
     activity: &Activity,

@@ -2,11 +2,14 @@
 
 use minicbor::{Decode, Encode};
 use model::{
-    ActivityId, Artifact, Draft, Epoch, Fault, NodeId, Plan, ResourceId, SubmitKey, Value, Wall,
+    ActivityId, Artifact, AttemptId, Bytes, Draft, Epoch, Fault, NodeId, Plan, ProcessId,
+    ResourceId, Span, SubmitKey, Value, Wall,
 };
-use wire::attempt::Outcome;
+use wire::attempt::{Log, Outcome};
 use wire::client::Phase;
 use wire::group::Grant;
+
+use crate::memo::Memo;
 
 /// A durable fact.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
@@ -42,7 +45,12 @@ pub enum Event {
     },
     /// Attempts were sent to machines: activity, number of the attempt, machine.
     #[n(4)]
-    Sent(#[n(0)] Vec<(ActivityId, u32, ResourceId)>),
+    Sent(
+        #[n(0)] Vec<(ActivityId, u32, ResourceId)>,
+        /// What decides the outcome of each.
+        #[cbor(n(1), default)]
+        Vec<Memo>,
+    ),
     /// Attempts ended.
     #[n(5)]
     Ended(#[n(0)] Box<Ended>),
@@ -94,6 +102,19 @@ pub enum Event {
     /// Activities that waited before another try may run.
     #[n(13)]
     Readied(#[n(0)] Vec<ActivityId>),
+    /// A recorded outcome stands for an activity.
+    #[n(14)]
+    Reused(#[n(0)] Box<Reused>),
+    /// A fault that no attempt reported, in a process that goes on without what depends on it.
+    #[n(15)]
+    Broke {
+        /// Where.
+        #[n(0)]
+        at: Spot,
+        /// What went wrong.
+        #[n(1)]
+        fault: Box<Fault>,
+    },
 }
 
 /// A submission.
@@ -117,6 +138,77 @@ pub struct Founded {
     /// When.
     #[n(5)]
     pub at: Wall,
+    /// The process whose recorded outcomes stand here too.
+    #[n(6)]
+    pub base: Option<ProcessId>,
+    /// Whether a fault ends only what depends on it.
+    #[cbor(n(7), default)]
+    pub keep_going: bool,
+    /// How long it is kept after its end.
+    #[n(8)]
+    pub keep: Option<Span>,
+}
+
+/// A recorded outcome that stands for an activity, with all that is to be known of it: whoever
+/// recorded it first may be forgotten.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Reused {
+    /// For which activity it stands.
+    #[n(0)]
+    pub activity: ActivityId,
+    /// What decided it.
+    #[n(1)]
+    pub memo: Memo,
+    /// The attempt that ran.
+    #[n(2)]
+    pub of: AttemptId,
+    /// The machine on which it ran.
+    #[n(3)]
+    pub resource: ResourceId,
+    /// That machine's name.
+    #[n(4)]
+    pub machine: String,
+    /// When it started.
+    #[n(5)]
+    pub started: Wall,
+    /// How long it ran.
+    #[n(6)]
+    pub wall: Span,
+    /// CPU time that it used.
+    #[n(7)]
+    pub cpu: Span,
+    /// The most memory that it used.
+    #[n(8)]
+    pub peak_memory: Bytes,
+    /// Its exit status.
+    #[n(9)]
+    pub exit_code: Option<i32>,
+    /// Its process id on its machine.
+    #[n(10)]
+    pub pid: u32,
+    /// Slots that it held.
+    #[n(11)]
+    pub slots: u32,
+    /// Where what it wrote is kept on its machine.
+    #[n(12)]
+    pub log: Option<Log>,
+    /// What it produced.
+    #[n(13)]
+    pub outputs: Vec<Artifact>,
+    /// Variables that its streams are written to: stdout before stderr.
+    #[n(14)]
+    pub writes: Vec<(u32, Value)>,
+}
+
+/// What a fault breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Spot {
+    /// A node.
+    #[n(0)]
+    Node(#[n(0)] NodeId),
+    /// A link, by its number.
+    #[n(1)]
+    Link(#[n(0)] u32),
 }
 
 /// The end of an attempt, and what follows from it.
@@ -128,7 +220,7 @@ pub struct Ended {
     /// What follows.
     #[n(1)]
     pub verdict: Verdict,
-    /// Variables that its streams were written to.
+    /// Variables that its streams were written to: stdout before stderr.
     #[n(2)]
     pub writes: Vec<(u32, Value)>,
 }

@@ -13,18 +13,26 @@ mod claim;
 mod control;
 mod dispatch;
 mod event;
+mod forget;
+mod index;
 mod manager;
+mod memo;
 mod outcome;
+mod peek;
 mod planning;
 mod process;
+mod recall;
 mod settle;
 mod submit;
 #[cfg(test)]
 mod tests;
+mod why;
 
 pub use alphabet::{ClientId, Effect, Input, PlanRequest, PlanResult, Stream};
-pub use answer::{status, summaries, summary};
+pub use answer::{status, submission, summaries, summary};
 pub use attempt::ActivityState;
-pub use event::Event;
+pub use event::{Event, Reused, Spot};
 pub use manager::{Config, ProcessManager, Snapshot, State, limits};
+pub use memo::Memo;
 pub use process::{Course, Process};
+pub use why::why;

@@ -1,22 +1,24 @@
 //! The steps of a process manager.
 //!
 //! Each input is taken by the file that its subject is in: `submit`, `claim`, `planning`,
-//! `dispatch`, `outcome`, `answer`. After it, `settle` does for the process concerned what has
+//! `recall`, `dispatch`, `outcome`, `answer`, `peek`. After it, `settle` does for the process concerned what has
 //! become possible. Volatile state is here: links, timers, what was not answered; all of it is
 //! rebuilt after a restart.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use machine::{Context, Machine};
 use model::{
     ActivityId, AttemptId, Epoch, GroupId, Mono, Now, Plan, ProcessId, ResourceId, Span, Wall,
 };
 use wire::attempt::ToActivity;
+use wire::client::Phase;
 use wire::group::{Offer, ToGroup, Want};
 
 use crate::alphabet::{ClientId, Effect, Input, Stream};
 use crate::event::Event;
 use crate::process::{Course, Process};
+use crate::recall::{BaseIndex, Recorded};
 
 /// What a process manager bounds, and why.
 pub mod limits {
@@ -44,6 +46,18 @@ pub mod limits {
     pub const LOSSES_MAX: u16 = 10;
     /// Plans made again because less was granted than claimed.
     pub const REPLANS_MAX: u32 = 3;
+    /// Activities looked at in one step whether a recorded outcome stands for them: some tens of
+    /// milliseconds.
+    pub const RECALLS_MAX: usize = 4_096;
+    /// Recorded outcomes of all processes that can be found by what decided them, each about a
+    /// hundred bytes; the ones recorded first go first.
+    pub const RECORDED_MAX: usize = 200_000;
+    /// Clients that wait for what an attempt has written so far: each answer is some hundred KiB.
+    pub const PEEKS_MAX: usize = 64;
+    /// How long they wait for its machine.
+    pub const PEEK: Span = Span::from_secs(5);
+    /// Processes forgotten in this life whose late submissions are known.
+    pub const FORGOTTEN_MAX: usize = 10_000;
     /// The longest wait before another try.
     pub const BACKOFF_MAX: Span = Span::from_secs(24 * 3_600);
 }
@@ -86,6 +100,10 @@ pub struct ProcessManager {
     pub(crate) machines: BTreeMap<ResourceId, MachineLink>,
     pub(crate) live: BTreeMap<ProcessId, Live>,
     pub(crate) watchers: BTreeMap<(ClientId, u64), Watcher>,
+    pub(crate) peeks: BTreeMap<(ClientId, u64), AttemptId>,
+    pub(crate) recorded: Recorded,
+    /// In the order in which they were forgotten.
+    pub(crate) forgotten: VecDeque<ProcessId>,
     pub(crate) n_offers: u64,
     timers: Timers,
     n_asked: u32,
@@ -116,6 +134,12 @@ pub(crate) struct Live {
     /// How it comes to a plan.
     pub(crate) stage: Stage,
     pub(crate) n_replans: u32,
+    /// Whether a group manager may hold slots for it, as far as this life knows.
+    pub(crate) may_hold: bool,
+    /// What the process that it mends has recorded.
+    pub(crate) base: BaseIndex,
+    /// Of the activities for which a recorded outcome may stand, how many were looked at.
+    pub(crate) n_looked: usize,
     /// Since when no known machine fits one of its activities.
     pub(crate) misfit_since: Option<Mono>,
     /// Attempts that were sent and not heard of, by machine.
@@ -176,6 +200,8 @@ pub(crate) enum Timer {
     Release(ProcessId),
     Backoff(ProcessId, ActivityId),
     Watch(ClientId, u64),
+    Recall(ProcessId),
+    Peek(ClientId, u64),
 }
 
 #[derive(Debug, Default)]
@@ -247,6 +273,8 @@ impl ProcessManager {
                 }
             }
             Timer::Watch(client, number) => self.tell_watcher(cx, now, client, number),
+            Timer::Recall(process) => self.settle(cx, now, process),
+            Timer::Peek(client, number) => self.give_up_peek(cx, client, number),
         }
     }
 
@@ -405,6 +433,7 @@ impl Machine for ProcessManager {
                     self.watchers.remove(&(client, number));
                     self.disarm(Timer::Watch(client, number));
                 }
+                self.forget_peeks(client);
             }
             Input::Planned(result) => self.on_planned(cx, now, *result),
         }
@@ -429,6 +458,7 @@ impl Machine for ProcessManager {
         // one says nothing about the present.
         self.n_asked = (self.epoch.0 as u32).wrapping_shl(ASKS_BITS);
         cx.record(Stream::Manager, Event::Epoch(self.epoch));
+        self.recorded = Recorded::of(cx.states());
         let open: Vec<ProcessId> = cx
             .states()
             .iter()
@@ -474,10 +504,16 @@ impl ProcessManager {
             .iter()
             .map(|(&activity, &at)| (activity, at))
             .collect();
+        let base = match process.base {
+            Some(base) if process.phase() == Phase::Running => BaseIndex::of(cx.states(), base),
+            Some(_) | None => BaseIndex::default(),
+        };
         self.live.insert(
             id,
             Live {
                 stage,
+                may_hold: !is_new,
+                base,
                 revision: 1,
                 ..Live::default()
             },

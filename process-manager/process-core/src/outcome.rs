@@ -55,6 +55,7 @@ impl ProcessManager {
                 self.heard(resource, attempts.iter().copied());
                 self.lose(cx, now, resource, &attempts);
             }
+            FromActivity::Peeked(attempt, peeked) => self.on_peeked(cx, attempt, peeked),
             FromActivity::Refused { attempts, why } => match why {
                 // The repeat finds the grant, or room.
                 Refusal::NoGrantYet | Refusal::Full => {}
@@ -211,7 +212,11 @@ impl ProcessManager {
                 let wait = at.since(now.wall);
                 self.arm(Timer::Backoff(id, attempt.activity), now.mono + wait);
             }
+            let is_completed = ended.verdict == Verdict::Completed;
             cx.record(Stream::Process(id), Event::Ended(Box::new(ended)));
+            if is_completed {
+                self.remember(cx, id, attempt.activity);
+            }
             if !touched.contains(&id) {
                 touched.push(id);
             }

@@ -7,14 +7,15 @@ use std::collections::BTreeMap;
 use machine::Context;
 use model::{
     ActivityId, Fault, FaultName, Generation, GroupId, Network, NetworkLink, Now, Plan, Platform,
-    ProcessId, Resource, ResourceId, Work,
+    ProcessId, Resource, ResourceId, Span, Work,
 };
-use schedule::{Demand, Refusal};
+use schedule::{Demand, Placed, Refusal};
 use wire::client::Phase;
 use wire::group::Offered;
 
 use crate::alphabet::{Effect, PlanRequest, PlanResult, Stream};
 use crate::event::Event;
+use crate::index::has_ended;
 use crate::manager::{ProcessManager, Stage, Timer, process};
 use crate::process::Process;
 
@@ -94,6 +95,8 @@ impl ProcessManager {
                     "no machine yet"
                 };
                 live.waiting_for = Some(why.to_owned());
+                // Whether one of those fits is seen when they are free.
+                live.misfit_since = None;
             }
             return;
         };
@@ -168,6 +171,9 @@ impl ProcessManager {
                         return self.settle(cx, now, id);
                     }
                     self.arm(Timer::Plan(id), until);
+                } else {
+                    // What fits may only be held by others: the wait for it begins when it is gone.
+                    live.misfit_since = None;
                 }
                 if n_offers != self.n_offers {
                     self.plan_next(cx);
@@ -259,10 +265,26 @@ fn problem(
         platform,
         demands: demands(process),
         ready: Vec::new(),
-        placed: Vec::new(),
+        placed: placed(process),
         generation: Generation(process.course.plan.generation.0 + 1),
         scheduler,
     }
+}
+
+/// What has ended already, and where what it produced lies.
+fn placed(process: &Process) -> Vec<Placed> {
+    let activities = process.definition().activities().iter();
+    activities
+        .filter_map(|&id| {
+            let state = process.activity(id);
+            let placed = Placed {
+                activity: id,
+                resource: state.resource,
+                finish: Span::ZERO,
+            };
+            has_ended(state.phase).then_some(placed)
+        })
+        .collect()
 }
 
 /// What activities ask of a machine beside cores.

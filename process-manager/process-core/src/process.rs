@@ -3,11 +3,11 @@
 //! What a process *is* (definition, inputs, files) comes from its founding event and is kept there
 //! once; what has *become* of it is [`Course`], which a snapshot holds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
 use model::{
-    ActivityId, Artifact, AttemptId, Definition, Fault, NodeId, Plan, ProcessId, ResourceId, Span,
+    ActivityId, Artifact, AttemptId, Definition, Fault, Plan, ProcessId, ResourceId, Span,
     SubmitKey, Value, Wall,
 };
 use wire::attempt::{End, Log};
@@ -16,12 +16,18 @@ use wire::group::Grant;
 
 use crate::attempt::ActivityState;
 use crate::control::{Control, Turned};
-use crate::event::{Ended, Event, Founded, Verdict};
+use crate::event::{Ended, Event, Founded, Reused, Spot, Verdict};
+use crate::index::Index;
+use crate::memo::Memo;
 
-/// Faults that a process remembers; the first one ended it.
-const FAULTS_MAX: usize = 16;
-/// Attempts of one activity that are remembered beside the last one.
-const EARLIER_MAX: usize = 32;
+/// Faults that a process remembers, each with some KiB of what the command wrote; the first one
+/// ended it, unless it goes on without what depends on them.
+const FAULTS_MAX: usize = 64;
+/// Bytes of what one activity wrote to variables that are kept for later processes: what is longer
+/// belongs into a file.
+const CAPTURED_BYTES_MAX: usize = 64 << 10;
+/// Bytes of that kept of a whole process: they are in its snapshots.
+const CAPTURED_BYTES_ALL_MAX: u64 = 16 << 20;
 
 /// One process.
 #[derive(Debug)]
@@ -32,6 +38,9 @@ pub struct Process {
     pub(crate) files: Vec<Artifact>,
     pub(crate) origin: String,
     pub(crate) submitted: Wall,
+    pub(crate) base: Option<ProcessId>,
+    pub(crate) keep_going: bool,
+    pub(crate) keep: Option<Span>,
     pub(crate) course: Course,
     pub(crate) index: Index,
 }
@@ -82,21 +91,27 @@ pub struct Course {
     pub(crate) seen_wall: Span,
     #[n(18)]
     pub(crate) n_seen: u32,
+    /// What decided the outcome of each activity that was sent or reused.
+    #[cbor(n(19), default)]
+    pub(crate) memos: BTreeMap<ActivityId, Memo>,
+    /// What was read from the streams of activities that have completed: stdout before stderr.
+    #[cbor(n(20), default)]
+    pub(crate) captured: BTreeMap<ActivityId, Vec<Value>>,
+    #[cbor(n(21), default)]
+    pub(crate) captured_bytes: u64,
+    /// Activities for which a recorded outcome stands.
+    #[cbor(n(22), default)]
+    pub(crate) reused: BTreeMap<ActivityId, Recalled>,
 }
 
-/// What follows from the course and is kept only to be found quickly.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Index {
-    /// What may run, by the machine that the plan names, in the order of the plan; without a plan
-    /// under `None`.
-    pub(crate) ready: BTreeMap<Option<ResourceId>, BTreeSet<(Span, ActivityId)>>,
-    /// What is out, by machine.
-    pub(crate) out: BTreeMap<ResourceId, BTreeSet<ActivityId>>,
-    pub(crate) totals: Totals,
-    /// Activities below each controller that have ended.
-    pub(crate) n_ended: Vec<u32>,
-    /// Activities below each controller.
-    pub(crate) n_all: Vec<u32>,
+/// Whose outcome stands for an activity; the figures of that attempt are in its state.
+#[derive(Clone, Copy, Debug, PartialEq, Encode, Decode)]
+pub(crate) struct Recalled {
+    #[n(0)]
+    pub(crate) of: AttemptId,
+    /// Slots that it held.
+    #[n(1)]
+    pub(crate) slots: u32,
 }
 
 impl Process {
@@ -125,6 +140,9 @@ impl Process {
             files: founded.files.clone(),
             origin: founded.origin.clone(),
             submitted: founded.at,
+            base: founded.base,
+            keep_going: founded.keep_going,
+            keep: founded.keep,
             course,
             index: Index::default(),
         };
@@ -229,11 +247,16 @@ impl Process {
                 self.course.claim_number = *number;
                 self.course.grants.clone_from(grants);
             }
-            Event::Sent(attempts) => {
+            Event::Sent(attempts, memos) => {
                 for &(activity, number, resource) in attempts {
                     self.send(activity, number, resource);
                 }
+                for (&(activity, ..), memo) in attempts.iter().zip(memos) {
+                    self.course.memos.insert(activity, *memo);
+                }
             }
+            Event::Reused(reused) => self.reuse(reused),
+            Event::Broke { at, fault } => self.break_at(*at, fault),
             Event::Readied(activities) => {
                 for &activity in activities {
                     if self.course.backoff.remove(&activity).is_some() {
@@ -277,19 +300,19 @@ impl Process {
             self.course.planned = Some(plan.makespan());
         }
         self.course.plan = plan.clone();
-        for machine in machines {
-            if !self
-                .course
-                .machines
-                .iter()
-                .any(|(resource, _)| *resource == machine.0)
-            {
-                self.course.machines.push(machine.clone());
-            }
+        for (resource, name) in machines {
+            self.name_machine(*resource, name);
         }
         let ready = std::mem::take(&mut self.index.ready);
         for (_, activity) in ready.into_values().flatten() {
             self.queue(activity);
+        }
+    }
+
+    fn name_machine(&mut self, resource: ResourceId, name: &str) {
+        let machines = &mut self.course.machines;
+        if !machines.iter().any(|(known, _)| *known == resource) {
+            machines.push((resource, name.to_owned()));
         }
     }
 
@@ -341,6 +364,7 @@ impl Process {
                         .insert((activity, output as u32), *artifact);
                 }
                 self.write(&ended.writes);
+                self.keep_captured(activity, &ended.writes);
                 self.turn_to(activity, ActivityPhase::Completed);
                 if self.course.phase == Phase::Running {
                     let turned = self
@@ -365,18 +389,105 @@ impl Process {
             }
             Verdict::Faulted(fault) => {
                 self.turn_to(activity, ActivityPhase::Faulted);
-                self.stop(Phase::Faulting, Some(fault));
+                if self.goes_on() {
+                    self.keep_fault(fault);
+                    let control = &mut self.course.control;
+                    let turned = control.break_node(&self.definition, activity.node());
+                    self.turn(turned);
+                } else {
+                    self.stop(Phase::Faulting, Some(fault));
+                }
             }
             Verdict::Stopped => self.turn_to(activity, ActivityPhase::Stopped),
         }
     }
 
+    /// A recorded outcome stands for an activity that was ready.
+    fn reuse(&mut self, reused: &Reused) {
+        let activity = reused.activity;
+        let Some(state) = self.course.activities.get_mut(activity.node().index()) else {
+            return;
+        };
+        if state.phase != ActivityPhase::Ready || self.course.phase != Phase::Running {
+            return;
+        }
+        state.started = reused.started;
+        state.wall = reused.wall;
+        state.cpu = reused.cpu;
+        state.peak_memory = reused.peak_memory;
+        state.pid = reused.pid;
+        state.resource = reused.resource;
+        state.has_exit_code = reused.exit_code.is_some();
+        state.exit_code = reused.exit_code.unwrap_or_default();
+        self.name_machine(reused.resource, &reused.machine);
+        let course = &mut self.course;
+        course.seen_wall = course.seen_wall + reused.wall;
+        course.n_seen += 1;
+        course.memos.insert(activity, reused.memo);
+        let (of, slots) = (reused.of, reused.slots);
+        course.reused.insert(activity, Recalled { of, slots });
+        if let Some(log) = reused.log {
+            course.logs.insert(activity, log);
+        }
+        for (output, artifact) in reused.outputs.iter().enumerate() {
+            course.produced.insert((activity, output as u32), *artifact);
+        }
+        self.write(&reused.writes);
+        self.keep_captured(activity, &reused.writes);
+        self.index.totals.reused += 1;
+        self.turn_to(activity, ActivityPhase::Completed);
+        let control = &mut self.course.control;
+        let turned = control.finish(&self.definition, activity.node());
+        self.turn(turned);
+    }
+
+    /// What depends on a node or a link will not run.
+    fn break_at(&mut self, at: Spot, fault: &Fault) {
+        if self.course.phase != Phase::Running {
+            return;
+        }
+        self.keep_fault(fault);
+        let control = &mut self.course.control;
+        let turned = match at {
+            Spot::Node(node) => control.break_node(&self.definition, node),
+            Spot::Link(link) => control.break_link(&self.definition, link),
+        };
+        self.turn(turned);
+        if let Some(activity) = fault.activity
+            && Spot::Node(activity.node()) == at
+            && self.activity(activity).phase == ActivityPhase::Ready
+        {
+            self.turn_to(activity, ActivityPhase::Faulted);
+        }
+    }
+
+    /// Whether a fault ends only what depends on it.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.keep_going && self.course.phase == Phase::Running
+    }
+
+    fn keep_fault(&mut self, fault: &Fault) {
+        if self.course.faults.len() < FAULTS_MAX {
+            self.course.faults.push(fault.clone());
+        }
+    }
+
+    /// Keeps what an activity wrote to variables for later processes, unless it is too long.
+    fn keep_captured(&mut self, activity: ActivityId, writes: &[(u32, Value)]) {
+        let size: usize = writes.iter().map(|(_, value)| value.size()).sum();
+        let all = self.course.captured_bytes + size as u64;
+        if writes.is_empty() || size > CAPTURED_BYTES_MAX || all > CAPTURED_BYTES_ALL_MAX {
+            return;
+        }
+        self.course.captured_bytes = all;
+        let values = writes.iter().map(|(_, value)| value.clone()).collect();
+        self.course.captured.insert(activity, values);
+    }
+
     /// Nothing is started any more; what is out is stopped.
     fn stop(&mut self, phase: Phase, fault: Option<&Fault>) {
-        if let Some(fault) = fault
-            && self.course.faults.len() < FAULTS_MAX
-        {
-            self.course.faults.push(fault.clone());
+        if let Some(fault) = fault {
+            self.keep_fault(fault);
         }
         if self.course.phase != Phase::Running {
             return;
@@ -415,193 +526,5 @@ impl Process {
         for activity in turned.skipped {
             self.turn_to(activity, ActivityPhase::Skipped);
         }
-    }
-
-    fn keep_earlier(&mut self, activity: ActivityId, end: String) {
-        let log = self.course.logs.remove(&activity);
-        let status = self.attempt_status(activity, Some(end), log);
-        let earlier = self.course.earlier.entry(activity).or_default();
-        if earlier.len() == EARLIER_MAX {
-            earlier.remove(0);
-        }
-        earlier.push(status);
-    }
-
-    /// What a user sees of an activity's last attempt.
-    fn attempt_status(
-        &self,
-        activity: ActivityId,
-        end: Option<String>,
-        log: Option<Log>,
-    ) -> AttemptStatus {
-        let state = self.activity(activity);
-        AttemptStatus {
-            attempt: AttemptId {
-                process: self.id(),
-                activity,
-                number: state.number,
-            },
-            resource: state.resource,
-            end,
-            pid: state.pid,
-            started: (state.started != Wall(0)).then_some(state.started),
-            wall: state.wall,
-            cpu: state.cpu,
-            peak_memory: state.peak_memory,
-            exit_code: state.has_exit_code.then_some(state.exit_code),
-            log,
-        }
-    }
-
-    /// What a user sees of all attempts at an activity, the last one last.
-    pub(crate) fn attempts(&self, activity: ActivityId) -> Vec<AttemptStatus> {
-        let mut attempts = self
-            .course
-            .earlier
-            .get(&activity)
-            .cloned()
-            .unwrap_or_default();
-        let state = self.activity(activity);
-        let end = match state.phase {
-            ActivityPhase::Completed => Some("completed".to_owned()),
-            ActivityPhase::Stopped => Some("stopped".to_owned()),
-            ActivityPhase::Faulted => {
-                let faults = &self.course.faults;
-                let fault = faults.iter().find(|fault| fault.activity == Some(activity));
-                Some(fault.map_or("faulted".to_owned(), |fault| fault.name.to_string()))
-            }
-            ActivityPhase::Sent | ActivityPhase::Running => None,
-            // The last attempt is among the earlier ones.
-            ActivityPhase::Ready
-            | ActivityPhase::Backoff
-            | ActivityPhase::Waiting
-            | ActivityPhase::Skipped => return attempts,
-        };
-        if state.number > attempts.last().map_or(0, |last| last.attempt.number) {
-            let log = self.course.logs.get(&activity).copied();
-            attempts.push(self.attempt_status(activity, end, log));
-        }
-        attempts
-    }
-
-    fn turn_to(&mut self, activity: ActivityId, phase: ActivityPhase) {
-        let state = &mut self.course.activities[activity.node().index()];
-        let before = state.phase;
-        state.phase = phase;
-        let resource = state.resource;
-        if before == ActivityPhase::Ready {
-            self.unqueue(activity);
-        }
-        if matches!(before, ActivityPhase::Sent | ActivityPhase::Running)
-            && let Some(out) = self.index.out.get_mut(&resource)
-        {
-            out.remove(&activity);
-            if out.is_empty() {
-                self.index.out.remove(&resource);
-            }
-        }
-        *count(&mut self.index.totals, before) -= 1;
-        *count(&mut self.index.totals, phase) += 1;
-        if phase == ActivityPhase::Ready {
-            self.queue(activity);
-        }
-        if has_ended(phase) && !has_ended(before) {
-            self.count_ended(activity.node());
-        }
-    }
-
-    fn count_ended(&mut self, node: NodeId) {
-        let mut at = self.definition.parent(node);
-        while let Some(controller) = at {
-            self.index.n_ended[controller.index()] += 1;
-            at = self.definition.parent(controller);
-        }
-    }
-
-    fn place(&self, activity: ActivityId) -> (Option<ResourceId>, Span) {
-        match self.course.plan.entry(activity) {
-            Some(entry) => (Some(entry.resource), entry.start),
-            None => (None, Span::ZERO),
-        }
-    }
-
-    fn queue(&mut self, activity: ActivityId) {
-        let (resource, start) = self.place(activity);
-        self.index
-            .ready
-            .entry(resource)
-            .or_default()
-            .insert((start, activity));
-    }
-
-    fn unqueue(&mut self, activity: ActivityId) {
-        let (resource, start) = self.place(activity);
-        if let Some(queue) = self.index.ready.get_mut(&resource) {
-            queue.remove(&(start, activity));
-            if queue.is_empty() {
-                self.index.ready.remove(&resource);
-            }
-        }
-    }
-
-    fn rebuild_index(&mut self) {
-        let n_nodes = self.definition.nodes().len();
-        let n_zero = vec![0; n_nodes];
-        self.index = Index {
-            n_ended: n_zero.clone(),
-            n_all: n_zero,
-            ..Index::default()
-        };
-        for &activity in self.definition.clone().activities() {
-            let ActivityState {
-                phase, resource, ..
-            } = *self.activity(activity);
-            *count(&mut self.index.totals, phase) += 1;
-            match phase {
-                ActivityPhase::Ready => self.queue(activity),
-                ActivityPhase::Sent | ActivityPhase::Running => {
-                    self.index.out.entry(resource).or_default().insert(activity);
-                }
-                ActivityPhase::Waiting
-                | ActivityPhase::Backoff
-                | ActivityPhase::Completed
-                | ActivityPhase::Faulted
-                | ActivityPhase::Skipped
-                | ActivityPhase::Stopped => {}
-            }
-            if has_ended(phase) {
-                self.count_ended(activity.node());
-            }
-            let mut at = self.definition.parent(activity.node());
-            while let Some(controller) = at {
-                self.index.n_all[controller.index()] += 1;
-                at = self.definition.parent(controller);
-            }
-        }
-    }
-}
-
-fn has_ended(phase: ActivityPhase) -> bool {
-    match phase {
-        ActivityPhase::Completed
-        | ActivityPhase::Faulted
-        | ActivityPhase::Skipped
-        | ActivityPhase::Stopped => true,
-        ActivityPhase::Waiting
-        | ActivityPhase::Ready
-        | ActivityPhase::Sent
-        | ActivityPhase::Running
-        | ActivityPhase::Backoff => false,
-    }
-}
-
-fn count(totals: &mut Totals, phase: ActivityPhase) -> &mut u32 {
-    match phase {
-        ActivityPhase::Waiting => &mut totals.waiting,
-        ActivityPhase::Ready | ActivityPhase::Backoff => &mut totals.ready,
-        ActivityPhase::Sent | ActivityPhase::Running => &mut totals.running,
-        ActivityPhase::Completed => &mut totals.completed,
-        ActivityPhase::Faulted => &mut totals.faulted,
-        ActivityPhase::Skipped | ActivityPhase::Stopped => &mut totals.skipped,
     }
 }

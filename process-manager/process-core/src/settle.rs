@@ -4,26 +4,27 @@
 use expression::{ProcessScope, Program};
 use machine::Context;
 use model::{
-    Fault, FaultName, Join, NodeId, NodeKind, Now, OutputSource, ProcessId, Source, Value,
+    Fault, FaultName, Join, NodeId, NodeKind, Now, OutputSource, ProcessId, Source, Span, Value,
 };
 use wire::client::Phase;
 
 use crate::alphabet::Stream;
 use crate::control::Decision;
-use crate::event::Event;
-use crate::manager::{ProcessManager, Stage, Timer, process};
+use crate::event::{Event, Spot};
+use crate::manager::{ProcessManager, Stage, Timer, limits, process};
 use crate::process::Process;
+use crate::recall::Looked;
 
 impl ProcessManager {
     /// Does all that can be done for a process at this moment.
     pub(crate) fn settle(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) {
         let stream = Stream::Process(id);
-        while let Some(event) = process(cx, id).and_then(|process| decide(process, now)) {
-            cx.record(stream, event);
-        }
+        let is_advanced = self.advance(cx, now, id);
         self.touch(id);
         let Some(known) = process(cx, id) else { return };
         match known.phase() {
+            // The rest comes in a moment; nothing is planned or sent before.
+            Phase::Running if !is_advanced => {}
             Phase::Running => {
                 if self
                     .live
@@ -62,9 +63,32 @@ impl ProcessManager {
         self.notify_watchers(cx, now, id);
     }
 
+    /// Evaluates what is to be decided, and lets recorded outcomes stand for what becomes ready by
+    /// it. Whether that is all.
+    fn advance(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) -> bool {
+        let stream = Stream::Process(id);
+        for _ in 0..limits::RECALLS_MAX {
+            while let Some(event) = process(cx, id).and_then(|process| decide(process, now)) {
+                cx.record(stream, event);
+            }
+            match self.recall(cx, id) {
+                Looked::Found(reused) => {
+                    let activity = reused.activity;
+                    cx.record(stream, Event::Reused(reused));
+                    self.remember(cx, id, activity);
+                }
+                Looked::Missed => {}
+                Looked::Nothing => return true,
+            }
+        }
+        self.arm(Timer::Recall(id), now.mono + Span(1));
+        false
+    }
+
     fn close(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) {
         self.disarm(Timer::Stop(id));
         self.disarm(Timer::Claim(id));
+        self.disarm(Timer::Recall(id));
         self.set_stage(id, Stage::Settled);
         self.release(cx, now, id);
     }
@@ -75,19 +99,36 @@ fn decide(process: &Process, now: Now) -> Option<Event> {
     if process.phase() != Phase::Running {
         return None;
     }
-    let event = match process.course.control.next_decision()? {
-        Decision::Assign(node) => assign(process, node),
+    let (at, event) = match process.course.control.next_decision()? {
+        Decision::Assign(node) => (Some(Spot::Node(node)), assign(process, node)),
         Decision::Link(link) => {
-            link_value(process, link).map(|value| Event::Linked(vec![(link, value)]))
+            let value = link_value(process, link);
+            let event = value.map(|value| Event::Linked(vec![(link, value)]));
+            (Some(Spot::Link(link)), event)
         }
-        Decision::Join(node) => join(process, node),
-        Decision::Close => close(process).map(|outputs| Event::Closed {
-            phase: Phase::Completed,
-            at: now.wall,
-            outputs,
-        }),
+        Decision::Join(node) => (Some(Spot::Node(node)), join(process, node)),
+        Decision::Close => {
+            let at = now.wall;
+            let (phase, outputs) = if process.course.faults.is_empty() {
+                (Phase::Completed, close(process))
+            } else {
+                // It went on without what depends on its faults.
+                (Phase::Faulted, Ok(Vec::new()))
+            };
+            let event = outputs.map(|outputs| Event::Closed { phase, at, outputs });
+            (None, event)
+        }
     };
-    Some(event.unwrap_or_else(Event::Faulted))
+    Some(event.unwrap_or_else(|fault| fault_event(process, at, fault)))
+}
+
+/// What a fault does that no attempt reported: it ends the process, or only what depends on the
+/// place where it happened.
+pub(crate) fn fault_event(process: &Process, at: Option<Spot>, fault: Box<Fault>) -> Event {
+    match at {
+        Some(at) if process.goes_on() => Event::Broke { at, fault },
+        Some(_) | None => Event::Faulted(fault),
+    }
 }
 
 /// What expressions of a process can read, outside of joins.

@@ -23,7 +23,13 @@ impl ProcessManager {
             Request::Watch(id) => return self.watch(cx, now, client, number, id),
             Request::List => self.list(cx),
             Request::Status(id) => self.status(cx, id),
-            Request::Definition(id) => self.definition(cx, id),
+            Request::Submission(id) => self.submission(cx, id),
+            Request::Forget(id) => self.forget(cx, id),
+            Request::Why { process, activity } => self.why(cx, process, activity),
+            Request::Peek(attempt) => match self.peek(cx, now, client, number, attempt) {
+                Some(answer) => answer,
+                None => return,
+            },
         };
         cx.effect(Effect::Answer {
             client,
@@ -36,6 +42,21 @@ impl ProcessManager {
         let id = submit.key.process();
         if process(cx, id).is_some() {
             return Answer::Submitted(id);
+        }
+        if self.forgotten.contains(&id) {
+            return Answer::Refused(vec![format!("process {id} was forgotten")]);
+        }
+        if let Some(base) = submit.base {
+            let refusal = match process(cx, base) {
+                None => Some(format!("there is no process {base} to take outcomes from")),
+                Some(known) if !known.phase().has_ended() => Some(format!(
+                    "process {base} has not ended: outcomes can be taken from it afterwards"
+                )),
+                Some(_) => None,
+            };
+            if let Some(refusal) = refusal {
+                return Answer::Refused(vec![refusal]);
+            }
         }
         if self.live.len() >= limits::PROCESSES_MAX {
             let many = limits::PROCESSES_MAX;
@@ -122,7 +143,10 @@ fn check(submit: Submit, now: Now) -> Result<Founded, Vec<String>> {
         draft,
         files,
         origin,
-        ..
+        base,
+        keep_going,
+        keep,
+        inputs: _,
     } = submit;
     Ok(Founded {
         key,
@@ -131,6 +155,9 @@ fn check(submit: Submit, now: Now) -> Result<Founded, Vec<String>> {
         files,
         origin,
         at: now.wall,
+        base,
+        keep_going,
+        keep,
     })
 }
 

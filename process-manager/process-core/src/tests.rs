@@ -1,6 +1,10 @@
 //! What a process manager does, on a bench where everybody else does what they should.
 
 mod bench;
+mod keep_going;
+mod recall;
+mod upkeep;
+mod why;
 
 use machine::Codec;
 use model::{
@@ -343,7 +347,12 @@ fn a_fault_of_an_expression_while_it_runs_ends_the_process() {
 fn a_snapshot_gives_the_same_state_back_at_every_point() {
     let mut bench = Bench::new(well);
     bench.submit(diamond());
-    let stream = Stream::Process(KEY.process());
+    snapshots_hold(&bench, KEY);
+}
+
+/// A snapshot of a process gives the same state back wherever it is taken.
+fn snapshots_hold(bench: &Bench, key: model::SubmitKey) {
+    let stream = Stream::Process(key.process());
     let events: Vec<Event> = bench
         .events
         .iter()

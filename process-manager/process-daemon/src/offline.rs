@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use machine::Drive;
-use model::{Draft, ProcessId};
+use model::{ActivityId, ProcessId};
 use process_core::{Process, ProcessManager, State, Stream};
 use thiserror::Error;
-use wire::client::{Answer, Request, Status, Summary};
+use wire::client::{Answer, Request, Status, Submit, Summary};
 
 use crate::daemon::journal_directory;
 
@@ -42,10 +42,17 @@ impl Offline {
         self.process(process).map(process_core::status)
     }
 
-    /// What a process is a run of.
-    pub fn definition(&self, process: ProcessId) -> Option<Draft> {
-        self.process(process)
-            .map(|process| process.definition().draft().clone())
+    /// What was submitted: inputs with their defaults filled in.
+    pub fn submission(&self, process: ProcessId) -> Option<Submit> {
+        self.process(process).map(process_core::submission)
+    }
+
+    /// Why an activity is where it is, as an answer to a client.
+    pub fn why(&self, process: ProcessId, activity: ActivityId) -> Answer {
+        match self.process(process) {
+            Some(known) => process_core::why(self.drive.states(), known, activity),
+            None => Answer::Unknown(process),
+        }
     }
 
     /// Answers as the manager would. What changes something is refused: that needs one that runs.
@@ -57,14 +64,17 @@ impl Offline {
                 .map_or(Answer::Unknown(*process), |status| {
                     Answer::Status(Box::new(status))
                 }),
-            Request::Definition(process) => self
-                .definition(*process)
-                .map_or(Answer::Unknown(*process), |draft| {
-                    Answer::Definition(Box::new(draft))
+            Request::Submission(process) => self
+                .submission(*process)
+                .map_or(Answer::Unknown(*process), |submit| {
+                    Answer::Submission(Box::new(submit))
                 }),
-            Request::Submit(_) | Request::Cancel(_) | Request::Watch(_) => {
-                Answer::Refused(vec!["no process manager is running".to_owned()])
-            }
+            Request::Why { process, activity } => self.why(*process, *activity),
+            Request::Submit(_)
+            | Request::Cancel(_)
+            | Request::Watch(_)
+            | Request::Forget(_)
+            | Request::Peek(_) => Answer::Refused(vec!["no process manager is running".to_owned()]),
         }
     }
 

@@ -128,6 +128,18 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options
     Ok(Some(Options { runs, xav, dir }))
 }
 
+/// What cargo tells a program of its own package. ring's build script looks at it: with it, ring and
+/// all that stands on it would be built again.
+const OWN: [&str; 7] = [
+    "CARGO_MANIFEST_DIR",
+    "CARGO_MANIFEST_LINKS",
+    "CARGO_PKG_NAME",
+    "CARGO_PKG_VERSION_MAJOR",
+    "CARGO_PKG_VERSION_MINOR",
+    "CARGO_PKG_VERSION_PATCH",
+    "CARGO_PKG_VERSION_PRE",
+];
+
 /// Builds xav where this program was built, with the cargo that runs it.
 fn build_xav(own: &Path) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -136,7 +148,11 @@ fn build_xav(own: &Path) -> Result<PathBuf> {
         .nth(2)
         .context("a program lies in a target directory")?;
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
-    let status = Command::new(cargo)
+    let mut build = Command::new(cargo);
+    for name in OWN {
+        build.env_remove(name);
+    }
+    let status = build
         .args(["build", "--release", "--bin", "xav", "--manifest-path"])
         .arg(manifest)
         .arg("--target-dir")

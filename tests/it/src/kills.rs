@@ -2,17 +2,20 @@
 //! process completes with the outputs of an undisturbed run, and nothing whose outcome had been
 //! recorded runs again.
 //!
-//! `XAVANTES_KILLS` says how many kills of each kind there are; a few where it is not set.
+//! `XAVANTES_KILLS` says how many kills of each kind there are; a few where it is not set. With
+//! `XAVANTES_DATA` the same is done to a recorded workflow of 472 activities.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::sandbox::Sandbox;
+use crate::recorded;
+use crate::sandbox::{Sandbox, root};
 use crate::wait;
 
 /// Kills of each kind where nobody says otherwise.
@@ -31,6 +34,48 @@ enum Victim {
     /// acknowledgement nor anything else that follows has left.
     RunAfterFlush,
     Executor,
+}
+
+/// What is run and killed.
+enum Subject {
+    /// Layers of small activities with files between them.
+    Layers,
+    /// A recorded workflow, and how it is scaled.
+    Recorded(PathBuf, &'static [&'static str]),
+}
+
+impl Subject {
+    /// The arguments of `xav run`, in a sandbox. Its commands write their names to `log`.
+    fn arguments(&self, sandbox: &Sandbox) -> Vec<String> {
+        let owned =
+            |words: &[&str]| -> Vec<String> { words.iter().map(|&word| word.to_owned()).collect() };
+        let mut arguments = owned(&["run", "--quiet", "--slots", "4"]);
+        match self {
+            Subject::Layers => arguments.push(definition(sandbox)),
+            Subject::Recorded(file, scales) => {
+                arguments.push(file.display().to_string());
+                arguments.extend(owned(scales));
+                arguments.push(format!("--record={}", sandbox.path("log").display()));
+            }
+        }
+        arguments
+    }
+
+    /// Lines of the log of an undisturbed run.
+    fn n_lines(&self) -> usize {
+        match self {
+            Subject::Layers => 2 * LAYERS * WIDTH,
+            Subject::Recorded(file, _) => recorded::tasks(file).len(),
+        }
+    }
+
+    /// Whether a line of the log is that of one run of an activity.
+    fn is_run(&self, line: &str, name: &str) -> bool {
+        match self {
+            Subject::Layers => line.ends_with(&format!(" start {name}")),
+            Subject::Recorded(..) => line.contains(&format!("\"name\":\"{name}\"")),
+        }
+    }
 }
 
 /// Each activity appends its name and pid to one log, reads the outputs of two activities of the
@@ -108,12 +153,11 @@ fn completed(status: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-fn undisturbed() -> BTreeMap<String, Value> {
+fn undisturbed(subject: &Subject) -> BTreeMap<String, Value> {
     let sandbox = Sandbox::new();
-    let file = definition(&sandbox);
-    sandbox
-        .xav(&["run", &file, "--quiet", "--slots", "4"])
-        .expect(0);
+    let arguments = subject.arguments(&sandbox);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    sandbox.xav(&arguments).expect(0);
     hashes(&sandbox.json(&["status", "--json"]))
 }
 
@@ -133,11 +177,13 @@ fn executor(sandbox: &Sandbox) -> Option<Pid> {
 }
 
 /// One life: killed when the log has a drawn number of lines and a drawn moment has passed.
-fn life(victim: Victim, seed: u64, wanted: &BTreeMap<String, Value>) {
+fn life(subject: &Subject, victim: Victim, seed: u64, wanted: &BTreeMap<String, Value>) {
     let sandbox = Sandbox::new();
-    let file = definition(&sandbox);
-    let n_lines = 2 * LAYERS * WIDTH;
-    let at = 2 + usize::try_from(drawn(seed)).unwrap_or(usize::MAX) % (n_lines - 40);
+    let arguments = subject.arguments(&sandbox);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    // Not just before the end.
+    let n_lines = subject.n_lines() * 9 / 10;
+    let at = 1 + usize::try_from(drawn(seed)).unwrap_or(usize::MAX) % n_lines;
     // Half of the kills come at once after a line, when an outcome is on its way to the journal.
     let moment = if seed.is_multiple_of(2) {
         0
@@ -157,7 +203,6 @@ fn life(victim: Victim, seed: u64, wanted: &BTreeMap<String, Value>) {
         Victim::Run | Victim::Executor => String::new(),
     };
 
-    let arguments = ["run", &file, "--quiet", "--slots", "4"];
     let mut run = sandbox.start_with(("XAVANTES_CRASH", &crash), &arguments);
     wait::until("the line at which it is killed", || {
         let reached = match victim {
@@ -169,11 +214,10 @@ fn life(victim: Victim, seed: u64, wanted: &BTreeMap<String, Value>) {
     wait::moment(Duration::from_micros(moment));
     // How often each activity has started whose outcome is recorded: that has ended, so it stays.
     let starts = |name: &str| {
-        let start = format!(" start {name}");
-        sandbox
-            .lines("log")
+        let lines = sandbox.lines("log");
+        lines
             .iter()
-            .filter(|line| line.ends_with(&start))
+            .filter(|line| subject.is_run(line, name))
             .count()
     };
     let recorded = || -> BTreeMap<String, usize> {
@@ -229,24 +273,51 @@ fn life(victim: Victim, seed: u64, wanted: &BTreeMap<String, Value>) {
     }
 }
 
-#[test]
-fn a_run_that_is_killed_is_resumed_without_repeating_what_was_recorded() {
-    let wanted = undisturbed();
-    assert_eq!(wanted.len(), LAYERS * WIDTH + 1);
+/// Kills of a run, half of them by itself at a moment of its journal.
+fn kill_runs(subject: &Subject, n_activities: usize) {
+    let wanted = undisturbed(subject);
+    assert_eq!(wanted.len(), n_activities);
     for seed in 0..kills() {
         let victim = if seed.is_multiple_of(2) {
             Victim::RunAfterFlush
         } else {
             Victim::Run
         };
-        life(victim, seed, &wanted);
+        life(subject, victim, seed, &wanted);
     }
 }
 
 #[test]
+fn a_run_that_is_killed_is_resumed_without_repeating_what_was_recorded() {
+    kill_runs(&Subject::Layers, LAYERS * WIDTH + 1);
+}
+
+#[test]
 fn a_run_whose_executor_is_killed_goes_on_without_repeating_what_was_recorded() {
-    let wanted = undisturbed();
+    let wanted = undisturbed(&Subject::Layers);
     for seed in 100..100 + kills() {
-        life(Victim::Executor, seed, &wanted);
+        life(&Subject::Layers, Victim::Executor, seed, &wanted);
+    }
+}
+
+#[test]
+fn a_recorded_workflow_that_is_killed_is_resumed() {
+    let file = root().join("workflows/samples/recorded/recorded.json");
+    let scales = &["--cpu-total=200ms", "--data-scale=0.001"];
+    let subject = Subject::Recorded(file, scales);
+    kill_runs(&subject, subject.n_lines());
+}
+
+#[test]
+fn a_large_recorded_workflow_that_is_killed_is_resumed() {
+    let Some(file) = recorded::data("montage-chameleon-dss-10d-001.json") else {
+        return;
+    };
+    let scales = &["--cpu-total=2s", "--data-scale=0.0001"];
+    let subject = Subject::Recorded(file, scales);
+    kill_runs(&subject, 472);
+    let wanted = undisturbed(&subject);
+    for seed in 100..100 + kills() {
+        life(&subject, Victim::Executor, seed, &wanted);
     }
 }

@@ -2,18 +2,36 @@
 //! questions while a process runs, interruptions, kills, and everything that users get wrong.
 //!
 //! It knows no crate of the project: what it sees is arguments, exit statuses, output and files.
-//! Read `sandbox.rs` first; `wait.rs` has the only loop that waits.
-#![cfg(test)]
+//! Read `sandbox.rs` first; `wait.rs` has the only loop that waits. `check.rs` compares what `xav`
+//! tells of a recorded workflow with what its commands wrote down; `cargo recorded` uses it too.
 #![expect(
     clippy::disallowed_methods,
     reason = "it starts programs, reads the clock and the environment, and waits for states of others"
 )]
 
+pub mod check;
+#[cfg(test)]
+mod forgotten;
+#[cfg(test)]
 mod kills;
+#[cfg(test)]
 mod lives;
+#[cfg(test)]
+mod mended;
+#[cfg(test)]
+mod page;
+#[cfg(test)]
+mod plan;
+pub mod program;
+#[cfg(test)]
 mod recorded;
+#[cfg(test)]
 mod refusals;
+#[cfg(test)]
 mod samples;
+#[cfg(test)]
 mod sandbox;
+#[cfg(test)]
 mod troubles;
+#[cfg(test)]
 mod wait;

@@ -25,7 +25,7 @@ body:
     - activity: first
       run: { shell: \"echo first >> ${inputs.log}; echo said by first\" }
     - activity: second
-      run: { shell: \"echo second >> ${inputs.log}; while [ ! -e ${inputs.gate} ]; do sleep 0.01; done\" }
+      run: { shell: \"echo asked for a word; echo second >> ${inputs.log}; while [ ! -e ${inputs.gate} ]; do sleep 0.01; done; echo had it\" }
     - activity: third
       run: { shell: \"echo third >> ${inputs.log}; echo done\" }
       stdout: { into: word, as: text }
@@ -88,7 +88,16 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
     sandbox
         .xav(&["logs", &id, "second"])
         .expect(0)
-        .says("second has not ended");
+        .shows("asked for a word\n");
+    let following = sandbox.start(&["logs", &id, "second", "--follow"]);
+    sandbox
+        .xav(&["why", &id, "third"])
+        .expect(0)
+        .shows("third waits\n  after second, which runs\n");
+    sandbox
+        .xav(&["why", "second"])
+        .expect(0)
+        .shows("second runs\n");
     sandbox
         .xav(&["results", &id])
         .expect(1)
@@ -99,6 +108,8 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
     open_gate(&sandbox);
     let done = run.end().expect(0).says("gated completed in ");
     assert_eq!(done.stdout, "word: done\n");
+    let followed = following.end().expect(0);
+    assert_eq!(followed.stdout, "asked for a word\nhad it\n");
     sandbox
         .xav(&["list"])
         .expect(0)

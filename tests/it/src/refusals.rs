@@ -218,3 +218,61 @@ fn a_wrong_command_line_is_refused_with_what_was_meant() {
     sandbox.xav(&["--help"]).expect(0).shows("Examples:");
     sandbox.xav(&["--version"]).expect(0).shows("xav 0.");
 }
+
+#[test]
+fn what_cannot_be_run_again_explained_or_forgotten_is_refused_with_a_reason() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .xav(&["rerun"])
+        .expect(2)
+        .says("there is no process yet");
+    sandbox.xav(&["forget"]).expect(2).says("<ID|--older-than");
+    sandbox
+        .xav(&["forget", "zzz"])
+        .expect(2)
+        .says("there is no process zzz");
+    sandbox
+        .xav(&["forget", "--older-than", "7"])
+        .expect(2)
+        .says("durations are written with a unit");
+    let file = sandbox.file(
+        "two.yaml",
+        "xavantes: 1\nname: two\ninputs: { n: int }\nbody: { activity: only, run: ['true'] }\n",
+    );
+    let kept = sandbox.start_with(("XAVANTES_KEEP", "soon"), &["run", &file, "-i", "n=1"]);
+    kept.end().expect(2).says("XAVANTES_KEEP=soon: ");
+    assert_eq!(sandbox.n_runs(), 0);
+
+    sandbox.xav(&["run", &file, "-i", "n=1"]).expect(0);
+    let n_runs = sandbox.n_runs();
+    sandbox.xav(&["why"]).expect(2).says("which activity?");
+    sandbox.xav(&["why", "onli"]).expect(2);
+    let id = sandbox.json(&["list", "--json"])[0]["process"].clone();
+    let id = id.as_str().unwrap();
+    sandbox
+        .xav(&["why", id, "onli"])
+        .expect(2)
+        .says("did you mean only?");
+    sandbox
+        .xav(&["rerun", "--cpu-total", "2s"])
+        .expect(2)
+        .says("give it with --file FILE");
+    sandbox
+        .xav(&["rerun", "--input", "m=1"])
+        .expect(2)
+        .says("the process has no input `m`; did you mean `n`?");
+    sandbox
+        .xav(&["rerun", "--file", "none.yaml"])
+        .expect(2)
+        .says("could not read none.yaml");
+    // A definition with an input that the earlier process did not have.
+    let other = sandbox.file(
+        "other.yaml",
+        "xavantes: 1\nname: two\ninputs: { n: int, m: int }\nbody: { activity: only, run: ['true'] }\n",
+    );
+    sandbox
+        .xav(&["rerun", "--file", &other])
+        .expect(2)
+        .says("input `m` is missing");
+    assert_eq!(sandbox.n_runs(), n_runs, "nothing was stored");
+}

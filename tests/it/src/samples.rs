@@ -111,6 +111,25 @@ fn words_are_counted_and_the_table_is_written_to_a_file() {
 }
 
 #[test]
+fn tiles_are_joined_into_a_picture() {
+    let sandbox = Sandbox::new();
+    let json = sandbox.json(&["run", &sample("mosaic/mosaic.yaml"), "--json"]);
+    let expected = expected("mosaic/expected.json");
+    for name in ["levels", "checksum"] {
+        assert_eq!(json["outputs"][name], expected[name], "{name}");
+    }
+    let picture = &json["outputs"]["picture"];
+    assert_eq!(picture["bytes"], expected["picture"]["bytes"]);
+    let text = fs::read_to_string(picture["path"].as_str().unwrap()).unwrap();
+    let numbers: Vec<&str> = text.split_whitespace().collect();
+    let width = expected["picture"]["width"].as_u64().unwrap();
+    let height = expected["picture"]["height"].as_u64().unwrap();
+    let head = ["P3".to_owned(), width.to_string(), height.to_string()];
+    assert_eq!(numbers[..3], head);
+    assert_eq!(numbers.len() as u64, 4 + 3 * width * height);
+}
+
+#[test]
 fn a_fault_says_what_its_reader_needs() {
     let sandbox = Sandbox::new();
     let done = sandbox
@@ -124,7 +143,7 @@ fn a_fault_says_what_its_reader_needs() {
         .says("  command    awk '")
         .says("  exit code  3\n")
         .says(&format!("    | {}\n", expected["stderr"].as_str().unwrap()))
-        .says("Mend it and run it again: xav run ");
+        .says("Mend it, and run again what that changes: xav rerun ");
     let directory = done.stderr.split("  directory  ").nth(1).unwrap();
     let directory = PathBuf::from(directory.split(" (kept)").next().unwrap());
     assert!(
@@ -162,6 +181,7 @@ fn samples_are_valid_and_can_be_shown() {
     let files = [
         "primes/primes.yaml",
         "wordcount/wordcount.yaml",
+        "mosaic/mosaic.yaml",
         "faulty/faulty.yaml",
     ];
     let files = files.map(sample);

@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub(crate) use crate::program::{program, root};
 use crate::wait;
 
 /// A user without any processes.
@@ -28,46 +28,6 @@ pub(crate) struct Done {
 /// A command that runs.
 pub(crate) struct Started {
     child: Child,
-}
-
-/// The program under test, built as the tests themselves are built.
-pub(crate) fn program() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let own = std::env::current_exe().unwrap();
-        // target/PROFILE/deps/it-HASH
-        let profile = own.parent().and_then(Path::parent).unwrap();
-        let name = match profile.file_name().and_then(|name| name.to_str()).unwrap() {
-            "debug" => "dev",
-            name => name,
-        };
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo)
-            .args([
-                "build",
-                "--quiet",
-                "--bin",
-                "xav",
-                "--profile",
-                name,
-                "--manifest-path",
-            ])
-            .arg(root().join("Cargo.toml"))
-            .arg("--target-dir")
-            .arg(profile.parent().unwrap())
-            .status()
-            .unwrap();
-        assert!(status.success(), "xav could not be built");
-        profile.join("xav")
-    })
-}
-
-/// The workspace.
-pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .nth(2)
-        .unwrap()
 }
 
 impl Sandbox {

@@ -88,6 +88,9 @@ pub fn run(n_activities: u32) -> Result<Figures, String> {
         inputs: Vec::new(),
         files: Vec::new(),
         origin: "flat.yaml".to_owned(),
+        base: None,
+        keep_going: false,
+        keep: None,
     };
     let setup = Setup {
         machines: (2, 2),

@@ -7,10 +7,12 @@
 //! code with the cores.
 //! Read [`run_seed`] first, then [`Known`] and the rules, a file each.
 
+mod again;
 pub mod allocator;
 pub mod known;
 pub mod large;
 pub mod mutants;
+pub mod recorded;
 pub mod reference;
 pub mod rules;
 pub mod seeds;

@@ -1,8 +1,10 @@
 //! `cargo sim`: seeds of the test grid, one to be looked at, or the deliberate faults.
 
+use std::error::Error;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sim::{large, mutants, run_seed};
+use sim::{large, mutants, recorded, run_seed};
 use simulator::Setup;
 
 const USAGE: &str = "\
@@ -10,6 +12,7 @@ cargo sim [--seeds FROM..TO] [--profile calm|lossy|crashes|hard|all]   run seeds
           [--survey]                                                   a line for each that breaks a rule
 cargo sim --seed N --profile NAME [--steps N]                          replay one, with its last steps
 cargo sim --large [N]                                                  a parallel of N activities (100000)
+cargo sim --recorded FILE|DIR                                          recorded workflows, each to its end
 cargo sim --mutants [NAME]                                             each deliberate fault must be caught";
 
 /// Steps shown of a seed that breaks a rule, where nothing is said.
@@ -31,6 +34,7 @@ enum Task {
         n_steps: usize,
     },
     Large(u32),
+    Recorded(PathBuf),
     Mutants(Option<String>),
 }
 
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
             n_steps,
         }) => replay(seed, &profile, n_steps),
         Some(Task::Large(n_activities)) => run_large(n_activities),
+        Some(Task::Recorded(path)) => run_recorded(&path),
         Some(Task::Mutants(name)) => run_mutants(name.as_deref()),
         None => {
             say(USAGE);
@@ -97,6 +102,7 @@ fn parse(arguments: &[String]) -> Option<Task> {
                 };
                 task = Some(Task::Large(n_activities));
             }
+            "--recorded" => task = Some(Task::Recorded(words.next()?.into())),
             "--mutants" => task = Some(Task::Mutants(words.next().cloned())),
             _ => return None,
         }
@@ -213,6 +219,47 @@ fn run_large(n_activities: u32) -> ExitCode {
             say(&format!("broken: {broken}"));
             ExitCode::FAILURE
         }
+    }
+}
+
+fn run_recorded(path: &Path) -> ExitCode {
+    let files = match path.is_dir() {
+        true => recorded::files(path),
+        false => Ok(vec![path.to_owned()]),
+    };
+    let files = match files {
+        Ok(files) => files,
+        Err(error) => {
+            say(&format!("could not list {}: {error}", path.display()));
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut n_ended = 0;
+    for file in &files {
+        let name = file.file_name().unwrap_or(file.as_os_str()).display();
+        let bytes = match std::fs::read(file) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                say(&format!("{name}: could not be read: {error}"));
+                continue;
+            }
+        };
+        match recorded::run(&bytes) {
+            Ok(figures) => {
+                n_ended += 1;
+                say(&format!("{name}: {figures}"));
+            }
+            Err(error) => {
+                let cause = error.source().map(|cause| format!(": {cause}"));
+                say(&format!("{name}: {error}{}", cause.unwrap_or_default()));
+            }
+        }
+    }
+    say(&format!("{n_ended} of {} ran to their end", files.len()));
+    if n_ended == files.len() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 

@@ -17,6 +17,10 @@ use wire::client::{Phase, Submit};
 pub struct Expected {
     /// Completed or faulted.
     pub phase: Phase,
+    /// Whether it goes on without what depends on a fault.
+    pub goes_on: bool,
+    /// The activities that run and never end well.
+    pub faulted: BTreeSet<ActivityId>,
     /// The activities that run; for each what must have completed before.
     pub needs: BTreeMap<ActivityId, BTreeSet<ActivityId>>,
     /// Their command lines.
@@ -29,6 +33,8 @@ pub struct Expected {
     pub variables: Vec<(String, Value)>,
     /// What it gives, where it completes.
     pub outputs: Vec<(String, Value)>,
+    /// The most slots that one of its activities wants: without a machine that has them it faults.
+    pub cores_max: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +43,13 @@ enum Fate {
     Runs,
     Done,
     Skipped,
+    /// It faulted, or will not run for a fault.
+    Broken,
 }
 
 /// One pass after the other over all nodes, until nothing changes.
 struct Interpreter<'a> {
+    generated: &'a Generated,
     submit: &'a Submit,
     meaning: &'a Meaning,
     parents: Vec<Option<(NodeId, usize)>>,
@@ -48,7 +57,8 @@ struct Interpreter<'a> {
     /// What must have completed before the node starts or is skipped, and before it is over.
     before: Vec<BTreeSet<ActivityId>>,
     until: Vec<BTreeSet<ActivityId>>,
-    links: BTreeMap<(NodeId, NodeId), bool>,
+    /// None where the link is broken.
+    links: BTreeMap<(NodeId, NodeId), Option<bool>>,
     incoming: Vec<Vec<NodeId>>,
     outgoing: Vec<Vec<NodeId>>,
     variables: Vec<i64>,
@@ -57,17 +67,24 @@ struct Interpreter<'a> {
 
 /// What a generated process should come to.
 pub fn expected(generated: &Generated) -> Expected {
-    let mut interpreter = Interpreter::new(&generated.submit, &generated.meaning);
+    let mut interpreter = Interpreter::new(generated);
     while interpreter.pass() {}
-    let faults = interpreter
-        .expected
-        .needs
-        .keys()
-        .any(|&id| never_ends_well(generated, id));
-    let mut expected = interpreter.finish();
-    if faults {
+    let running = interpreter.expected.needs.keys().copied();
+    let faulted: BTreeSet<ActivityId> = running
+        .filter(|&id| never_ends_well(generated, id))
+        .collect();
+    let goes_on = generated.submit.keep_going;
+    let mut expected = if goes_on && !faulted.is_empty() {
+        interpreter.expected
+    } else {
+        interpreter.finish()
+    };
+    if !faulted.is_empty() {
         expected.phase = Phase::Faulted;
     }
+    expected.cores_max = generated.cores_max;
+    expected.goes_on = goes_on;
+    expected.faulted = faulted;
     expected
 }
 
@@ -91,7 +108,10 @@ fn never_ends_well(generated: &Generated, id: ActivityId) -> bool {
 }
 
 impl<'a> Interpreter<'a> {
-    fn new(submit: &'a Submit, meaning: &'a Meaning) -> Interpreter<'a> {
+    fn new(generated: &'a Generated) -> Interpreter<'a> {
+        let Generated {
+            submit, meaning, ..
+        } = generated;
         let draft: &Draft = &submit.draft;
         let n_nodes = draft.nodes.len();
         let mut parents = vec![None; n_nodes];
@@ -122,6 +142,7 @@ impl<'a> Interpreter<'a> {
                 | Value::Artifact(_) => 0,
             });
         Interpreter {
+            generated,
             submit,
             meaning,
             parents,
@@ -134,12 +155,15 @@ impl<'a> Interpreter<'a> {
             variables: variables.collect(),
             expected: Expected {
                 phase: Phase::Completed,
+                goes_on: false,
+                faulted: BTreeSet::new(),
                 needs: BTreeMap::new(),
                 programs: BTreeMap::new(),
                 inputs: BTreeMap::new(),
                 produced: BTreeMap::new(),
                 variables: Vec::new(),
                 outputs: Vec::new(),
+                cores_max: 0,
             },
         }
     }
@@ -152,7 +176,7 @@ impl<'a> Interpreter<'a> {
             has_changed |= match self.fates[index] {
                 Fate::Open => self.decide(id),
                 Fate::Runs => self.end(id),
-                Fate::Done | Fate::Skipped => false,
+                Fate::Done | Fate::Skipped | Fate::Broken => false,
             };
         }
         has_changed
@@ -168,6 +192,10 @@ impl<'a> Interpreter<'a> {
                     self.skip(id, before);
                     return true;
                 }
+                Fate::Broken => {
+                    self.breaks(id);
+                    return true;
+                }
                 Fate::Runs | Fate::Done => {}
             }
             before.extend(&self.before[parent.index()]);
@@ -175,8 +203,13 @@ impl<'a> Interpreter<'a> {
                 && let Some(earlier) = place.checked_sub(1)
             {
                 let earlier = children[earlier].index();
-                if matches!(self.fates[earlier], Fate::Open | Fate::Runs) {
-                    return false;
+                match self.fates[earlier] {
+                    Fate::Open | Fate::Runs => return false,
+                    Fate::Broken => {
+                        self.breaks(id);
+                        return true;
+                    }
+                    Fate::Done | Fate::Skipped => {}
                 }
                 before.extend(&self.until[earlier]);
             }
@@ -191,9 +224,12 @@ impl<'a> Interpreter<'a> {
         for from in &incoming {
             before.extend(&self.until[from.index()]);
         }
-        let value = |from: NodeId| self.links[&(from, id)];
+        let is_broken = incoming
+            .iter()
+            .any(|&from| self.links[&(from, id)].is_none());
+        let value = |from: NodeId| self.links[&(from, id)] == Some(true);
         let runs = match &self.submit.draft.nodes[id.index()].join {
-            Join::All => incoming.iter().all(|&from| value(from)),
+            Join::All => !is_broken && incoming.iter().all(|&from| value(from)),
             Join::Any => incoming.is_empty() || incoming.iter().any(|&from| value(from)),
             Join::When(_) => {
                 self.meaning.joins[&id].holds(&self.variables, self.meaning.input, &value)
@@ -202,10 +238,21 @@ impl<'a> Interpreter<'a> {
         if runs {
             self.fates[id.index()] = Fate::Runs;
             self.before[id.index()] = before;
+        } else if is_broken {
+            self.breaks(id);
         } else {
             self.skip(id, before);
         }
         true
+    }
+
+    /// It faulted, or does not run for a fault. What depends on it does not run either, so nobody
+    /// asks what was before it.
+    fn breaks(&mut self, id: NodeId) {
+        self.fates[id.index()] = Fate::Broken;
+        for &to in &self.outgoing[id.index()] {
+            self.links.insert((id, to), None);
+        }
     }
 
     fn skip(&mut self, id: NodeId, before: BTreeSet<ActivityId>) {
@@ -213,7 +260,7 @@ impl<'a> Interpreter<'a> {
         self.until[id.index()].clone_from(&before);
         self.before[id.index()] = before;
         for &to in &self.outgoing[id.index()] {
-            self.links.insert((id, to), false);
+            self.links.insert((id, to), Some(false));
         }
     }
 
@@ -229,10 +276,20 @@ impl<'a> Interpreter<'a> {
                     }
                     until.extend(&self.until[child.index()]);
                 }
+                let mut children = children.iter();
+                if children.any(|child| self.fates[child.index()] == Fate::Broken) {
+                    self.breaks(id);
+                    return true;
+                }
             }
             NodeKind::Activity(activity) => {
-                self.run(ActivityId(id.0), activity, &node.name);
-                until.insert(ActivityId(id.0));
+                let activity_id = ActivityId(id.0);
+                self.run(activity_id, activity, &node.name);
+                if self.submit.keep_going && never_ends_well(self.generated, activity_id) {
+                    self.breaks(id);
+                    return true;
+                }
+                until.insert(activity_id);
             }
             NodeKind::Assign(_) => {
                 let (variables, input) = (self.variables.clone(), self.meaning.input);
@@ -248,7 +305,7 @@ impl<'a> Interpreter<'a> {
             let when = self.meaning.whens.get(&(id, to));
             let holds =
                 when.is_none_or(|when| when.holds(&self.variables, self.meaning.input, &|_| false));
-            self.links.insert((id, to), holds);
+            self.links.insert((id, to), Some(holds));
         }
         true
     }

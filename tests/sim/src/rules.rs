@@ -5,6 +5,7 @@ mod ending;
 mod order;
 mod outcome;
 mod overlap;
+mod recall;
 mod reported;
 mod slots;
 mod submission;
@@ -55,6 +56,10 @@ impl Rules {
                 Box::<reported::Reported>::default(),
             ),
             (
+                "rule 8 (a recorded outcome stands where nothing has changed, and only there)",
+                Box::new(recall::Recall),
+            ),
+            (
                 "slots are never oversubscribed",
                 Box::<slots::Slots>::default(),
             ),
@@ -69,6 +74,7 @@ impl Rules {
 
 impl Observer for Rules {
     fn see(&mut self, at: Mono, seen: &Seen<'_>) -> Result<(), String> {
+        self.known.at = at;
         for (name, rule) in &mut self.rules {
             rule.see(&self.known, seen)
                 .map_err(|how| format!("{name}: {how}"))?;

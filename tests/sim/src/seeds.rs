@@ -6,6 +6,7 @@ use model::{Mono, ProcessId, Span, SubmitKey};
 use simulator::generate::{self, Generated, Options};
 use simulator::{Broken, Random, Rate, Setup, Sim, Submission};
 
+use crate::again;
 use crate::known::Known;
 use crate::reference;
 use crate::rules::Rules;
@@ -47,9 +48,14 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
     let mut behaviours = BTreeMap::new();
     let mut submissions = Vec::new();
     let mut cores_max = 1;
+    let mut all: Vec<Generated> = Vec::new();
     for _ in 0..n_processes {
         let key = SubmitKey(random.draw());
         let generated = generate::process(&mut random, key, &options);
+        again::follow(&mut random, generated, &mut all);
+    }
+    for generated in all {
+        let key = generated.submit.key;
         let process: ProcessId = key.process();
         known
             .expected
@@ -65,6 +71,9 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
             own.into_iter()
                 .map(|(activity, own)| ((process, activity), own)),
         );
+        if let Some(base) = submit.base {
+            known.bases.insert(process, base);
+        }
         let at = Mono(random.below(300_000));
         let cancels = random.happens(Rate::percent(12));
         let cancels_at = cancels.then(|| at + Span(random.below(3_000_000)));

@@ -137,15 +137,27 @@ impl Diagnostics {
         }
     }
 
-    /// Whether something of the file lies inside a place that was complained of.
+    /// How many there are, those that are only counted included.
+    pub(crate) fn n_all(&self) -> usize {
+        self.list.len() + self.n_more
+    }
+
+    /// Whether a place of the file and one that was complained of lie within each other.
     pub(crate) fn covers(&self, span: &Range<usize>) -> bool {
+        let mut places = self.spans();
+        self.holds(span) || places.any(|other| span.start <= other.start && other.end <= span.end)
+    }
+
+    /// Whether a place of the file lies within one that was complained of.
+    pub(crate) fn holds(&self, span: &Range<usize>) -> bool {
+        let mut places = self.spans();
+        places.any(|other| other.start <= span.start && span.end <= other.end)
+    }
+
+    fn spans(&self) -> impl Iterator<Item = &Range<usize>> {
         self.list
             .iter()
             .filter_map(|diagnostic| diagnostic.span.as_ref())
-            .any(|other| {
-                (other.start <= span.start && span.end <= other.end)
-                    || (span.start <= other.start && other.end <= span.end)
-            })
     }
 
     /// The diagnostics in the order of the file.
@@ -170,25 +182,13 @@ impl Diagnostics {
             .any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// The line and column of an offset, both from 1, the column in characters.
-    fn line_and_column(&self, offset: usize) -> (usize, usize) {
-        let before = &self.source.as_bytes()[..offset.min(self.source.len())];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-        let start = before
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |at| at + 1);
-        let column = 1 + String::from_utf8_lossy(&before[start..]).chars().count();
-        (line, column)
-    }
-
     /// The diagnostics as programs read them, in the order of the file.
     pub fn reports(&self) -> Vec<Report> {
         let report = |diagnostic: &Diagnostic| {
             let place = diagnostic
                 .span
                 .as_ref()
-                .map(|span| self.line_and_column(span.start));
+                .map(|span| line_and_column(&self.source, span.start));
             let (line, column) = place.unwrap_or_default();
             Report {
                 file: self.file.clone(),
@@ -268,7 +268,7 @@ impl Diagnostics {
             at
         };
         let at = floor(span.start);
-        let (line, _) = self.line_and_column(at);
+        let (line, _) = line_and_column(source, at);
         let line_start = source[..at].rfind('\n').map_or(0, |found| found + 1);
         let line_end = source[at..]
             .find('\n')
@@ -284,6 +284,18 @@ impl Diagnostics {
             span,
         }
     }
+}
+
+/// The line and column of an offset, both from 1, the column in characters.
+pub(crate) fn line_and_column(source: &str, offset: usize) -> (usize, usize) {
+    let before = &source.as_bytes()[..offset.min(source.len())];
+    let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+    let start = before
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
+    let column = 1 + String::from_utf8_lossy(&before[start..]).chars().count();
+    (line, column)
 }
 
 struct Excerpt<'a> {

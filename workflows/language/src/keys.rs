@@ -64,6 +64,7 @@ pub(crate) enum Shape {
     Parse,
     Attempts,
     RetryOn,
+    Truth,
 }
 
 const fn key(name: &'static str, shape: Shape, says: &'static str) -> Key {
@@ -240,11 +241,15 @@ pub(crate) const ACTIVITY: Table = Table {
         key("labels", Shape::Labels, "What the machine must be or have"),
         key("timeout", Shape::Duration, "The longest it may run"),
         key("retry", Shape::Retry, "When it is tried again"),
+        key(
+            "cache",
+            Shape::Truth,
+            "Whether what the same command made of the same inputs before, in any process, may stand for it",
+        ),
         JOIN,
     ],
     later: &[
         "at-most-once",
-        "cache",
         "disk",
         "gpu",
         "on-partition",

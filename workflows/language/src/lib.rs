@@ -1,6 +1,8 @@
 //! The process definition language: text in YAML or JSON becomes a [`model::Definition`], or a list
 //! of everything that is wrong with it, each at its place.
 //!
+//! Platform files, which say what machines there are, are read in the same way ([`platform`]).
+//!
 //! It reads and explains; it runs nothing, opens no file and knows no machine. JSON is read as the
 //! YAML that it is.
 //! Read [`compile`] first, then [`Diagnostics`]; [`schema()`] is the language for editors, [`tree`],
@@ -9,6 +11,7 @@
 mod diagnostic;
 pub mod export;
 mod keys;
+pub mod platform;
 mod read;
 mod schema;
 mod show;

@@ -3,14 +3,16 @@
 
 mod activity;
 mod head;
+mod lost;
 mod places;
 mod steps;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use expression::nearest;
 use model::{Definition, Draft, Expression, NodeId, Type, Value};
 
+use self::lost::Lost;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::keys::{Key, TYPES, Table};
 use crate::limits::DIAGNOSTICS_MAX;
@@ -30,8 +32,14 @@ pub(crate) fn definition(tree: &Tree<'_>, diagnostics: &mut Diagnostics) -> Opti
         variables: HashMap::new(),
         inputs: HashMap::new(),
         pending: Vec::new(),
-        lost_links: false,
+        ambiguous: HashSet::new(),
+        links: HashMap::new(),
+        lost: Lost::default(),
     };
+    for &(key, value) in tree.repeated() {
+        reader.lose(key);
+        reader.lose(value);
+    }
     reader.process();
     reader.finish()
 }
@@ -54,8 +62,11 @@ struct Reader<'t, 's> {
     variables: HashMap<String, u32>,
     inputs: HashMap<String, u32>,
     pending: Vec<Pending>,
-    /// Whether a link could not be read, so that joins may seem to have none.
-    lost_links: bool,
+    /// Names that several steps have.
+    ambiguous: HashSet<String>,
+    /// Where the links of each controller are written.
+    links: HashMap<NodeId, Vec<Id>>,
+    lost: Lost<'t>,
 }
 
 /// The known keys of one mapping.
@@ -78,8 +89,19 @@ impl<'t> Reader<'t, '_> {
         let n_read = self.diagnostics.list().len();
         let reading = self.diagnostics.clone();
         let mut found: Vec<Diagnostic> = Vec::new();
+        let mut keep = |diagnostic: Diagnostic, is_order: bool| {
+            let is_known = |span| match is_order {
+                true => reading.holds(span),
+                false => reading.covers(span),
+            };
+            if n_read == 0 || !diagnostic.span.as_ref().is_none_or(is_known) {
+                found.push(diagnostic);
+            }
+        };
         for finding in expression::check_draft(&self.draft) {
-            found.push(self.located(&finding.problem, Some(finding.offset)));
+            if !self.follows(&finding.problem) {
+                keep(self.located(&finding.problem, Some(finding.offset)), false);
+            }
         }
         let mut warnings = Vec::new();
         self.warn_of_unwritten(&mut warnings);
@@ -87,24 +109,19 @@ impl<'t> Reader<'t, '_> {
         let checked = draft.check();
         if let Err(problems) = &checked {
             for problem in problems {
-                let field = problem.place.field.as_str();
-                let of_links = field == "join" || field.starts_with("links.");
-                if !(of_links && self.lost_links) {
-                    found.push(self.located(problem, None));
+                if !self.follows(problem) {
+                    // A link that is wrong in itself may be part of a cycle all the same.
+                    let is_order = problem.place.field.starts_with("links.");
+                    keep(self.located(problem, None), is_order);
                 }
             }
         }
         // Last, so that they take no error's place.
-        found.append(&mut warnings);
+        for warning in warnings {
+            keep(warning, false);
+        }
         for diagnostic in found {
-            let known = n_read > 0
-                && diagnostic
-                    .span
-                    .as_ref()
-                    .is_none_or(|span| reading.covers(span));
-            if !known {
-                self.diagnostics.add(diagnostic);
-            }
+            self.diagnostics.add(diagnostic);
         }
         checked.ok()
     }
@@ -146,7 +163,8 @@ impl<'t> Reader<'t, '_> {
         {
             let name = self.tree.text(key).unwrap_or_default();
             let place = self.variables.get(name).map(|place| *place as usize);
-            if place.is_some_and(|place| !written[place]) && found.len() < DIAGNOSTICS_MAX {
+            let is_wanting = place.is_some_and(|place| !written[place]) && !self.lost.has(name);
+            if is_wanting && found.len() < DIAGNOSTICS_MAX {
                 let message = format!("nothing is ever written to the variable `{name}`");
                 let warning = Diagnostic::error(self.tree.span(key), message);
                 found.push(Diagnostic {
@@ -194,6 +212,7 @@ impl<'t> Reader<'t, '_> {
             let wanted = format!("a mapping ({})", table.what);
             let error = self.expected(map, &wanted);
             self.add(error);
+            self.lose(map);
             return None;
         };
         let mut fields = Fields {
@@ -205,6 +224,7 @@ impl<'t> Reader<'t, '_> {
                 fields.found.push((known, value));
             } else {
                 self.unknown_key(name_id, name, table);
+                self.lose(value);
             }
         }
         for key in table.keys.iter().filter(|key| key.required) {
@@ -293,6 +313,7 @@ impl<'t> Reader<'t, '_> {
             None => {
                 let error = self.expected(at, wanted);
                 self.add(error);
+                self.lose(at);
                 Vec::new()
             }
         }
@@ -305,6 +326,7 @@ impl<'t> Reader<'t, '_> {
             None => {
                 let error = self.expected(at, wanted);
                 self.add(error);
+                self.lose(at);
                 &[]
             }
         }
@@ -375,6 +397,9 @@ impl<'t> Reader<'t, '_> {
         let name = self.text(at, "the name of a variable")?;
         if let Some(place) = self.variables.get(name) {
             return Some(*place);
+        }
+        if self.lost.has(name) {
+            return None;
         }
         let names = self
             .draft

@@ -121,6 +121,7 @@ fn shape(shape: Shape) -> Value {
         Shape::Attempts => json!({
             "type": "integer", "minimum": 1, "maximum": model::limits::ATTEMPTS_MAX,
         }),
+        Shape::Truth => json!({ "type": "boolean" }),
         Shape::RetryOn => json!({ "type": "array", "items": { "anyOf": [
             { "type": "integer", "minimum": 0, "maximum": 255 },
             { "enum": ["lost", "timeout"] },

@@ -396,6 +396,9 @@ fn run(definition: &Definition, activity: &Activity, mut put: impl FnMut(&str, V
     if let Some(timeout) = activity.timeout {
         put("timeout_seconds", timeout.seconds().into());
     }
+    if activity.cache {
+        put("cache", true.into());
+    }
     let retry = &activity.retry;
     if retry.attempts > 1 {
         let on: Vec<Value> = retry

@@ -4,6 +4,7 @@ mod bad;
 mod good;
 mod hostile;
 mod schema;
+mod together;
 
 use crate::{Compiled, Diagnostics, compile};
 

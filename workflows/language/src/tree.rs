@@ -11,8 +11,8 @@ use expression::from_json;
 use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle, options};
 use model::Value;
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::limits::{DEPTH_MAX, FILE_BYTES_MAX, ITEMS_MAX};
+use crate::diagnostic::{Diagnostic, Diagnostics, line_and_column};
+use crate::limits::{DEPTH_MAX, DIAGNOSTICS_MAX, FILE_BYTES_MAX, ITEMS_MAX};
 
 /// The place of an item in its [`Tree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +26,8 @@ pub(crate) struct Tree<'a> {
     /// The children of all collections, those of one side by side; of a mapping key, value, key...
     children: Vec<Id>,
     root: Id,
+    /// Keys that were there before, and their values: left out of their mappings.
+    repeated: Vec<(Id, Id)>,
 }
 
 #[derive(Debug)]
@@ -101,8 +103,10 @@ impl<'a> Tree<'a> {
             items: Vec::new(),
             children: Vec::new(),
             root: Id(u32::MAX),
+            repeated: Vec::new(),
         };
-        let n_before = diagnostics.list().len();
+        // What is said of the text need not end the reading; where a value is not known it does.
+        let mut is_known = true;
         let options = options! {
             emit_unresolved_aliases: true,
             emit_anchor_events: true,
@@ -145,6 +149,7 @@ impl<'a> Tree<'a> {
                         Diagnostic::error(range, message)
                             .hint("write out what is meant at each place"),
                     );
+                    is_known = false;
                     continue;
                 }
                 Event::Alias(_) | Event::UnresolvedAlias(_) => {
@@ -153,6 +158,7 @@ impl<'a> Tree<'a> {
                     let hint =
                         "write out what is meant; text that begins with `*` is put in quotes";
                     diagnostics.add(Diagnostic::error(range.clone(), message).hint(hint));
+                    is_known = false;
                     Kind::Scalar(Cow::Borrowed(""), ScalarStyle::Plain)
                 }
                 Event::Scalar(text, style, ..) => Kind::Scalar(text, style),
@@ -178,7 +184,7 @@ impl<'a> Tree<'a> {
                 },
                 Event::SequenceEnd | Event::MappingEnd => {
                     if let Some(closed) = open.pop() {
-                        tree.close(closed, range.end, diagnostics);
+                        is_known &= tree.close(closed, range.end, diagnostics);
                     }
                     continue;
                 }
@@ -223,14 +229,12 @@ impl<'a> Tree<'a> {
             diagnostics.add(error.hint("a definition begins with `xavantes: 1`"));
             return None;
         }
-        (diagnostics.list().len() == n_before).then_some(tree)
+        is_known.then_some(tree)
     }
 
-    fn close(&mut self, closed: Open, end: usize, diagnostics: &mut Diagnostics) {
+    /// Whether all keys of a mapping are texts; those that are there twice are left out.
+    fn close(&mut self, mut closed: Open, end: usize, diagnostics: &mut Diagnostics) -> bool {
         let first = self.children.len() as u32;
-        if closed.map {
-            self.check_keys(&closed.children, diagnostics);
-        }
         // A block ends where the next thing begins; what is shown is where its last part ends.
         let last = closed
             .children
@@ -240,6 +244,7 @@ impl<'a> Tree<'a> {
             .children
             .first()
             .map(|first| self.items[first.0 as usize].start);
+        let are_texts = !closed.map || self.check_keys(&mut closed.children, diagnostics);
         let source = self.source;
         let item = &mut self.items[closed.id.0 as usize];
         let bracket = source.as_bytes().get(item.start as usize);
@@ -264,12 +269,16 @@ impl<'a> Tree<'a> {
             },
         };
         self.children.extend(closed.children);
+        are_texts
     }
 
-    fn check_keys(&self, children: &[Id], diagnostics: &mut Diagnostics) {
+    /// Whether all keys are texts. Of those that are there twice the first stays.
+    fn check_keys(&mut self, children: &mut Vec<Id>, diagnostics: &mut Diagnostics) -> bool {
         const FEW: usize = 8;
         let keys: Vec<Id> = children.iter().step_by(2).copied().collect();
         let mut seen: HashMap<&str, Id> = HashMap::new();
+        let mut are_texts = true;
+        let mut repeated = Vec::new();
         for (index, &key) in keys.iter().enumerate() {
             let Some(text) = self.text(key) else {
                 let what = self.describe(key);
@@ -277,6 +286,7 @@ impl<'a> Tree<'a> {
                 let error = Diagnostic::error(self.span(key), message);
                 diagnostics
                     .add(error.hint("text with `{` or `[` at its beginning is put in quotes"));
+                are_texts = false;
                 continue;
             };
             let first = if keys.len() <= FEW {
@@ -285,15 +295,38 @@ impl<'a> Tree<'a> {
                     .copied()
                     .find(|other| self.text(*other) == Some(text))
             } else {
-                seen.insert(text, key)
+                let first = *seen.entry(text).or_insert(key);
+                (first != key).then_some(first)
             };
             if let Some(first) = first {
-                let line = 1 + self.source[..self.span(first).start].matches('\n').count();
+                repeated.push(index);
+                // Finding the line costs a pass over the text.
+                if diagnostics.list().len() >= DIAGNOSTICS_MAX {
+                    diagnostics.add(Diagnostic::error(self.span(key), ""));
+                    continue;
+                }
+                let (line, column) = line_and_column(self.source, self.span(first).start);
                 let message = format!("the key `{}` is there twice", shorten(text));
                 let error = Diagnostic::error(self.span(key), message);
-                diagnostics.add(error.label(format!("first in line {line}")));
+                diagnostics.add(error.label(format!("first in line {line}, column {column}")));
             }
         }
+        let mut places = repeated.iter().peekable();
+        let mut kept = Vec::with_capacity(children.len());
+        for (index, entry) in children.chunks_exact(2).enumerate() {
+            if places.next_if_eq(&&index).is_some() {
+                self.repeated.push((entry[0], entry[1]));
+            } else {
+                kept.extend_from_slice(entry);
+            }
+        }
+        *children = kept;
+        are_texts
+    }
+
+    /// Keys that are in their mappings already, and their values, which are in none.
+    pub(crate) fn repeated(&self) -> &[(Id, Id)] {
+        &self.repeated
     }
 
     /// The outermost item.

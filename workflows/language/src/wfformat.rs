@@ -26,6 +26,7 @@
 
 mod build;
 mod burn;
+mod graph;
 mod names;
 mod parse;
 mod structure;
@@ -38,6 +39,7 @@ use model::{Draft, Span};
 use thiserror::Error;
 
 pub use burn::{Burn, BurnError, BurnFile};
+pub use graph::{RecordedGraph, RecordedTask};
 
 /// What a recording may be at most.
 pub mod limits {
@@ -123,9 +125,12 @@ pub enum ImportError {
         /// What was given.
         scale: f64,
     },
-    /// Gzip that is damaged or ends too early.
-    #[error("could not decompress the recording")]
+    /// Gzip that is damaged.
+    #[error("could not decompress the recording: its gzip data is damaged")]
     Gzip(#[source] std::io::Error),
+    /// Gzip that ends too early.
+    #[error("could not decompress the recording: its gzip data ends in the middle")]
+    TruncatedGzip,
     /// More than a limit allows.
     #[error("the recording has more than {most} {what}")]
     TooMany {
@@ -151,8 +156,15 @@ pub enum ImportError {
         written: &'static str,
     },
     /// Text that is not JSON, or JSON of another shape.
-    #[error("could not read the recording as WfFormat JSON")]
-    Json(#[source] serde_json::Error),
+    #[error("line {line}, column {column} of the recording: {reason}")]
+    Json {
+        /// From 1.
+        line: usize,
+        /// From 1; 0 where a line begins.
+        column: usize,
+        /// What is wrong there.
+        reason: String,
+    },
     /// JSON without a workflow in it.
     #[error("the file is not WfFormat: it has no `workflow` with `specification.tasks` or `tasks`")]
     NotWfFormat,
@@ -221,6 +233,14 @@ pub fn import(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> 
     let recording = parse::parse(&text)?;
     let workflow = workflow::Workflow::resolve(&recording)?;
     build::build(&recording, workflow, options)
+}
+
+/// What a scheduler needs of a recording, as it was recorded. The time is near-linear in its size.
+pub fn graph(bytes: &[u8]) -> Result<RecordedGraph, ImportError> {
+    let text = parse::unpack(bytes)?;
+    let recording = parse::parse(&text)?;
+    let workflow = workflow::Workflow::resolve(&recording)?;
+    Ok(graph::graph(&recording, &workflow))
 }
 
 /// Whether a file looks like a recording rather than like a definition in YAML or JSON: gzip, or

@@ -195,7 +195,9 @@ impl Sim {
                         basis,
                         request,
                     } = *request;
+                    observer.see(self.at, &Seen::Plans(process))?;
                     let result = schedule::plan(&request);
+                    observer.see(self.at, &Seen::HasPlanned(process))?;
                     let result = Box::new(PlanResult {
                         process,
                         basis,
@@ -243,14 +245,14 @@ impl Sim {
                 }
                 activity_core::Effect::Stage { attempt, inputs } => {
                     observer.see(self.at, &Seen::Stages(attempt, &inputs))?;
-                    self.stage(machine, attempt, inputs);
+                    self.stage(machine, attempt, inputs, observer)?;
                 }
                 activity_core::Effect::Collect {
                     attempt,
                     directory: _,
                     outputs,
                 } => {
-                    self.collect(machine, attempt, &outputs);
+                    self.collect(machine, attempt, &outputs, observer)?;
                 }
                 activity_core::Effect::Clear {
                     attempt,
@@ -258,6 +260,8 @@ impl Sim {
                 } => {
                     self.machines.get(machine).workplaces.remove(&attempt);
                 }
+                // Executors of the simulation write nothing.
+                activity_core::Effect::Peeked { .. } => {}
                 activity_core::Effect::Numbered(resource) => {
                     self.numbered(machine, resource, observer)?;
                 }

@@ -5,6 +5,7 @@ use model::{Mono, ProcessId, Span};
 use wire::client::{Answer, Request, Submit};
 
 use crate::random::{Random, Rate};
+use crate::setup::Setup;
 
 /// How long a client waits before it asks again; it doubles at every eighth question.
 const PATIENCE: (Span, Span) = (Span::from_millis(300), Span::from_millis(1_500));
@@ -44,9 +45,11 @@ impl Client {
     pub(crate) fn new(
         submit: Submit,
         cancels_at: Option<Mono>,
-        looks_closely: bool,
+        setup: &Setup,
         random: &mut Random,
     ) -> Client {
+        let looks_closely = setup.looks_closely;
+        let watches = !looks_closely || random.happens(Rate::percent(50));
         Client {
             submit,
             connection: random.draw(),
@@ -58,7 +61,7 @@ impl Client {
             has_ended: false,
             n_looks_after: 0,
             looks_closely,
-            watches: !looks_closely || random.happens(Rate::percent(50)),
+            watches: watches && setup.has_watchers,
         }
     }
 
@@ -68,6 +71,11 @@ impl Client {
 
     pub(crate) fn submit(&self) -> &Submit {
         &self.submit
+    }
+
+    /// Whether it knows the end.
+    pub(crate) fn knows_the_end(&self) -> bool {
+        self.has_ended
     }
 
     /// Whether it knows the end and has looked often enough.
@@ -123,7 +131,10 @@ impl Client {
             Answer::Processes(_)
             | Answer::Unknown(_)
             | Answer::Refused(_)
-            | Answer::Definition(_) => {}
+            | Answer::Submission(_)
+            | Answer::Forgotten(_)
+            | Answer::Why(_)
+            | Answer::Peeked(_) => {}
         }
     }
 }
@@ -150,7 +161,10 @@ pub(crate) fn in_short(answer: &Answer) -> String {
         | Answer::Processes(_)
         | Answer::Unknown(_)
         | Answer::Cancelling(_)
-        | Answer::Definition(_) => format!("{answer:?}"),
+        | Answer::Submission(_)
+        | Answer::Forgotten(_)
+        | Answer::Why(_)
+        | Answer::Peeked(_) => format!("{answer:?}"),
     }
 }
 
@@ -162,6 +176,9 @@ pub(crate) fn asked_in_short(request: &Request) -> String {
         | Request::Status(_)
         | Request::Cancel(_)
         | Request::Watch(_)
-        | Request::Definition(_) => format!("{request:?}"),
+        | Request::Submission(_)
+        | Request::Forget(_)
+        | Request::Why { .. }
+        | Request::Peek(_) => format!("{request:?}"),
     }
 }

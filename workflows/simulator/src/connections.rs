@@ -3,6 +3,7 @@
 use model::Span;
 
 use crate::network::Wire;
+use crate::observe::{Observer, Seen};
 use crate::sim::{Happening, Node, Sim};
 
 /// Stands for whichever connection there is when a late message arrives.
@@ -45,6 +46,29 @@ impl Sim {
             Link::ProcessActivity(machine) => 1 + n_machines + machine,
         };
         &mut self.wires[index]
+    }
+
+    /// Tells which machines can be reached that could not be, and the other way round.
+    pub(crate) fn look_who_is_reached(
+        &mut self,
+        observer: &mut dyn Observer,
+    ) -> Result<(), String> {
+        let all =
+            self.group.is_up() && self.process.is_up() && self.wire(Link::GroupProcess).carries;
+        for machine in 0..self.machines.n() {
+            let is_reached = all
+                && self.is_up(Node::Activity(machine))
+                && self.wire(Link::GroupActivity(machine)).carries;
+            if self.machines.get(machine).is_reached != is_reached {
+                self.machines.get(machine).is_reached = is_reached;
+                let seen = Seen::Reached {
+                    machine,
+                    is_reached,
+                };
+                observer.see(self.at, &seen)?;
+            }
+        }
+        Ok(())
     }
 
     fn is_up(&mut self, node: Node) -> bool {

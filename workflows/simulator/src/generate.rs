@@ -31,6 +31,9 @@ pub struct Options {
     pub faulting: Rate,
     /// Activities whose first tries fail.
     pub retries: Rate,
+    /// Processes that go on without what depends on a fault. All their joins are `all`, so that
+    /// what runs never depends on who is faster, and several of their activities fail.
+    pub going_on: Rate,
 }
 
 impl Default for Options {
@@ -39,6 +42,7 @@ impl Default for Options {
             activities: (5, 40),
             faulting: Rate::percent(12),
             retries: Rate::percent(15),
+            going_on: Rate::percent(15),
         }
     }
 }
@@ -66,7 +70,9 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
     };
     tree.flatten(&mut draft.nodes);
     draw_links(random, &mut draft.nodes);
+    let keep_going = random.happens(options.going_on);
     let mut maker = Maker {
+        keep_going,
         order: Order::new(&draft.nodes),
         random: random.fork(),
         n_variables: random.between(1, 5) as u32,
@@ -116,6 +122,9 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
         ],
         files: files.collect(),
         origin: "generated.yaml".to_owned(),
+        base: None,
+        keep_going,
+        keep: None,
         draft,
     };
     let cores = submit.draft.nodes.iter().map(|node| match &node.kind {
@@ -175,6 +184,7 @@ fn draw_links(random: &mut Random, nodes: &mut [Node]) {
 
 /// Fills a tree with activities, variables and files.
 struct Maker {
+    keep_going: bool,
     order: Order,
     random: Random,
     n_variables: u32,
@@ -213,14 +223,18 @@ impl Maker {
             }
         }
         self.draw_outputs(draft);
-        if self.random.happens(options.faulting) {
+        if self.keep_going {
+            for _ in 0..self.random.below(3) {
+                self.draw_fault(draft);
+            }
+        } else if self.random.happens(options.faulting) {
             self.draw_fault(draft);
         }
     }
 
     fn join(&mut self, id: NodeId, name: &dyn Fn(NodeId) -> String) -> Join {
         let incoming = self.order.incoming(id).to_vec();
-        if incoming.is_empty() {
+        if incoming.is_empty() || self.keep_going {
             return Join::All;
         }
         match self.random.below(8) {
@@ -367,6 +381,7 @@ impl Maker {
             labels: Vec::new(),
             timeout,
             retry,
+            cache: false,
         }
     }
 

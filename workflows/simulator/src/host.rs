@@ -38,6 +38,14 @@ impl Crashes {
         self.n_left -= 1;
         true
     }
+
+    fn fails_flush(&mut self, random: &mut Random, faults: &Faults) -> bool {
+        if self.n_left == 0 || !random.happens(faults.flush_fails) {
+            return false;
+        }
+        self.n_left -= 1;
+        true
+    }
 }
 
 /// A manager's computer.
@@ -51,6 +59,8 @@ pub(crate) struct Host<M: Machine> {
     disk: Disk<M>,
     /// Batches on their way to the disk, and when each will be there.
     writing: VecDeque<(Mono, Written<M>)>,
+    /// Until when its disk is full.
+    full_until: Mono,
     /// When a turn is entered for.
     pub(crate) turn_at: Option<Mono>,
     n_wakes: (Mono, u32),
@@ -86,6 +96,7 @@ where
             inbox: VecDeque::new(),
             disk: Disk::new(),
             writing: VecDeque::new(),
+            full_until: Mono(0),
             turn_at: None,
             n_wakes: (Mono(0), 0),
         }
@@ -201,15 +212,33 @@ where
         Ok(Turn::Closed { number, durable_at })
     }
 
-    /// A batch has arrived on the disk.
+    /// Its disk is full until then.
+    pub(crate) fn fill_disk(&mut self, until: Mono) {
+        self.full_until = until;
+    }
+
+    pub(crate) fn has_full_disk(&self, at: Mono) -> bool {
+        at < self.full_until
+    }
+
+    /// A batch has arrived on the disk, or could not be written: then the program ends.
     pub(crate) fn flushed(
         &mut self,
+        at: Mono,
         number: u64,
         random: &mut Random,
         crashes: &mut Crashes,
         faults: &Faults,
         looks_closely: bool,
     ) -> Result<Flushed<M>, String> {
+        let writes =
+            |(_, written): &(Mono, Written<M>)| written.number <= number && !written.is_empty();
+        if self.writing.iter().any(writes) {
+            let is_full = self.has_full_disk(at);
+            if is_full || crashes.fails_flush(random, faults) {
+                return self.failed(is_full, random, faults);
+            }
+        }
         let mut events = Vec::new();
         while let Some((_, written)) = self.writing.front()
             && written.number <= number
@@ -240,6 +269,27 @@ where
         Ok(Flushed {
             events,
             effects: Some(effects),
+        })
+    }
+
+    /// A flush has failed. Nobody knows whether its batch is on the disk; what is behind it is not.
+    fn failed(
+        &mut self,
+        is_full: bool,
+        random: &mut Random,
+        faults: &Faults,
+    ) -> Result<Flushed<M>, String> {
+        let first = self.writing.pop_front();
+        self.writing.clear();
+        let events = match first {
+            Some((_, written)) if !is_full && random.happens(faults.kept) => {
+                self.disk.take(written)?
+            }
+            Some(_) | None => Vec::new(),
+        };
+        Ok(Flushed {
+            events,
+            effects: None,
         })
     }
 

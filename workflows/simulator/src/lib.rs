@@ -29,6 +29,6 @@ mod users;
 
 pub use observe::{Command, Observer, Seen};
 pub use random::{Random, Rate, splitmix};
-pub use setup::{Faults, Setup};
+pub use setup::{Faults, PATIENCE, Setup};
 pub use sim::{Broken, Sim, Submission};
 pub use trace::Trace;

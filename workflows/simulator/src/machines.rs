@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 
 use activity_core::{ActivityManager, Config, Input, Trouble, Workplace};
 use model::{
-    ActivityId, Artifact, AttemptId, Bytes, FaultName, Mono, ProcessId, Produced, ResourceId, Span,
+    ActivityId, Artifact, AttemptId, Bytes, FaultName, Mono, NodeKind, ProcessId, Produced,
+    ResourceId, Span, Work,
 };
+use wire::client::Submit;
 use wire::executor::{Exit, FromExecutor, ToExecutor};
 
 use crate::command::{Behaviours, printed, produced};
 use crate::executor::{Executor, Wants};
 use crate::host::{Host, wall};
 use crate::observe::{Observer, Seen};
-use crate::random::Random;
+use crate::random::{Random, Rate};
 use crate::setup::{LINGER, Setup};
 use crate::sim::{Happening, Node, Sim};
 
@@ -31,6 +33,8 @@ pub(crate) struct Machines {
     /// Runs that have failed, by activity.
     n_failed: BTreeMap<(ProcessId, ActivityId), u32>,
     runs: (Span, Span),
+    /// How long activities run on a core of power 1.0; empty where that is drawn.
+    works: BTreeMap<(ProcessId, ActivityId), Work>,
 }
 
 /// One machine.
@@ -42,6 +46,8 @@ pub(crate) struct Machine {
     pub(crate) executor: Executor,
     /// Directories of attempts: what was laid into each, and the command line that ran there.
     pub(crate) workplaces: BTreeMap<AttemptId, Place>,
+    /// Whether the managers reach it.
+    pub(crate) is_reached: bool,
     /// When the last message arrives on each way of the local link, which keeps the order.
     last: [Mono; 2],
 }
@@ -57,7 +63,7 @@ impl Machines {
     pub(crate) fn new(
         setup: &Setup,
         behaviours: Behaviours,
-        slots_min: u32,
+        slots_wanted: u32,
         random: &mut Random,
     ) -> Machines {
         let n_machines = random
@@ -65,7 +71,6 @@ impl Machines {
             .max(1);
         let list = (0..n_machines).map(|number| {
             let slots = random.between(setup.slots.0.into(), setup.slots.1.into()) as u32;
-            let slots = slots.max(slots_min);
             let config = Config {
                 name: format!("m{number}"),
                 slots: slots.max(1),
@@ -84,10 +89,16 @@ impl Machines {
                 number: None,
                 executor: Executor::default(),
                 workplaces: BTreeMap::new(),
+                is_reached: false,
                 last: [Mono(0); 2],
             }
         });
-        let list = list.collect();
+        let mut list: Vec<Machine> = list.collect();
+        let fits = |machine: &Machine| machine.config.slots >= slots_wanted;
+        if !list.iter().any(fits) && random.happens(Rate::percent(75)) {
+            let at = random.index(list.len());
+            list[at].config.slots = slots_wanted;
+        }
         // Most runs have short commands only, so that faults meet what is underway.
         let longest = match random.below(4) {
             0 => setup.runs.1,
@@ -100,6 +111,31 @@ impl Machines {
             behaviours,
             n_failed: BTreeMap::new(),
             runs,
+            works: BTreeMap::new(),
+        }
+    }
+
+    /// From here on commands of this process run as long as their work takes.
+    pub(crate) fn follow_work(&mut self, submit: &Submit) {
+        let process = submit.key.process();
+        for (index, node) in submit.draft.nodes.iter().enumerate() {
+            if let NodeKind::Activity(activity) = &node.kind
+                && let Some(work) = activity.work
+            {
+                let id = ActivityId(index as u32);
+                self.works.insert((process, id), work);
+            }
+        }
+    }
+
+    /// How long a run takes that nobody stops.
+    fn length(&self, machine: usize, attempt: AttemptId, random: &mut Random) -> Span {
+        match self.works.get(&(attempt.process, attempt.activity)) {
+            Some(work) => {
+                let power = self.list[machine].config.power;
+                Span::from_seconds_up(work.reference_seconds() / power)
+            }
+            None => random.span(self.runs),
         }
     }
 
@@ -202,8 +238,10 @@ impl Sim {
         machine: usize,
         attempt: AttemptId,
         inputs: Vec<(String, Artifact)>,
-    ) {
+        observer: &mut dyn Observer,
+    ) -> Result<(), String> {
         let takes = self.random.span(self.setup.works_aside);
+        let is_laid_out = !self.has_trouble(machine, attempt, observer)?;
         let machine_model = self.machines.get(machine);
         machine_model.workplaces.entry(attempt).or_default().inputs = inputs;
         let life = machine_model.host.life;
@@ -213,17 +251,45 @@ impl Sim {
                 machine,
                 life,
                 attempt,
+                is_laid_out,
             },
         );
+        Ok(())
+    }
+
+    /// Whether a worker of a machine fails.
+    fn has_trouble(
+        &mut self,
+        machine: usize,
+        attempt: AttemptId,
+        observer: &mut dyn Observer,
+    ) -> Result<bool, String> {
+        let is_full = self.machines.get(machine).host.has_full_disk(self.at);
+        let has_trouble = is_full || self.random.happens(self.faults.trouble);
+        if has_trouble {
+            self.note(&[11], || {
+                format!("machine {machine} has trouble with {attempt}")
+            });
+            observer.see(self.at, &Seen::Troubled(attempt))?;
+        }
+        Ok(has_trouble)
     }
 
     /// Takes outputs out of a directory.
-    pub(crate) fn collect(&mut self, machine: usize, attempt: AttemptId, outputs: &[Produced]) {
+    pub(crate) fn collect(
+        &mut self,
+        machine: usize,
+        attempt: AttemptId,
+        outputs: &[Produced],
+        observer: &mut dyn Observer,
+    ) -> Result<(), String> {
+        let is_lost = !outputs.is_empty() && self.has_trouble(machine, attempt, observer)?;
         let takes = self.random.span(self.setup.works_aside);
         let machine_model = self.machines.get(machine);
         let life = machine_model.host.life;
         // A directory that is gone was cleared, so its outputs are known to whoever wanted them.
-        let artifacts = machine_model.workplaces.get(&attempt).map(|place| {
+        let place = machine_model.workplaces.get(&attempt);
+        let artifacts = place.filter(|_| !is_lost).map(|place| {
             let output = |output: &Produced| produced(&place.program, &place.inputs, &output.path);
             outputs.iter().map(output).collect()
         });
@@ -236,6 +302,7 @@ impl Sim {
                 artifacts,
             },
         );
+        Ok(())
     }
 
     pub(crate) fn on_machine(
@@ -248,18 +315,16 @@ impl Sim {
                 machine,
                 life,
                 attempt,
+                is_laid_out,
             } => {
-                let workplace = Workplace {
+                let workplace = || Workplace {
                     directory: format!("/m{machine}/{attempt}"),
                 };
-                self.put(
-                    machine,
-                    life,
-                    Input::Staged {
-                        attempt,
-                        result: Ok(workplace),
-                    },
-                );
+                let result = is_laid_out.then(workplace).ok_or_else(|| Trouble {
+                    name: FaultName::Staging,
+                    message: "no space is left".to_owned(),
+                });
+                self.put(machine, life, Input::Staged { attempt, result });
             }
             Happening::Collected {
                 machine,
@@ -269,7 +334,7 @@ impl Sim {
             } => {
                 let result = artifacts.ok_or_else(|| Trouble {
                     name: FaultName::MissingOutput,
-                    message: "the directory is not there".to_owned(),
+                    message: "the outputs could not be kept".to_owned(),
                 });
                 self.put(machine, life, Input::Collected { attempt, result });
             }
@@ -339,6 +404,7 @@ impl Sim {
             | Happening::Notice { .. }
             | Happening::Deliver { .. }
             | Happening::Cut(_)
+            | Happening::FillDisk(_)
             | Happening::Planned { .. }
             | Happening::Ask(_)
             | Happening::Request { .. }
@@ -490,7 +556,7 @@ impl Sim {
                 format!("machine {machine}: {attempt} starts")
             });
             observer.see(self.at, &Seen::Started(&command))?;
-            let takes = self.random.span(self.machines.runs);
+            let takes = self.machines.length(machine, attempt, &mut self.random);
             let ends = Happening::CommandEnds {
                 machine,
                 instance,

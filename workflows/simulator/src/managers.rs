@@ -11,7 +11,7 @@ use process_core::ProcessManager;
 use crate::host::{Crashes, Host, Turn};
 use crate::observe::{Observer, Seen};
 use crate::random::Random;
-use crate::setup::{Faults, LONG_AWAY};
+use crate::setup::{Faults, LONG_AWAY, PATIENCE};
 use crate::sim::{Happening, Node, Sim};
 
 /// The longest wait between an input and the turn that steps it.
@@ -32,7 +32,11 @@ impl Sim {
         match node {
             Node::Group => group.start(GroupManager::default, *at, random, setup.looks_closely),
             Node::Process => {
-                let fresh = || ProcessManager::new(process_core::Config::default());
+                let config = process_core::Config {
+                    patience: PATIENCE,
+                    ..process_core::Config::default()
+                };
+                let fresh = || ProcessManager::new(config.clone());
                 process.start(fresh, *at, random, setup.looks_closely)
             }
             Node::Activity(machine) => {
@@ -107,6 +111,21 @@ impl Sim {
         Ok(())
     }
 
+    /// The disk of a manager is full for a while.
+    pub(crate) fn fill_disk(&mut self, node: Node) {
+        let until = self.at + self.random.span(self.faults.full_for);
+        self.note(&[10], || format!("the disk of {node:?} is full"));
+        self.set_full_until(node, until);
+    }
+
+    pub(crate) fn set_full_until(&mut self, node: Node, until: Mono) {
+        match node {
+            Node::Group => self.group.fill_disk(until),
+            Node::Process => self.process.fill_disk(until),
+            Node::Activity(machine) => self.machines.get(machine).host.fill_disk(until),
+        }
+    }
+
     /// A turn of a manager soon, if it has something to do; else when it wants to be woken.
     pub(crate) fn turn_soon(&mut self, node: Node) {
         let at = self.at;
@@ -173,6 +192,7 @@ impl Sim {
         observer: &mut dyn Observer,
     ) -> Result<(), String> {
         let closely = self.setup.looks_closely;
+        let at = self.at;
         let Sim {
             random,
             crashes,
@@ -184,12 +204,12 @@ impl Sim {
         } = self;
         let died = match node {
             Node::Group if group.life == life && group.is_up() => {
-                let flushed = group.flushed(number, random, crashes, faults, closely)?;
+                let flushed = group.flushed(at, number, random, crashes, faults, closely)?;
                 self.group_durable(&flushed.events, observer)?;
                 self.carry_out_group(flushed.effects, observer)?
             }
             Node::Process if process.life == life && process.is_up() => {
-                let flushed = process.flushed(number, random, crashes, faults, closely)?;
+                let flushed = process.flushed(at, number, random, crashes, faults, closely)?;
                 self.process_durable(&flushed.events, observer)?;
                 self.carry_out_process(flushed.effects, observer)?
             }
@@ -198,7 +218,7 @@ impl Sim {
                     && machines.get(machine).host.is_up() =>
             {
                 let host = &mut machines.get(machine).host;
-                let flushed = host.flushed(number, random, crashes, faults, closely)?;
+                let flushed = host.flushed(at, number, random, crashes, faults, closely)?;
                 self.carry_out_activity(machine, flushed.effects, observer)?
             }
             Node::Group | Node::Process | Node::Activity(_) => return Ok(()),

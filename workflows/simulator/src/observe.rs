@@ -38,8 +38,22 @@ pub enum Seen<'a> {
     Started(&'a Command),
     /// A command has ended, by itself or by being killed.
     Ended(&'a Command),
+    /// A worker begins to plan a process...
+    Plans(ProcessId),
+    /// ...and has done so, in no simulated time: whoever has a clock may look at it at both.
+    HasPlanned(ProcessId),
     /// Inputs are laid out for an attempt.
     Stages(AttemptId, &'a [(String, model::Artifact)]),
+    /// A worker could not lay out an attempt's inputs, or keep its outputs.
+    Troubled(AttemptId),
+    /// A machine can be reached, or no longer: whether its activity manager, the group manager and the
+    /// process manager run, and their connections carry.
+    Reached {
+        /// Which one, counted from 0.
+        machine: usize,
+        /// Whether it can.
+        is_reached: bool,
+    },
     /// From here on nothing goes wrong.
     Healed,
     /// Everything is at rest: all clients know the end, and nobody holds anything.

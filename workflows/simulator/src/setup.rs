@@ -13,6 +13,8 @@ pub struct Setup {
     pub slots: (u32, u32),
     /// How long a command runs, from and to; each process draws a longest one of its own.
     pub runs: (Span, Span),
+    /// Whether a command runs as long as its activity's work takes on the machine, where it has any.
+    pub follows_work: bool,
     /// The same for making ready, collecting and planning.
     pub works_aside: (Span, Span),
     /// The faults.
@@ -26,6 +28,8 @@ pub struct Setup {
     /// Whether clients ask for the whole status again and again, and states are compared by their
     /// text: too slow for the largest processes.
     pub looks_closely: bool,
+    /// Whether clients watch: they are told ten times a second, which is too often for a run of days.
+    pub has_watchers: bool,
 }
 
 /// What goes wrong, and how often.
@@ -66,12 +70,23 @@ pub struct Faults {
     pub executor_kills: (u64, u64),
     /// Starts that an executor refuses because its queue is full.
     pub full: Rate,
+    /// Flushes that fail: the manager dies, and its batch is on disk or not. They count as crashes.
+    pub flush_fails: Rate,
+    /// Disks that are full for a while, from and to: nothing can be flushed, laid out or kept there.
+    pub full_disks: (u64, u64),
+    /// How long a disk is full.
+    pub full_for: (Span, Span),
+    /// Inputs that cannot be laid out, and outputs that cannot be kept, in a run in which such things
+    /// happen, which is one in four.
+    pub trouble: Rate,
 }
 
 const fn millis(from: u64, to: u64) -> (Span, Span) {
     (Span::from_millis(from), Span::from_millis(to))
 }
 
+/// How long a process waits for a machine that fits.
+pub const PATIENCE: Span = Span::from_secs(10);
 /// How long an executor waits for its daemon.
 pub(crate) const LINGER: Span = Span::from_secs(10);
 /// How long a manager is away where it is away for long.
@@ -98,6 +113,10 @@ impl Faults {
             long_away: Rate::NEVER,
             executor_kills: (0, 0),
             full: Rate::NEVER,
+            flush_fails: Rate::NEVER,
+            full_disks: (0, 0),
+            full_for: millis(100, 6_000),
+            trouble: Rate::NEVER,
         }
     }
 }
@@ -109,12 +128,14 @@ impl Setup {
             machines: (1, 3),
             slots: (1, 4),
             runs: millis(1, 3_000),
+            follows_work: false,
             works_aside: (Span(20), Span(5_000)),
             faults: Faults::none(),
             fault_phase: millis(0, 0),
             ends_within: Span::from_secs(1_800),
             n_happenings_max: 400_000,
             looks_closely: true,
+            has_watchers: true,
         }
     }
 
@@ -139,7 +160,7 @@ impl Setup {
         }
     }
 
-    /// Managers and executors die; messages arrive.
+    /// Managers and executors die, flushes and workers fail, disks are full; messages arrive.
     pub fn crashes() -> Setup {
         let faults = Faults {
             crash: Rate::percent(2),
@@ -148,6 +169,9 @@ impl Setup {
             long_away: Rate::percent(3),
             executor_kills: (0, 3),
             notice: millis(0, 1_000),
+            flush_fails: Rate(5_000),
+            full_disks: (0, 2),
+            trouble: Rate::percent(4),
             ..Faults::none()
         };
         Setup {
@@ -165,6 +189,9 @@ impl Setup {
             compaction: Rate::percent(10),
             long_away: Rate::percent(3),
             executor_kills: (0, 4),
+            flush_fails: Rate::percent(1),
+            full_disks: (0, 3),
+            trouble: Rate::percent(6),
             ..Setup::lossy().faults
         };
         Setup {

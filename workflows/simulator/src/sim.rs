@@ -16,7 +16,7 @@ use crate::host::{Crashes, Host};
 use crate::machines::Machines;
 use crate::network::Wire;
 use crate::observe::{Observer, Seen};
-use crate::random::Random;
+use crate::random::{Random, Rate};
 use crate::setup::{Faults, Setup};
 use crate::trace::Trace;
 
@@ -85,6 +85,7 @@ pub(crate) enum Happening {
         machine: usize,
         life: u64,
         attempt: AttemptId,
+        is_laid_out: bool,
     },
     Collected {
         machine: usize,
@@ -124,6 +125,7 @@ pub(crate) enum Happening {
         connection: u64,
     },
     KillExecutor(usize),
+    FillDisk(Node),
     Ask(usize),
     Request {
         client: usize,
@@ -165,17 +167,17 @@ pub struct Sim {
 }
 
 impl Sim {
-    /// A grid as the setup says, in which these processes will be submitted. `slots_min` is the
-    /// least that each machine has.
+    /// A grid as the setup says, in which these processes will be submitted. `slots_wanted` is the
+    /// most that an activity asks for: three times of four one machine has as many.
     pub fn new(
         seed: u64,
         setup: Setup,
         submissions: Vec<Submission>,
         behaviours: Behaviours,
-        slots_min: u32,
+        slots_wanted: u32,
     ) -> Sim {
         let mut random = Random::new(seed ^ 0x5151_1001);
-        let machines = Machines::new(&setup, behaviours, slots_min, &mut random);
+        let machines = Machines::new(&setup, behaviours, slots_wanted, &mut random);
         let n_wires = 1 + 2 * machines.n();
         let mut sim = Sim {
             at: Mono(0),
@@ -251,6 +253,7 @@ impl Sim {
             return Err(self.broken(format!("rule 6: {most} things happened and it is not over")));
         }
         self.happen(happening, observer)
+            .and_then(|()| self.look_who_is_reached(observer))
             .map_err(|rule| self.broken(rule))
     }
 
@@ -277,8 +280,10 @@ impl Sim {
                 at,
                 cancels_at,
             } = submission;
-            let looks_closely = self.setup.looks_closely;
-            let client = Client::new(submit, cancels_at, looks_closely, &mut self.random);
+            if self.setup.follows_work {
+                self.machines.follow_work(&submit);
+            }
+            let client = Client::new(submit, cancels_at, &self.setup, &mut self.random);
             self.clients.push(client);
             self.calendar.enter(at, Happening::Ask(number));
         }
@@ -302,6 +307,21 @@ impl Sim {
             let at = Mono(self.random.below(phase.0));
             let machine = self.random.index(n_machines);
             self.calendar.enter(at, Happening::KillExecutor(machine));
+        }
+        for _ in 0..self
+            .random
+            .between(faults.full_disks.0, faults.full_disks.1)
+        {
+            let node = match self.random.below(4) {
+                0 => Node::Group,
+                1 => Node::Process,
+                _ => Node::Activity(self.random.index(n_machines)),
+            };
+            let at = Mono(self.random.below(phase.0));
+            self.calendar.enter(at, Happening::FillDisk(node));
+        }
+        if !self.random.happens(Rate::percent(25)) {
+            self.faults.trouble = Rate::NEVER;
         }
         self.calendar.enter(Mono(phase.0), Happening::Heal);
     }
@@ -378,6 +398,10 @@ impl Sim {
             | Happening::CommandEnds { .. }
             | Happening::Linger { .. }
             | Happening::KillExecutor(_)) => self.on_machine(happening, observer),
+            Happening::FillDisk(node) => {
+                self.fill_disk(node);
+                Ok(())
+            }
         }
     }
 
@@ -391,6 +415,10 @@ impl Sim {
             ..Faults::none()
         };
         self.crashes.n_left = 0;
+        let machines = (0..self.machines.n()).map(Node::Activity);
+        for node in [Node::Group, Node::Process].into_iter().chain(machines) {
+            self.set_full_until(node, self.at);
+        }
         self.healed_at = Some(self.at);
         for link in self.links() {
             self.dial_later(link);

@@ -1,5 +1,6 @@
 //! The clients' side of the grid: what they ask and what they are told.
 
+use model::Span;
 use wire::Envelope;
 use wire::client::{Answer, Request};
 
@@ -7,9 +8,16 @@ use crate::client::{self, Client};
 use crate::observe::{Observer, Seen};
 use crate::sim::{Happening, LOOK, Node, Sim};
 
+/// How long a client waits that mends a process which has not ended.
+const BASE_LOOK: Span = Span::from_millis(300);
+
 impl Sim {
     pub(crate) fn ask(&mut self, number: usize, observer: &mut dyn Observer) -> Result<(), String> {
         if self.clients[number].is_done() {
+            return Ok(());
+        }
+        if self.waits_for_base(number) {
+            self.after(BASE_LOOK, Happening::Ask(number));
             return Ok(());
         }
         let client = &mut self.clients[number];
@@ -40,6 +48,15 @@ impl Sim {
         }
         self.after(asks.looks_again_in, Happening::Ask(number));
         Ok(())
+    }
+
+    /// Whether a client mends a process of which nobody knows yet that it has ended.
+    fn waits_for_base(&self, number: usize) -> bool {
+        let base = self.clients[number].submit().base;
+        base.is_some_and(|base| {
+            let mut clients = self.clients.iter();
+            !clients.any(|client| client.process() == base && client.knows_the_end())
+        })
     }
 
     pub(crate) fn request(

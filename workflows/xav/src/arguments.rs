@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::Span;
+use schedule::SchedulerKind;
+
+use crate::{plan, platform, report, text};
 
 /// Slots that may be asked for: more commands than that at once no machine runs.
 const SLOTS_MAX: i64 = 4_096;
@@ -16,6 +19,7 @@ Examples:
   xav status 0c4r                              the process whose ID begins so
   xav logs 0c4r merge                          what the activity `merge` wrote
   xav resume                                   go on after Ctrl-C, a crash or a power cut
+  xav rerun 0c4r --file primes.yaml            run what was mended, and what depends on it
 
 Exit status: 0 completed, 1 faulted or cancelled, 2 bad definition, input or command line,
 130 interrupted (143 by SIGTERM): the process can be resumed.";
@@ -46,10 +50,28 @@ pub(crate) enum Command {
     Results(Results),
     /// Go on with a process that was interrupted
     Resume(Resume),
+    /// Run a process again: only what has changed or failed, and what depends on that
+    #[command(after_help = RERUN_EXAMPLES)]
+    Rerun(Rerun),
+    /// Say why an activity waits, failed, or was or was not run again
+    #[command(after_help = WHY_EXAMPLES)]
+    Why(Why),
+    /// Write a page about a process: its plan, its run, its critical path
+    #[command(after_help = report::EXAMPLES)]
+    Report(report::Arguments),
     /// Stop a process for good
     Cancel(Cancel),
+    /// Remove processes that have ended, with their files
+    #[command(after_help = FORGET_EXAMPLES)]
+    Forget(Forget),
     /// Check definitions without running them
     Validate(Validate),
+    /// Show where and when activities would run, on this machine or on described ones
+    #[command(after_help = plan::EXAMPLES)]
+    Plan(plan::Arguments),
+    /// Descriptions of machines, for `xav plan` and `xav run --machines`
+    #[command(subcommand)]
+    Platform(platform::Command),
     /// Print the JSON Schema of definitions, for editors
     Schema,
     /// Print a definition as a tree, as a graph for Graphviz, or as JSON
@@ -73,7 +95,28 @@ const LOGS_EXAMPLES: &str = "\
 Examples:
   xav logs                     everything of the newest process, in the order in which it started
   xav logs 0c4r merge          the last attempt of the activity `merge`
-  xav logs 0c4r merge --attempt 1 --stderr";
+  xav logs 0c4r merge --attempt 1 --stderr
+  xav logs merge --follow      what `merge` writes, until it ends";
+
+const RERUN_EXAMPLES: &str = "\
+Examples:
+  xav rerun                               what failed in the newest process, and what depends on it
+  xav rerun 0c4r --file mended.yaml       what has changed in the definition as well
+  xav rerun 0c4r --input limit=3000000    what this input changes
+  xav rerun 0c4r --file run.json --cpu-total 20s    a recorded workflow, scaled as it was
+
+An outcome of the earlier process stands where command, environment and inputs are the same,
+whatever cores, memory, timeout or retry say. The earlier process stays as it is.";
+
+const WHY_EXAMPLES: &str = "\
+Examples:
+  xav why merge         of the newest process
+  xav why 0c4r merge    also while it runs";
+
+const FORGET_EXAMPLES: &str = "\
+Examples:
+  xav forget 0c4r 3m9v          these two
+  xav forget --older-than 7d    all that ended more than a week ago";
 
 /// Which process.
 #[derive(Args, Debug)]
@@ -99,6 +142,9 @@ pub(crate) struct Following {
     /// Commands that may run at the same time; as many as there are cores where left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=SLOTS_MAX))]
     pub(crate) slots: Option<u32>,
+    /// The algorithm that makes plans: `best`, `heft`, `pch` and others (xav plan --compare)
+    #[arg(long, value_name = "NAME", value_parser = scheduler)]
+    pub(crate) scheduler: Option<SchedulerKind>,
     /// Print the outputs and nothing else
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -123,10 +169,81 @@ pub(crate) struct Run {
     /// where left out
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+    /// Pass for the machines of a file, each with a power and slots of its own
+    ///
+    /// Commands on a machine of half the power of the fastest have half of the time. The file is
+    /// described in docs/platforms.md.
+    #[arg(long, value_name = "FILE", conflicts_with = "slots")]
+    pub(crate) machines: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) recording: Recording,
+    pub(crate) ending: Ending,
     #[command(flatten)]
     pub(crate) following: Following,
+    #[command(flatten)]
+    pub(crate) recording: Recording,
+}
+
+/// What a fault ends, and what becomes of the process afterwards.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct Ending {
+    /// When an activity fails, go on with everything that does not depend on it
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+    /// Forget the process so long after its end: `7d`
+    ///
+    /// Each `xav run` removes what is over its time. XAVANTES_KEEP gives it where it is left out;
+    /// without both a process is kept until `xav forget`.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) keep: Option<Span>,
+}
+
+/// `xav rerun`
+#[derive(Args, Debug)]
+pub(crate) struct Rerun {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// The mended definition; that of the earlier process where left out
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// An input that is another one than it was; all others stay
+    #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
+    pub(crate) inputs: Vec<String>,
+    #[command(flatten)]
+    pub(crate) ending: Ending,
+    #[command(flatten)]
+    pub(crate) following: Following,
+    #[command(flatten)]
+    pub(crate) recording: Recording,
+}
+
+/// `xav why`
+#[derive(Args, Debug)]
+pub(crate) struct Why {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// The activity, by its name
+    #[arg(value_name = "ACTIVITY")]
+    pub(crate) activity: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `xav forget`
+#[derive(Args, Debug)]
+#[command(group = clap::ArgGroup::new("what").required(true).args(["ids", "older_than"]))]
+pub(crate) struct Forget {
+    /// The processes, by their IDs or the beginnings of them
+    #[arg(value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+    /// All processes that ended so long ago: `7d`
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) older_than: Option<Span>,
+    #[command(flatten)]
+    pub(crate) state: State,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// How a recorded workflow (WfFormat JSON, `.json.gz` too) is done again: its commands use CPU time
@@ -148,7 +265,19 @@ pub(crate) struct Recording {
     pub(crate) record: Option<PathBuf>,
 }
 
-fn duration(text: &str) -> Result<Span, String> {
+/// An algorithm by its name.
+pub(crate) fn scheduler(name: &str) -> Result<SchedulerKind, String> {
+    SchedulerKind::named(name).ok_or_else(|| {
+        let names = SchedulerKind::ALL.map(|kind| kind.scheduler().name());
+        match text::nearest(name, names) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("there are {}", names.join(", ")),
+        }
+    })
+}
+
+/// A length of time as definitions write it.
+pub(crate) fn duration(text: &str) -> Result<Span, String> {
     language::parse_duration(text).map_err(|error| format!("{}; {}", error.message, error.hint))
 }
 
@@ -221,6 +350,9 @@ pub(crate) struct Logs {
     /// Which attempt of the activity; the last one where left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) attempt: Option<u32>,
+    /// Go on while it runs, until it ends
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) follow: bool,
     /// Standard output only
     #[arg(long, conflicts_with = "stderr")]
     pub(crate) stdout: bool,
@@ -307,9 +439,18 @@ impl Command {
             Command::Logs(logs) => logs.json,
             Command::Results(results) => results.json,
             Command::Resume(resume) => resume.following.json,
+            Command::Rerun(rerun) => rerun.following.json,
+            Command::Why(why) => why.json,
+            Command::Forget(forget) => forget.json,
             Command::Cancel(cancel) => cancel.json,
             Command::Validate(validate) => validate.json,
-            Command::Schema | Command::Show(_) | Command::Export(_) | Command::Tool(_) => false,
+            Command::Plan(plan) => plan.wants_json(),
+            Command::Schema
+            | Command::Platform(_)
+            | Command::Report(_)
+            | Command::Show(_)
+            | Command::Export(_)
+            | Command::Tool(_) => false,
         }
     }
 }

@@ -6,11 +6,12 @@ use journal::OpenError;
 use model::{Definition, Draft, ProcessId, Span};
 use process_daemon::{Offline, OfflineError};
 use shell::{Client, ClientError, StoreError};
-use wire::client::{Answer, Request, Status, Summary};
+use wire::client::{Answer, Request, Status, Submit, Summary};
 
 use crate::failure::Failure;
 use crate::home::refused;
 use crate::state::{StateDirectory, Use, User, pause};
+use crate::summary_file;
 
 /// How long a run that starts or ends may not answer.
 const PATIENCE: Span = Span::from_secs(10);
@@ -89,15 +90,21 @@ impl Source {
 
     /// What a process is a run of.
     pub(crate) fn definition(&mut self, process: ProcessId) -> Result<Definition, Failure> {
-        let answer = self.answer(Request::Definition(process))?;
-        if let Answer::Definition(draft) = answer {
-            checked(*draft)
+        checked(self.submission(process)?.draft)
+    }
+
+    /// What was submitted, its inputs with their defaults.
+    pub(crate) fn submission(&mut self, process: ProcessId) -> Result<Submit, Failure> {
+        let answer = self.answer(Request::Submission(process))?;
+        if let Answer::Submission(submit) = answer {
+            Ok(*submit)
         } else {
             Err(unfit(&answer))
         }
     }
 
-    fn answer(&mut self, request: Request) -> Result<Answer, Failure> {
+    /// Asks anything, of whoever answers at the moment.
+    pub(crate) fn answer(&mut self, request: Request) -> Result<Answer, Failure> {
         for _ in 0..ENDS_MAX {
             match self.answer_once(&request) {
                 Ok(answer) => return Ok(answer),
@@ -127,9 +134,11 @@ impl Source {
             }),
             Source::Offline(offline) => Ok(offline.answer(request)),
             Source::Nothing => Ok(match request {
-                Request::Status(process) | Request::Definition(process) => {
-                    Answer::Unknown(*process)
-                }
+                Request::Status(process)
+                | Request::Submission(process)
+                | Request::Forget(process)
+                | Request::Why { process, .. } => Answer::Unknown(*process),
+                Request::Peek(attempt) => Answer::Unknown(attempt.process),
                 Request::List | Request::Submit(_) | Request::Cancel(_) | Request::Watch(_) => {
                     Answer::Processes(Vec::new())
                 }
@@ -144,7 +153,14 @@ fn read(directory: &StateDirectory) -> Result<Source, Failure> {
         return Ok(Source::Nothing);
     }
     match Offline::open(&manager) {
-        Ok(offline) => Ok(Source::Offline(Box::new(offline))),
+        Ok(offline) => {
+            let is_listed = summary_file::read(directory.path()).is_some();
+            if !is_listed {
+                // The next one that lists it need not read the journal. One that may not write must.
+                let _ = summary_file::write(directory.path(), offline.list());
+            }
+            Ok(Source::Offline(Box::new(offline)))
+        }
         Err(error) if is_missing(&error) => Ok(Source::Nothing),
         Err(error) => Err(Failure::because(&error)),
     }
@@ -182,7 +198,10 @@ pub(crate) fn unfit(answer: &Answer) -> Failure {
         | Answer::Status(_)
         | Answer::Cancelling(_)
         | Answer::Progress(_)
-        | Answer::Definition(_) => {
+        | Answer::Submission(_)
+        | Answer::Forgotten(_)
+        | Answer::Why(_)
+        | Answer::Peeked(_) => {
             Failure::new("could not use the manager's answer: it does not fit the question")
         }
     }

@@ -39,26 +39,29 @@ pub(crate) fn burn(burn: &Burn) -> Result<(), BurnFailure> {
     let start = shell::clock::wall();
     let mut read = blake3::Hasher::new();
     let mut inputs = Vec::new();
+    let mut sizes = Vec::new();
     for source in &burn.sources {
         let contents = blake3::Hasher::new_derive_key("xav tool burn: source");
         make(source, contents)?;
     }
     let sources = burn.sources.iter().map(|source| source.path.as_str());
     for path in sources.chain(burn.reads.iter().map(String::as_str)) {
-        let hash = digest(Path::new(path)).map_err(|source| BurnFailure::Read {
+        let (hash, bytes) = digest(Path::new(path)).map_err(|source| BurnFailure::Read {
             path: path.to_owned(),
             source,
         })?;
+        sizes.push((path, bytes));
         read.update(path.as_bytes()).update(hash.as_bytes());
         inputs.push((path, hash.to_hex().to_string()));
     }
     let all_read = read.finalize();
     for file in &burn.writes {
         make(file, blake3::Hasher::new_keyed(all_read.as_bytes()))?;
+        sizes.push((&file.path, file.bytes));
     }
     use_cpu(burn)?;
     match &burn.record {
-        Some(path) => record(burn, path, start, &inputs),
+        Some(path) => record(burn, path, start, &inputs, &sizes),
         None => Ok(()),
     }
 }
@@ -86,14 +89,14 @@ fn write_stream(path: &str, bytes: u64, mut contents: blake3::OutputReader) -> i
     out.flush()
 }
 
-fn digest(path: &Path) -> io::Result<blake3::Hash> {
+fn digest(path: &Path) -> io::Result<(blake3::Hash, u64)> {
     let mut file = File::open(path)?;
     let mut hasher = blake3::Hasher::new();
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
         let n_bytes = file.read(&mut chunk)?;
         if n_bytes == 0 {
-            return Ok(hasher.finalize());
+            return Ok((hasher.finalize(), hasher.count()));
         }
         hasher.update(&chunk[..n_bytes]);
     }
@@ -144,6 +147,7 @@ fn record(
     path: &str,
     start: Wall,
     inputs: &[(&str, String)],
+    sizes: &[(&str, u64)],
 ) -> Result<(), BurnFailure> {
     let mut line = json!({
         "name": burn.name,
@@ -151,10 +155,9 @@ fn record(
         "pid": std::process::id(),
         "start": start.0,
         "end": shell::clock::wall().0,
-        "inputs": inputs
-            .iter()
-            .map(|(path, hash)| ((*path).to_owned(), hash.clone().into()))
-            .collect::<serde_json::Map<String, serde_json::Value>>(),
+        "cpu": cpu_micros(),
+        "inputs": object(inputs),
+        "bytes": object(sizes),
     })
     .to_string();
     line.push('\n');
@@ -167,4 +170,12 @@ fn record(
             path: path.to_owned(),
             source,
         })
+}
+
+/// Values by the paths of their files.
+fn object<T: Clone + Into<serde_json::Value>>(of: &[(&str, T)]) -> serde_json::Value {
+    let named = of
+        .iter()
+        .map(|(path, value)| ((*path).to_owned(), value.clone().into()));
+    serde_json::Value::Object(named.collect())
 }

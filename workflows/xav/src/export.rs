@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use activity_blobs::PlaceError;
 use model::{Artifact, Definition, OutputSource, Source, Value};
 
 use crate::failure::Failure;
@@ -38,7 +39,7 @@ impl Exported {
 /// Writes every file and directory among the outputs below `to`, which is made if there are any.
 /// What is there already is replaced.
 pub(crate) fn all(
-    blobs: &activity_blobs::Store,
+    write: impl Fn(Artifact, &Path) -> Result<(), PlaceError>,
     definition: &Definition,
     outputs: &[(String, Value)],
     to: &Path,
@@ -56,9 +57,7 @@ pub(crate) fn all(
     })?;
     let mut exported = Exported::default();
     for (name, artifact, path) in places {
-        blobs
-            .export(artifact, &path)
-            .map_err(|error| Failure::because(&error))?;
+        write(artifact, &path).map_err(|error| Failure::because(&error))?;
         exported.0.insert(name, path);
     }
     Ok(exported)

@@ -1,6 +1,7 @@
 //! A fault as its reader needs it: which activity, which command, what it said, where to look, how
 //! to go on. No stack of wrapped errors.
 
+use language::wfformat::Burn;
 use model::{Definition, Fault, FaultName, ProcessId};
 
 use crate::screen;
@@ -39,8 +40,19 @@ pub(crate) fn all(faults: &[Fault], context: &Context<'_>) -> String {
         text.push_str(&format!("and {more} more: xav status {}\n\n", context.id()));
     }
     if !faults.is_empty() && !context.origin.is_empty() {
-        let file = text::quoted(context.origin);
-        text.push_str(&format!("Mend it and run it again: xav run {file}\n"));
+        let (id, file) = (context.id(), text::quoted(context.origin));
+        let state = context.state();
+        // Read again without its scales, all of a recording would be another one.
+        text.push_str(&if context.is_recording() {
+            format!(
+                "Mend it, and run again what that changes: xav rerun {id}{state}\n  \
+                 (a mended recording: --file {file}, scaled as it was)\n"
+            )
+        } else {
+            format!(
+                "Mend it, and run again what that changes: xav rerun {id} --file {file}{state}\n"
+            )
+        });
     }
     text
 }
@@ -136,6 +148,14 @@ fn stderr(tail: &str) -> String {
 }
 
 impl Context<'_> {
+    /// Whether the definition was made from a recorded workflow when it was read.
+    fn is_recording(&self) -> bool {
+        let is_json = self.origin.ends_with(".json") || self.origin.ends_with(".json.gz");
+        let first = self.definition.activities().first();
+        let first = first.and_then(|activity| self.definition.activity(*activity));
+        is_json && first.is_some_and(|activity| Burn::of_command(&activity.command).is_some())
+    }
+
     fn id(&self) -> String {
         short(self.process)
     }

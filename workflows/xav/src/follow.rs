@@ -6,7 +6,7 @@ use std::time::Duration;
 use model::{Definition, ProcessId, Span};
 use serde_json::json;
 use shell::{Client, ClientError, Signal, Signals};
-use wire::client::{Answer, Phase, Request, Status};
+use wire::client::{Answer, Phase, Request, Status, Summary};
 
 use crate::arguments::Following;
 use crate::ask::unfit;
@@ -16,7 +16,7 @@ use crate::grid::Grid;
 use crate::measure::{self, Usage};
 use crate::progress::Display;
 use crate::state::StateDirectory;
-use crate::{export, json, screen, tell, text};
+use crate::{export, garbage, json, screen, summary_file, tell, text};
 
 /// How long to wait for progress before signals are looked at.
 const LOOK: Span = Span::from_millis(50);
@@ -125,6 +125,23 @@ impl Followed<'_> {
         }
     }
 
+    /// All processes of the state directory.
+    fn list(&self) -> Option<Vec<Summary>> {
+        match self.grid.client().ok()?.ask(Request::List).ok()? {
+            Answer::Processes(processes) => Some(processes),
+            Answer::Submitted(_)
+            | Answer::Refused(_)
+            | Answer::Status(_)
+            | Answer::Unknown(_)
+            | Answer::Cancelling(_)
+            | Answer::Progress(_)
+            | Answer::Submission(_)
+            | Answer::Forgotten(_)
+            | Answer::Why(_)
+            | Answer::Peeked(_) => None,
+        }
+    }
+
     fn faults(&self, status: &Status) -> String {
         let context = fault::Context {
             process: self.process,
@@ -137,7 +154,12 @@ impl Followed<'_> {
 
     fn ended(self, ended: &Status, told_faults: bool, how: Following) -> Outcome {
         let results = self.directory.results(self.process);
-        let exported = export::all(self.grid.blobs(), self.definition, &ended.outputs, &results);
+        let exported = export::all(
+            |artifact, path| self.grid.blobs().export(artifact, path),
+            self.definition,
+            &ended.outputs,
+            &results,
+        );
         let n_slots = self.grid.n_slots();
         let executor = if how.json {
             self.grid.executor_usage()
@@ -146,7 +168,8 @@ impl Followed<'_> {
         };
         let faults = self.faults(ended);
         let (definition, directory) = (self.definition, self.directory);
-        let failed = self.grid.stop();
+        let listed = self.list();
+        let (failed, held) = self.grid.stop_and_hold();
         let exported = exported?;
         if how.json {
             let own = measure::own();
@@ -162,9 +185,17 @@ impl Followed<'_> {
             }
             screen::out(&outputs(&ended.outputs, &exported, how.quiet))?;
         }
-        if let Some(failed) = failed {
-            screen::warn(&failed.to_string());
+        match (failed, listed) {
+            (Some(failed), _) => screen::warn(&failed.to_string()),
+            // Nothing changes any more.
+            (None, Some(processes)) if processes.iter().all(|one| one.phase.has_ended()) => {
+                garbage::collect_if_marked(directory.path());
+                // Without it the journal is read.
+                let _ = summary_file::write(directory.path(), processes);
+            }
+            (None, _) => {}
         }
+        drop(held);
         Ok(if ended.summary.phase == Phase::Completed {
             0
         } else {

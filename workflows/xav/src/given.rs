@@ -49,10 +49,12 @@ impl Given {
     }
 }
 
-/// Reads all `NAME=VALUE`, or says everything that is wrong with them.
+/// Reads all `NAME=VALUE`, or says everything that is wrong with them. An input with a known value
+/// has that one where it is not given.
 pub(crate) fn read(
     arguments: &[String],
     declared: &[Input],
+    known: &[(String, Value)],
 ) -> Result<Vec<(String, Given)>, Vec<String>> {
     let mut mistakes = Vec::new();
     let mut texts: Vec<(&Input, Vec<&str>)> = Vec::new();
@@ -79,7 +81,12 @@ pub(crate) fn read(
     }
     for input in declared {
         let is_given = texts.iter().any(|(known, _)| known.name == input.name);
-        if !is_given && input.default.is_none() {
+        let value = known.iter().find(|(name, _)| *name == input.name);
+        if let Some((name, value)) = value
+            && !is_given
+        {
+            given.push((name.clone(), Given::Value(value.clone())));
+        } else if !is_given && input.default.is_none() {
             let (name, kind) = (&input.name, &input.kind);
             mistakes.push(format!(
                 "input `{name}` is missing: give it with --input {name}={}",

@@ -1,16 +1,22 @@
-//! The embedded grid: a group manager, a process manager and an activity manager in this program,
-//! joined by links that carry the same messages as a network would. Nothing listens but a socket of
-//! this user.
+//! The embedded grid: a group manager, a process manager and an activity manager (one for each
+//! machine that this one passes for) in this program, joined by links that carry the same messages as
+//! a network would. Nothing listens but a socket of this user.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use activity_blobs::Store;
 use activity_daemon::Commands;
 use model::{Artifact, GroupId};
+use schedule::SchedulerKind;
 use shell::{Client, RunError};
 
 use crate::failure::{Failure, chain};
+use crate::machines::{self, Machine};
+use crate::measure::Usage;
 use crate::state::{Held, StateDirectory};
 use crate::text;
 
@@ -18,19 +24,24 @@ use crate::text;
 const GROUP: GroupId = GroupId(0);
 const PROCESS_MANAGER: u32 = 0;
 
+/// Where the executor of an activity manager keeps its state, in the manager's directory.
+const EXECUTOR: &str = "executor";
+
 /// How long the managers may take to know each other; it is one round of messages.
 const JOIN_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Three managers at work in a state directory.
+/// The managers at work in a state directory.
 pub(crate) struct Grid {
     group: group_daemon::Handle,
     process: process_daemon::Handle,
-    activity: activity_daemon::Handle,
+    /// At least one; all have one blob store.
+    activities: Vec<activity_daemon::Handle>,
+    /// Where each of these keeps everything.
+    directories: Vec<PathBuf>,
     trouble: Trouble,
-    directory: PathBuf,
     n_slots: u32,
     /// The leave to use the directory; given back when the managers have ended.
-    _held: Held,
+    held: Held,
 }
 
 /// Why a manager ended by itself, if one did.
@@ -43,8 +54,8 @@ impl Grid {
         directory: &StateDirectory,
         held: Held,
         slots: Option<u32>,
+        scheduler: Option<SchedulerKind>,
     ) -> Result<Grid, Failure> {
-        let n_slots = slots.unwrap_or_else(cores);
         let path = directory.path();
         if path.to_str().is_none() {
             let shown = path.display();
@@ -54,11 +65,16 @@ impl Grid {
         }
         // Without a log everything works; only its reader misses it.
         let _ = shell::log_to(&path.join("xav.log"));
+        let machines = machines::of(path, slots)?;
+        let n_slots = machines
+            .iter()
+            .fold(0, |sum: u32, machine| sum.saturating_add(machine.slots));
+        let blobs = shared_blobs(path, &machines)?;
         let trouble = Trouble::default();
         let executor = std::env::current_exe()
             .map_err(|error| Failure::new(format!("could not find the own program: {error}")))?;
         // Each opens a journal of its own, which is some flushes of a disk: at the same time.
-        let (group, activity, process) = std::thread::scope(|scope| {
+        let (group, activities, process) = std::thread::scope(|scope| {
             let group = scope.spawn(|| {
                 group_daemon::start(group_daemon::Config {
                     directory: path.join("gm"),
@@ -69,50 +85,69 @@ impl Grid {
             let process = scope.spawn(|| {
                 process_daemon::start(process_daemon::Config {
                     directory: path.join("pm"),
-                    scheduler: schedule::SchedulerKind::default(),
+                    scheduler: scheduler.unwrap_or_default(),
                     socket: Some(held.socket.clone()),
                     failed: trouble.teller(),
                 })
             });
-            let activity = activity_daemon::start(activity_daemon::Config {
-                directory: path.join("am"),
-                name: shell::environment::hostname(),
-                slots: n_slots,
-                executor,
-                linger: None,
-                kill_grace: None,
-                nice: None,
-                failed: trouble.teller(),
-            });
-            (group.join(), activity, process.join())
+            let activities: Vec<_> = machines
+                .iter()
+                .map(|machine| {
+                    let config = activity_daemon::Config {
+                        directory: machine.directory.clone(),
+                        name: machine.name.clone(),
+                        slots: machine.slots,
+                        executor: executor.clone(),
+                        linger: None,
+                        kill_grace: None,
+                        nice: None,
+                        guise: machine.guise.clone(),
+                        blobs: blobs.clone(),
+                        failed: trouble.teller(),
+                    };
+                    scope.spawn(|| activity_daemon::start(config))
+                })
+                .collect();
+            let activities: Vec<_> = activities.into_iter().map(|one| one.join()).collect();
+            (group.join(), activities, process.join())
         });
         let group = started(group)?.map_err(|error| cannot_start(path, &error))?;
         let process = started(process)?.map_err(|error| cannot_start(path, &error))?;
-        let activity = activity.map_err(|error| cannot_start(path, &error))?;
-        let (of_group, of_activity) = shell::link();
-        activity.connect_group(of_activity);
-        group.connect_activity(of_group);
-        let number = activity.number(JOIN_PATIENCE).ok_or_else(|| {
-            let why = trouble
-                .told()
-                .unwrap_or_else(|| "they do not answer each other".to_owned());
-            Failure::new(format!("could not start the managers: {why}"))
-        })?;
-        // The first offer has the machine in it, since it is known by then.
+        let activities: Result<Vec<activity_daemon::Handle>, Failure> = activities
+            .into_iter()
+            .map(|one| started(one)?.map_err(|error| cannot_start(path, &error)))
+            .collect();
+        let activities = activities?;
+        let mut numbers = Vec::with_capacity(activities.len());
+        for activity in &activities {
+            let (of_group, of_activity) = shell::link();
+            activity.connect_group(of_activity);
+            group.connect_activity(of_group);
+            let number = activity.number(JOIN_PATIENCE).ok_or_else(|| {
+                let why = trouble
+                    .told()
+                    .unwrap_or_else(|| "they do not answer each other".to_owned());
+                Failure::new(format!("could not start the managers: {why}"))
+            })?;
+            numbers.push(number);
+        }
+        // The first offer has the machines in it, since they are known by then.
         let (of_group, of_process) = shell::link();
         group.connect_process(PROCESS_MANAGER, of_group);
         process.connect_group(GROUP, of_process);
-        let (of_process, of_activity) = shell::link();
-        activity.connect_process(PROCESS_MANAGER, of_activity);
-        process.connect_activity(number, of_process);
+        for (activity, number) in activities.iter().zip(numbers) {
+            let (of_process, of_activity) = shell::link();
+            activity.connect_process(PROCESS_MANAGER, of_activity);
+            process.connect_activity(number, of_process);
+        }
         Ok(Grid {
             group,
             process,
-            activity,
+            activities,
+            directories: machines.into_iter().map(|one| one.directory).collect(),
             trouble,
-            directory: path.to_owned(),
             n_slots,
-            _held: held,
+            held,
         })
     }
 
@@ -124,14 +159,14 @@ impl Grid {
 
     /// Adds the files beside a definition to the blob store, durably.
     pub(crate) fn add_files(&self, paths: &[PathBuf]) -> Result<Vec<Artifact>, Failure> {
-        self.activity
+        self.first()
             .add_files(paths)
             .map_err(|error| Failure::because(&error))
     }
 
     /// Adds a file or a directory; [`Grid::flush`] makes it durable.
     pub(crate) fn add(&self, path: &Path, is_directory: bool) -> Result<Artifact, Failure> {
-        let blobs = self.activity.blobs();
+        let blobs = self.blobs();
         let added = if is_directory {
             blobs.add_tree(path)
         } else {
@@ -142,15 +177,14 @@ impl Grid {
 
     /// Makes durable what was added.
     pub(crate) fn flush(&self) -> Result<(), Failure> {
-        self.activity
-            .blobs()
+        self.blobs()
             .flush()
             .map_err(|error| Failure::because(&error))
     }
 
     /// The blob store.
-    pub(crate) fn blobs(&self) -> &activity_blobs::Store {
-        self.activity.blobs()
+    pub(crate) fn blobs(&self) -> &Store {
+        self.first().blobs()
     }
 
     /// Commands that run at the same time.
@@ -163,30 +197,52 @@ impl Grid {
         self.trouble.told().map(Failure::new)
     }
 
-    /// What the executor has used so far.
-    pub(crate) fn executor_usage(&self) -> Option<crate::measure::Usage> {
-        crate::measure::executor(&executor_state(&self.directory))
+    /// What the executors have used so far.
+    pub(crate) fn executor_usage(&self) -> Option<Usage> {
+        let of = |directory: &PathBuf| crate::measure::executor(&directory.join(EXECUTOR));
+        let usages = self.directories.iter().filter_map(of);
+        usages.reduce(|one, other| Usage {
+            cpu_seconds: one.cpu_seconds + other.cpu_seconds,
+            peak_memory_bytes: one.peak_memory_bytes + other.peak_memory_bytes,
+        })
     }
 
     /// Ends everything: the commands that run, then the managers. What was recorded stays.
     pub(crate) fn stop(self) -> Option<Failure> {
+        self.stop_and_hold().0
+    }
+
+    /// The same; the directory stays in use until the second answer is dropped.
+    pub(crate) fn stop_and_hold(self) -> (Option<Failure>, Held) {
         let Grid {
             group,
             process,
-            activity,
+            activities,
             trouble,
+            held,
             ..
         } = self;
         // The one who decides comes first, so that nothing more is decided.
         let decided = process.stop();
         let (granted, done) = std::thread::scope(|scope| {
             let group = scope.spawn(|| group.stop());
-            let activity = activity.stop(Commands::End);
-            (group.join(), activity)
+            let stops: Vec<_> = activities
+                .into_iter()
+                .map(|activity| scope.spawn(|| activity.stop(Commands::End)))
+                .collect();
+            let done: Vec<_> = stops.into_iter().map(|stop| stop.join()).collect();
+            (group.join(), done)
         });
-        let failed = decided.err().or(done.err()).or_else(|| granted.ok()?.err());
+        let done = done.into_iter().flatten().find_map(Result::err);
+        let failed = decided.err().or(done).or_else(|| granted.ok()?.err());
         let told = trouble.told().or_else(|| failed.map(|error| chain(&error)));
-        told.map(Failure::new)
+        (told.map(Failure::new), held)
+    }
+
+    fn first(&self) -> &activity_daemon::Handle {
+        self.activities
+            .first()
+            .expect("there is at least one machine")
     }
 }
 
@@ -207,9 +263,19 @@ impl Trouble {
     }
 }
 
-/// Where the executor of a state directory keeps its state.
-pub(crate) fn executor_state(directory: &Path) -> PathBuf {
-    directory.join("am").join("executor")
+/// The one blob store of several machines; a single one opens its own.
+fn shared_blobs(path: &Path, machines: &[Machine]) -> Result<Option<Store>, Failure> {
+    if machines.iter().all(|machine| machine.guise.is_none()) {
+        return Ok(None);
+    }
+    let directory = &machines::directories(path)[0];
+    let made = DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory);
+    made.map_err(|error| cannot_start(path, &error))?;
+    let store = Store::open(&directory.join("blobs"));
+    store.map(Some).map_err(|error| cannot_start(path, &error))
 }
 
 /// What a thread gave that started a manager.
@@ -225,9 +291,4 @@ fn cannot_start(directory: &Path, error: &dyn std::error::Error) -> Failure {
         "could not start the managers in {directory}: {}",
         chain(error)
     ))
-}
-
-/// Cores that this program may use.
-fn cores() -> u32 {
-    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }

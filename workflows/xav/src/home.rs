@@ -2,15 +2,18 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
-use model::ProcessId;
+use model::{Bytes, ProcessId};
 use wire::client::Summary;
 
 use crate::arguments::{State, Which};
 use crate::ask::Source;
 use crate::failure::{Failure, status};
+use crate::screen;
 use crate::state::{StateDirectory, StateError};
+use crate::summary_file::{self, Known};
 use crate::text;
 
 /// Processes that are named where a shortened name fits several.
@@ -20,9 +23,17 @@ const CANDIDATES_MAX: usize = 10;
 pub(crate) enum Scope {
     /// One state directory, which the user named.
     One(StateDirectory),
-    /// All runs under the user's data directory, each in a state directory of its own, the newest
-    /// first. What cannot be used is left out.
-    All(Vec<(ProcessId, StateDirectory)>),
+    /// All state directories under the user's data directory. What cannot be used is left out.
+    All(Runs),
+}
+
+/// State directories under the user's data directory.
+#[derive(Default)]
+pub(crate) struct Runs {
+    /// Each once, that which was made last first.
+    directories: Vec<StateDirectory>,
+    /// The process for which a directory was made, and those that were run in it again.
+    names: Vec<(ProcessId, StateDirectory)>,
 }
 
 /// A process that was found.
@@ -38,12 +49,50 @@ pub(crate) fn run_directory(process: ProcessId) -> Result<PathBuf, Failure> {
     Ok(runs()?.join(process.to_string()))
 }
 
-fn runs() -> Result<PathBuf, Failure> {
+/// Where processes whose activities may be recalled across processes keep everything.
+pub(crate) fn shared_directory() -> Result<PathBuf, Failure> {
+    Ok(home()?.join("shared"))
+}
+
+/// All runs that were not told where to be.
+pub(crate) fn runs() -> Result<PathBuf, Failure> {
+    Ok(home()?.join("runs"))
+}
+
+fn home() -> Result<PathBuf, Failure> {
     let data = shell::environment::data_directory().ok_or_else(|| {
         Failure::new("there is no place for processes: neither XDG_DATA_HOME nor HOME is set")
             .help("name a directory with --state DIR")
     })?;
-    Ok(data.join("xavantes").join("runs"))
+    Ok(data.join("xavantes"))
+}
+
+/// Makes a process that is run in another one's state directory known by its own name. Nothing
+/// rests on it: a process without a link is found by looking into all directories.
+pub(crate) fn link(process: ProcessId, directory: &StateDirectory) {
+    let Ok(runs) = runs() else { return };
+    let own = fs::canonicalize(&runs).unwrap_or_else(|_| runs.clone());
+    let target = match directory.path().strip_prefix(&own) {
+        Ok(name) => name.to_owned(),
+        Err(_) => match own.parent().map(|home| directory.path().strip_prefix(home)) {
+            Some(Ok(name)) => PathBuf::from("..").join(name),
+            Some(Err(_)) | None => return,
+        },
+    };
+    let path = runs.join(process.to_string());
+    let made = fs::create_dir_all(&runs).and_then(|()| symlink(target, &path));
+    if let Err(error) = made {
+        screen::warn(&format!("could not make {}: {error}", path.display()));
+    }
+}
+
+/// Removes the link of a process, if it has one.
+pub(crate) fn unlink(process: ProcessId) {
+    if let Ok(path) = run_directory(process)
+        && path.is_symlink()
+    {
+        let _ = fs::remove_file(path);
+    }
 }
 
 impl Scope {
@@ -53,11 +102,9 @@ impl Scope {
             return Ok(Scope::One(StateDirectory::open(dir).map_err(refused)?));
         }
         let runs = runs()?;
-        let entries = match fs::read_dir(&runs) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Scope::All(Vec::new()));
-            }
+        let entries: Vec<fs::DirEntry> = match fs::read_dir(&runs) {
+            Ok(entries) => entries.filter_map(Result::ok).collect(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => {
                 return Err(Failure::new(format!(
                     "could not look into {}: {error}",
@@ -65,52 +112,76 @@ impl Scope {
                 )));
             }
         };
-        let mut found: Vec<(ProcessId, StateDirectory)> = entries
-            .filter_map(|entry| {
-                let entry = entry.ok()?;
-                let process = entry.file_name().to_str()?.parse().ok()?;
-                Some((process, StateDirectory::open(&entry.path()).ok()?))
-            })
-            .collect();
-        found.sort_by_key(|(process, directory)| (std::cmp::Reverse(directory.made()), *process));
+        let mut found = Runs::default();
+        for entry in entries {
+            let name = entry.file_name();
+            let Some(process) = name.to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            if let Ok(directory) = StateDirectory::open(&entry.path()) {
+                found.names.push((process, directory.clone()));
+                found.directories.push(directory);
+            }
+        }
+        found
+            .directories
+            .extend(StateDirectory::open(&shared_directory()?));
+        let newest_first = |one: &StateDirectory| std::cmp::Reverse(one.made());
+        found
+            .directories
+            .sort_by(|one, other| one.path().cmp(other.path()));
+        found
+            .directories
+            .dedup_by(|one, other| one.path() == other.path());
+        found.directories.sort_by_key(newest_first);
+        found
+            .names
+            .sort_by_key(|(process, directory)| (newest_first(directory), *process));
         Ok(Scope::All(found))
     }
 
     /// The process that is meant: by the beginning of its name, or the newest one.
-    pub(crate) fn find(self, id: Option<&str>) -> Result<Found, Failure> {
-        match self {
-            Scope::All(mut runs) => {
-                if id.is_none() {
-                    // A run that was killed before its process was recorded has none.
-                    let has_process = |directory| {
-                        let list = Source::open(directory).and_then(|mut source| source.list());
-                        list.is_ok_and(|list| !list.is_empty())
-                    };
-                    let newest = runs
-                        .iter()
-                        .position(|(_, directory)| has_process(directory));
-                    runs.drain(..newest.unwrap_or(runs.len()));
-                }
+    pub(crate) fn find(&self, id: Option<&str>) -> Result<Found, Failure> {
+        if let (Scope::All(runs), Some(id)) = (self, id) {
+            // Most have a name under which they are found without looking into any directory.
+            let is_named = runs.names.iter().any(|(process, _)| begins(*process, id));
+            if is_named {
                 let names: Vec<(ProcessId, String)> = runs
+                    .names
                     .iter()
                     .map(|(process, _)| (*process, String::new()))
                     .collect();
-                let process = choose(id, &names)?;
-                let directory = runs.into_iter().find(|(known, _)| *known == process);
+                let process = choose(Some(id), &names)?;
+                let directory = runs.names.iter().find(|(known, _)| *known == process);
                 let (_, directory) = directory.expect("it was chosen among these");
-                Ok(Found { directory, process })
+                let directory = directory.clone();
+                return Ok(Found { directory, process });
             }
-            Scope::One(directory) => {
-                let list = Source::open(&directory)?.list()?;
-                let names: Vec<(ProcessId, String)> = list
-                    .iter()
-                    .map(|one| (one.process, one.name.clone()))
-                    .collect();
-                Ok(Found {
-                    process: choose(id, &names)?,
-                    directory,
-                })
-            }
+        }
+        let (mut entries, troubles) = list(self);
+        if let (Scope::One(_), Some(trouble)) = (self, troubles.first()) {
+            return Err(Failure::new(trouble));
+        }
+        let names: Vec<(ProcessId, String)> = entries
+            .iter()
+            .map(|one| (one.summary.process, one.summary.name.clone()))
+            .collect();
+        let process = choose(id, &names)?;
+        let at = entries
+            .iter()
+            .position(|one| one.summary.process == process);
+        let entry = entries.swap_remove(at.expect("it was chosen among these"));
+        Ok(Found {
+            directory: entry.directory,
+            process,
+        })
+    }
+
+    /// The state directories in it.
+    pub(crate) fn directories(&self) -> &[StateDirectory] {
+        match self {
+            Scope::One(directory) => std::slice::from_ref(directory),
+            Scope::All(runs) => &runs.directories,
         }
     }
 }
@@ -128,28 +199,24 @@ pub(crate) struct Entry {
     pub(crate) directory: StateDirectory,
     /// Whether a run has it at the moment.
     pub(crate) is_live: bool,
+    /// What its state directory takes on the disk; none where it was not counted.
+    pub(crate) disk: Option<Bytes>,
 }
 
 /// All processes of a scope, the newest first, and what could not be read.
-pub(crate) fn list(scope: Scope) -> (Vec<Entry>, Vec<String>) {
-    let directories = match scope {
-        Scope::One(directory) => vec![directory],
-        Scope::All(runs) => runs.into_iter().map(|(_, directory)| directory).collect(),
-    };
+pub(crate) fn list(scope: &Scope) -> (Vec<Entry>, Vec<String>) {
     let mut all = Vec::new();
     let mut troubles = Vec::new();
-    for directory in directories {
-        let listed = Source::open(&directory)
-            .and_then(|mut source| source.list().map(|list| (list, source.is_live())));
-        match listed {
-            Ok((list, is_live)) => all.extend(list.into_iter().map(|summary| {
-                let directory = directory.clone();
-                Entry {
+    for directory in scope.directories() {
+        match processes(directory) {
+            Ok((Known { processes, disk }, is_live)) => {
+                all.extend(processes.into_iter().map(|summary| Entry {
                     summary,
-                    directory,
+                    directory: directory.clone(),
                     is_live,
-                }
-            })),
+                    disk,
+                }));
+            }
             Err(failure) => troubles.push(failure.message),
         }
     }
@@ -160,6 +227,28 @@ pub(crate) fn list(scope: Scope) -> (Vec<Entry>, Vec<String>) {
         )
     });
     (all, troubles)
+}
+
+/// A process of a state directory that has not ended and that no run has.
+pub(crate) fn interrupted(path: &Path) -> Option<Summary> {
+    let directory = StateDirectory::open(path).ok()?;
+    let (known, is_live) = processes(&directory).ok()?;
+    let mut all = known.processes.into_iter();
+    all.find(|one| !is_live && !one.phase.has_ended())
+}
+
+/// The processes of a state directory, and whether a run has it.
+fn processes(directory: &StateDirectory) -> Result<(Known, bool), Failure> {
+    // In this order: what is read is true as long as nobody had the directory afterwards.
+    if let Some(known) = summary_file::read(directory.path())
+        && directory.user().is_ok_and(|user| user.is_none())
+    {
+        return Ok((known, false));
+    }
+    let mut source = Source::open(directory)?;
+    let processes = source.list()?;
+    let disk = summary_file::disk_use(directory.path());
+    Ok((Known { processes, disk }, source.is_live()))
 }
 
 /// One of these, the newest first: by the beginning of its name, or the newest.
@@ -173,7 +262,7 @@ fn choose(id: Option<&str>, known: &[(ProcessId, String)]) -> Result<ProcessId, 
     let wanted = id.to_ascii_lowercase();
     let fits: Vec<&(ProcessId, String)> = known
         .iter()
-        .filter(|(process, _)| process.to_string().starts_with(&wanted))
+        .filter(|(process, _)| begins(*process, id))
         .collect();
     match fits.as_slice() {
         [] => {
@@ -197,6 +286,10 @@ fn choose(id: Option<&str>, known: &[(ProcessId, String)]) -> Result<ProcessId, 
             )
         }
     }
+}
+
+fn begins(process: ProcessId, id: &str) -> bool {
+    process.to_string().starts_with(&id.to_ascii_lowercase())
 }
 
 /// A state directory that the user named and that cannot be used.

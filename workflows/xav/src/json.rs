@@ -1,20 +1,5 @@
 //! What scripts read. Times are seconds, moments RFC 3339 in UTC, sizes bytes; what is not known is
-//! null. Fields are only ever added.
-//!
-//! A process (`xav status --json`, one of `xav list --json`): `process` (its name), `name` and
-//! `origin` of the definition, `state` (running, faulting, cancelling, completed, faulted,
-//! cancelled), `submitted`, `ended`, `activities` (how many are `waiting`, `ready`, `running`,
-//! `completed`, `faulted`, `skipped`), `directory` (the state directory).
-//!
-//! `xav status --json` adds `is_live` (a run has it at the moment), `inputs`, `outputs`, `variables`,
-//! `faults`, `planned_makespan_seconds`, `makespan_seconds`, `cpu_seconds`, `generation` (of the plan),
-//! `waiting_for`, and `activity_list`: for each activity its name (`activity`), `path`, `state`
-//! (waiting, ready, sent, running, backoff, completed, faulted, skipped, stopped), `planned`
-//! (`resource`, `slot`, `start_seconds`, `finish_seconds`), `outputs` and `attempts`.
-//!
-//! An attempt of an activity: `number`, `state` (running, completed, stopped, lost, or the name of a
-//! fault), `resource` (the machine's name), `slot` (the planned one), `pid`, `start`, `end`,
-//! `wall_seconds`, `cpu_seconds`, `peak_memory_bytes`, `exit_code`, `stdout_bytes`, `stderr_bytes`.
+//! null. Fields are only ever added. `docs/status.md` is this for those who write the scripts.
 
 use std::path::Path;
 
@@ -78,6 +63,8 @@ pub(crate) fn summary(summary: &Summary, directory: &Path) -> Json {
         "submitted": moment(summary.submitted),
         "ended": summary.ended.map(moment),
         "activities": totals(&summary.totals),
+        "base": summary.base.map(|base| base.to_string()),
+        "keep_seconds": summary.keep.map(Span::seconds),
         "directory": directory,
     })
 }
@@ -92,6 +79,7 @@ pub(crate) fn totals(totals: &Totals) -> Json {
         "completed": totals.completed,
         "faulted": totals.faulted,
         "skipped": totals.skipped,
+        "reused": totals.reused,
     })
 }
 
@@ -114,6 +102,7 @@ pub(crate) fn status(status: &Status, definition: &Definition, directory: &Path)
         "makespan_seconds": makespan(&status.summary).map(Span::seconds),
         "cpu_seconds": cpu(status).seconds(),
         "waiting_for": status.waiting_for,
+        "keep_going": status.keep_going,
         "activity_list": activities,
     });
     if let (Json::Object(all), Json::Object(more)) = (&mut all, more) {
@@ -150,8 +139,16 @@ fn activity(
             "finish_seconds": planned.finish.seconds(),
         })),
         "attempts": attempts,
+        "reused": one.reused.as_ref().map(|attempt| reused(attempt, machine)),
         "outputs": outputs,
     })
+}
+
+/// The attempt whose outcome stands for an activity that was not run.
+fn reused(attempt: &AttemptStatus, machine: &impl Fn(ResourceId) -> String) -> Json {
+    let mut document = self::attempt(attempt, None, machine);
+    document["process"] = json!(attempt.attempt.process.to_string());
+    document
 }
 
 /// One attempt; `slot` is the planned one.
@@ -166,6 +163,7 @@ pub(crate) fn attempt(
         "state": attempt.end.as_deref().unwrap_or("running"),
         "resource": machine(attempt.resource),
         "slot": slot,
+        "slots": attempt.slots,
         "pid": (attempt.pid != 0).then_some(attempt.pid),
         "start": attempt.started.map(moment),
         "end": attempt.started.filter(|_| has_ended).map(|start| moment(start + attempt.wall)),

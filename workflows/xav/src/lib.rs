@@ -13,20 +13,29 @@ mod export;
 mod failure;
 mod fault;
 mod follow;
+mod forget;
+mod garbage;
 mod given;
 mod grid;
 mod home;
 mod json;
 mod logs;
 mod look;
+mod machines;
 mod measure;
+mod plan;
+mod platform;
 mod progress;
+mod report;
+mod rerun;
 mod run;
 mod screen;
 mod source_file;
 mod state;
+mod summary_file;
 mod tell;
 mod text;
+mod why;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -67,8 +76,14 @@ fn obey(command: &Command) -> Outcome {
         Command::Logs(logs) => logs::logs(logs),
         Command::Results(results) => look::results(results),
         Command::Resume(resume) => run::resume(resume),
+        Command::Rerun(rerun) => rerun::rerun(rerun),
+        Command::Why(why) => why::why(why),
+        Command::Report(arguments) => report::report(arguments),
         Command::Cancel(cancel) => run::cancel(cancel),
+        Command::Forget(forget) => forget::forget(forget),
         Command::Validate(validate) => look::validate(validate),
+        Command::Plan(arguments) => plan::plan(arguments),
+        Command::Platform(platform::Command::Import(import)) => platform::import(import),
         Command::Schema => look::schema(),
         Command::Show(show) => look::show(show),
         Command::Export(export) => look::export(export),

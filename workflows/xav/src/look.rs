@@ -1,8 +1,9 @@
 //! Commands that look and change nothing: `list`, `status`, `results`, `validate`, `schema`, `show`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use model::Value;
+use model::{Bytes, Value};
 use serde_json::json;
 
 use crate::arguments::{
@@ -11,14 +12,14 @@ use crate::arguments::{
 use crate::ask::Source;
 use crate::export::{self, Exported};
 use crate::failure::{Failure, Outcome, status};
-use crate::home::{self, Found, Scope, refused};
+use crate::home::{self, Found, Scope};
 use crate::source_file;
-use crate::state::{StateDirectory, StateError, Use};
-use crate::{fault, json, screen, tell, text};
+use crate::state::StateDirectory;
+use crate::{fault, json, machines, screen, tell, text};
 
 /// `xav list`
 pub(crate) fn list(arguments: &List) -> Outcome {
-    let (entries, troubles) = home::list(Scope::of(&arguments.state)?);
+    let (entries, troubles) = home::list(&Scope::of(&arguments.state)?);
     for trouble in &troubles {
         screen::warn(trouble);
     }
@@ -28,6 +29,7 @@ pub(crate) fn list(arguments: &List) -> Outcome {
             .map(|entry| {
                 let mut document = json::summary(&entry.summary, entry.directory.path());
                 document["is_live"] = json!(entry.is_live);
+                document["disk_bytes"] = json!(entry.disk.map(|disk| disk.0));
                 document
             })
             .collect();
@@ -35,14 +37,28 @@ pub(crate) fn list(arguments: &List) -> Outcome {
     } else if entries.is_empty() {
         screen::tell("there is no process yet; start one: xav run FILE\n");
     } else {
+        let mut counted = BTreeSet::new();
+        let mut sum = Bytes::ZERO;
         let listed: Vec<tell::Listed<'_>> = entries
             .iter()
             .map(|entry| tell::Listed {
                 summary: &entry.summary,
                 is_live: entry.is_live,
+                disk: match (counted.insert(entry.directory.path()), entry.disk) {
+                    (true, Some(disk)) => {
+                        sum = sum + disk;
+                        disk.to_string()
+                    }
+                    (true, None) => "?".to_owned(),
+                    // What several processes have together stands with the newest of them.
+                    (false, _) => "shared".to_owned(),
+                },
             })
             .collect();
-        screen::out(&tell::list(&listed, shell::clock::wall()))?;
+        let mut text = tell::list(&listed, shell::clock::wall());
+        let processes = text::count(listed.len() as u64, "process", "processes");
+        text.push_str(&format!("{processes}, {sum} on the disk\n"));
+        screen::out(&text)?;
     }
     Ok(if troubles.is_empty() {
         0
@@ -131,22 +147,24 @@ fn write_to(
     outputs: &[(String, Value)],
     to: &Path,
 ) -> Result<Exported, Failure> {
-    let held = match directory.hold(Use::Read) {
-        Ok(held) => held,
-        Err(error @ StateError::InUse { .. }) => {
-            return Err(Failure::because(&error)
-                .help("files are written when it has ended; what is finished is under results/"));
-        }
-        Err(error) => return Err(refused(error)),
-    };
     let to = std::path::absolute(to)
         .map_err(|error| Failure::refused(format!("could not use {}: {error}", to.display())))?;
-    let blobs = activity_blobs::Store::open(&directory.path().join("am").join("blobs"));
-    let blobs = blobs.map_err(|error| Failure::because(&error))?;
-    let exported = export::all(&blobs, definition, outputs, &to);
-    drop(blobs);
-    drop(held);
-    exported
+    // Another run may have the directory: what this one reads is durable and stays.
+    let with_blobs = machines::directories(directory.path())
+        .into_iter()
+        .map(|machine| machine.join("blobs"))
+        .find(|blobs| blobs.is_dir());
+    let blobs = with_blobs.ok_or_else(|| {
+        let shown = directory.path().display();
+        Failure::new(format!("there are no files in {shown}"))
+    })?;
+    let blobs = activity_blobs::Reader::open(&blobs).map_err(|error| Failure::because(&error))?;
+    export::all(
+        |artifact, path| blobs.export(artifact, path),
+        definition,
+        outputs,
+        &to,
+    )
 }
 
 /// `xav validate`

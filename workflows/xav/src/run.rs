@@ -3,11 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use model::{ProcessId, SubmitKey};
+use language::platform::PlatformFile;
+use model::{Artifact, Definition, Draft, ProcessId, Span, SubmitKey, Value};
 use shell::Client;
 use wire::client::{Answer, Phase, Request, Submit};
 
-use crate::arguments::{Cancel, Following, Resume, Run};
+use crate::arguments::{self, Cancel, Ending, Following, Resume, Run, State};
 use crate::ask::{Source, unfit};
 use crate::failure::{Failure, Outcome};
 use crate::follow::{self, Followed};
@@ -15,8 +16,14 @@ use crate::given::{self, Given};
 use crate::grid::Grid;
 use crate::home::{self, Found, refused};
 use crate::source_file::{self, SourceFile};
-use crate::state::{StateDirectory, Use};
-use crate::{fault, screen, tell, text};
+use crate::state::{Held, StateDirectory, StateError, Use, pause};
+use crate::{fault, forget, machines, screen, tell, text};
+
+/// Unfinished processes of a state directory that are named.
+const OTHERS_MAX: usize = 5;
+
+/// How often a directory is looked at that another run is making: it is two short steps.
+const MAKINGS_MAX: usize = 20;
 
 /// `xav run`
 pub(crate) fn run(arguments: &Run) -> Outcome {
@@ -26,17 +33,64 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
         arguments.following.json,
     )?;
     // Everything that the user may have got wrong is told before anything is stored.
-    let materials = materials(&source, &arguments.inputs)?;
+    let materials = materials(&source, &arguments.inputs, &[])?;
+    let keep = keep(arguments.ending)?;
+    let machines = match &arguments.machines {
+        Some(path) => Some(machines::read(path, arguments.following.json)?),
+        None => None,
+    };
     warn_root();
     let key = draw_key()?;
-    let path = match &arguments.state {
-        Some(path) => path.clone(),
-        None => home::run_directory(key.process())?,
-    };
     let signals = follow::signals()?;
-    let (directory, is_made) = StateDirectory::open_or_make(&path).map_err(refused)?;
-    let started = start(&directory, arguments.following).and_then(|grid| {
-        let submitted = submit(&grid, &source, key, &materials);
+    let mut taken = take(arguments, key, &source.definition)?;
+    taken.machines = machines;
+    let order = Order {
+        key,
+        draft: source.definition.draft(),
+        inputs: materials.inputs,
+        files: Files::Paths(materials.files),
+        origin: source.path.display().to_string(),
+        base: None,
+        keep_going: arguments.ending.keep_going,
+        keep,
+    };
+    let directory = taken.directory.clone();
+    let followed = Followed {
+        grid: begin(taken, &order, arguments.following)?,
+        directory: &directory,
+        process: key.process(),
+        definition: &source.definition,
+        state: arguments
+            .state
+            .as_ref()
+            .map(|path| path.display().to_string()),
+        origin: order.origin,
+    };
+    let outcome = followed.finish(&signals, arguments.following);
+    let state = State {
+        dir: arguments.state.clone(),
+    };
+    forget::what_is_over_its_time(&state, key.process(), arguments.following);
+    outcome
+}
+
+/// Starts the managers and gives them a process.
+pub(crate) fn begin(
+    taken: Taken,
+    order: &Order<'_>,
+    following: Following,
+) -> Result<Grid, Failure> {
+    let Taken {
+        directory,
+        held,
+        is_made,
+        machines,
+    } = taken;
+    let process = order.key.process();
+    let settled = machines::settle(&directory, machines.as_ref());
+    let started = settled.and_then(|()| {
+        let grid = Grid::start(&directory, held, following.slots, following.scheduler)?;
+        let submitted = tell_others(&grid, process, following).and_then(|()| order.submit(&grid));
         match submitted {
             Ok(()) => Ok(grid),
             Err(failure) => {
@@ -45,27 +99,122 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
             }
         }
     });
-    let grid = match started {
-        Ok(grid) => grid,
-        Err(failure) => {
-            if is_made {
-                directory.remove();
-            }
-            return Err(failure);
+    if started.is_err() {
+        home::unlink(process);
+        if is_made {
+            directory.remove();
         }
+    }
+    started
+}
+
+/// A state directory that is taken for a run.
+pub(crate) struct Taken {
+    pub(crate) directory: StateDirectory,
+    held: Held,
+    is_made: bool,
+    /// What the directory is to pass for; none leaves it as it is.
+    machines: Option<PlatformFile>,
+}
+
+impl Taken {
+    /// Takes a directory that is there.
+    pub(crate) fn existing(directory: StateDirectory) -> Result<Taken, StateError> {
+        let held = directory.hold(Use::Run)?;
+        Ok(Taken {
+            directory,
+            held,
+            is_made: false,
+            machines: None,
+        })
+    }
+
+    /// Takes a directory, and makes it where there is none.
+    fn made(path: &Path) -> Result<Taken, StateError> {
+        let (directory, is_made) = StateDirectory::open_or_make(path)?;
+        let held = directory.hold(Use::Run)?;
+        Ok(Taken {
+            directory,
+            held,
+            is_made,
+            machines: None,
+        })
+    }
+}
+
+/// The directory of a process that is run: the one that was named; one for all processes whose
+/// activities may be recalled across processes, if nobody uses it; or one of its own.
+fn take(arguments: &Run, key: SubmitKey, definition: &Definition) -> Result<Taken, Failure> {
+    if let Some(path) = &arguments.state {
+        return Taken::made(path).map_err(refused);
+    }
+    let recalls = definition.activities().iter().any(|activity| {
+        definition
+            .activity(*activity)
+            .is_some_and(|activity| activity.cache)
+    });
+    // Machines that a file describes belong to one directory.
+    if recalls && arguments.machines.is_none() {
+        let shared = home::shared_directory()?;
+        let why_not = match home::interrupted(&shared) {
+            // It would go on with this one, which nobody has asked for.
+            Some(one) => {
+                let (name, id) = (&one.name, fault::short(one.process));
+                format!("{name} {id} was interrupted there (xav resume {id} goes on with it)")
+            }
+            None => match take_shared(&shared) {
+                Ok(taken) => {
+                    home::link(key.process(), &taken.directory);
+                    return Ok(taken);
+                }
+                Err(StateError::InUse { pid, .. }) => format!("process {pid} runs there"),
+                Err(error) => return Err(refused(error)),
+            },
+        };
+        screen::warn(&format!(
+            "the outcomes that `cache: true` shares cannot be used now: {why_not}; this run recalls none and shares none"
+        ));
+    }
+    Taken::made(&home::run_directory(key.process())?).map_err(refused)
+}
+
+/// Takes the directory that processes share, which another run may be making just now.
+fn take_shared(path: &Path) -> Result<Taken, StateError> {
+    for _ in 0..MAKINGS_MAX {
+        match Taken::made(path) {
+            Err(StateError::Other { .. } | StateError::Io { .. }) => pause(),
+            other => return other,
+        }
+    }
+    Taken::made(path)
+}
+
+/// Says which processes of an earlier run go on beside the one that is submitted.
+fn tell_others(grid: &Grid, own: ProcessId, following: Following) -> Result<(), Failure> {
+    let answer = grid
+        .client()?
+        .ask(Request::List)
+        .map_err(|error| Failure::because(&error))?;
+    let Answer::Processes(processes) = answer else {
+        return Err(unfit(&answer));
     };
-    let followed = Followed {
-        grid,
-        directory: &directory,
-        process: key.process(),
-        definition: &source.definition,
-        state: arguments
-            .state
-            .as_ref()
-            .map(|path| path.display().to_string()),
-        origin: source.path.display().to_string(),
-    };
-    followed.finish(&signals, arguments.following)
+    let others: Vec<String> = processes
+        .iter()
+        .filter(|one| one.process != own && !one.phase.has_ended())
+        .take(OTHERS_MAX)
+        .map(|one| format!("{} {}", one.name, one.process))
+        .collect();
+    if !others.is_empty() && !following.quiet && !following.json {
+        let goes_on = match others.len() {
+            1 => "it goes on",
+            _ => "they go on",
+        };
+        screen::tell(&format!(
+            "{} had not ended in this state directory: {goes_on} beside this one\n",
+            others.join(", ")
+        ));
+    }
+    Ok(())
 }
 
 /// `xav resume`
@@ -91,6 +240,7 @@ pub(crate) fn resume(arguments: &Resume) -> Outcome {
     warn_root();
     let signals = follow::signals()?;
     let grid = start(&directory, arguments.following)?;
+    tell_others(&grid, process, arguments.following)?;
     let followed = Followed {
         grid,
         directory: &directory,
@@ -125,6 +275,7 @@ pub(crate) fn cancel(arguments: &Cancel) -> Outcome {
                 &directory,
                 Following {
                     slots: None,
+                    scheduler: None,
                     quiet: true,
                     json: false,
                 },
@@ -183,81 +334,134 @@ fn cancel_by(client: &mut Client, process: ProcessId) -> Result<Phase, Failure> 
 }
 
 /// What a user gives with a definition, all of it looked at.
-struct Materials {
-    inputs: Vec<(String, Given)>,
-    files: Vec<PathBuf>,
+pub(crate) struct Materials {
+    pub(crate) inputs: Vec<(String, Given)>,
+    pub(crate) files: Vec<PathBuf>,
 }
 
-fn materials(source: &SourceFile, arguments: &[String]) -> Result<Materials, Failure> {
-    let inputs = given::read(arguments, &source.definition.draft().inputs);
+/// Looks at the inputs and files of a definition. Inputs with a known value need not be given.
+pub(crate) fn materials(
+    source: &SourceFile,
+    arguments: &[String],
+    known: &[(String, Value)],
+) -> Result<Materials, Failure> {
+    let inputs = given::read(arguments, &source.definition.draft().inputs, known);
     let files = source.files();
     match (inputs, files) {
         (Ok(inputs), Ok(files)) => Ok(Materials { inputs, files }),
         (inputs, files) => {
-            let mistakes: Vec<String> = [inputs.err(), files.err()]
-                .into_iter()
-                .flatten()
-                .flatten()
-                .collect();
-            let (first, others) = mistakes.split_first().expect("one of the two is an error");
-            let failure = Failure::refused(first);
-            Err(if others.is_empty() {
-                failure
-            } else {
-                failure.help(others.join("\n  "))
-            })
+            let mistakes = [inputs.err(), files.err()];
+            Err(wrong(mistakes.into_iter().flatten().flatten().collect()))
         }
+    }
+}
+
+/// Everything that is wrong with what a user gave.
+pub(crate) fn wrong(mistakes: Vec<String>) -> Failure {
+    let (first, others) = mistakes.split_first().expect("there is a mistake");
+    let failure = Failure::refused(first);
+    if others.is_empty() {
+        failure
+    } else {
+        failure.help(others.join("\n  "))
     }
 }
 
 fn start(directory: &StateDirectory, following: Following) -> Result<Grid, Failure> {
     let held = directory.hold(Use::Run).map_err(refused)?;
-    Grid::start(directory, held, following.slots)
+    Grid::start(directory, held, following.slots, following.scheduler)
 }
 
-fn submit(
-    grid: &Grid,
-    source: &SourceFile,
-    key: SubmitKey,
-    materials: &Materials,
-) -> Result<(), Failure> {
-    let mut values = Vec::new();
-    let mut add = |path: &Path, is_directory| grid.add(path, is_directory);
-    for (name, given) in &materials.inputs {
-        values.push((name.clone(), given.resolve(&mut add)?));
-    }
-    let files = grid.add_files(&materials.files)?;
-    grid.flush()?;
-    let request = Request::Submit(Box::new(Submit {
-        key,
-        draft: source.definition.draft().clone(),
-        inputs: values,
-        files,
-        origin: source.path.display().to_string(),
-    }));
-    let mut client = grid.client()?;
-    match client
-        .ask(request)
-        .map_err(|error| Failure::because(&error))?
-    {
-        Answer::Submitted(_) => Ok(()),
-        Answer::Refused(reasons) => {
-            let shown = text::quoted(&source.path.display().to_string());
-            Err(Failure::refused(format!(
-                "{shown} was refused: {}",
-                reasons.join("; ")
-            )))
+/// A process to be submitted.
+pub(crate) struct Order<'a> {
+    /// What makes a repeat the same submission.
+    pub(crate) key: SubmitKey,
+    /// The definition.
+    pub(crate) draft: &'a Draft,
+    /// Its inputs.
+    pub(crate) inputs: Vec<(String, Given)>,
+    /// The files beside it.
+    pub(crate) files: Files,
+    /// The file that it was read from.
+    pub(crate) origin: String,
+    /// The process whose outcomes stand.
+    pub(crate) base: Option<ProcessId>,
+    /// Whether a fault ends only what depends on it.
+    pub(crate) keep_going: bool,
+    /// How long it is kept after its end.
+    pub(crate) keep: Option<Span>,
+}
+
+/// The files beside a definition.
+pub(crate) enum Files {
+    /// Where they are.
+    Paths(Vec<PathBuf>),
+    /// They are in the state directory.
+    Kept(Vec<Artifact>),
+}
+
+impl Order<'_> {
+    fn submit(&self, grid: &Grid) -> Result<(), Failure> {
+        let mut values = Vec::new();
+        let mut add = |path: &Path, is_directory| grid.add(path, is_directory);
+        for (name, given) in &self.inputs {
+            values.push((name.clone(), given.resolve(&mut add)?));
         }
-        Answer::Processes(_)
-        | Answer::Status(_)
-        | Answer::Unknown(_)
-        | Answer::Cancelling(_)
-        | Answer::Progress(_)
-        | Answer::Definition(_) => Err(Failure::new("the process manager did not understand it")),
+        let files = match &self.files {
+            Files::Paths(paths) => grid.add_files(paths)?,
+            Files::Kept(files) => files.clone(),
+        };
+        grid.flush()?;
+        let request = Request::Submit(Box::new(Submit {
+            key: self.key,
+            draft: self.draft.clone(),
+            inputs: values,
+            files,
+            origin: self.origin.clone(),
+            base: self.base,
+            keep_going: self.keep_going,
+            keep: self.keep,
+        }));
+        let answer = grid
+            .client()?
+            .ask(request)
+            .map_err(|error| Failure::because(&error))?;
+        match answer {
+            Answer::Submitted(_) => Ok(()),
+            Answer::Refused(reasons) => {
+                let shown = text::quoted(&self.origin);
+                Err(Failure::refused(format!(
+                    "{shown} was refused: {}",
+                    reasons.join("; ")
+                )))
+            }
+            Answer::Processes(_)
+            | Answer::Status(_)
+            | Answer::Unknown(_)
+            | Answer::Cancelling(_)
+            | Answer::Progress(_)
+            | Answer::Submission(_)
+            | Answer::Forgotten(_)
+            | Answer::Why(_)
+            | Answer::Peeked(_) => Err(Failure::new("the process manager did not understand it")),
+        }
     }
 }
 
-fn draw_key() -> Result<SubmitKey, Failure> {
+/// How long a process is to be kept: as the command line says, or the environment.
+pub(crate) fn keep(ending: Ending) -> Result<Option<Span>, Failure> {
+    if ending.keep.is_some() {
+        return Ok(ending.keep);
+    }
+    shell::environment::text("XAVANTES_KEEP")
+        .map(|text| {
+            arguments::duration(&text)
+                .map_err(|why| Failure::refused(format!("XAVANTES_KEEP={text}: {why}")))
+        })
+        .transpose()
+}
+
+pub(crate) fn draw_key() -> Result<SubmitKey, Failure> {
     let drawn = getrandom::u64();
     drawn
         .map(SubmitKey)
@@ -265,7 +469,7 @@ fn draw_key() -> Result<SubmitKey, Failure> {
 }
 
 /// Commands run as whoever calls this program.
-fn warn_root() {
+pub(crate) fn warn_root() {
     if rustix::process::geteuid().is_root() {
         screen::warn("running as root: so do the commands of the process");
     }

@@ -77,6 +77,19 @@ pub(crate) fn warn(text: &str) {
     tell(&format!("{} {text}\n", odd("warning:")));
 }
 
+/// Characters of a line of what is printed, by `COLUMNS` or the terminal; a hundred where nobody
+/// looks.
+pub(crate) fn width() -> usize {
+    const WIDTHS: std::ops::RangeInclusive<usize> = 80..=200;
+    let told = shell::environment::text("COLUMNS").and_then(|columns| columns.parse().ok());
+    let of_terminal = || {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+        (size.ws_col > 0).then_some(usize::from(size.ws_col))
+    };
+    let width = told.or_else(of_terminal).unwrap_or(100);
+    width.clamp(*WIDTHS.start(), *WIDTHS.end())
+}
+
 /// Whether somebody looks at standard error, and it can be drawn on.
 pub(crate) fn is_live() -> bool {
     io::stderr().is_terminal()

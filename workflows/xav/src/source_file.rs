@@ -71,6 +71,31 @@ pub(crate) fn look(
     recording: &Recording,
 ) -> Result<Result<Looked, Diagnostics>, Failure> {
     let shown = path.display();
+    let text = bytes(path)?;
+    if wfformat::recognises(&text) {
+        return import(path, &text, recording).map(Ok);
+    }
+    if recording.is_given() {
+        return Err(Failure::refused(format!(
+            "{shown} is not a recorded workflow, so there is nothing to scale or to record"
+        )));
+    }
+    let compiled = language::compile(&shown.to_string(), &text);
+    Ok(compiled.map(
+        |Compiled {
+             definition,
+             warnings,
+         }| Looked {
+            definition,
+            warnings: Some(warnings),
+            oddities: Vec::new(),
+        },
+    ))
+}
+
+/// All of a definition's file.
+pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    let shown = path.display();
     let failed = |error: std::io::Error| {
         Failure::refused(format!("could not read {shown}: {}", reason(&error)))
     };
@@ -99,25 +124,7 @@ pub(crate) fn look(
     if text.len() as u64 > most {
         return Err(too_large(text.len() as u64));
     }
-    if wfformat::recognises(&text) {
-        return import(path, &text, recording).map(Ok);
-    }
-    if recording.is_given() {
-        return Err(Failure::refused(format!(
-            "{shown} is not a recorded workflow, so there is nothing to scale or to record"
-        )));
-    }
-    let compiled = language::compile(&shown.to_string(), &text);
-    Ok(compiled.map(
-        |Compiled {
-             definition,
-             warnings,
-         }| Looked {
-            definition,
-            warnings: Some(warnings),
-            oddities: Vec::new(),
-        },
-    ))
+    Ok(text)
 }
 
 /// A recorded workflow as a definition.
@@ -150,7 +157,8 @@ fn import(path: &Path, text: &[u8], recording: &Recording) -> Result<Looked, Fai
 }
 
 impl Recording {
-    fn is_given(&self) -> bool {
+    /// Whether any of it was given.
+    pub(crate) fn is_given(&self) -> bool {
         let Recording {
             time_scale,
             data_scale,

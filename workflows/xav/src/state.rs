@@ -5,16 +5,20 @@
 //! DIR/lock          locked by whoever uses it; its text says who and where it listens
 //! DIR/gm pm am      the managers' own
 //! DIR/results       outputs that are files
+//! DIR/summary       what `xav list` shows of it, while nobody runs processes in it
+//! DIR/garbage       there is something that nothing refers to any more
 //! ```
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use model::Span;
 use thiserror::Error;
+
+use crate::summary_file;
 
 /// The layout of state directories that this program writes, and the highest that it reads.
 const LAYOUT: u32 = 1;
@@ -269,6 +273,14 @@ impl StateDirectory {
                 Some(_) | None => pause(),
             }
         }
+        // Whoever held it may have removed the directory: then this is the lock of nothing.
+        if !is_at(&file, &path) {
+            let path = self.path.clone();
+            return Err(StateError::Missing { path });
+        }
+        if for_what == Use::Run {
+            summary_file::invalidate(&self.path).map_err(failed("change"))?;
+        }
         let socket = match for_what {
             Use::Run => shell::socket_path(&self.path, "clients.sock").map_err(|source| {
                 let path = self.path.clone();
@@ -424,6 +436,15 @@ fn read_text(file: &File) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Whether an open file is the one of that path.
+fn is_at(file: &File, path: &Path) -> bool {
+    let own = file.metadata();
+    let there = fs::metadata(path);
+    own.is_ok_and(|own| {
+        there.is_ok_and(|there| (own.dev(), own.ino()) == (there.dev(), there.ino()))
+    })
 }
 
 #[expect(

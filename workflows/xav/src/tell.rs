@@ -23,6 +23,8 @@ pub(crate) fn ending(status: &Status, n_slots: u32) -> String {
     let mut parts = Vec::new();
     let word = phase(summary.phase);
     match makespan(summary) {
+        // Recorded outcomes stand for all of it.
+        Some(Span::ZERO) => parts.push(format!("{} {word} at once", summary.name)),
         Some(took) => {
             let planned = status
                 .planned
@@ -36,6 +38,9 @@ pub(crate) fn ending(status: &Status, n_slots: u32) -> String {
         None => parts.push(format!("{} {word}", summary.name)),
     }
     parts.push(totals(&summary.totals));
+    if summary.totals.reused > 0 || summary.base.is_some() {
+        parts.push(how_much(summary));
+    }
     let cpu = cpu(status);
     if cpu > Span::ZERO {
         parts.push(format!("CPU {cpu}"));
@@ -55,6 +60,20 @@ pub(crate) fn ending(status: &Status, n_slots: u32) -> String {
         None => parts.push(place),
     }
     format!("{}\n", parts.join(", "))
+}
+
+/// How much of a process was run, and how much was not because recorded outcomes stand.
+fn how_much(summary: &Summary) -> String {
+    let totals = &summary.totals;
+    let n_ran = (totals.completed + totals.faulted).saturating_sub(totals.reused);
+    let stand = match totals.reused {
+        1 => "1 recorded outcome stands".to_owned(),
+        n => format!("{n} recorded outcomes stand"),
+    };
+    match n_ran {
+        0 => format!("none ran, {stand}"),
+        n_ran => format!("{n_ran} ran, {stand}"),
+    }
 }
 
 /// How much longer the completed attempts would have taken one after another.
@@ -127,6 +146,8 @@ pub(crate) struct Listed<'a> {
     pub(crate) summary: &'a Summary,
     /// Whether a run has it at the moment.
     pub(crate) is_live: bool,
+    /// What it takes on the disk, in words.
+    pub(crate) disk: String,
 }
 
 /// The word for where a process is: one that has not ended and that no run has was interrupted.
@@ -140,9 +161,22 @@ pub(crate) fn state(summary: &Summary, is_live: bool) -> String {
 
 /// All processes, the newest first.
 pub(crate) fn list(processes: &[Listed<'_>], now: Wall) -> String {
-    let heads = ["ID", "NAME", "STATE", "STARTED", "TOOK", "ACTIVITIES"];
+    let heads = [
+        "ID",
+        "NAME",
+        "STATE",
+        "STARTED",
+        "TOOK",
+        "ACTIVITIES",
+        "DISK",
+    ];
     let mut rows = vec![heads.map(screen::bold).to_vec()];
-    for Listed { summary, is_live } in processes {
+    for Listed {
+        summary,
+        is_live,
+        disk,
+    } in processes
+    {
         let totals = &summary.totals;
         let took = match makespan(summary) {
             Some(took) => took.to_string(),
@@ -157,6 +191,7 @@ pub(crate) fn list(processes: &[Listed<'_>], now: Wall) -> String {
             text::moment(summary.submitted),
             took,
             format!("{ended}/{}", totals.all()),
+            disk.clone(),
         ]);
     }
     text::table(&rows)
@@ -191,6 +226,13 @@ pub(crate) fn status(
         vec!["started".to_owned(), started(status)],
         vec!["activities".to_owned(), how_many],
     ];
+    if let Some(base) = summary.base {
+        let how_much = how_much(summary);
+        rows.push(vec!["rerun of".to_owned(), format!("{base}: {how_much}")]);
+    }
+    if let Some(keep) = summary.keep {
+        rows.push(vec!["kept for".to_owned(), format!("{keep} after its end")]);
+    }
     if let Some(waiting_for) = &status.waiting_for {
         rows.push(vec!["waits for".to_owned(), waiting_for.clone()]);
     }
@@ -235,15 +277,18 @@ fn activities(status: &Status, definition: &Definition, is_interrupted: bool, al
     let machine = machine_of(status);
     let shown = shown(&status.activities, all);
     for activity in &shown {
-        let last = activity.attempts.last();
+        let last = activity.attempts.last().or(activity.reused.as_ref());
         let ended = last.filter(|attempt| attempt.end.is_some());
         rows.push(vec![
             definition.node(activity.activity.node()).name.clone(),
-            activity_phase(activity.phase, is_interrupted),
-            last.map_or_else(
-                || "-".to_owned(),
-                |attempt| attempt.attempt.number.to_string(),
-            ),
+            match activity.reused {
+                Some(_) => screen::good("stands"),
+                None => activity_phase(activity.phase, is_interrupted),
+            },
+            match (&activity.reused, last) {
+                (None, Some(attempt)) => attempt.attempt.number.to_string(),
+                (Some(_), _) | (None, None) => "-".to_owned(),
+            },
             ended.map_or_else(|| "-".to_owned(), |attempt| text::span(attempt.wall)),
             ended.map_or_else(|| "-".to_owned(), |attempt| text::span(attempt.cpu)),
             ended.map_or_else(
@@ -300,4 +345,4 @@ fn activity_phase(phase: ActivityPhase, is_interrupted: bool) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

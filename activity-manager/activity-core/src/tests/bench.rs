@@ -293,6 +293,14 @@ fn line(effect: &Effect) -> String {
             )
         }
         Effect::Clear { attempt, directory } => format!("clear {} {directory}", attempt.activity),
+        Effect::Peeked {
+            to,
+            attempt,
+            written,
+        } => {
+            let (stdout, stderr) = (written.stdout.bytes, written.stderr.bytes);
+            format!("peeked pm{to} {} {stdout} {stderr}", attempt.activity)
+        }
         Effect::Numbered(resource) => format!("numbered {resource}"),
     }
 }
@@ -321,6 +329,7 @@ fn answer(message: &FromActivity) -> String {
         FromActivity::Refused { attempts, why } => {
             format!("refused{} {why:?}", names(attempts.iter()))
         }
+        FromActivity::Peeked(attempt, _) => format!("peeked {}", attempt.activity),
     }
 }
 

@@ -316,6 +316,33 @@ fn one_of_an_earlier_life_that_is_silent_is_asked_about() {
 }
 
 #[test]
+fn what_runs_is_looked_at_and_what_does_not_is_told_at_once() {
+    let mut bench = Bench::ready(1, 1);
+    let peek = |activity| from_pm(ToActivity::Peek(id(activity)));
+    let output = |written| {
+        Input::Executor(FromExecutor::Output {
+            attempt: id(1),
+            written,
+        })
+    };
+    let two = vec![job_with_output(id(1)), job(id(2))];
+    bench.all([dispatch(two), staged(id(1)), staged(id(2))]);
+    assert_eq!(bench.all([peek(2)]), "pm0: peeked a2\n");
+    bench.all([Input::Executor(FromExecutor::Started(vec![started(id(1))]))]);
+    assert_eq!(bench.all([peek(1)]), "executor: peek a1\n");
+    let written = wire::executor::Written::default();
+    let log = bench.all([output(Some(written.clone())), output(Some(written))]);
+    assert_eq!(log, "peeked pm0 a1 0 0\n", "who asks once is told once");
+    bench.all([peek(1)]);
+    assert_eq!(bench.all([output(None)]), "pm0: peeked a1\n");
+    // Nobody waits for an executor that is gone.
+    bench.all([peek(1)]);
+    let log = bench.all([Input::ExecutorDown, peek(1)]);
+    let nothing = "pm0: peeked a1\n";
+    assert_eq!(log, format!("{nothing}{nothing}"));
+}
+
+#[test]
 fn what_is_too_much_is_refused_and_large_answers_come_in_parts() {
     let mut bench = Bench::ready(1, 0);
     let many: Vec<Dispatch> = (0..1_030).map(|index| job(id(index))).collect();

@@ -98,7 +98,10 @@ impl World {
     fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::ToGroup(_) | Effect::Numbered(_) | Effect::Clear { .. } => {}
+                Effect::ToGroup(_)
+                | Effect::Numbered(_)
+                | Effect::Clear { .. }
+                | Effect::Peeked { .. } => {}
                 Effect::Stage { attempt, .. } => self.to_stage.push(attempt),
                 Effect::Collect { attempt, .. } => self.to_collect.push(attempt),
                 Effect::ToProcess(_, message) if !self.drops => self.pm_hears(message),
@@ -132,7 +135,7 @@ impl World {
                     self.out.retain(|id| self.held.contains(id));
                 }
             }
-            FromActivity::Accepted(_) | FromActivity::Started(_) => {}
+            FromActivity::Accepted(_) | FromActivity::Started(_) | FromActivity::Peeked(..) => {}
             FromActivity::Outcomes(outcomes) => {
                 for outcome in outcomes {
                     self.outcomes.insert(outcome.attempt);

@@ -121,7 +121,7 @@ impl Executor {
                     started,
                     started_mono,
                 };
-                Ok(Running::new(start, launched))
+                Ok(Running::new(start, launched, self.parts.share))
             }
             Err(error) => Err(explain(start, &prepared, &error)),
         }

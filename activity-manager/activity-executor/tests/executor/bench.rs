@@ -6,7 +6,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use activity_executor::{
-    Connection, Receiver, Sender, Spawn, Stream, log_directory, read_log, spawn,
+    Connection, Receiver, Sender, Share, Spawn, Stream, log_directory, read_log, spawn,
 };
 use model::{ActivityId, AttemptId, ProcessId, Span};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -37,8 +37,17 @@ impl Bench {
     }
 
     pub(crate) fn with_linger(cores: u32, linger: Span) -> Bench {
+        Bench::begin(cores, linger, None)
+    }
+
+    /// One whose commands have a part of the time.
+    pub(crate) fn slowed(cores: u32, share: Share) -> Bench {
+        Bench::begin(cores, Span::from_secs(1_000), Some(share))
+    }
+
+    fn begin(cores: u32, linger: Span, share: Option<Share>) -> Bench {
         let directory = tempfile::tempdir().unwrap();
-        let executor = start_executor(directory.path(), linger);
+        let executor = start_slowed(directory.path(), linger, share);
         let (mut sender, receiver) = connect(directory.path());
         sender.send(&hello(cores)).unwrap();
         let (ended, started) = (BTreeMap::new(), BTreeMap::new());
@@ -218,12 +227,17 @@ pub(crate) fn binary() -> &'static Path {
 }
 
 pub(crate) fn start_executor(directory: &Path, linger: Span) -> Child {
+    start_slowed(directory, linger, None)
+}
+
+fn start_slowed(directory: &Path, linger: Span, share: Option<Share>) -> Child {
     spawn(&Spawn {
         binary: binary(),
         socket: &directory.join("socket"),
         state: &directory.join("state"),
         linger: Some(linger),
         kill_grace: Some(Span::from_millis(100)),
+        share,
     })
     .unwrap()
 }

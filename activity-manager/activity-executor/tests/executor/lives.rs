@@ -153,6 +153,7 @@ fn state_directory_belongs_to_one_executor() {
         state: &bench.state(),
         linger: None,
         kill_grace: None,
+        share: None,
     };
     let error = spawn(&other).unwrap_err();
     assert!(matches!(error, SpawnError::Refused { .. }));

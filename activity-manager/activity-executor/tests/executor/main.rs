@@ -12,3 +12,4 @@ mod frames;
 mod limits;
 mod link;
 mod lives;
+mod slowed;

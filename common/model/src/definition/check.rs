@@ -9,7 +9,7 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::activity::check_activity;
-use self::links::{check_links, check_producers, report_cycle};
+use self::links::{Links, check_links, check_producers, report_cycles};
 use self::problems::Problems;
 use self::words::{
     check_expression, check_identifier, check_name, check_path, check_type, shorten,
@@ -31,26 +31,20 @@ pub(super) fn check(draft: Draft) -> Result<Checked, Vec<Problem>> {
     let Some(parents) = check_tree(&draft, &mut problems) else {
         return Err(problems.list);
     };
-    let links = check_links(&draft, &parents, &mut problems);
+    let Links { links, lost } = check_links(&draft, &parents, &mut problems);
     check_nodes(&draft, &mut problems);
-    if !problems.list.is_empty() {
-        return Err(problems.list);
-    }
-    let order = match Order::new(&draft) {
-        Ok(order) => order,
-        Err(cycle) => {
-            report_cycle(&draft, &links, &cycle, &mut problems);
-            return Err(problems.list);
-        }
-    };
-
+    let order = Order::new(&draft, &links);
+    report_cycles(&draft, &links, order.cycles(), &mut problems);
     let mut incoming = vec![Vec::new(); draft.nodes.len()];
     let mut outgoing = vec![Vec::new(); draft.nodes.len()];
     for (number, (_, link)) in links.iter().enumerate() {
         incoming[link.to.index()].push(number as u32);
         outgoing[link.from.index()].push(number as u32);
     }
-    check_producers(&draft, &parents, &links, &outgoing, &order, &mut problems);
+    // A link that was meant otherwise may be the one that puts a producer first.
+    if !lost {
+        check_producers(&draft, &parents, &links, &outgoing, &order, &mut problems);
+    }
     if !problems.list.is_empty() {
         return Err(problems.list);
     }
@@ -326,6 +320,19 @@ fn check_variable(
     }
 }
 
+fn has_output(draft: &Draft, activity: NodeId, output: u32) -> bool {
+    match draft.nodes.get(activity.index()).map(|node| &node.kind) {
+        Some(NodeKind::Activity(activity)) => (output as usize) < activity.outputs.len(),
+        Some(
+            NodeKind::Sequence(_)
+            | NodeKind::Parallel { .. }
+            | NodeKind::Assign(_)
+            | NodeKind::Empty,
+        )
+        | None => false,
+    }
+}
+
 fn check_source(
     draft: &Draft,
     source: Source,
@@ -335,17 +342,7 @@ fn check_source(
 ) {
     match source {
         Source::Output { activity, output } => {
-            let found = draft
-                .nodes
-                .get(activity.index())
-                .is_some_and(|node| match &node.kind {
-                    NodeKind::Activity(activity) => (output as usize) < activity.outputs.len(),
-                    NodeKind::Sequence(_)
-                    | NodeKind::Parallel { .. }
-                    | NodeKind::Assign(_)
-                    | NodeKind::Empty => false,
-                });
-            if !found {
+            if !has_output(draft, activity, output) {
                 problems.add(node, field, "no activity has such an output");
             } else if node == Some(activity) {
                 problems.add(node, field, "an activity cannot read its own output");

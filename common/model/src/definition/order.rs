@@ -7,18 +7,23 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::{Draft, NodeKind, Source};
+use super::{Draft, Link, NodeKind, Source};
 use crate::{ActivityGraph, ActivityId, Bytes, GraphNode, NodeId, Work};
 
-/// The vertices and edges, and one topological order of them.
+/// The vertices and edges, and one topological order of them, as far as there is one.
 pub(super) struct Order {
     offsets: Vec<u32>,
     heads: Vec<u32>,
     /// Vertices in topological order.
     sorted: Vec<u32>,
-    /// The place of each vertex in `sorted`.
+    /// The place of each vertex in `sorted`; 0 for all where there are cycles.
     position: Vec<u32>,
+    /// Cycles that share nothing, each by the nodes it passes.
+    cycles: Vec<Vec<NodeId>>,
 }
+
+/// Cycles that are looked for: each costs a pass over all edges.
+const CYCLES_MAX: usize = 8;
 
 fn start(node: NodeId) -> u32 {
     2 * node.0
@@ -29,9 +34,9 @@ fn end(node: NodeId) -> u32 {
 }
 
 impl Order {
-    /// Sorts the vertices; the error is a cycle, by the nodes it passes. O((n + e) log n).
-    pub(super) fn new(draft: &Draft) -> Result<Order, Vec<NodeId>> {
-        let mut edges: Vec<(u32, u32)> = Vec::with_capacity(3 * draft.nodes.len());
+    /// Sorts the vertices of a tree with these links. O((n + e) log n).
+    pub(super) fn new(draft: &Draft, links: &[(NodeId, Link)]) -> Order {
+        let mut edges: Vec<(u32, u32)> = Vec::with_capacity(3 * draft.nodes.len() + links.len());
         for (index, node) in draft.nodes.iter().enumerate() {
             let id = NodeId(index as u32);
             match &node.kind {
@@ -43,7 +48,7 @@ impl Order {
                     }
                     edges.push((before, end(id)));
                 }
-                NodeKind::Parallel { children, links } => {
+                NodeKind::Parallel { children, .. } => {
                     if children.is_empty() {
                         edges.push((start(id), end(id)));
                     }
@@ -51,13 +56,17 @@ impl Order {
                         edges.push((start(id), start(child)));
                         edges.push((end(child), end(id)));
                     }
-                    edges.extend(links.iter().map(|link| (end(link.from), start(link.to))));
                 }
                 NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => {
                     edges.push((start(id), end(id)));
                 }
             }
         }
+        edges.extend(
+            links
+                .iter()
+                .map(|(_, link)| (end(link.from), start(link.to))),
+        );
         let n_vertices = 2 * draft.nodes.len();
         let mut offsets = vec![0u32; n_vertices + 1];
         let mut n_before = vec![0u32; n_vertices];
@@ -77,36 +86,63 @@ impl Order {
         }
         drop(edges);
 
-        let mut open: BinaryHeap<Reverse<u32>> = (0..n_vertices as u32)
-            .filter(|&vertex| n_before[vertex as usize] == 0)
-            .map(Reverse)
-            .collect();
-        let mut sorted = Vec::with_capacity(n_vertices);
+        let mut order = Order {
+            offsets,
+            heads,
+            sorted: Vec::with_capacity(n_vertices),
+            position: vec![0; n_vertices],
+            cycles: Vec::new(),
+        };
+        let free = |n_before: &[u32]| {
+            let vertices = 0..n_before.len() as u32;
+            let free = vertices.filter(|&vertex| n_before[vertex as usize] == 0);
+            free.collect::<Vec<u32>>()
+        };
+        let first = free(&n_before);
+        order.sort(first, &mut n_before);
+        if order.sorted.len() == n_vertices {
+            for (place, &vertex) in order.sorted.iter().enumerate() {
+                order.position[vertex as usize] = place as u32;
+            }
+            return order;
+        }
+        while order.sorted.len() < n_vertices && order.cycles.len() < CYCLES_MAX {
+            let passed = cycle(&order.offsets, &order.heads, &n_before);
+            order.cycles.push(nodes_of(&passed));
+            // Without the cycle more can be sorted, and what then cannot has a cycle of its own.
+            for &vertex in &passed {
+                n_before[vertex as usize] = 0;
+            }
+            order.sort(passed, &mut n_before);
+        }
+        order
+    }
+
+    /// Sorts on from vertices before which nothing is left.
+    fn sort(&mut self, first: Vec<u32>, n_before: &mut [u32]) {
+        let mut open: BinaryHeap<Reverse<u32>> = first.into_iter().map(Reverse).collect();
         while let Some(Reverse(vertex)) = open.pop() {
-            sorted.push(vertex);
-            for &head in after(&offsets, &heads, vertex) {
-                n_before[head as usize] -= 1;
-                if n_before[head as usize] == 0 {
-                    open.push(Reverse(head));
+            self.sorted.push(vertex);
+            for &head in after(&self.offsets, &self.heads, vertex) {
+                // 0 already where the head was taken out as part of a cycle.
+                let left = &mut n_before[head as usize];
+                if *left > 0 {
+                    *left -= 1;
+                    if *left == 0 {
+                        open.push(Reverse(head));
+                    }
                 }
             }
         }
-        if sorted.len() < n_vertices {
-            return Err(cycle(&offsets, &heads, &n_before));
-        }
-        let mut position = vec![0; n_vertices];
-        for (place, &vertex) in sorted.iter().enumerate() {
-            position[vertex as usize] = place as u32;
-        }
-        Ok(Order {
-            offsets,
-            heads,
-            sorted,
-            position,
-        })
     }
 
-    /// Whether `before` has ended whenever `after` starts. O(n + e) at worst.
+    /// Cycles, each by the nodes it passes; none where everything can be in order.
+    pub(super) fn cycles(&self) -> &[Vec<NodeId>] {
+        &self.cycles
+    }
+
+    /// Whether `before` has ended whenever `after` starts; within a cycle everything comes before
+    /// everything. O(n + e) at worst.
     pub(super) fn precedes(&self, before: NodeId, later: NodeId) -> bool {
         let goal = start(later);
         let mut seen = BTreeSet::from([end(before)]);
@@ -127,7 +163,7 @@ impl Order {
 
     /// The activity graph. Starts and ends of controllers vanish where that adds no edges; where
     /// many meet many one stays as a gate, so that a barrier of 1,000 and 1,000 costs 2,000 edges
-    /// and not a million.
+    /// and not a million. There must be no cycles.
     pub(super) fn graph(&self, draft: &Draft) -> ActivityGraph {
         let n_vertices = self.sorted.len();
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); n_vertices];
@@ -196,8 +232,8 @@ fn after<'a>(offsets: &[u32], heads: &'a [u32], vertex: u32) -> &'a [u32] {
     &heads[offsets[vertex as usize] as usize..offsets[vertex as usize + 1] as usize]
 }
 
-/// A cycle among the vertices that could not be sorted, as the nodes it passes.
-fn cycle(offsets: &[u32], heads: &[u32], n_before: &[u32]) -> Vec<NodeId> {
+/// A cycle among the vertices that could not be sorted, backwards.
+fn cycle(offsets: &[u32], heads: &[u32], n_before: &[u32]) -> Vec<u32> {
     // Every vertex left over has a tail that is left over too, so going backwards must come round.
     let left = |vertex: u32| n_before[vertex as usize] > 0;
     let mut tail_of = vec![u32::MAX; n_before.len()];
@@ -215,17 +251,20 @@ fn cycle(offsets: &[u32], heads: &[u32], n_before: &[u32]) -> Vec<NodeId> {
         vertex = tail_of[vertex as usize];
     }
     let first = vertex;
-    let mut nodes = Vec::new();
+    let mut passed = Vec::new();
     loop {
-        let node = NodeId(vertex / 2);
-        if nodes.last() != Some(&node) {
-            nodes.push(node);
-        }
+        passed.push(vertex);
         vertex = tail_of[vertex as usize];
         if vertex == first {
-            break;
+            return passed;
         }
     }
+}
+
+/// The nodes whose vertices these are, in the order of the links.
+fn nodes_of(backwards: &[u32]) -> Vec<NodeId> {
+    let mut nodes: Vec<NodeId> = backwards.iter().map(|vertex| NodeId(vertex / 2)).collect();
+    nodes.dedup();
     if nodes.len() > 1 && nodes.first() == nodes.last() {
         nodes.pop();
     }

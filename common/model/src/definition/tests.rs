@@ -127,6 +127,73 @@ fn cycle_through_a_sequence_is_found() {
 }
 
 #[test]
+fn cycles_that_share_nothing_are_named_each() {
+    let problems = tree("p(a b c d e | a>b b>a c>d d>c b>e)").check();
+    let found: Vec<String> = problems
+        .unwrap_err()
+        .iter()
+        .map(|problem| format!("{} {}", problem.place.field, problem.message))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "links.0 the links make a cycle: a -> b -> a",
+            "links.2 the links make a cycle: d -> c -> d",
+        ]
+    );
+}
+
+#[test]
+fn cycles_and_orders_are_checked_beside_other_mistakes() {
+    let mut draft = tree("p(a b c d | a>b b>a)");
+    draft.name = "Not A Name".into();
+    let produced = |draft: &mut Draft, at: usize| {
+        if let NodeKind::Activity(activity) = &mut draft.nodes[at].kind {
+            let (name, path) = ("o".into(), "o".into());
+            activity.outputs.push(Produced { name, path });
+            activity.memory = Some(Bytes(0));
+        }
+    };
+    let stage = |draft: &mut Draft, at: usize, from: u32, output: u32| {
+        if let NodeKind::Activity(activity) = &mut draft.nodes[at].kind {
+            let source = Source::Output {
+                activity: NodeId(from),
+                output,
+            };
+            let path = format!("{from}-{output}");
+            activity.inputs.push(Staged { path, source });
+        }
+    };
+    produced(&mut draft, 1);
+    produced(&mut draft, 3);
+    // From within the cycle, from beside, from what is not there, from itself.
+    stage(&mut draft, 2, 1, 0);
+    stage(&mut draft, 4, 3, 0);
+    stage(&mut draft, 4, 3, 7);
+    stage(&mut draft, 4, 99, 0);
+    stage(&mut draft, 3, 3, 0);
+    let problems = draft.check().unwrap_err();
+    let mut found: Vec<String> = problems
+        .iter()
+        .map(|problem| format!("{} {}", problem.place.field, problem.message))
+        .collect();
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "inputs.3-0 `c` need not have ended when `d` starts",
+            "inputs.3-0 an activity cannot read its own output",
+            "inputs.3-7 no activity has such an output",
+            "inputs.99-0 no activity has such an output",
+            "links.0 the links make a cycle: a -> b -> a",
+            "memory 0 bytes; nothing can run in that",
+            "memory 0 bytes; nothing can run in that",
+            "name `Not A Name` is not a process name",
+        ]
+    );
+}
+
+#[test]
 fn reader_beside_its_producer_is_refused_and_after_it_is_not() {
     for (text, sound) in [
         ("p(a b)", false),

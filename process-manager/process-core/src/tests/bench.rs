@@ -118,8 +118,15 @@ impl Bench {
     }
 
     pub(super) fn carry_out(&mut self) {
-        let Batch { number, events, .. } = self.drive.close();
+        let Batch {
+            number,
+            events,
+            forgotten,
+            ..
+        } = self.drive.close();
         self.events.extend(events);
+        self.events
+            .retain(|(stream, _)| !forgotten.contains(stream));
         for effect in self.drive.flushed(number) {
             self.play(effect);
         }
@@ -225,7 +232,7 @@ impl Bench {
                     }
                 }
             }
-            Effect::ToActivity(_, ToActivity::Retract(_)) => {}
+            Effect::ToActivity(_, ToActivity::Retract(_) | ToActivity::Peek(_)) => {}
             Effect::Answer { answer, .. } => self.answers.push(answer),
             Effect::Plan(request) => {
                 let result = schedule::plan(&request.request);
@@ -243,8 +250,14 @@ impl Bench {
         let Some(dispatch) = self.held.get(&attempt) else {
             return;
         };
+        // What a command produces follows from what it is given.
+        let mut given = blake3::Hasher::new();
+        given.update(dispatch.command.join(" ").as_bytes());
+        for (path, artifact) in &dispatch.inputs {
+            given.update(path.as_bytes()).update(&artifact.hash.0);
+        }
         let kept = Artifact {
-            hash: Hash([1; 32]),
+            hash: Hash(*given.finalize().as_bytes()),
             bytes: Bytes(3),
             kind: ArtifactKind::File,
         };
@@ -290,30 +303,40 @@ impl Bench {
     }
 
     pub(super) fn submit(&mut self, draft: Draft) {
-        let submit = Submit {
-            key: KEY,
-            draft,
-            inputs: Vec::new(),
-            files: Vec::new(),
-            origin: "test.yaml".into(),
-        };
-        self.give(Input::Request(
-            ClientId(1),
-            1,
-            Request::Submit(Box::new(submit)),
-        ));
+        self.submit_as(submission(KEY, draft));
+    }
+
+    pub(super) fn submit_as(&mut self, submit: Submit) {
+        self.ask(Request::Submit(Box::new(submit)));
+    }
+
+    pub(super) fn ask(&mut self, request: Request) {
+        self.give(Input::Request(ClientId(1), 1, request));
+    }
+
+    /// The answer to a request that is answered at once.
+    pub(super) fn answer(&mut self, request: Request) -> Answer {
+        self.give(Input::Request(ClientId(2), 1, request));
+        self.answers.pop().unwrap()
     }
 
     pub(super) fn status(&mut self) -> Status {
-        self.give(Input::Request(
-            ClientId(2),
-            1,
-            Request::Status(KEY.process()),
-        ));
-        match self.answers.pop() {
-            Some(Answer::Status(status)) => *status,
-            other => panic!("no status but {other:?}"),
-        }
+        self.status_of(KEY)
+    }
+
+    pub(super) fn status_of(&mut self, key: SubmitKey) -> Status {
+        let answer = self.answer(Request::Status(key.process()));
+        let Answer::Status(status) = answer else {
+            panic!("no status but {answer:?}")
+        };
+        *status
+    }
+
+    /// Where the activities of a process are, in the order of their ids.
+    pub(super) fn phases(&mut self, key: SubmitKey) -> Vec<&'static str> {
+        let status = self.status_of(key);
+        let phases = status.activities.iter().map(|one| one.phase.word());
+        phases.collect()
     }
 
     /// What the process came to, in a line.
@@ -327,6 +350,19 @@ impl Bench {
         format!("{} {}", status.summary.phase.word(), variables.join(" "))
             .trim_end()
             .to_owned()
+    }
+}
+
+pub(super) fn submission(key: SubmitKey, draft: Draft) -> Submit {
+    Submit {
+        key,
+        draft,
+        inputs: Vec::new(),
+        files: Vec::new(),
+        origin: "test.yaml".into(),
+        base: None,
+        keep_going: false,
+        keep: None,
     }
 }
 

@@ -32,6 +32,9 @@ fn submit(key: u64, name: &str) -> Request {
         inputs: Vec::new(),
         files: Vec::new(),
         origin: "test.yaml".to_owned(),
+        base: None,
+        keep_going: false,
+        keep: None,
     }))
 }
 
@@ -72,14 +75,47 @@ fn what_a_client_submits_is_known_to_others_and_after_the_end() {
     let offline = Offline::open(&dir.path().join("process")).unwrap();
     assert_eq!(offline.status(process).as_ref(), Some(&*status));
     assert_eq!(offline.list().len(), 1);
-    assert_eq!(offline.definition(process).unwrap().name, "test");
+    assert_eq!(offline.submission(process).unwrap().draft.name, "test");
     let answer = offline.answer(&Request::Status(SubmitKey(6).process()));
     assert_eq!(answer, Answer::Unknown(SubmitKey(6).process()));
+    let activity = model::ActivityId(0);
+    let why = |process| offline.answer(&Request::Why { process, activity });
+    assert!(matches!(why(process), Answer::Refused(_)));
+    let other = SubmitKey(6).process();
+    assert_eq!(why(other), Answer::Unknown(other));
     let handle = begin(&dir);
     let Answer::Processes(list) = handle.client().unwrap().ask(Request::List).unwrap() else {
         panic!()
     };
     assert_eq!(list, offline.list());
+    handle.stop().unwrap();
+}
+
+#[test]
+fn what_is_forgotten_is_gone_also_after_a_restart() {
+    let dir = TempDir::new().unwrap();
+    let handle = begin(&dir);
+    let mut client = handle.client().unwrap();
+    let (kept, gone) = (SubmitKey(5).process(), SubmitKey(6).process());
+    for key in [5, 6] {
+        client.ask(submit(key, "test")).unwrap();
+    }
+    assert_eq!(
+        client.ask(Request::Forget(gone)).unwrap(),
+        Answer::Forgotten(gone)
+    );
+    assert_eq!(
+        client.ask(Request::Forget(gone)).unwrap(),
+        Answer::Unknown(gone)
+    );
+    handle.stop().unwrap();
+    let offline = Offline::open(&dir.path().join("process")).unwrap();
+    let known: Vec<_> = offline.list().iter().map(|one| one.process).collect();
+    assert_eq!(known, [kept]);
+    drop(offline);
+    let handle = begin(&dir);
+    let answer = handle.client().unwrap().ask(Request::Status(gone)).unwrap();
+    assert_eq!(answer, Answer::Unknown(gone));
     handle.stop().unwrap();
 }
 

@@ -28,6 +28,7 @@ fn activity(name: &str, inputs: Vec<Staged>) -> Node {
             attempts: 2,
             ..Retry::default()
         },
+        cache: false,
     };
     Node {
         name: name.to_owned(),
@@ -107,6 +108,9 @@ fn process() -> Generated {
             inputs: Vec::new(),
             files: Vec::new(),
             origin: String::new(),
+            base: None,
+            keep_going: false,
+            keep: None,
         },
         meaning,
         behaviours: BTreeMap::new(),
@@ -147,4 +151,28 @@ fn a_process_faults_where_an_activity_that_runs_fails_at_every_try() {
     assert_eq!(with(5, 1), Phase::Completed, "the second try ends well");
     assert_eq!(with(5, 2), Phase::Faulted, "there is no third try");
     assert_eq!(with(4, 2), Phase::Completed, "a4 never runs");
+}
+
+#[test]
+fn a_process_that_goes_on_runs_what_does_not_depend_on_a_fault() {
+    let with = |activity| {
+        let mut process = process();
+        process.submit.keep_going = true;
+        let behaviour = Behaviour {
+            n_failing: u32::MAX,
+            failure: Failure::Exit,
+        };
+        process.behaviours.insert(ActivityId(activity), behaviour);
+        expected(&process)
+    };
+    let ids =
+        |ids: &[u32]| -> BTreeSet<ActivityId> { ids.iter().copied().map(ActivityId).collect() };
+    let runs =
+        |expected: &Expected| -> BTreeSet<ActivityId> { expected.needs.keys().copied().collect() };
+    let first = with(3);
+    assert_eq!(first.phase, Phase::Faulted);
+    assert_eq!((runs(&first), first.faulted), (ids(&[3]), ids(&[3])));
+    let last = with(5);
+    assert_eq!(last.phase, Phase::Faulted);
+    assert_eq!((runs(&last), last.faulted), (ids(&[3, 5]), ids(&[5])));
 }

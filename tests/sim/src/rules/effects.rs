@@ -49,7 +49,10 @@ impl Rule for Effects {
             Seen::Answers(answer) => answered(known, answer),
             Seen::ToActivity(
                 _,
-                ToActivity::Attach { .. } | ToActivity::Stop(_) | ToActivity::Retract(_),
+                ToActivity::Attach { .. }
+                | ToActivity::Stop(_)
+                | ToActivity::Retract(_)
+                | ToActivity::Peek(_),
             )
             | Seen::Machine { .. }
             | Seen::Submits(_)
@@ -61,7 +64,11 @@ impl Rule for Effects {
             | Seen::Numbered(..)
             | Seen::Started(_)
             | Seen::Ended(_)
+            | Seen::Plans(_)
+            | Seen::HasPlanned(_)
             | Seen::Stages(..)
+            | Seen::Troubled(_)
+            | Seen::Reached { .. }
             | Seen::Healed
             | Seen::AtRest => Ok(()),
         }
@@ -126,7 +133,13 @@ fn answered(known: &Known, answer: &Answer) -> Result<(), String> {
                 }
             }
         }
-        Answer::Submitted(_) | Answer::Refused(_) | Answer::Unknown(_) | Answer::Definition(_) => {}
+        Answer::Submitted(_)
+        | Answer::Refused(_)
+        | Answer::Unknown(_)
+        | Answer::Submission(_)
+        | Answer::Forgotten(_)
+        | Answer::Why(_)
+        | Answer::Peeked(_) => {}
     }
     Ok(())
 }

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ProcessId, Value};
+use model::{FaultName, Mono, ProcessId, Span, Value};
 use process_core::{Event, Stream};
-use simulator::Seen;
+use simulator::{PATIENCE, Seen};
 use wire::client::{ActivityPhase, Answer, Phase, Status};
 
 use super::Rule;
-use crate::known::Known;
+use crate::known::{Durable, Known};
 
 /// What was submitted, and how each ended.
 #[derive(Debug, Default)]
@@ -24,6 +24,11 @@ impl Rule for Ending {
             Seen::Submits(submit) => {
                 self.submitted.insert(submit.key.process());
                 Ok(())
+            }
+            Seen::ProcessDurable(Stream::Process(id), Event::Faulted(fault))
+                if fault.name == FaultName::NoResource =>
+            {
+                wants_resource(known, *id)
             }
             Seen::ProcessDurable(Stream::Process(id), Event::Closed { phase, outputs, .. }) => {
                 closed(known, *id, *phase, outputs)
@@ -52,7 +57,11 @@ impl Rule for Ending {
             | Seen::Numbered(..)
             | Seen::Started(_)
             | Seen::Ended(_)
+            | Seen::Plans(_)
+            | Seen::HasPlanned(_)
             | Seen::Stages(..)
+            | Seen::Troubled(_)
+            | Seen::Reached { .. }
             | Seen::Healed => Ok(()),
         }
     }
@@ -83,12 +92,13 @@ fn closed(
     if phase == Phase::Cancelled && known.cancels.contains(&id) && process.is_cancelling {
         return Ok(());
     }
-    if phase != expected.phase {
-        return Err(format!(
-            "{id} has {}, not {}",
-            phase.word(),
-            expected.phase.word()
-        ));
+    let fits = known
+        .slots
+        .values()
+        .any(|slots| *slots >= expected.cores_max);
+    let wanted = if fits { expected.phase } else { Phase::Faulted };
+    if phase != wanted && !(phase == Phase::Faulted && process.has_excuse()) {
+        return Err(format!("{id} has {}, not {}", phase.word(), wanted.word()));
     }
     if phase != Phase::Completed {
         return Ok(());
@@ -107,22 +117,59 @@ fn closed(
     Ok(())
 }
 
+/// How long a machine is reached before everybody who has to know it does, though messages are lost
+/// and repeated.
+const KNOWN_AFTER: Span = Span::from_secs(6);
+
+/// A process may fault for want of a machine only where none that fits was there.
+fn wants_resource(known: &Known, id: ProcessId) -> Result<(), String> {
+    let Some(expected) = known.expected.get(&id) else {
+        return Ok(());
+    };
+    let since = Mono(known.at.0.saturating_sub(PATIENCE.0));
+    let process = known.processes.get(&id);
+    if process
+        .and_then(|process| process.since)
+        .is_none_or(|at| at > since)
+    {
+        return Err(format!(
+            "{id} faults for want of a machine and has not waited"
+        ));
+    }
+    for (machine, slots) in &known.slots {
+        let reached = known.reached_for(*machine, since);
+        if *slots >= expected.cores_max && reached > KNOWN_AFTER {
+            return Err(format!(
+                "{id} faults for want of a machine, and machine {machine} was there for {reached}"
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn told(known: &Known, status: &Status) -> Result<(), String> {
     let id = status.summary.process;
     let Some(expected) = known.expected.get(&id) else {
         return Ok(());
     };
-    if status.summary.phase != Phase::Completed {
+    let goes_on = expected.goes_on && status.summary.phase == Phase::Faulted;
+    if status.summary.phase != Phase::Completed && !goes_on {
         return Ok(());
     }
-    if status.variables != expected.variables {
+    let process = known.processes.get(&id);
+    if goes_on && process.is_some_and(Durable::has_excuse) {
+        return Ok(());
+    }
+    if !goes_on && status.variables != expected.variables {
         return Err(format!(
             "{id} ends with {:?}, not {:?}",
             status.variables, expected.variables
         ));
     }
     for activity in &status.activities {
-        let wanted = if expected.needs.contains_key(&activity.activity) {
+        let wanted = if expected.faulted.contains(&activity.activity) {
+            ActivityPhase::Faulted
+        } else if expected.needs.contains_key(&activity.activity) {
             ActivityPhase::Completed
         } else {
             ActivityPhase::Skipped
@@ -132,6 +179,7 @@ fn told(known: &Known, status: &Status) -> Result<(), String> {
             return Err(format!("{id}: {} is {is}, not {wanted}", activity.activity));
         }
         let outputs = expected.produced.get(&activity.activity);
+        let outputs = outputs.filter(|_| wanted == ActivityPhase::Completed);
         if outputs.is_some_and(|outputs| *outputs != activity.outputs) {
             return Err(format!(
                 "{id}: {} gave {:?}",

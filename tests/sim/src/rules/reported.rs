@@ -49,7 +49,10 @@ impl Rule for Reported {
                 | Answer::Refused(_)
                 | Answer::Unknown(_)
                 | Answer::Cancelling(_)
-                | Answer::Definition(_),
+                | Answer::Submission(_)
+                | Answer::Forgotten(_)
+                | Answer::Why(_)
+                | Answer::Peeked(_),
             )
             | Seen::Told(..)
             | Seen::Machine { .. }
@@ -62,7 +65,11 @@ impl Rule for Reported {
             | Seen::Numbered(..)
             | Seen::Started(_)
             | Seen::Ended(_)
+            | Seen::Plans(_)
+            | Seen::HasPlanned(_)
             | Seen::Stages(..)
+            | Seen::Troubled(_)
+            | Seen::Reached { .. }
             | Seen::Healed
             | Seen::AtRest => Ok(()),
         }

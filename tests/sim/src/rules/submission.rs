@@ -66,7 +66,11 @@ impl Rule for Submission {
             | Seen::Numbered(..)
             | Seen::Started(_)
             | Seen::Ended(_)
+            | Seen::Plans(_)
+            | Seen::HasPlanned(_)
             | Seen::Stages(..)
+            | Seen::Troubled(_)
+            | Seen::Reached { .. }
             | Seen::Healed => {}
         }
         Ok(())

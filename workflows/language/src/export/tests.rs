@@ -39,6 +39,7 @@ body:
           cores: 2
           memory: 512MiB
           timeout: 2m
+          cache: true
           labels: { os: linux }
           retry: { attempts: 3, backoff: 1s, on: [3, lost, timeout] }
         - activity: high
@@ -338,6 +339,7 @@ prop_compose! {
         captures in (any::<bool>(), any::<bool>()),
         amounts in (0u64..5_000_000, 1u32..4, 0u64..1 << 33, 0u64..1 << 40),
         attempts in 1u32..4,
+        cache in any::<bool>(),
         on in prop::collection::vec(0i32..256, 0..3),
     ) -> Activity {
         let capture = |given: bool, variable, parse| given.then_some(Capture { variable, parse });
@@ -360,6 +362,7 @@ prop_compose! {
             memory: (memory > 0).then_some(Bytes(memory)),
             timeout: (timeout > 0).then_some(Span(timeout)),
             retry: Retry { attempts, backoff: Span(work), on: on.collect() },
+            cache,
             ..activity(command)
         }
     }

@@ -256,6 +256,9 @@ impl Writer<'_> {
         if let Some(timeout) = activity.timeout {
             line("timeout", duration(timeout));
         }
+        if activity.cache {
+            line("cache", "true".to_owned());
+        }
         self.mapping(level, "labels", &labels);
         if activity.retry != Retry::default() {
             self.mapping(level, "retry", &of_retry(&activity.retry));

@@ -33,6 +33,8 @@ impl Reader<'_, '_> {
                     name: self.name_of(name),
                     path: path.to_owned(),
                 });
+            } else {
+                self.lose(name);
             }
         }
         let mut labels = Vec::new();
@@ -69,6 +71,10 @@ impl Reader<'_, '_> {
                 .get("retry")
                 .and_then(|at| self.retry(at))
                 .unwrap_or_default(),
+            cache: fields
+                .get("cache")
+                .and_then(|at| self.truth(at))
+                .unwrap_or(false),
         }
     }
 
@@ -78,14 +84,14 @@ impl Reader<'_, '_> {
 
     fn run(&mut self, at: Id) -> Option<Command> {
         if let Some(items) = self.tree.list(at) {
-            let n_before = self.diagnostics.list().len();
+            let n_before = self.diagnostics.n_all();
             let mut parts = Vec::with_capacity(items.len());
             for &item in items {
                 if let Some(text) = self.text(item, "text") {
                     parts.push(Template(text.to_owned()));
                 }
             }
-            let whole = self.diagnostics.list().len() == n_before;
+            let whole = self.diagnostics.n_all() == n_before;
             return whole.then_some(Command::List(parts));
         }
         if self.tree.map(at).is_some() {
@@ -114,6 +120,7 @@ impl Reader<'_, '_> {
             let hint = format!("write `{stream}: {{ into: {} }}`", shorten(text));
             let error = self.expected(at, "a mapping (a capture)");
             self.add(error.hint(hint));
+            self.lose(at);
             return None;
         }
         let fields = self.fields(at, &CAPTURE)?;
@@ -146,6 +153,23 @@ impl Reader<'_, '_> {
                 return None;
             }
         })
+    }
+
+    fn truth(&mut self, at: Id) -> Option<bool> {
+        match self.tree.value(at) {
+            Value::Bool(truth) => Some(truth),
+            Value::Null
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::List(_)
+            | Value::Map(_)
+            | Value::Artifact(_) => {
+                let error = self.expected(at, "`true` or `false`");
+                self.add(error);
+                None
+            }
+        }
     }
 
     fn duration(&mut self, at: Id) -> Option<Span> {

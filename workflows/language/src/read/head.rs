@@ -43,8 +43,9 @@ impl Reader<'_, '_> {
         }
         if let Some(at) = fields.get("files") {
             for &item in self.items(at, "a list of paths") {
-                if let Some(path) = self.literal(item, "a path") {
-                    self.draft.files.push(path.to_owned());
+                match self.literal(item, "a path") {
+                    Some(path) => self.draft.files.push(path.to_owned()),
+                    None => self.lose(item),
                 }
             }
         }
@@ -82,13 +83,15 @@ impl Reader<'_, '_> {
                     minimum,
                     maximum,
                 });
+            } else {
+                self.lose(name_id);
             }
             return;
         }
-        let Some(fields) = self.fields(value, &INPUT) else {
-            return;
-        };
-        let Some(kind) = fields.get("type").and_then(|at| self.kind(at)) else {
+        let fields = self.fields(value, &INPUT);
+        let kind = fields.as_ref().and_then(|fields| fields.get("type"));
+        let (Some(fields), Some(kind)) = (fields, kind.and_then(|at| self.kind(at))) else {
+            self.lose(name_id);
             return;
         };
         let default = fields.get("default").map(|at| self.value(at));
@@ -112,13 +115,15 @@ impl Reader<'_, '_> {
                     kind,
                     initial: Value::Null,
                 });
+            } else {
+                self.lose(name_id);
             }
             return;
         }
-        let Some(fields) = self.fields(value, &VARIABLE) else {
-            return;
-        };
-        let Some(kind) = fields.get("type").and_then(|at| self.kind(at)) else {
+        let fields = self.fields(value, &VARIABLE);
+        let kind = fields.as_ref().and_then(|fields| fields.get("type"));
+        let (Some(fields), Some(kind)) = (fields, kind.and_then(|at| self.kind(at))) else {
+            self.lose(name_id);
             return;
         };
         let initial = fields.get("value").map_or(Value::Null, |at| self.value(at));

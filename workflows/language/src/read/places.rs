@@ -39,6 +39,9 @@ impl Reader<'_, '_> {
 
     fn find(&self, place: &Place, of_name: bool) -> Found {
         let tree = self.tree;
+        if let Some(found) = self.find_link(place) {
+            return found;
+        }
         let step = place
             .node
             .and_then(|node| self.steps.get(node.index()))
@@ -115,6 +118,16 @@ impl Reader<'_, '_> {
             (current, rest) = (value, after);
         }
         at
+    }
+
+    /// A link, or a part of one: those that could not be read are not counted.
+    fn find_link(&self, place: &Place) -> Option<Found> {
+        let rest = place.field.strip_prefix("links.")?;
+        let (number, part) = rest.split_once('.').unwrap_or((rest, ""));
+        let links = self.links.get(&place.node?)?;
+        let link = *links.get(number.parse::<usize>().ok()?)?;
+        let part = self.tree.entry(link, part).map(|(_, value)| value);
+        Some(Found::Value(part.unwrap_or(link)))
     }
 
     /// The word at an offset of a scalar's text.

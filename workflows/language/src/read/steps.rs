@@ -12,7 +12,10 @@ use crate::tree::{Id, shorten};
 impl<'t> Reader<'t, '_> {
     /// Reads a step and all below it; none where it is not a step.
     pub(super) fn step(&mut self, at: Id) -> Option<NodeId> {
-        let table = self.step_table(at)?;
+        let Some(table) = self.step_table(at) else {
+            self.lose(at);
+            return None;
+        };
         let fields = self.fields(at, table)?;
         let id = NodeId(self.draft.nodes.len() as u32);
         self.draft.nodes.push(Node {
@@ -35,7 +38,7 @@ impl<'t> Reader<'t, '_> {
             "sequence" => {
                 let (steps, form) = self.form(main?, &SEQUENCE_FORM);
                 name = name.or_else(|| self.form_name(form.as_ref()));
-                NodeKind::Sequence(self.steps(steps))
+                NodeKind::Sequence(self.steps(id, steps))
             }
             "parallel" => {
                 let (steps, form) = self.form(main?, &PARALLEL_FORM);
@@ -43,17 +46,17 @@ impl<'t> Reader<'t, '_> {
                 let inside = form.and_then(|form| form.get("links"));
                 if let (Some(outside), Some(_)) = (fields.get("links"), inside) {
                     self.error(outside, "links beside the parallel and inside it");
-                    self.lost_links = true;
+                    self.lost.links = true;
                 }
                 for links in [fields.get("links"), inside].into_iter().flatten() {
                     self.pending.push(Pending::Links(id, links));
                 }
                 NodeKind::Parallel {
-                    children: self.steps(steps),
+                    children: self.steps(id, steps),
                     links: Vec::new(),
                 }
             }
-            "assign" => NodeKind::Assign(self.assign(main?)),
+            "assign" => NodeKind::Assign(self.assign(id, main?)),
             "empty" => {
                 let nothing = main.is_none_or(|at| {
                     self.tree.is_null(at) || self.tree.map(at).is_some_and(|map| map.len() == 0)
@@ -69,7 +72,9 @@ impl<'t> Reader<'t, '_> {
         node.kind = kind;
         if let Some(name) = name {
             name.clone_into(&mut node.name);
-            self.names.entry(name.to_owned()).or_insert(id);
+            if *self.names.entry(name.to_owned()).or_insert(id) != id {
+                self.ambiguous.insert(name.to_owned());
+            }
         } else if keyword == "activity" {
             // A placeholder: that the name is wanting has been said.
             node.name = format!("unnamed-{}", id.0);
@@ -152,12 +157,19 @@ impl<'t> Reader<'t, '_> {
         self.literal(at, "a name")
     }
 
-    fn steps(&mut self, at: Option<Id>) -> Vec<NodeId> {
-        let Some(at) = at else { return Vec::new() };
+    fn steps(&mut self, controller: NodeId, at: Option<Id>) -> Vec<NodeId> {
+        let Some(at) = at else {
+            self.lost.parts_of.insert(controller);
+            return Vec::new();
+        };
+        let n_before = self.diagnostics.n_all();
         let items = self.items(at, "a list of steps");
         let mut children = Vec::with_capacity(items.len());
         for &item in items {
             children.extend(self.step(item));
+        }
+        if children.is_empty() && self.diagnostics.n_all() > n_before {
+            self.lost.parts_of.insert(controller);
         }
         children
     }
@@ -171,9 +183,14 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    fn assign(&mut self, at: Id) -> Vec<Assignment> {
+    fn assign(&mut self, id: NodeId, at: Id) -> Vec<Assignment> {
         let mut writes = Vec::new();
-        for (name, value) in self.entries(at, "a mapping (variable: `${...}` or a value)") {
+        let entries = self.entries(at, "a mapping (variable: `${...}` or a value)");
+        if !entries.is_empty() || self.tree.map(at).is_none() {
+            // Where none of them can be read, that has been said.
+            self.lost.parts_of.insert(id);
+        }
+        for (name, value) in entries {
             let variable = self.variable(name);
             let source = self.assigned(value);
             if let (Some(variable), Some(value)) = (variable, source) {
@@ -221,7 +238,7 @@ impl<'t> Reader<'t, '_> {
                 Pending::Links(controller, at) => self.links(controller, at),
                 Pending::Staged(activity, at) => self.staged(activity, at),
                 Pending::Output(place, at) => {
-                    // Else the placeholder stays; the error has been said.
+                    // Else the placeholder stays; what is wrong has been said.
                     if let Some(source) = self.source(at) {
                         let output = &mut self.draft.outputs[place as usize];
                         output.source = OutputSource::Produced(source);
@@ -233,12 +250,22 @@ impl<'t> Reader<'t, '_> {
 
     fn links(&mut self, controller: NodeId, at: Id) {
         let mut read = Vec::new();
+        let mut places = Vec::new();
+        let n_before = self.diagnostics.n_all();
         for &item in self.items(at, "a list of links") {
-            let n_before = self.diagnostics.list().len();
-            let link = self.link(item);
-            self.lost_links |= link.is_none() || self.diagnostics.list().len() > n_before;
-            read.extend(link);
+            match self.link(item) {
+                Some(link) => {
+                    read.push(link);
+                    places.push(item);
+                }
+                None => self.lost.links = true,
+            }
         }
+        self.lost.links |= self.diagnostics.n_all() > n_before;
+        self.links
+            .entry(controller)
+            .or_default()
+            .append(&mut places);
         if let NodeKind::Parallel { links, .. } = &mut self.draft.nodes[controller.index()].kind {
             links.append(&mut read);
         }
@@ -260,8 +287,14 @@ impl<'t> Reader<'t, '_> {
 
     fn named(&mut self, at: Id) -> Option<NodeId> {
         let name = self.text(at, "the name of a step")?;
+        if self.ambiguous.contains(name) {
+            return None;
+        }
         if let Some(id) = self.names.get(name) {
             return Some(*id);
+        }
+        if self.lost.has(name) {
+            return None;
         }
         let names = self.draft.nodes.iter().map(|node| node.name.as_str());
         let hint = self.meant(name, names);
@@ -273,10 +306,11 @@ impl<'t> Reader<'t, '_> {
 
     fn staged(&mut self, id: NodeId, at: Id) {
         let mut read = Vec::new();
-        for (path, value) in self.entries(at, "a mapping (path: producer.output)") {
-            let path = self.tree.text(path).unwrap_or_default().to_owned();
-            if let Some(source) = self.source(value) {
-                read.push(Staged { path, source });
+        for (key, value) in self.entries(at, "a mapping (path: producer.output)") {
+            let path = self.tree.text(key).unwrap_or_default().to_owned();
+            match self.source(value) {
+                Some(source) => read.push(Staged { path, source }),
+                None => self.lose(key),
             }
         }
         if let NodeKind::Activity(activity) = &mut self.draft.nodes[id.index()].kind {
@@ -305,6 +339,9 @@ impl<'t> Reader<'t, '_> {
             if let Some(place) = self.inputs.get(output) {
                 return Some(Source::Input(*place));
             }
+            if self.lost.has(output) {
+                return None;
+            }
             let hint = self.meant(output, inputs.iter().map(|input| input.name.as_str()));
             let message = format!("the process has no input `{}`", shorten(output));
             let hint =
@@ -312,7 +349,13 @@ impl<'t> Reader<'t, '_> {
             self.hint(at, message, hint);
             return None;
         }
+        if self.ambiguous.contains(producer) {
+            return None;
+        }
         let Some(&activity) = self.names.get(producer) else {
+            if self.lost.has(producer) {
+                return None;
+            }
             let hint = self.meant(
                 producer,
                 self.draft.nodes.iter().map(|node| node.name.as_str()),
@@ -335,7 +378,7 @@ impl<'t> Reader<'t, '_> {
             .outputs
             .iter()
             .position(|produced| produced.name == output);
-        if place.is_none() {
+        if place.is_none() && !self.lost.has(output) {
             let names = declared
                 .outputs
                 .iter()

@@ -133,7 +133,7 @@ fn steps_are_strict() {
 fn activities_are_strict() {
     check(
         "    - activity: a\n      run: echo hello\n      cores: two\n      memory: 512\n      work: 3\n      \
-         timeout: ${ total }\n      retry: 3\n      stdout: total\n      gpu: 1\n      replicas: 2\n      \
+         timeout: ${ total }\n      retry: 3\n      stdout: total\n      gpu: 1\n      replicas: 2\n      cache: always\n      \
          stderr: { into: totl, as: string }",
         &[
             "10:12: text where a command is expected (write a list, `[program, argument]`, or `{ shell: \"...\" }`)",
@@ -145,8 +145,9 @@ fn activities_are_strict() {
             "16:15: text where a mapping (a capture) is expected (write `stdout: { into: total }`)",
             "17:7: `gpu` is part of the language, but this version does not run it",
             "18:7: `replicas` is part of the language, but this version does not run it",
-            "19:23: no variable is called `totl` (did you mean `total`?)",
-            "19:33: `string` is not a kind of value (did you mean `text`?)",
+            "19:14: text where `true` or `false` is expected",
+            "20:23: no variable is called `totl` (did you mean `total`?)",
+            "20:33: `string` is not a kind of value (did you mean `text`?)",
         ],
     );
     check(
@@ -199,6 +200,7 @@ fn links_are_checked() {
         &[
             "13:30: no step is called `bb` (did you mean `b`?)",
             "13:38: a link without `to` (`to`: the step that waits for it)",
+            "13:57: a link joins two nodes below its own parallel controller",
             "13:98: `total` where `${...}` is expected (an expression is written `${ ... }`)",
         ],
     );

@@ -40,6 +40,7 @@ body:
       labels: { os: linux }
       timeout: 1h
       retry: { attempts: 3, backoff: 100ms, on: [1, lost, timeout] }
+      cache: true
     - sequence:
         name: later
         do:
@@ -104,6 +105,7 @@ fn everything_is_read() {
     assert_eq!((first.cores, first.memory), (2, Some(Bytes(512 << 20))));
     assert_eq!(first.labels, [("os".to_owned(), "linux".to_owned())]);
     assert_eq!(first.timeout, Some(Span::from_secs(3600)));
+    assert!(first.cache);
     let on = vec![RetryOn::Exit(1), RetryOn::Lost, RetryOn::Timeout];
     assert_eq!(
         first.retry,

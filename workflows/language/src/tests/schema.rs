@@ -13,7 +13,12 @@ pub(super) fn samples() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../samples");
     let mut samples = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
-        let Ok(files) = std::fs::read_dir(entry.unwrap().path()) else {
+        let folder = entry.unwrap().path();
+        // Those are not definitions, and are read by tests of their own.
+        if folder.ends_with("platforms") {
+            continue;
+        }
+        let Ok(files) = std::fs::read_dir(folder) else {
             continue;
         };
         for file in files {
@@ -184,6 +189,7 @@ fn example(table: &Table, key: &str) -> String {
             "memory" => activity("memory: 1MiB"),
             "labels" => activity("labels: { os: linux }"),
             "retry" => activity("retry: { attempts: 2 }"),
+            "cache" => activity("cache: true"),
             "join" => activity("join: any"),
             _ => activity("cores: 1"),
         },

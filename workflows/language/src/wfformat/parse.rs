@@ -5,7 +5,7 @@ mod seeds;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 use flate2::read::MultiGzDecoder;
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess};
@@ -97,7 +97,13 @@ pub(super) fn unpack(bytes: &[u8]) -> Result<Cow<'_, [u8]>, ImportError> {
         MultiGzDecoder::new(bytes)
             .take(RECORDING_BYTES_MAX as u64 + 1)
             .read_to_end(&mut unpacked)
-            .map_err(ImportError::Gzip)?;
+            .map_err(|error| {
+                if error.kind() == ErrorKind::UnexpectedEof {
+                    ImportError::TruncatedGzip
+                } else {
+                    ImportError::Gzip(error)
+                }
+            })?;
         text = Cow::Owned(unpacked);
     }
     if text.len() > RECORDING_BYTES_MAX {
@@ -116,7 +122,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Recording<'_>, ImportError> {
     if let Err(error) = read {
         return Err(match recording.refused.take() {
             Some(refused) => refused,
-            None => explain(bytes, error),
+            None => explain(bytes, &error),
         });
     }
     if !recording.has_tasks {
@@ -129,7 +135,7 @@ fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-fn explain(bytes: &[u8], error: serde_json::Error) -> ImportError {
+fn explain(bytes: &[u8], error: &serde_json::Error) -> ImportError {
     let (line, column) = (error.line(), error.column());
     if error.is_eof() {
         return ImportError::Truncated { line };
@@ -153,7 +159,17 @@ fn explain(bytes: &[u8], error: serde_json::Error) -> ImportError {
             };
         }
     }
-    ImportError::Json(error)
+    // The place is said before, so it is not said behind again.
+    let reason = error.to_string();
+    let reason = match reason.rsplit_once(" at line ") {
+        Some((reason, _)) => reason.to_owned(),
+        None => reason,
+    };
+    ImportError::Json {
+        line,
+        column,
+        reason,
+    }
 }
 
 /// Whether a JSON object's first telling key is one of a recording.

@@ -338,8 +338,16 @@ fn gzip_and_plain_json_are_the_same() {
     assert!(recognises(&packed) && recognises(json.as_bytes()));
     for cut in [3, 12, packed.len() / 2, packed.len() - 9, packed.len() - 1] {
         let error = import(&packed[..cut], &Options::default()).unwrap_err();
-        assert!(matches!(error, ImportError::Gzip(_)), "{cut}: {error}");
+        assert!(
+            matches!(error, ImportError::TruncatedGzip),
+            "{cut}: {error}"
+        );
     }
+    let mut damaged = packed.clone();
+    let checksum = damaged.len() - 6;
+    damaged[checksum] ^= 0xff;
+    let error = import(&damaged, &Options::default()).unwrap_err();
+    assert!(matches!(error, ImportError::Gzip(_)), "{error}");
     for cut in [1, 20, json.len() / 2, json.len() - 1] {
         let error = import(&json.as_bytes()[..cut], &Options::default()).unwrap_err();
         assert!(

@@ -27,6 +27,10 @@ pub(super) struct Workflow {
 #[derive(Debug, Default)]
 pub(super) struct Task {
     pub(super) id: String,
+    /// Its place in the recording.
+    pub(super) listed: u32,
+    /// Seconds that it took; 0 where that was not recorded.
+    pub(super) runtime: f64,
     /// CPU seconds, not scaled.
     pub(super) cpu: f64,
     pub(super) threads: u32,
@@ -99,6 +103,8 @@ impl Workflow {
             let (cpu, threads) = cpu(&id, runtime, percent, &mut warnings)?;
             let mut task = Task {
                 id,
+                listed: index,
+                runtime: runtime.unwrap_or(0.0),
                 cpu,
                 threads,
                 ..Task::default()

@@ -55,7 +55,7 @@ fault: activity check: exited with status 3 (exit-code)
   stderr
     | numbers.txt:3: not a number: three
 
-Mend it and run it again: xav run '/x/my file.yaml'
+Mend it, and run again what that changes: xav rerun 0abcde --file '/x/my file.yaml' --state s
 "
     );
 }
@@ -69,7 +69,7 @@ fn a_fault_without_a_command_is_short_and_does_not_name_its_activity_twice() {
 fault: activity check: no such key (expression)
   activity   sequence/check
 
-Mend it and run it again: xav run '/x/my file.yaml'
+Mend it, and run again what that changes: xav rerun 0abcde --file '/x/my file.yaml' --state s
 "
     );
 }
@@ -86,4 +86,24 @@ fn a_long_stderr_shows_its_end_and_nothing_that_plays_with_the_terminal() {
         "{text}"
     );
     assert!(!text.contains("line    9"), "{text}");
+}
+
+#[test]
+fn a_recording_is_not_read_again_without_its_scales() {
+    let text = "\
+xavantes: 1
+name: recorded
+body: { activity: check, run: [xav, tool, burn, --name=check, --cpu=1s, --threads=1] }
+";
+    let compiled = language::compile("x.yaml", text.as_bytes()).unwrap();
+    let context = Context {
+        process: "0abcdefgh1234".parse().unwrap(),
+        definition: &compiled.definition,
+        origin: "/x/run.json.gz",
+        state: None,
+    };
+    let text = all(&[Fault::new(FaultName::Lost, "x")], &context);
+    let advice =
+        "xav rerun 0abcde\n  (a mended recording: --file /x/run.json.gz, scaled as it was)\n";
+    assert!(text.ends_with(advice), "{text}");
 }

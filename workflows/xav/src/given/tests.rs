@@ -17,13 +17,16 @@ fn list_of(item: Type) -> Type {
 #[track_caller]
 fn given(kind: Type, values: &[&str]) -> Given {
     let arguments: Vec<String> = values.iter().map(|value| format!("x={value}")).collect();
-    read(&arguments, &[input("x", kind)]).unwrap().remove(0).1
+    read(&arguments, &[input("x", kind)], &[])
+        .unwrap()
+        .remove(0)
+        .1
 }
 
 #[track_caller]
 fn refused(kind: Type, values: &[&str]) -> String {
     let arguments: Vec<String> = values.iter().map(|value| format!("x={value}")).collect();
-    read(&arguments, &[input("x", kind)])
+    read(&arguments, &[input("x", kind)], &[])
         .unwrap_err()
         .join("\n")
 }
@@ -73,7 +76,7 @@ fn everything_that_is_wrong_is_told_at_once() {
     ];
     let arguments = ["limt=3", "limit=many", "share=1.5", "word"].map(str::to_owned);
     assert_eq!(
-        read(&arguments, &declared).unwrap_err(),
+        read(&arguments, &declared, &[]).unwrap_err(),
         [
             "the process has no input `limt`; did you mean `limit`?",
             "--input word: write it as NAME=VALUE",
@@ -84,7 +87,7 @@ fn everything_that_is_wrong_is_told_at_once() {
     );
     let nothing = ["x=1".to_owned()];
     assert_eq!(
-        read(&nothing, &[]).unwrap_err(),
+        read(&nothing, &[], &[]).unwrap_err(),
         ["the process has no input `x`; it has no inputs"]
     );
 }

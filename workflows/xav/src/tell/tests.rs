@@ -35,12 +35,14 @@ fn completed(phase: Phase) -> Status {
             pid: 7,
             started: Some(Wall(1_000_000)),
             wall: Span::from_millis(900),
+            slots: 1,
             cpu: Span::from_millis(cpu),
             peak_memory: Bytes(3 << 20),
             exit_code: Some(0),
             log: None,
         }],
         outputs: Vec::new(),
+        reused: None,
     };
     Status {
         summary: Summary {
@@ -54,6 +56,8 @@ fn completed(phase: Phase) -> Status {
                 completed: 2,
                 ..Totals::default()
             },
+            base: None,
+            keep: None,
         },
         inputs: vec![("limit".to_owned(), Value::Int(9))],
         outputs: vec![("count".to_owned(), Value::Int(4))],
@@ -64,7 +68,13 @@ fn completed(phase: Phase) -> Status {
         planned: Some(Span::from_secs(1)),
         machines: vec![(ResourceId(1), "host".to_owned())],
         waiting_for: None,
+        keep_going: false,
     }
+}
+
+/// A definition of two activities, `range` and then `merge`, and the status of a process of it.
+pub(crate) fn two() -> (Definition, Status) {
+    (definition(), completed(Phase::Running))
 }
 
 fn plain(text: &str) -> String {
@@ -130,10 +140,12 @@ fn a_list_tells_a_process_in_a_line() {
         Listed {
             summary: &running.summary,
             is_live: true,
+            disk: "1.2 MiB".to_owned(),
         },
         Listed {
             summary: &ended.summary,
             is_live: false,
+            disk: "shared".to_owned(),
         },
     ];
     let text = plain(&list(&listed, Wall(3_000_000)));
@@ -141,9 +153,9 @@ fn a_list_tells_a_process_in_a_line() {
     assert_eq!(
         text,
         "\
-ID             NAME    STATE      STARTED              TOOK  ACTIVITIES
-0abcdefgh1234  primes  running    1970-01-01 00:00:01  2.0s  2/2
-0abcdefgh1234  primes  completed  1970-01-01 00:00:01  1.2s  2/2
+ID             NAME    STATE      STARTED              TOOK  ACTIVITIES  DISK
+0abcdefgh1234  primes  running    1970-01-01 00:00:01  2.0s  2/2         1.2 MiB
+0abcdefgh1234  primes  completed  1970-01-01 00:00:01  1.2s  2/2         shared
 "
     );
 }

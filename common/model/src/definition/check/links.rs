@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::has_output;
 use super::problems::Problems;
 use super::words::check_expression;
 use crate::NodeId;
@@ -10,12 +11,20 @@ use crate::definition::limits::LINKS_MAX;
 use crate::definition::order::Order;
 use crate::definition::{Draft, Link, NodeKind, Source};
 
+/// The links that were read and can be followed.
+pub(super) struct Links {
+    pub(super) links: Vec<(NodeId, Link)>,
+    /// Whether there are others, which cannot, so that an order that seems wanting may not be.
+    pub(super) lost: bool,
+}
+
 pub(super) fn check_links(
     draft: &Draft,
     parents: &[Option<NodeId>],
     problems: &mut Problems,
-) -> Vec<(NodeId, Link)> {
+) -> Links {
     let mut all = Vec::new();
+    let mut lost = false;
     for (index, node) in draft.nodes.iter().enumerate() {
         let id = NodeId(index as u32);
         let NodeKind::Parallel { links, .. } = &node.kind else {
@@ -26,7 +35,10 @@ pub(super) fn check_links(
             let field = |end: &str| format!("links.{number}{end}");
             if all.len() >= LINKS_MAX {
                 problems.add(Some(id), "links", format!("more than {LINKS_MAX} links"));
-                return all;
+                return Links {
+                    links: all,
+                    lost: true,
+                };
             }
             let mut sound = true;
             for (end, name) in [(link.from, ".from"), (link.to, ".to")] {
@@ -37,14 +49,17 @@ pub(super) fn check_links(
                 }
             }
             if !sound {
+                lost = true;
                 continue;
             }
             if is_below(link.from, link.to, parents) || is_below(link.to, link.from, parents) {
                 let message = "a link from a controller into itself would wait for ever";
                 problems.add(Some(id), field(""), message);
+                lost = true;
                 continue;
             }
             if link.from == link.to {
+                lost = true;
                 let label = draft.nodes[link.from.index()].label();
                 problems.add(Some(id), field(""), format!("`{label}` waits for itself"));
                 continue;
@@ -65,7 +80,7 @@ pub(super) fn check_links(
             all.push((id, link.clone()));
         }
     }
-    all
+    Links { links: all, lost }
 }
 
 pub(super) fn is_below(node: NodeId, controller: NodeId, parents: &[Option<NodeId>]) -> bool {
@@ -118,11 +133,16 @@ pub(super) fn check_producers(
         let id = NodeId(index as u32);
         for staged in &activity.inputs {
             let Source::Output {
-                activity: producer, ..
+                activity: producer,
+                output,
             } = staged.source
             else {
                 continue;
             };
+            // What is not there, or reads itself, has been named.
+            if producer == id || !has_output(draft, producer, output) {
+                continue;
+            }
             let linked = || {
                 outgoing[producer.index()].iter().any(|&number| {
                     let to = links[number as usize].1.to;
@@ -146,7 +166,18 @@ pub(super) fn check_producers(
     }
 }
 
-pub(super) fn report_cycle(
+pub(super) fn report_cycles(
+    draft: &Draft,
+    links: &[(NodeId, Link)],
+    cycles: &[Vec<NodeId>],
+    problems: &mut Problems,
+) {
+    for cycle in cycles {
+        report_cycle(draft, links, cycle, problems);
+    }
+}
+
+fn report_cycle(
     draft: &Draft,
     links: &[(NodeId, Link)],
     cycle: &[NodeId],
@@ -165,7 +196,8 @@ pub(super) fn report_cycle(
     if let Some(&first) = names.first() {
         names.push(first);
     }
-    let within = |link: &Link| cycle.contains(&link.from) || cycle.contains(&link.to);
+    // The tree has no cycle of its own, so a link with both ends in it is there.
+    let within = |link: &Link| cycle.contains(&link.from) && cycle.contains(&link.to);
     let place = links
         .iter()
         .find(|(_, link)| within(link))

@@ -1,9 +1,13 @@
 //! Bad recordings.
 
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{error, recording};
-use crate::wfformat::{ImportError, Options, import};
+use super::{Told, error, recording};
+use crate::wfformat::{Burn, ImportError, Options, import};
 
 /// What makes a sound recording a bad one.
 type Spoil = Box<dyn Fn(&mut Value)>;
@@ -93,7 +97,7 @@ fn bad_recordings_are_refused_with_the_reason() {
             Box::new(|json| json["schemaVersion"] = json!("2.0")),
         ),
         (
-            "could not read the recording as WfFormat JSON",
+            "line 1, column 208 of the recording: invalid type: map, expected a list of tasks",
             Box::new(|json| json["workflow"]["specification"]["tasks"] = json!({ "a": 1 })),
         ),
     ];
@@ -106,7 +110,7 @@ fn bad_recordings_are_refused_with_the_reason() {
         let error = import(text.as_bytes(), &Options::default()).unwrap_err();
         let told = matches!(
             error,
-            ImportError::Json(_) | ImportError::Truncated { line: 1 | 0 }
+            ImportError::Json { .. } | ImportError::Truncated { line: 1 | 0 }
         );
         assert!(told, "{text}: {error}");
     }
@@ -135,6 +139,96 @@ fn a_million_tasks_are_refused_by_a_limit_that_is_named() {
         error.to_string(),
         "the recording has more than 200000 tasks"
     );
+}
+
+#[test]
+fn what_is_said_of_bad_recordings_names_the_place() {
+    let cut = br#"{"schemaVersion": "1.5", "workflow": {
+        "specification": { "tasks": [ { "id": "a","#;
+    let error = import(cut, &Options::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the recording ends in the middle, in line 2"
+    );
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(cut).unwrap();
+    let packed = packer.finish().unwrap();
+    for (bytes, expected) in [
+        (
+            &packed[..packed.len() - 9],
+            "could not decompress the recording: its gzip data ends in the middle",
+        ),
+        (&packed[..], "the recording ends in the middle, in line 2"),
+        (
+            b"{\"workflow\": {\n\"tasks\": 1}}",
+            "line 2, column 10 of the recording: invalid type: integer `1`, expected a list of tasks",
+        ),
+        (
+            b"{\"workflow\":\n {,}}",
+            "line 2, column 3 of the recording: key must be a string",
+        ),
+    ] {
+        let error = import(bytes, &Options::default()).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn two_producers_two_sizes_and_no_runtime_are_taken_with_a_warning() {
+    let mut json = recording(&[("a", &[], &[], &["f"]), ("b", &["a"], &["f"], &["f", "g"])]);
+    json["workflow"]["execution"]["tasks"] = json!([]);
+    let files = &mut json["workflow"]["specification"]["files"];
+    files
+        .as_array_mut()
+        .unwrap()
+        .push(json!({ "id": "g", "sizeInBytes": 3 }));
+    let imported = super::import_json(&json).unwrap();
+    assert_eq!(
+        imported.warnings,
+        [
+            "2 tasks without a runtime (the first: `a`): no CPU time is used for it",
+            "a file has a second producer (`f`, `b`): a file belongs to the first task listed, the others do not write it",
+            "a file has two sizes (`g`): the first counts",
+        ]
+    );
+    assert!(imported.draft.check().is_ok());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever tasks and files are called, no path has a directory in it, begins with a dot or a
+    /// dash, or is that of another file of the activity.
+    #[test]
+    fn no_name_leaves_the_directory(
+        name in "\\PC{0,8}|[./-]{0,6}",
+        tasks in prop::collection::btree_set("[./\\\\a-]{1,6}|\\PC{1,5}", 1..5),
+        files in prop::collection::btree_set("[./\\\\a-]{1,6}|\\PC{1,5}", 1..8),
+    ) {
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let (inputs, outputs) = files.split_at(files.len() / 2);
+        let tasks: Vec<Told<'_>> = tasks
+            .iter()
+            .enumerate()
+            .map(|(at, id)| (id.as_str(), &[][..], inputs, if at == 0 { outputs } else { &[] }))
+            .collect();
+        let mut json = recording(&tasks);
+        json["name"] = name.into();
+        let definition = super::import_json(&json).unwrap().draft.check().unwrap();
+        for &id in definition.activities() {
+            let activity = definition.activity(id).unwrap();
+            let burn = Burn::of_command(&activity.command).unwrap();
+            let made = burn.sources.iter().chain(&burn.writes).map(|file| file.path.as_str());
+            let paths: Vec<&str> = made.chain(burn.reads.iter().map(String::as_str)).collect();
+            for path in &paths {
+                prop_assert!(!path.contains('/') && !path.starts_with(['.', '-']), "{path}");
+            }
+            prop_assert_eq!(BTreeSet::from_iter(&paths).len(), paths.len());
+            let known = |path: &str| paths.contains(&path);
+            prop_assert!(activity.outputs.iter().all(|output| known(&output.path)));
+            prop_assert!(activity.inputs.iter().all(|staged| known(&staged.path)));
+        }
+    }
 }
 
 #[test]

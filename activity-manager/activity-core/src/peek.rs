@@ -1,0 +1,69 @@
+//! What an attempt has written while it still runs, for somebody who asks a process manager.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use machine::Context;
+use model::AttemptId;
+use wire::attempt::FromActivity;
+use wire::executor::{ToExecutor, Written};
+
+use crate::attempt::Life;
+use crate::boundary::Effect;
+use crate::manager::ActivityManager;
+
+/// Attempts that are looked at at once. People look at one or two; those beyond are told that there
+/// is nothing, and ask again.
+const PEEKS_MAX: usize = 1_024;
+
+/// Who waits for which answer of the executor.
+#[derive(Debug, Default)]
+pub(crate) struct Peeks(BTreeMap<AttemptId, BTreeSet<u32>>);
+
+impl ActivityManager {
+    /// A process manager asks what an attempt has written so far.
+    pub(crate) fn on_peek(&mut self, cx: &mut Context<'_, Self>, from: u32, id: AttemptId) {
+        let runs = self.attempts.get(id).is_some_and(|attempt| {
+            // Of an attempt that an earlier life has handed over only the executor knows how far it is.
+            matches!(attempt.life, Life::Running { .. } | Life::Queued(None))
+        });
+        let has_room = self.peeks.0.contains_key(&id) || self.peeks.0.len() < PEEKS_MAX;
+        if !runs || !has_room || !self.executor.is_ready {
+            cx.effect(nothing(from, id));
+            return;
+        }
+        self.peeks.0.entry(id).or_default().insert(from);
+        cx.effect(Effect::Execute(ToExecutor::Peek(id)));
+    }
+
+    /// The executor has told it.
+    pub(crate) fn on_output(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        id: AttemptId,
+        written: Option<Written>,
+    ) {
+        for to in self.peeks.0.remove(&id).unwrap_or_default() {
+            cx.effect(match &written {
+                Some(written) => Effect::Peeked {
+                    to,
+                    attempt: id,
+                    written: Box::new(written.clone()),
+                },
+                None => nothing(to, id),
+            });
+        }
+    }
+
+    /// The executor will not tell it any more.
+    pub(crate) fn end_peeks(&mut self, cx: &mut Context<'_, Self>) {
+        for (id, askers) in std::mem::take(&mut self.peeks.0) {
+            for to in askers {
+                cx.effect(nothing(to, id));
+            }
+        }
+    }
+}
+
+fn nothing(to: u32, id: AttemptId) -> Effect {
+    Effect::ToProcess(to, FromActivity::Peeked(id, None))
+}

@@ -1,0 +1,116 @@
+//! Commands that run as on a slower machine: they are stopped and continued in turn, so that they
+//! have only a part of the time.
+//!
+//! Whoever waits for something else than a core is not slowed: a command that sleeps or reads a
+//! slow disk goes on doing so while it is stopped.
+
+use model::{Mono, Span};
+
+/// How long one turn of running and stopping takes, where the share allows it: short enough that a
+/// command of a second comes near its share, and long enough that signals cost nothing beside it.
+const PERIOD: Span = Span::from_millis(20);
+
+/// The least time that a command runs in a turn; below it the switching would be what it does.
+const RUN_MIN: Span = Span::from_millis(1);
+
+/// The part of the time that commands have, in millionths: from [`Share::MIN`] up to, and without,
+/// the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Share(u32);
+
+impl Share {
+    /// A thousandth: below that a command would have a turn in seconds.
+    pub const MIN: Share = Share(1_000);
+
+    const WHOLE: u32 = 1_000_000;
+
+    /// A part of the whole, rounded to millionths; none where that is the whole or no part from
+    /// [`Share::MIN`] up.
+    pub fn of(part: f64) -> Option<Share> {
+        let millionths = (part * f64::from(Share::WHOLE)).round();
+        let is_part = (f64::from(Share::MIN.0)..f64::from(Share::WHOLE)).contains(&millionths);
+        is_part.then_some(Share(millionths as u32))
+    }
+
+    /// The same from millionths.
+    pub(crate) fn from_millionths(millionths: u32) -> Option<Share> {
+        (Share::MIN.0..Share::WHOLE)
+            .contains(&millionths)
+            .then_some(Share(millionths))
+    }
+
+    pub(crate) fn millionths(self) -> u32 {
+        self.0
+    }
+
+    /// How long a turn runs.
+    fn run(self) -> Span {
+        Span((PERIOD.0 * u64::from(self.0) / u64::from(Share::WHOLE)).max(RUN_MIN.0))
+    }
+
+    /// The pause that is owed for a time of running.
+    fn pause(self, ran: Span) -> i64 {
+        let micros = u128::from(ran.0) * u128::from(Share::WHOLE - self.0) / u128::from(self.0);
+        i64::try_from(micros).unwrap_or(i64::MAX)
+    }
+}
+
+/// The turns of one command. What the loop is late by in one turn counts in the next, so that the
+/// share holds over time however late it is.
+#[derive(Debug)]
+pub(crate) struct Throttle {
+    share: Share,
+    is_stopped: bool,
+    /// When this turn began.
+    since: Mono,
+    /// Microseconds of pause that are owed; below 0 where it was stopped for too long.
+    owed: i64,
+}
+
+/// What is to be done to the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Stop,
+    Continue,
+}
+
+impl Throttle {
+    /// A command that has just started.
+    pub(crate) fn new(share: Share, now: Mono) -> Throttle {
+        Throttle {
+            share,
+            is_stopped: false,
+            since: now,
+            owed: 0,
+        }
+    }
+
+    /// When the next turn begins.
+    pub(crate) fn due(&self) -> Mono {
+        if self.is_stopped {
+            self.since + Span(self.owed.max(0).unsigned_abs())
+        } else {
+            self.since + self.share.run()
+        }
+    }
+
+    /// Begins the next turn, if it is time.
+    pub(crate) fn turn(&mut self, now: Mono) -> Option<Turn> {
+        if now < self.due() {
+            return None;
+        }
+        let passed = now.since(self.since);
+        self.since = now;
+        if self.is_stopped {
+            self.owed = self.owed.saturating_sub_unsigned(passed.0);
+            self.is_stopped = false;
+            return Some(Turn::Continue);
+        }
+        self.owed = self.owed.saturating_add(self.share.pause(passed));
+        self.is_stopped = self.owed > 0;
+        self.is_stopped.then_some(Turn::Stop)
+    }
+}
+
+#[cfg(test)]
+mod tests;

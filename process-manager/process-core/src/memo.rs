@@ -1,0 +1,83 @@
+//! What decides the outcome of an activity, in a few bytes: where it is the same, a recorded outcome
+//! may stand for another run.
+//!
+//! Resources (cores, memory, labels, timeout, retries, work) are not part of it, nor is any name or
+//! number of a process, an activity or a machine.
+
+use minicbor::{Decode, Encode};
+use model::{Activity, Artifact, Hash, Parse};
+use wire::attempt::Dispatch;
+
+use crate::dispatch::{ACTIVITY_VARIABLE, ATTEMPT_VARIABLE, PROCESS_VARIABLE};
+
+/// Variables of the environment that name the attempt: they differ from run to run.
+const OWN: [&str; 3] = [PROCESS_VARIABLE, ACTIVITY_VARIABLE, ATTEMPT_VARIABLE];
+
+/// What decides the outcome of an activity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Memo {
+    /// Of all parts: the same key, the same outcome.
+    #[n(0)]
+    pub(crate) key: Hash,
+    /// Of the parts, to tell which has changed; the parts that do not change while the process runs
+    /// are compared as they are.
+    #[n(1)]
+    pub(crate) command: u32,
+    #[n(2)]
+    pub(crate) environment: u32,
+}
+
+impl Memo {
+    /// What decides the outcome of an activity as it is sent.
+    pub(crate) fn of(activity: &Activity, dispatch: &Dispatch) -> Memo {
+        let mut environment: Vec<&(String, String)> = dispatch
+            .env
+            .iter()
+            .filter(|(name, _)| !OWN.contains(&name.as_str()))
+            .collect();
+        environment.sort();
+        let command = part(&dispatch.command);
+        let environment = part((environment, &dispatch.stdin));
+        let inputs = part(sorted(&dispatch.inputs));
+        let outputs = part(taken(activity));
+        let mut all = blake3::Hasher::new();
+        for part in [command, environment, inputs, outputs] {
+            all.update(&part);
+        }
+        Memo {
+            key: Hash(*all.finalize().as_bytes()),
+            command: short(command),
+            environment: short(environment),
+        }
+    }
+}
+
+/// What is taken out of an activity's directory, and how its streams are read.
+pub(crate) fn taken(activity: &Activity) -> (&[model::Produced], Option<Parse>, Option<Parse>) {
+    let read = |capture: Option<model::Capture>| capture.map(|capture| capture.parse);
+    (
+        &activity.outputs,
+        read(activity.stdout),
+        read(activity.stderr),
+    )
+}
+
+/// Inputs in the order of their paths: it does not matter in which order they are laid down.
+pub(crate) fn sorted(inputs: &[(String, Artifact)]) -> Vec<&(String, Artifact)> {
+    let mut sorted: Vec<&(String, Artifact)> = inputs.iter().collect();
+    sorted.sort_by(|one, other| one.0.cmp(&other.0));
+    sorted
+}
+
+fn part(value: impl Encode<()>) -> [u8; 32] {
+    let mut bytes = Vec::new();
+    minicbor::encode(value, &mut bytes).expect("a Vec takes every byte");
+    *blake3::hash(&bytes).as_bytes()
+}
+
+fn short(part: [u8; 32]) -> u32 {
+    u32::from_le_bytes([part[0], part[1], part[2], part[3]])
+}
+
+#[cfg(test)]
+mod tests;

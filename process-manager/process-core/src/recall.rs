@@ -1,0 +1,251 @@
+//! Recorded outcomes that stand for activities: those of the process that is mended, and for
+//! activities that ask for it those of any process of this manager.
+//!
+//! What stands is recorded with all that is to be known of it, so that nothing depends on the process
+//! that it came from. The indexes here are volatile: what they miss is only run again.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use machine::{Context, States};
+use model::{ActivityId, AttemptId, Hash, ProcessId, Value};
+use wire::client::{ActivityPhase, Phase};
+
+use crate::alphabet::Stream;
+use crate::dispatch::resolve;
+use crate::event::Reused;
+use crate::manager::{ProcessManager, State, limits, process};
+use crate::memo::Memo;
+use crate::process::Process;
+use crate::settle::admit;
+
+/// What came of looking for a recorded outcome.
+pub(crate) enum Looked {
+    /// This one stands.
+    Found(Box<Reused>),
+    /// There is none for the next activity.
+    Missed,
+    /// There is no activity to look for.
+    Nothing,
+}
+
+/// The activities of a process that have completed, by what other processes look for.
+#[derive(Debug, Default)]
+pub(crate) struct BaseIndex {
+    by_name: BTreeMap<String, ActivityId>,
+    by_key: BTreeMap<Hash, ActivityId>,
+}
+
+/// Outcomes of all processes, by what decided them.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    by_key: BTreeMap<Hash, (ProcessId, ActivityId)>,
+    /// The keys in the order in which they came.
+    order: VecDeque<Hash>,
+}
+
+impl ProcessManager {
+    /// Looks whether a recorded outcome stands for the next activity that has become ready.
+    pub(crate) fn recall(&mut self, cx: &Context<'_, Self>, id: ProcessId) -> Looked {
+        let (Some(known), Some(live)) = (process(cx, id), self.live.get_mut(&id)) else {
+            return Looked::Nothing;
+        };
+        if known.phase() != Phase::Running {
+            return Looked::Nothing;
+        }
+        let Some(&activity) = known.index.fresh.0.get(live.n_looked) else {
+            return Looked::Nothing;
+        };
+        live.n_looked += 1;
+        let state = known.activity(activity);
+        if state.phase != ActivityPhase::Ready || state.number > 0 {
+            return Looked::Missed;
+        }
+        let Some(memo) = memo_of(known, activity) else {
+            return Looked::Missed;
+        };
+        let base = &live.base;
+        let name = &known.definition().node(activity.node()).name;
+        let based = known.base.and_then(|base| process(cx, base));
+        let of_base = [base.by_name.get(name), base.by_key.get(&memo.key)]
+            .into_iter()
+            .flatten()
+            .find_map(|&source| stands(based?, source, known, activity, memo));
+        let found = of_base.or_else(|| {
+            let asks = known.definition().activity(activity)?.cache;
+            let (id, source) = self.recorded.get(&memo.key).filter(|_| asks)?;
+            stands(process(cx, id)?, source, known, activity, memo)
+        });
+        found.map_or(Looked::Missed, |reused| Looked::Found(Box::new(reused)))
+    }
+
+    /// An activity has completed: others may look for its outcome.
+    pub(crate) fn remember(&mut self, cx: &Context<'_, Self>, id: ProcessId, activity: ActivityId) {
+        if let Some(memo) = process(cx, id).and_then(|known| known.course.memos.get(&activity)) {
+            self.recorded.insert(memo.key, id, activity);
+        }
+    }
+}
+
+/// What decides the outcome of an activity that could be sent at this moment; none where one of its
+/// expressions faults or an input is missing.
+pub(crate) fn memo_of(process: &Process, activity: ActivityId) -> Option<Memo> {
+    let attempt = AttemptId {
+        process: process.id(),
+        activity,
+        number: 1,
+    };
+    let dispatch = resolve(process, attempt).ok()?;
+    Some(Memo::of(
+        process.definition().activity(activity)?,
+        &dispatch,
+    ))
+}
+
+/// The outcome of `source` as it stands for `activity`, where it has ended well, was decided by the
+/// same and all of it is kept.
+fn stands(
+    from: &Process,
+    source: ActivityId,
+    into: &Process,
+    activity: ActivityId,
+    memo: Memo,
+) -> Option<Reused> {
+    let state = from.activity(source);
+    let is_same = from.course.memos.get(&source)?.key == memo.key;
+    if state.phase != ActivityPhase::Completed || !is_same {
+        return None;
+    }
+    let declared = into.definition().activity(activity)?;
+    let outputs: Option<Vec<_>> = (0..declared.outputs.len() as u32)
+        .map(|output| from.course.produced.get(&(source, output)).copied())
+        .collect();
+    let writes = writes(from, source, into, activity)?;
+    let recalled = from.course.reused.get(&source);
+    let of = AttemptId {
+        process: from.id(),
+        activity: source,
+        number: state.number,
+    };
+    let cores = from.definition().activity(source)?.cores;
+    let machines = &from.course.machines;
+    let machine = machines
+        .iter()
+        .find(|(resource, _)| *resource == state.resource);
+    Some(Reused {
+        activity,
+        memo,
+        of: recalled.map_or(of, |recalled| recalled.of),
+        resource: state.resource,
+        machine: machine.map_or(String::new(), |(_, name)| name.clone()),
+        started: state.started,
+        wall: state.wall,
+        cpu: state.cpu,
+        peak_memory: state.peak_memory,
+        exit_code: state.has_exit_code.then_some(state.exit_code),
+        pid: state.pid,
+        slots: recalled.map_or(cores, |recalled| recalled.slots),
+        log: from.course.logs.get(&source).copied(),
+        outputs: outputs?,
+        writes,
+    })
+}
+
+/// The variables that the recorded streams are written to; none where they are not kept, or a
+/// variable cannot take them.
+fn writes(
+    from: &Process,
+    source: ActivityId,
+    into: &Process,
+    activity: ActivityId,
+) -> Option<Vec<(u32, Value)>> {
+    let declared = into.definition().activity(activity)?;
+    let variables: Vec<u32> = [declared.stdout, declared.stderr]
+        .into_iter()
+        .flatten()
+        .map(|capture| capture.variable)
+        .collect();
+    let kept = from
+        .course
+        .captured
+        .get(&source)
+        .map_or(&[][..], Vec::as_slice);
+    if kept.len() != variables.len() {
+        return None;
+    }
+    let pairs = variables.into_iter().zip(kept);
+    pairs
+        .map(|(variable, value)| Some((variable, admit(into, variable, value.clone()).ok()?)))
+        .collect()
+}
+
+/// Whether an activity has completed and what it wrote to variables was too long to be kept.
+pub(crate) fn captured_is_missing(process: &Process, activity: ActivityId) -> bool {
+    let reads = process
+        .definition()
+        .activity(activity)
+        .is_some_and(|declared| declared.stdout.is_some() || declared.stderr.is_some());
+    reads && !process.course.captured.contains_key(&activity)
+}
+
+impl BaseIndex {
+    /// The index of a process; empty where there is none.
+    pub(crate) fn of(states: &States<ProcessManager>, base: ProcessId) -> BaseIndex {
+        let mut index = BaseIndex::default();
+        let Some(State::Process(base)) = states.get(Stream::Process(base)) else {
+            return index;
+        };
+        for (&activity, memo) in &base.course.memos {
+            if base.activity(activity).phase == ActivityPhase::Completed {
+                let name = &base.definition().node(activity.node()).name;
+                index.by_name.insert(name.clone(), activity);
+                index.by_key.entry(memo.key).or_insert(activity);
+            }
+        }
+        index
+    }
+}
+
+impl Recorded {
+    /// Of all processes, those submitted first first.
+    pub(crate) fn of(states: &States<ProcessManager>) -> Recorded {
+        let mut processes: Vec<&Process> = states
+            .iter()
+            .filter_map(|(_, state)| match state {
+                State::Process(process) => Some(process.as_ref()),
+                State::Empty | State::Manager { .. } => None,
+            })
+            .collect();
+        processes.sort_by_key(|process| (process.submitted, process.id()));
+        let mut recorded = Recorded::default();
+        for process in processes {
+            for (&activity, memo) in &process.course.memos {
+                if process.activity(activity).phase == ActivityPhase::Completed {
+                    recorded.insert(memo.key, process.id(), activity);
+                }
+            }
+        }
+        recorded
+    }
+
+    fn get(&self, key: &Hash) -> Option<(ProcessId, ActivityId)> {
+        self.by_key.get(key).copied()
+    }
+
+    fn insert(&mut self, key: Hash, process: ProcessId, activity: ActivityId) {
+        if self.by_key.insert(key, (process, activity)).is_none() {
+            self.order.push_back(key);
+        }
+        if self.by_key.len() > limits::RECORDED_MAX
+            && let Some(first) = self.order.pop_front()
+        {
+            self.by_key.remove(&first);
+        }
+    }
+
+    /// Nothing of a process is found any more.
+    pub(crate) fn forget(&mut self, process: ProcessId) {
+        let by_key = &mut self.by_key;
+        by_key.retain(|_, (of, _)| *of != process);
+        self.order.retain(|key| by_key.contains_key(key));
+    }
+}

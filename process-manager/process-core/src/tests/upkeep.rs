@@ -1,0 +1,138 @@
+//! Forgetting, looking at what runs, and the submission told again.
+
+use super::*;
+use model::{AttemptId, SubmitKey};
+use wire::attempt::{FromActivity, Peeked};
+
+fn peeked(attempt: AttemptId) -> Peeked {
+    Peeked {
+        attempt,
+        stdout_bytes: 3,
+        stdout: b"abc".to_vec(),
+        stderr_bytes: 0,
+        stderr: Vec::new(),
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_process_that_is_forgotten() {
+    let mut bench = Bench::new(well);
+    let (process, stream) = (KEY.process(), Stream::Process(KEY.process()));
+    assert_eq!(
+        bench.answer(Request::Forget(process)),
+        Answer::Unknown(process)
+    );
+    bench.submit(diamond());
+    assert!(bench.events.iter().any(|(of, _)| *of == stream));
+    assert_eq!(
+        bench.answer(Request::Forget(process)),
+        Answer::Forgotten(process)
+    );
+    assert!(!bench.events.iter().any(|(of, _)| *of == stream));
+    assert_eq!(
+        bench.answer(Request::Status(process)),
+        Answer::Unknown(process)
+    );
+    assert_eq!(bench.answer(Request::List), Answer::Processes(Vec::new()));
+    // A late repeat of its submission does not run it again.
+    let again = bench.answer(Request::Submit(Box::new(submission(KEY, diamond()))));
+    assert!(matches!(again, Answer::Refused(_)));
+    bench.restart();
+    assert_eq!(
+        bench.answer(Request::Status(process)),
+        Answer::Unknown(process)
+    );
+    assert_eq!(bench.started.len(), 4);
+}
+
+#[test]
+fn a_process_that_has_not_ended_is_not_forgotten() {
+    let mut bench = Bench::new(|_| None);
+    bench.submit(diamond());
+    let answer = bench.answer(Request::Forget(KEY.process()));
+    assert!(matches!(answer, Answer::Refused(reasons) if reasons[0].contains("has not ended")));
+    assert_eq!(bench.status().summary.phase, Phase::Running);
+}
+
+#[test]
+fn what_was_submitted_is_told_with_defaults() {
+    let mut bench = Bench::new(|_| None);
+    let mut draft = diamond();
+    draft.inputs.push(model::Input {
+        name: "n".into(),
+        kind: Type::Int,
+        default: Some(Value::Int(4)),
+        minimum: None,
+        maximum: None,
+    });
+    let mut submit = submission(KEY, draft);
+    submit.keep = Some(Span::from_secs(7));
+    bench.submit_as(submit.clone());
+    submit.inputs = vec![("n".into(), Value::Int(4))];
+    let told = bench.answer(Request::Submission(KEY.process()));
+    assert_eq!(told, Answer::Submission(Box::new(submit)));
+    assert_eq!(bench.status().summary.keep, Some(Span::from_secs(7)));
+}
+
+#[test]
+fn a_peek_is_answered_by_the_machine_or_refused_in_time() {
+    let mut bench = Bench::new(|_| None);
+    bench.submit(diamond());
+    bench.answers.clear();
+    let attempt = *bench.held.keys().next().unwrap();
+    bench.ask(Request::Peek(attempt));
+    assert!(bench.answers.is_empty());
+    let found = FromActivity::Peeked(attempt, Some(Box::new(peeked(attempt))));
+    bench.give(Input::Activity(MACHINE, found.clone()));
+    assert_eq!(bench.answers, [Answer::Peeked(Box::new(peeked(attempt)))]);
+    // Nobody asked a second time.
+    bench.give(Input::Activity(MACHINE, found));
+    assert_eq!(bench.answers.len(), 1);
+    let refused = |bench: &mut Bench| matches!(bench.answers.pop(), Some(Answer::Refused(_)));
+    bench.ask(Request::Peek(attempt));
+    bench.give(Input::Activity(
+        MACHINE,
+        FromActivity::Peeked(attempt, None),
+    ));
+    assert!(refused(&mut bench));
+    bench.ask(Request::Peek(attempt));
+    bench.now.mono = bench.now.mono + limits::PEEK;
+    bench.drive.wake(bench.now);
+    bench.carry_out();
+    assert!(refused(&mut bench));
+    let second = AttemptId {
+        number: 2,
+        ..attempt
+    };
+    bench.ask(Request::Peek(second));
+    assert!(refused(&mut bench));
+    let process = SubmitKey(5).process();
+    bench.ask(Request::Peek(AttemptId { process, ..attempt }));
+    assert_eq!(bench.answers.pop(), Some(Answer::Unknown(process)));
+    // Who has gone is not told anything, and keeps no room.
+    bench.answers.clear();
+    for _ in 0..3 {
+        for number in 0..limits::PEEKS_MAX as u64 {
+            bench.give(Input::Request(ClientId(9), number, Request::Peek(attempt)));
+        }
+        bench.give(Input::ClientGone(ClientId(9)));
+    }
+    assert!(bench.answers.is_empty());
+}
+
+#[test]
+fn who_watches_a_process_again_takes_one_place() {
+    let mut bench = Bench::new(|_| None);
+    bench.submit(diamond());
+    let watch = Request::Watch(KEY.process());
+    for number in 0..2_000 {
+        bench.give(Input::Request(ClientId(3), number, watch.clone()));
+        let answer = bench.answers.pop();
+        assert!(
+            matches!(answer, Some(Answer::Progress(_))),
+            "watch {number}: {answer:?}"
+        );
+    }
+    let answer = bench.answer(watch);
+    assert!(matches!(answer, Answer::Progress(_)));
+}

@@ -1,0 +1,197 @@
+//! Why activities are where they are.
+
+use super::*;
+use model::ActivityId;
+use wire::client::{Reason, Submit, Why};
+
+fn why(bench: &mut Bench, activity: u32) -> Why {
+    let (process, activity) = (KEY.process(), ActivityId(activity));
+    let answer = bench.answer(Request::Why { process, activity });
+    let Answer::Why(live) = answer else {
+        panic!("{answer:?}")
+    };
+    // Of what has ended, nothing more is known while the manager runs.
+    if bench.status().summary.phase.has_ended() {
+        let states = bench.drive.states();
+        let Some(crate::State::Process(known)) = states.get(Stream::Process(process)) else {
+            panic!()
+        };
+        let offline = crate::why(states, known, activity);
+        assert_eq!(offline, Answer::Why(live.clone()));
+    }
+    *live
+}
+
+fn reasons(bench: &mut Bench, activity: u32) -> Vec<Reason> {
+    why(bench, activity).reasons
+}
+
+fn after(activity: u32, phase: ActivityPhase) -> Reason {
+    let activity = ActivityId(activity);
+    Reason::After { activity, phase }
+}
+
+#[test]
+fn what_waits_names_what_comes_before_the_nearest_first() {
+    let mut bench = Bench::new(|_| None);
+    bench.submit(diamond());
+    assert_eq!(why(&mut bench, 1).phase, ActivityPhase::Sent);
+    assert!(reasons(&mut bench, 1).is_empty());
+    assert_eq!(reasons(&mut bench, 3), [after(1, ActivityPhase::Sent)]);
+    assert_eq!(
+        reasons(&mut bench, 5),
+        [
+            after(3, ActivityPhase::Waiting),
+            after(4, ActivityPhase::Waiting)
+        ]
+    );
+    let (process, activity) = (KEY.process(), ActivityId(0));
+    let answer = bench.answer(Request::Why { process, activity });
+    assert!(matches!(answer, Answer::Refused(_)));
+}
+
+#[test]
+fn along_links_too() {
+    let link = Link {
+        from: NodeId(1),
+        to: NodeId(2),
+        when: None,
+    };
+    let kind = NodeKind::Parallel {
+        children: ids(&[1, 2]),
+        links: vec![link],
+    };
+    let mut bench = Bench::new(|_| None);
+    bench.submit(draft(vec![controller(kind), leaf("a"), leaf("b")]));
+    assert_eq!(reasons(&mut bench, 2), [after(1, ActivityPhase::Sent)]);
+}
+
+#[test]
+fn what_is_ready_waits_for_machines_or_its_place_in_the_queue() {
+    let mut bench = Bench::new(|_| None);
+    bench.slots = 0;
+    bench.restart();
+    bench.submit(diamond());
+    assert!(matches!(reasons(&mut bench, 1)[..], [Reason::Machines(_)]));
+    let n = 100;
+    let children: Vec<u32> = (1..=n).collect();
+    let mut nodes = vec![controller(NodeKind::Parallel {
+        children: ids(&children),
+        links: Vec::new(),
+    })];
+    nodes.extend(children.iter().map(|number| leaf(&format!("a{number}"))));
+    let mut bench = Bench::new(|_| None);
+    bench.submit(draft(nodes));
+    let status = bench.status();
+    let ready: Vec<u32> = status
+        .activities
+        .iter()
+        .filter(|one| one.phase == ActivityPhase::Ready)
+        .map(|one| one.activity.0)
+        .collect();
+    let n_out = n - ready.len() as u32;
+    let places: Vec<Reason> = ready
+        .iter()
+        .flat_map(|&id| reasons(&mut bench, id))
+        .collect();
+    assert!(n_out > 0 && !ready.is_empty());
+    assert!(places.contains(&Reason::Queue {
+        resource: MACHINE,
+        n_before: 0,
+        n_out,
+    }));
+}
+
+#[test]
+fn a_backoff_a_fault_and_what_comes_after_it() {
+    let mut draft = diamond();
+    edit(&mut draft.nodes[3], |activity| {
+        activity.retry = Retry {
+            attempts: 2,
+            backoff: Span::from_secs(9),
+            on: Vec::new(),
+        };
+    });
+    let mut bench = Bench::new(|dispatch| match dispatch.command[0].as_str() {
+        "b" => Some((failed(FaultName::ExitCode), 3, String::new())),
+        "c" => None,
+        _ => well(dispatch),
+    });
+    bench.submit(draft);
+    let until = bench.now.wall + Span::from_secs(9);
+    assert_eq!(reasons(&mut bench, 3), [Reason::Backoff { until }]);
+    bench.run();
+    let fault = reasons(&mut bench, 3);
+    assert!(matches!(&fault[..], [Reason::Fault(fault)] if fault.exit_code == Some(3)));
+    let ended = [Reason::Ended(Phase::Faulted)];
+    assert_eq!(reasons(&mut bench, 4), ended);
+    assert_eq!(reasons(&mut bench, 5), ended);
+}
+
+#[test]
+fn what_was_skipped_names_the_link_or_the_join_above_it() {
+    let link = |from, to, when: Option<&str>| Link {
+        from: NodeId(from),
+        to: NodeId(to),
+        when: when.map(|when| Expression(when.into())),
+    };
+    // a>s(b) is false; c wants b's link and does not get it.
+    let mut c = leaf("c");
+    c.join = Join::When(Expression("links.b".into()));
+    let links = vec![link(1, 2, Some("1 > 2")), link(3, 4, None)];
+    let draft = draft(vec![
+        controller(NodeKind::Parallel {
+            children: ids(&[1, 2, 4]),
+            links,
+        }),
+        leaf("a"),
+        controller(NodeKind::Sequence(ids(&[3]))),
+        leaf("b"),
+        c,
+    ]);
+    let mut bench = Bench::new(well);
+    bench.submit(draft);
+    let (from, to) = (NodeId(1), NodeId(2));
+    assert_eq!(reasons(&mut bench, 3), [Reason::Link { from, to }]);
+    assert_eq!(reasons(&mut bench, 4), [Reason::Join(NodeId(4))]);
+}
+
+#[test]
+fn what_is_broken_names_the_faults_that_it_follows_from() {
+    // s(p(a b) c), with a faulting, and d after c by a link from around.
+    let draft = draft(vec![
+        controller(NodeKind::Parallel {
+            children: ids(&[1, 6]),
+            links: vec![Link {
+                from: NodeId(5),
+                to: NodeId(6),
+                when: None,
+            }],
+        }),
+        controller(NodeKind::Sequence(ids(&[2, 5]))),
+        controller(NodeKind::Parallel {
+            children: ids(&[3, 4]),
+            links: Vec::new(),
+        }),
+        leaf("a"),
+        leaf("b"),
+        leaf("c"),
+        leaf("d"),
+    ]);
+    let mut bench = Bench::new(|dispatch| match dispatch.command[0].as_str() {
+        "a" => Some((failed(FaultName::ExitCode), 1, String::new())),
+        _ => well(dispatch),
+    });
+    bench.submit_as(Submit {
+        keep_going: true,
+        ..submission(KEY, draft)
+    });
+    bench.run();
+    assert_eq!(
+        bench.phases(KEY),
+        ["faulted", "completed", "skipped", "skipped"]
+    );
+    for skipped in [5, 6] {
+        assert_eq!(reasons(&mut bench, skipped), [Reason::Broken(NodeId(3))]);
+    }
+}

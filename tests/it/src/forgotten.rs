@@ -1,0 +1,216 @@
+//! What is removed: `xav forget`, `--keep`, and what `xav list` tells of the disk.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::sandbox::{Sandbox, Started};
+
+const MADE: &str = "\
+xavantes: 1
+name: made
+inputs: { word: string }
+outputs: { table: make.table }
+body:
+  activity: make
+  run: { shell: 'echo ${inputs.word} > table.txt; head -c 300000 /dev/zero >> table.txt' }
+  outputs: { table: table.txt }
+";
+
+const WAITS: &str = "\
+xavantes: 1
+name: waits
+inputs: { log: string, gate: string }
+body:
+  activity: only
+  run: { shell: 'echo here >> ${inputs.log}; while [ ! -e ${inputs.gate} ]; do sleep 0.01; done' }
+";
+
+/// A run that waits in a state directory.
+fn waiting(sandbox: &Sandbox, more: &[&str]) -> Started {
+    let file = sandbox.file("waits.yaml", WAITS);
+    let log = format!("log={}", sandbox.path("log").display());
+    let gate = format!("gate={}", sandbox.path("gate").display());
+    let mut arguments = vec!["run", &file, "-i", &log, "-i", &gate];
+    arguments.extend(more);
+    let run = sandbox.start(&arguments);
+    sandbox.wait_for_lines("log", 1);
+    run
+}
+
+/// Runs one to its end and gives its name.
+fn made(sandbox: &Sandbox, word: &str, more: &[&str]) -> String {
+    let file = sandbox.file("made.yaml", MADE);
+    let word = format!("word={word}");
+    let mut arguments = vec!["run", &file, "-i", &word, "--json"];
+    arguments.extend(more);
+    let json = sandbox.json(&arguments);
+    assert_eq!(json["state"], "completed", "{json}");
+    json["process"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_process_is_forgotten_with_all_that_was_its_own() {
+    let sandbox = Sandbox::new();
+    let (one, other) = (made(&sandbox, "one", &[]), made(&sandbox, "other", &[]));
+    sandbox
+        .xav(&["list"])
+        .expect(0)
+        .shows("DISK")
+        .shows("2 processes, ");
+    let forgotten = sandbox.xav(&["forget", &one[..8]]).expect(0);
+    forgotten.shows(&format!("forgot {one}, "));
+    assert_eq!(sandbox.n_runs(), 1);
+    sandbox
+        .xav(&["status", &one])
+        .expect(2)
+        .says(&format!("there is no process {one}"));
+    sandbox
+        .xav(&["forget", "--older-than", "1h"])
+        .expect(0)
+        .shows("nothing was forgotten");
+    sandbox
+        .xav(&["forget", "--older-than", "0s"])
+        .expect(0)
+        .shows(&other);
+    assert_eq!(sandbox.n_runs(), 0);
+    sandbox
+        .xav(&["list"])
+        .expect(0)
+        .says("there is no process yet");
+}
+
+#[test]
+fn of_several_in_a_directory_the_others_keep_their_files() {
+    let sandbox = Sandbox::new();
+    let state = ["--state", "s"];
+    let (one, other) = (
+        made(&sandbox, "one", &state),
+        made(&sandbox, "other", &state),
+    );
+    let blobs = || -> usize {
+        let shards = fs::read_dir(sandbox.path("s/am/blobs/blobs")).unwrap();
+        shards
+            .map(|shard| fs::read_dir(shard.unwrap().path()).unwrap().count())
+            .sum()
+    };
+    assert_eq!(blobs(), 2);
+    let json = sandbox.json(&["forget", &one, "--state", "s", "--json"]);
+    assert_eq!(json["forgotten"][0], one);
+    assert!(json["freed_bytes"].as_u64().unwrap() >= 300_000, "{json}");
+    assert_eq!(blobs(), 1);
+    assert!(!sandbox.path("s/results").join(&one).exists());
+    sandbox.xav(&["status", &one, "--state", "s"]).expect(2);
+    let to = sandbox.path("to");
+    sandbox
+        .xav(&[
+            "results",
+            &other,
+            "--state",
+            "s",
+            "--to",
+            to.to_str().unwrap(),
+        ])
+        .expect(0);
+    assert!(
+        fs::read_to_string(to.join("table.txt"))
+            .unwrap()
+            .starts_with("other\n")
+    );
+    // It is still a directory in which processes run.
+    made(&sandbox, "third", &state);
+    // The last one takes the directory with it, but not what is not ours.
+    sandbox.file("s/letter", "dear");
+    sandbox
+        .xav(&["forget", "--older-than", "0s", "--state", "s"])
+        .expect(0);
+    let left: Vec<_> = fs::read_dir(sandbox.path("s"))
+        .unwrap()
+        .map(|one| one.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["letter"]);
+}
+
+#[test]
+fn beside_a_run_results_are_written_and_processes_are_forgotten() {
+    let sandbox = Sandbox::new();
+    let state = ["--state", "s"];
+    let (one, other) = (
+        made(&sandbox, "one", &state),
+        made(&sandbox, "other", &state),
+    );
+    let run = waiting(&sandbox, &state);
+    let list = sandbox.json(&["list", "--state", "s", "--json"]);
+    let running = list[0]["process"].as_str().unwrap();
+    sandbox
+        .xav(&["forget", running, "--state", "s"])
+        .expect(2)
+        .says("has not ended");
+    let to = sandbox.path("to");
+    sandbox
+        .xav(&[
+            "results",
+            &one,
+            "--state",
+            "s",
+            "--to",
+            to.to_str().unwrap(),
+        ])
+        .expect(0);
+    assert!(
+        fs::read_to_string(to.join("table.txt"))
+            .unwrap()
+            .starts_with("one\n")
+    );
+    sandbox
+        .xav(&["forget", &one, "--state", "s"])
+        .expect(0)
+        .shows(&one);
+    sandbox.xav(&["status", &one, "--state", "s"]).expect(2);
+    sandbox.file("gate", "");
+    run.end().expect(0);
+    // What became garbage meanwhile was collected at the end of the run.
+    assert!(!sandbox.path("s/garbage").exists());
+    assert!(!sandbox.path("s/results").join(&one).exists());
+    assert!(sandbox.path("s/results").join(&other).exists());
+}
+
+#[test]
+fn a_run_forgets_what_is_over_its_time() {
+    let sandbox = Sandbox::new();
+    let kept = made(&sandbox, "kept", &["--keep", "7d"]);
+    made(&sandbox, "gone", &["--keep", "1us"]);
+    let file = sandbox.file("made.yaml", MADE);
+    let done = sandbox.xav(&["run", &file, "-i", "word=x"]).expect(0);
+    done.says("forgot 1 process whose time to be kept was over, ");
+    let status = sandbox.json(&["status", &kept, "--json"]);
+    assert_eq!(status["keep_seconds"], 604_800.0);
+    let list = sandbox.json(&["list", "--json"]);
+    assert_eq!(list.as_array().map(Vec::len), Some(2), "{list}");
+}
+
+#[test]
+fn many_runs_are_listed_without_reading_their_journals() {
+    /// The bar, with much room for a busy machine.
+    const PATIENCE: Duration = Duration::from_secs(1);
+
+    let sandbox = Sandbox::new();
+    let first = made(&sandbox, "one", &[]);
+    // Copies of one run stand for many runs: only journals would tell that they are copies.
+    let directory = sandbox.runs().join(&first);
+    assert!(directory.join("summary").is_file());
+    let begun = Instant::now();
+    sandbox.xav(&["list"]).expect(0).shows(&first);
+    assert!(begun.elapsed() < PATIENCE);
+    // A summary that the journal does not fit is not believed.
+    fs::write(directory.join("summary"), "xavantes summary 1\nnonsense").unwrap();
+    sandbox
+        .xav(&["list"])
+        .expect(0)
+        .shows(&first)
+        .shows("completed");
+    let text = fs::read(directory.join("summary")).unwrap();
+    assert!(
+        text.len() > 100,
+        "whoever reads the journal writes it again"
+    );
+}

@@ -1,0 +1,130 @@
+//! `cargo recorded FILE...`: runs recorded workflows with the real `xav` and compares what it tells
+//! of them with what their commands wrote down.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "it starts programs, reads the clock, and prints"
+)]
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use it::check::{self, Asked};
+use it::program::program;
+use serde_json::Value;
+
+const USAGE: &str = "\
+usage: cargo recorded [--cpu-total SECONDS] [--data-scale FACTOR] [--slots N] FILE...
+  FILE          a recorded workflow in WfFormat 1.5
+  --cpu-total   CPU seconds that all commands together use (default 20)
+  --data-scale  bytes written for each recorded one (default 0.001)
+  --slots       commands that run at the same time (default: as many as there are cores)";
+
+/// By which part the CPU seconds that were used may differ from those asked for.
+const CPU_MARGIN: f64 = 0.1;
+
+struct Options {
+    files: Vec<PathBuf>,
+    asked: Asked,
+}
+
+fn main() -> ExitCode {
+    let options = match options(std::env::args().skip(1)) {
+        Ok(options) if !options.files.is_empty() => options,
+        Ok(_) => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+        Err(error) => {
+            eprintln!("error: {error}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let mut n_bad = 0;
+    for file in &options.files {
+        let begun = Instant::now();
+        let name = file.file_name().unwrap_or_default().display();
+        match one(file, &options.asked) {
+            Ok(said) => println!(
+                "ok    {name}: {said}, {:.1} s",
+                begun.elapsed().as_secs_f64()
+            ),
+            Err(error) => {
+                n_bad += 1;
+                let error = error.to_string().replace('\n', "\n      ");
+                println!("WRONG {name}\n      {error}");
+            }
+        }
+    }
+    println!("{} passed, {n_bad} failed", options.files.len() - n_bad);
+    ExitCode::from(u8::from(n_bad > 0))
+}
+
+fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Box<dyn Error>> {
+    let cores = std::thread::available_parallelism()?.get() as u64;
+    let mut options = Options {
+        files: Vec::new(),
+        asked: Asked {
+            cpu_seconds: 20.0,
+            data_scale: 0.001,
+            slots: cores,
+            cpu_margin: CPU_MARGIN,
+        },
+    };
+    while let Some(argument) = arguments.next() {
+        let mut value = || {
+            arguments
+                .next()
+                .ok_or(format!("{argument} without a value"))
+        };
+        match argument.as_str() {
+            "--cpu-total" => {
+                options.asked.cpu_seconds = value()?.trim_end_matches('s').parse()?;
+            }
+            "--data-scale" => options.asked.data_scale = value()?.parse()?,
+            "--slots" => options.asked.slots = value()?.parse()?,
+            option if option.starts_with('-') => return Err(format!("unknown {option}").into()),
+            file => options.files.push(file.into()),
+        }
+    }
+    Ok(options)
+}
+
+fn one(file: &Path, asked: &Asked) -> Result<String, Box<dyn Error>> {
+    let recording: Value = serde_json::from_slice(&fs::read(file)?)?;
+    let dir = tempfile::TempDir::new()?;
+    let (state, log) = (dir.path().join("state"), dir.path().join("log"));
+    let run = Command::new(program())
+        .args(["run", "--json", "--cpu-total"])
+        .arg(format!("{}s", asked.cpu_seconds))
+        .args(["--data-scale", &asked.data_scale.to_string()])
+        .args(["--slots", &asked.slots.to_string(), "--record"])
+        .arg(&log)
+        .arg("--state")
+        .arg(&state)
+        .arg(file)
+        .output()?;
+    if !run.status.success() {
+        return Err(String::from_utf8_lossy(&run.stderr).into());
+    }
+    let ended: Value = serde_json::from_slice(&run.stdout)?;
+    let id = ended["process"].as_str().ok_or("a run tells its process")?;
+    let status = Command::new(program())
+        .args(["status", id, "--json", "--state"])
+        .arg(&state)
+        .output()?;
+    let status: Value = serde_json::from_slice(&status.stdout)?;
+    let found = check::compare(&recording, &status, &fs::read_to_string(&log)?, asked)?;
+    let (makespan, planned) = (
+        &ended["makespan_seconds"],
+        &ended["planned_makespan_seconds"],
+    );
+    Ok(format!(
+        "{found}, makespan {makespan} s (planned {planned})"
+    ))
+}

@@ -1,0 +1,84 @@
+//! The program under test.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// What cargo tells a program of its own package. ring's build script looks at it: with it, ring and
+/// all that stands on it would be built again.
+const OWN: [&str; 7] = [
+    "CARGO_MANIFEST_DIR",
+    "CARGO_MANIFEST_LINKS",
+    "CARGO_PKG_NAME",
+    "CARGO_PKG_VERSION_MAJOR",
+    "CARGO_PKG_VERSION_MINOR",
+    "CARGO_PKG_VERSION_PATCH",
+    "CARGO_PKG_VERSION_PRE",
+];
+
+/// `xav`, built as the program that asks is built.
+///
+/// # Panics
+///
+/// Where it cannot be built.
+pub fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let own = std::env::current_exe().expect("the system knows what runs");
+        // target/PROFILE/deps/it-HASH, or target/PROFILE/recorded
+        let directory = own.parent().expect("a program lies in a directory");
+        let profile = if directory.ends_with("deps") {
+            directory
+                .parent()
+                .expect("`deps` lies in another directory")
+        } else {
+            directory
+        };
+        let name = match profile
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("a profile has a name")
+        {
+            "debug" => "dev",
+            name => name,
+        };
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        for name in OWN {
+            build.env_remove(name);
+        }
+        let status = build
+            .args([
+                "build",
+                "--quiet",
+                "--bin",
+                "xav",
+                "--profile",
+                name,
+                "--manifest-path",
+            ])
+            .arg(root().join("Cargo.toml"))
+            .arg("--target-dir")
+            .arg(
+                profile
+                    .parent()
+                    .expect("a profile lies in a target directory"),
+            )
+            .status()
+            .expect("cargo is there, since it started this");
+        assert!(status.success(), "xav could not be built");
+        profile.join("xav")
+    })
+}
+
+/// The workspace.
+///
+/// # Panics
+///
+/// Never: where this package lies is known when it is compiled.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("this package lies two directories deep")
+}

@@ -1,0 +1,139 @@
+//! Rule 8: a recorded outcome stands only for what was decided by the same, is what was recorded,
+//! and follows what it depends on; and what could stand for an activity of a process that mends
+//! another is never run again.
+
+use model::{ActivityId, AttemptId, ProcessId, Value};
+use process_core::{Event, Reused, Stream};
+use simulator::Seen;
+use simulator::command::printed;
+use wire::attempt::End;
+use wire::client::Answer;
+
+use super::Rule;
+use crate::known::Known;
+
+/// Remembers nothing: all it needs is known.
+#[derive(Debug)]
+pub(super) struct Recall;
+
+impl Rule for Recall {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+        match seen {
+            Seen::ProcessDurable(Stream::Process(id), Event::Reused(reused)) => {
+                stands(known, *id, reused)
+            }
+            Seen::Started(command) => runs(known, command.attempt),
+            Seen::Told(_, Answer::Status(status)) => {
+                let process = known.processes.get(&status.summary.process);
+                for activity in &status.activities {
+                    let of = process.and_then(|process| process.reused.get(&activity.activity));
+                    let told = activity.reused.as_ref();
+                    let told = told.map(|attempt| attempt.attempt);
+                    if told.is_some() && (told.as_ref() != of || !activity.attempts.is_empty()) {
+                        let id = activity.activity;
+                        return Err(format!("{id} is told to be {told:?}, and is {of:?}"));
+                    }
+                }
+                Ok(())
+            }
+            Seen::ProcessDurable(..)
+            | Seen::Told(..)
+            | Seen::Submits(_)
+            | Seen::Machine { .. }
+            | Seen::Cancels(_)
+            | Seen::GroupDurable(_)
+            | Seen::ToActivity(..)
+            | Seen::FromGroup(_)
+            | Seen::Answers(_)
+            | Seen::Numbered(..)
+            | Seen::Ended(_)
+            | Seen::Plans(_)
+            | Seen::HasPlanned(_)
+            | Seen::Stages(..)
+            | Seen::Troubled(_)
+            | Seen::Reached { .. }
+            | Seen::Healed
+            | Seen::AtRest => Ok(()),
+        }
+    }
+}
+
+/// Whether the outcomes of two activities are decided by the same.
+fn is_same(known: &Known, one: (ProcessId, ActivityId), other: (ProcessId, ActivityId)) -> bool {
+    let (Some(first), Some(second)) = (known.expected.get(&one.0), known.expected.get(&other.0))
+    else {
+        return false;
+    };
+    let names = |produced: Option<&Vec<(String, model::Artifact)>>| -> Option<Vec<String>> {
+        produced.map(|produced| produced.iter().map(|(name, _)| name.clone()).collect())
+    };
+    first.programs.contains_key(&one.1)
+        && first.programs.get(&one.1) == second.programs.get(&other.1)
+        && first.inputs.get(&one.1) == second.inputs.get(&other.1)
+        && names(first.produced.get(&one.1)) == names(second.produced.get(&other.1))
+}
+
+fn stands(known: &Known, id: ProcessId, reused: &Reused) -> Result<(), String> {
+    let (activity, of) = (reused.activity, reused.of);
+    let recorded = known.processes.get(&of.process);
+    let end = recorded.and_then(|process| process.ended.get(&of));
+    if end != Some(&End::Completed) {
+        return Err(format!(
+            "{of} stands for {id}/{activity}, and is recorded as {end:?}"
+        ));
+    }
+    if !is_same(known, (of.process, of.activity), (id, activity)) {
+        return Err(format!(
+            "{of} stands for {id}/{activity}, and was decided by something else"
+        ));
+    }
+    let Some(process) = known.processes.get(&id) else {
+        return Err(format!(
+            "{of} stands for {id}/{activity} before it was founded"
+        ));
+    };
+    if process.completed.contains(&activity) || process.out.contains_key(&activity) {
+        return Err(format!("{of} stands for {id}/{activity}, which has run"));
+    }
+    let Some(expected) = known.expected.get(&id) else {
+        return Ok(());
+    };
+    let needs = expected.needs.get(&activity).into_iter().flatten();
+    if let Some(missing) = needs
+        .into_iter()
+        .find(|needed| !process.completed.contains(needed))
+    {
+        return Err(format!(
+            "{of} stands for {id}/{activity}, and {missing} has not completed"
+        ));
+    }
+    let produced = expected.produced.get(&activity).into_iter().flatten();
+    if !produced.map(|(_, artifact)| artifact).eq(&reused.outputs) {
+        return Err(format!("{of} stands for {id}/{activity} with other files"));
+    }
+    let program = expected.programs.get(&activity);
+    let printed = program.map(|program| Value::Int(printed(program)));
+    if reused
+        .writes
+        .iter()
+        .any(|(_, value)| Some(value) != printed.as_ref())
+    {
+        return Err(format!("{of} stands for {id}/{activity} with other values"));
+    }
+    Ok(())
+}
+
+fn runs(known: &Known, attempt: AttemptId) -> Result<(), String> {
+    let (id, activity) = (attempt.process, attempt.activity);
+    let Some(base) = known.bases.get(&id) else {
+        return Ok(());
+    };
+    let recorded = known.processes.get(base);
+    let has_completed = recorded.is_some_and(|process| process.completed.contains(&activity));
+    if has_completed && is_same(known, (*base, activity), (id, activity)) {
+        return Err(format!(
+            "{attempt} starts, and {base} has recorded its outcome"
+        ));
+    }
+    Ok(())
+}

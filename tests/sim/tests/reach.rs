@@ -1,0 +1,79 @@
+//! The seeds reach what the rules are about: a rule about what never happens would hold for ever.
+
+use std::collections::BTreeMap;
+
+use model::Mono;
+use process_core::{Event, Stream};
+use sim::seeds::compose;
+use simulator::{Observer, Seen, Setup};
+use wire::client::{ActivityPhase, Answer, Phase};
+
+/// Seeds that are looked at: seconds where nothing is optimised.
+const SEEDS: u64 = 60;
+
+#[derive(Default)]
+struct Counts(BTreeMap<&'static str, u32>);
+
+impl Counts {
+    fn add(&mut self, what: &'static str) {
+        *self.0.entry(what).or_default() += 1;
+    }
+}
+
+impl Observer for Counts {
+    fn see(&mut self, _: Mono, seen: &Seen<'_>) -> Result<(), String> {
+        if let Seen::ProcessDurable(Stream::Process(id), Event::Reused(reused)) = seen {
+            self.add("reused");
+            if reused.of.process != *id && !reused.writes.is_empty() {
+                self.add("reused with a value");
+            }
+        }
+        if let Seen::Submits(submit) = seen {
+            if submit.base.is_some() {
+                self.add("mends");
+            }
+            if submit.keep_going {
+                self.add("goes on");
+            }
+        }
+        if let Seen::Told(_, Answer::Status(status)) = seen {
+            let summary = &status.summary;
+            let totals = summary.totals;
+            if summary.phase == Phase::Completed && totals.reused > 0 {
+                self.add(if totals.reused == totals.completed {
+                    "nothing was run"
+                } else {
+                    "some was run"
+                });
+            }
+            let has = |phase| status.activities.iter().any(|one| one.phase == phase);
+            let went_on = has(ActivityPhase::Skipped) && has(ActivityPhase::Completed);
+            if status.keep_going && summary.phase == Phase::Faulted && went_on {
+                self.add("faulted and went on");
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn recorded_outcomes_stand_and_processes_go_on() {
+    let setup = Setup::named("calm").expect("the profile is one of ours");
+    let mut counts = Counts::default();
+    for seed in 0..SEEDS {
+        let (mut sim, _) = compose(seed, &setup);
+        sim.run(&mut counts).expect("nothing is forbidden here");
+    }
+    for what in [
+        "mends",
+        "goes on",
+        "reused",
+        "reused with a value",
+        "nothing was run",
+        "some was run",
+        "faulted and went on",
+    ] {
+        let n = counts.0.get(what).copied().unwrap_or_default();
+        assert!(n > 0, "{what}: never, of {counts:?}", counts = counts.0);
+    }
+}

@@ -1,0 +1,251 @@
+//! Platform files: which machines there are, in groups, and what lies between them.
+//!
+//! ```text
+//! platform.rs   what such a file says, and the platform that it is
+//! read.rs       text -> file, or everything that is wrong with it
+//! units.rs      bandwidths
+//! import.rs     descriptions of real grids, as tables, -> file
+//! ```
+
+pub mod import;
+mod read;
+mod units;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use model::{
+    Bytes, GroupId, Network, NetworkLink, Platform, PlatformError, Resource, ResourceId, Span,
+};
+
+use crate::diagnostic::Diagnostics;
+use crate::tree::{self, Tree};
+
+pub use units::parse_bandwidth;
+
+/// What a platform file may say at most.
+pub mod limits {
+    /// Machines of one platform, as many as a planner takes.
+    pub const MACHINES_MAX: usize = 100_000;
+    /// Groups of one platform: what lies between them grows with its square.
+    pub const GROUPS_MAX: usize = 1_000;
+    /// Slots of one machine, as many as a planner takes.
+    pub const SLOTS_MAX: u32 = 65_536;
+    /// Bytes of a machine's or group's name: it may become the name of a directory.
+    pub const NAME_BYTES_MAX: usize = 64;
+    /// Labels of one machine.
+    pub const LABELS_MAX: usize = 64;
+}
+
+/// Gigabit Ethernet: what lies between two machines where nothing else is said.
+pub const LINK_DEFAULT: NetworkLink = NetworkLink {
+    bandwidth: 1.25e8,
+    latency: 1e-4,
+};
+
+/// What a platform file says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlatformFile {
+    /// The groups, each with a name of its own. A file that lists machines only has one group.
+    pub groups: Vec<PlatformGroup>,
+    /// Between machines of one group that says nothing else.
+    pub inside: NetworkLink,
+    /// Between machines of two groups of which nothing else is said.
+    pub between: NetworkLink,
+    /// Between machines of two particular groups, by their places; each two once.
+    pub links: Vec<((usize, usize), NetworkLink)>,
+}
+
+/// Machines near each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlatformGroup {
+    /// What it is called; empty where the file lists machines only.
+    pub name: String,
+    /// Between its machines, where it is something of its own.
+    pub inside: Option<NetworkLink>,
+    /// Its machines.
+    pub machines: Vec<PlatformMachine>,
+}
+
+/// One machine, or several that are alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlatformMachine {
+    /// What it is called; several that are alike are called `NAME-1`, `NAME-2` and so on.
+    pub name: String,
+    /// How many there are.
+    pub count: u32,
+    /// Slots of each.
+    pub slots: u32,
+    /// Reference seconds of work that one core of each does in a second.
+    pub power: f64,
+    /// Memory of each; none where nothing was said.
+    pub memory: Option<Bytes>,
+    /// What each is or has.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// Reads a platform file. `name` is the file's name as diagnostics show it.
+///
+/// The error holds everything that was found, in the order of the file.
+pub fn compile(name: &str, text: &[u8]) -> Result<PlatformFile, Diagnostics> {
+    let mut diagnostics = Diagnostics::new(name);
+    let file = tree::source(text, &mut diagnostics).and_then(|source| {
+        diagnostics.keep_source(source);
+        if read::is_empty(source) {
+            diagnostics.add(read::nothing());
+            return None;
+        }
+        let tree = Tree::parse(source, &mut diagnostics)?;
+        read::file(source, &tree, &mut diagnostics)
+    });
+    diagnostics.sort();
+    match file {
+        Some(file) if !diagnostics.has_errors() => Ok(file),
+        Some(_) | None => Err(diagnostics),
+    }
+}
+
+impl PlatformFile {
+    /// The machines one by one, in the order of the file: the place of the group, the name, what it
+    /// is.
+    pub fn machines(&self) -> impl Iterator<Item = (usize, String, &PlatformMachine)> {
+        self.groups.iter().enumerate().flat_map(|(place, group)| {
+            group
+                .machines
+                .iter()
+                .flat_map(move |machine| machine.names().map(move |name| (place, name, machine)))
+        })
+    }
+
+    /// How many machines there are.
+    pub fn n_machines(&self) -> usize {
+        let counts = self.groups.iter().flat_map(|group| &group.machines);
+        counts.fold(0, |sum, machine| sum.saturating_add(machine.count as usize))
+    }
+
+    /// The platform as a planner sees it. A machine of which no memory is told has enough.
+    pub fn platform(&self) -> Result<Platform, PlatformError> {
+        let group_id = |place: usize| GroupId(u32::try_from(place).unwrap_or(u32::MAX));
+        let resources = (0..)
+            .zip(self.machines())
+            .map(|(number, (group, name, machine))| Resource {
+                id: ResourceId(number),
+                name,
+                group: group_id(group),
+                power: machine.power,
+                slots: machine.slots,
+                memory: machine.memory.unwrap_or(Bytes(u64::MAX)),
+                labels: machine.labels.clone(),
+            });
+        let inside_of = self.groups.iter().enumerate();
+        let inside_of =
+            inside_of.filter_map(|(place, group)| Some((group_id(place), group.inside?)));
+        let between_pairs = self.links.iter().map(|&((one, other), link)| {
+            let (one, other) = (group_id(one), group_id(other));
+            ((one.min(other), one.max(other)), link)
+        });
+        let network = Network {
+            inside: self.inside,
+            between: self.between,
+            inside_of: inside_of.collect(),
+            between_pairs: between_pairs.collect(),
+        };
+        Platform::new(resources.collect(), network)
+    }
+
+    /// The same as a file that reads back as this.
+    pub fn yaml(&self) -> String {
+        let mut text = String::from("xavantes-platform: 1\n");
+        let writes = "writing to a text cannot fail";
+        if let [
+            PlatformGroup {
+                name,
+                inside: None,
+                machines,
+            },
+        ] = self.groups.as_slice()
+            && name.is_empty()
+        {
+            if self.inside != LINK_DEFAULT {
+                writeln!(text, "inside: {{ {} }}", link(self.inside)).expect(writes);
+            }
+            text.push_str("machines:\n");
+            for machine in machines {
+                writeln!(text, "  - {}", machine.yaml()).expect(writes);
+            }
+            return text;
+        }
+        writeln!(text, "inside: {{ {} }}", link(self.inside)).expect(writes);
+        writeln!(text, "between: {{ {} }}", link(self.between)).expect(writes);
+        text.push_str("groups:\n");
+        for group in &self.groups {
+            writeln!(text, "  - name: {}", group.name).expect(writes);
+            if let Some(inside) = group.inside {
+                writeln!(text, "    inside: {{ {} }}", link(inside)).expect(writes);
+            }
+            text.push_str("    machines:\n");
+            for machine in &group.machines {
+                writeln!(text, "      - {}", machine.yaml()).expect(writes);
+            }
+        }
+        if !self.links.is_empty() {
+            text.push_str("links:\n");
+        }
+        for &((one, other), between) in &self.links {
+            let names = [one, other].map(|place| self.groups[place].name.as_str());
+            let names = names.join(", ");
+            writeln!(text, "  - {{ groups: [{names}], {} }}", link(between)).expect(writes);
+        }
+        text
+    }
+}
+
+impl PlatformMachine {
+    fn names(&self) -> impl Iterator<Item = String> {
+        (1..=self.count).map(|number| match self.count {
+            1 => self.name.clone(),
+            _ => format!("{}-{number}", self.name),
+        })
+    }
+
+    fn yaml(&self) -> String {
+        let mut text = format!("{{ name: {}", self.name);
+        let mut add = |key: &str, value: &dyn std::fmt::Display| {
+            write!(text, ", {key}: {value}").expect("writing to a text cannot fail");
+        };
+        if self.count != 1 {
+            add("count", &self.count);
+        }
+        add("slots", &self.slots);
+        add("power", &self.power);
+        if let Some(Bytes(bytes)) = self.memory {
+            add("memory", &format_args!("{bytes}B"));
+        }
+        if !self.labels.is_empty() {
+            let labels = self.labels.iter().map(|(name, value)| {
+                // JSON's quotes are YAML's.
+                format!("{}: {}", quoted(name), quoted(value))
+            });
+            let labels: Vec<String> = labels.collect();
+            add("labels", &format_args!("{{ {} }}", labels.join(", ")));
+        }
+        text.push_str(" }");
+        text
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// As the keys of a link. A latency is written in whole microseconds, rounded up.
+fn link(link: NetworkLink) -> String {
+    let Span(latency) = Span::from_seconds_up(link.latency);
+    format!(
+        "bandwidth: {}, latency: {latency}us",
+        units::bandwidth(link.bandwidth)
+    )
+}
+
+#[cfg(test)]
+mod tests;

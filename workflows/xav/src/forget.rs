@@ -1,0 +1,399 @@
+//! `xav forget`, and what each run forgets because its time is over.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use model::{Bytes, ProcessId, Span, Wall};
+use process_daemon::Offline;
+use serde_json::json;
+use shell::Client;
+use wire::client::{Answer, Request, Summary};
+
+use crate::arguments::{Following, Forget, State};
+use crate::ask::unfit;
+use crate::failure::{Failure, Outcome, status};
+use crate::garbage::{self, Kept};
+use crate::grid::Grid;
+use crate::home::{self, Entry, Found, Scope, refused};
+use crate::state::{Held, StateDirectory, StateError, Use, pause};
+use crate::{fault, machines, screen, summary_file, tell, text};
+
+/// Processes that one run forgets: a run does not become a long one because of others. The next
+/// run goes on.
+const FORGOTTEN_MAX: usize = 50;
+
+/// How long a run may take over that.
+const FORGETTING_TIME: Span = Span::from_secs(2);
+
+/// How long a process that has just ended may take to give its machines back: a few messages.
+const RELEASE_PATIENCE: Span = Span::from_secs(5);
+
+/// How the name of a state directory begins that is being removed.
+const REMOVED: &str = ".forgotten-";
+
+/// What a state directory holds, in the order in which it is removed: without the first it has no
+/// processes, without the last it is none.
+const PARTS: [&str; 10] = [
+    "pm",
+    "gm",
+    "results",
+    "garbage",
+    "summary",
+    "summary.next",
+    "machines.yaml",
+    "xav.log",
+    "version",
+    "lock",
+];
+
+/// `xav forget`
+pub(crate) fn forget(arguments: &Forget) -> Outcome {
+    let scope = Scope::of(&arguments.state)?;
+    sweep();
+    let wanted = match arguments.older_than {
+        Some(age) => older_than(&scope, age),
+        None => named(&scope, &arguments.ids)?,
+    };
+    let mut forgotten = Vec::new();
+    let mut failures = Vec::new();
+    let mut freed = Bytes::ZERO;
+    for (directory, processes) in &wanted {
+        let before = summary_file::disk_use(directory.path()).unwrap_or_default();
+        match forget_in(directory, processes) {
+            Ok(()) => forgotten.extend(processes),
+            Err(failure) => failures.push(failure),
+        }
+        let after = summary_file::disk_use(directory.path()).unwrap_or_default();
+        freed = freed + Bytes(before.0.saturating_sub(after.0));
+    }
+    if arguments.json {
+        let names: Vec<String> = forgotten.iter().map(ToString::to_string).collect();
+        screen::json(&json!({ "forgotten": names, "freed_bytes": freed.0 }))?;
+    } else {
+        screen::out(&said(&forgotten, freed))?;
+    }
+    let worst = failures.iter().map(|failure| failure.status).max();
+    for failure in failures {
+        failure.tell(false);
+    }
+    Ok(worst.unwrap_or(0))
+}
+
+/// Forgets what is over its time, after a run in the same scope; not the process of that run, whose
+/// outputs somebody is about to read. It fails nothing.
+pub(crate) fn what_is_over_its_time(state: &State, own: ProcessId, following: Following) {
+    let give_up = shell::clock::mono() + FORGETTING_TIME;
+    let Ok(scope) = Scope::of(state) else { return };
+    if state.dir.is_none() {
+        sweep();
+    }
+    let now = shell::clock::wall();
+    let mut over = Vec::new();
+    // The oldest first, so that what is not reached in time is what will be over its own last.
+    for directory in scope.directories().iter().rev() {
+        if shell::clock::mono() >= give_up {
+            break;
+        }
+        // What must be read from journals first is for another time.
+        let Some(known) = summary_file::read(directory.path()) else {
+            continue;
+        };
+        let is_over = |summary: &&Summary| summary.process != own && is_over(summary, now);
+        let processes = known.processes.iter().filter(is_over);
+        over.extend(processes.map(|summary| (directory, summary.process)));
+    }
+    let mut forgotten = Vec::new();
+    let mut freed = Bytes::ZERO;
+    for (directory, processes) in grouped(over.into_iter().take(FORGOTTEN_MAX)) {
+        if shell::clock::mono() >= give_up {
+            break;
+        }
+        let before = summary_file::disk_use(directory.path()).unwrap_or_default();
+        // Another run may have it just now: the next one finds it again.
+        if forget_in(&directory, &processes).is_ok() {
+            forgotten.extend(processes);
+            let after = summary_file::disk_use(directory.path()).unwrap_or_default();
+            freed = freed + Bytes(before.0.saturating_sub(after.0));
+        }
+    }
+    if !forgotten.is_empty() && !following.quiet && !following.json {
+        let processes = text::count(forgotten.len() as u64, "process", "processes");
+        screen::tell(&format!(
+            "forgot {processes} whose time to be kept was over, {freed}\n"
+        ));
+    }
+}
+
+fn is_over(summary: &Summary, now: Wall) -> bool {
+    match (summary.ended, summary.keep) {
+        (Some(ended), Some(keep)) => now.since(ended) >= keep,
+        (None, _) | (_, None) => false,
+    }
+}
+
+fn said(forgotten: &[ProcessId], freed: Bytes) -> String {
+    match forgotten {
+        [] => "nothing was forgotten\n".to_owned(),
+        [one] => format!("forgot {one}, {freed}\n"),
+        several => format!("forgot {} processes, {freed}\n", several.len()),
+    }
+}
+
+/// All that ended so long ago.
+fn older_than(scope: &Scope, age: Span) -> Vec<(StateDirectory, Vec<ProcessId>)> {
+    let (entries, troubles) = home::list(scope);
+    for trouble in troubles {
+        screen::warn(&trouble);
+    }
+    let now = shell::clock::wall();
+    let is_old = |entry: &&Entry| {
+        let ended = entry.summary.ended;
+        ended.is_some_and(|ended| now.since(ended) >= age)
+    };
+    let old = entries.iter().filter(is_old);
+    grouped(old.map(|entry| (&entry.directory, entry.summary.process)))
+}
+
+fn named(scope: &Scope, ids: &[String]) -> Result<Vec<(StateDirectory, Vec<ProcessId>)>, Failure> {
+    let found: Result<Vec<Found>, Failure> = ids.iter().map(|id| scope.find(Some(id))).collect();
+    let found = found?;
+    Ok(grouped(
+        found.iter().map(|found| (&found.directory, found.process)),
+    ))
+}
+
+/// Processes by their state directories, each once.
+fn grouped<'a>(
+    found: impl Iterator<Item = (&'a StateDirectory, ProcessId)>,
+) -> Vec<(StateDirectory, Vec<ProcessId>)> {
+    let mut groups: Vec<(StateDirectory, Vec<ProcessId>)> = Vec::new();
+    for (directory, process) in found {
+        let known = groups
+            .iter_mut()
+            .find(|(known, _)| known.path() == directory.path());
+        match known {
+            Some((_, processes)) if processes.contains(&process) => {}
+            Some((_, processes)) => processes.push(process),
+            None => groups.push((directory.clone(), vec![process])),
+        }
+    }
+    groups
+}
+
+/// Forgets processes of a state directory; all of it where no others are in it.
+fn forget_in(directory: &StateDirectory, processes: &[ProcessId]) -> Result<(), Failure> {
+    match directory.hold(Use::Run) {
+        Ok(held) => forget_held(directory, held, processes),
+        Err(StateError::InUse { .. }) => forget_live(directory, processes),
+        Err(error) => Err(refused(error)),
+    }
+}
+
+/// With the managers of the run that has the directory. What becomes garbage is collected when that
+/// run ends.
+fn forget_live(directory: &StateDirectory, processes: &[ProcessId]) -> Result<(), Failure> {
+    let Some(user) = directory.user().map_err(refused)? else {
+        return forget_in(directory, processes);
+    };
+    let mut client = Client::connect(&user.socket).map_err(|error| Failure::because(&error))?;
+    for &process in processes {
+        let answer = client
+            .ask(Request::Status(process))
+            .map_err(|error| Failure::because(&error))?;
+        match answer {
+            Answer::Status(status) if status.summary.phase.has_ended() => {}
+            Answer::Status(status) => return Err(not_ended(&status.summary)),
+            answer @ (Answer::Submitted(_)
+            | Answer::Refused(_)
+            | Answer::Processes(_)
+            | Answer::Unknown(_)
+            | Answer::Cancelling(_)
+            | Answer::Progress(_)
+            | Answer::Submission(_)
+            | Answer::Forgotten(_)
+            | Answer::Why(_)
+            | Answer::Peeked(_)) => return Err(unfit(&answer)),
+        }
+    }
+    garbage::mark(directory.path()).map_err(|error| cannot_write(directory, &error))?;
+    forget_by(&mut client, processes)
+}
+
+fn forget_held(
+    directory: &StateDirectory,
+    held: Held,
+    processes: &[ProcessId],
+) -> Result<(), Failure> {
+    let manager = directory.path().join("pm");
+    let offline = Offline::open(&manager).map_err(|error| Failure::because(&error))?;
+    for &process in processes {
+        let Some(status) = offline.status(process) else {
+            return Err(unfit(&Answer::Unknown(process)));
+        };
+        if !status.summary.phase.has_ended() {
+            return Err(not_ended(&status.summary));
+        }
+    }
+    let kept = Kept::without(&offline, processes)?;
+    let is_quiet = offline.list().iter().all(|one| one.phase.has_ended());
+    drop(offline);
+    if kept.is_empty() {
+        for process in processes {
+            home::unlink(*process);
+        }
+        return remove(directory, held);
+    }
+    garbage::mark(directory.path()).map_err(|error| cannot_write(directory, &error))?;
+    // Whoever forgets must record it. A process manager does, alone: nothing else shall run for it.
+    // Only a process that ended when its run was killed still has machines to give back, so where
+    // nothing would run anyway all managers are started.
+    let held = if is_quiet {
+        let grid = Grid::start(directory, held, None, None)?;
+        let forgotten = grid
+            .client()
+            .and_then(|mut client| forget_by(&mut client, processes));
+        let (failed, held) = grid.stop_and_hold();
+        forgotten?;
+        if let Some(failed) = failed {
+            return Err(failed);
+        }
+        held
+    } else {
+        forget_alone(&manager, processes)?;
+        held
+    };
+    garbage::collect(directory.path(), &kept)?;
+    drop(held);
+    Ok(())
+}
+
+/// With a process manager that knows no machines.
+fn forget_alone(manager: &Path, processes: &[ProcessId]) -> Result<(), Failure> {
+    let manager = process_daemon::start(process_daemon::Config {
+        directory: manager.to_owned(),
+        scheduler: schedule::SchedulerKind::default(),
+        socket: None,
+        failed: Box::new(|_| {}),
+    });
+    let manager = manager.map_err(|error| Failure::because(&error))?;
+    let forgotten = manager
+        .client()
+        .map_err(|error| Failure::new(format!("could not ask the process manager: {error}")))
+        .and_then(|mut client| forget_by(&mut client, processes));
+    let stopped = manager.stop().map_err(|error| Failure::because(&error));
+    forgotten.and(stopped)
+}
+
+fn forget_by(client: &mut Client, processes: &[ProcessId]) -> Result<(), Failure> {
+    for &process in processes {
+        let give_up = shell::clock::mono() + RELEASE_PATIENCE;
+        loop {
+            let answer = client
+                .ask(Request::Forget(process))
+                .map_err(|error| Failure::because(&error))?;
+            match answer {
+                Answer::Forgotten(_) => break,
+                // Its machines are being given back.
+                Answer::Refused(_) if shell::clock::mono() < give_up => pause(),
+                answer @ (Answer::Refused(_)
+                | Answer::Submitted(_)
+                | Answer::Processes(_)
+                | Answer::Status(_)
+                | Answer::Unknown(_)
+                | Answer::Cancelling(_)
+                | Answer::Progress(_)
+                | Answer::Submission(_)
+                | Answer::Why(_)
+                | Answer::Peeked(_)) => return Err(unfit(&answer)),
+            }
+        }
+        home::unlink(process);
+    }
+    Ok(())
+}
+
+fn not_ended(summary: &Summary) -> Failure {
+    let (name, process) = (&summary.name, summary.process);
+    let past = tell::past(summary.phase);
+    let id = fault::short(process);
+    Failure::refused(format!("{name} {process} {past}: it is not forgotten"))
+        .help(format!("xav cancel {id} ends it for good"))
+}
+
+fn cannot_write(directory: &StateDirectory, error: &std::io::Error) -> Failure {
+    Failure::new(format!(
+        "could not write to {}: {error}",
+        directory.path().display()
+    ))
+}
+
+/// Removes a state directory with everything that is its own. It is held, so nobody uses it; who
+/// waits for it finds that it is gone.
+fn remove(directory: &StateDirectory, held: Held) -> Result<(), Failure> {
+    let path = directory.path();
+    let removed = match aside(path) {
+        Some(aside) => fs::rename(path, &aside).and_then(|()| fs::remove_dir_all(&aside)),
+        None => remove_parts(path),
+    };
+    drop(held);
+    removed.map_err(|error| {
+        let status = status::FAULTED;
+        let message = format!("could not remove {}: {error}", path.display());
+        Failure {
+            status,
+            ..Failure::new(message)
+        }
+    })
+}
+
+/// Where a directory of the user's own data directory is moved to before it is removed, so that it
+/// is gone at once. One that the user named elsewhere stays where it is: there may be other things
+/// in it.
+fn aside(path: &Path) -> Option<PathBuf> {
+    let runs = home::runs().ok()?;
+    let runs = fs::canonicalize(&runs).unwrap_or(runs);
+    let parent = path.parent()?;
+    let is_own = parent == runs || Some(parent) == runs.parent();
+    let name = path.file_name()?.to_str()?;
+    is_own.then(|| runs.join(format!("{REMOVED}{name}-{}", std::process::id())))
+}
+
+fn remove_parts(path: &Path) -> std::io::Result<()> {
+    let machines = machines::directories(path);
+    let (first, others) = PARTS.split_first().expect("it has parts");
+    let others = others.iter().map(|name| path.join(name));
+    let all = [path.join(first)].into_iter().chain(machines).chain(others);
+    for part in all {
+        let removed = match part.symlink_metadata() {
+            Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&part),
+            Ok(_) => fs::remove_file(&part),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        };
+        removed?;
+    }
+    // What else is in it is not ours.
+    let _ = fs::remove_dir(path);
+    Ok(())
+}
+
+/// Goes on with what was being removed when somebody was killed.
+fn sweep() {
+    let Ok(entries) = home::runs()
+        .and_then(|runs| fs::read_dir(runs).map_err(|error| Failure::new(error.to_string())))
+    else {
+        return;
+    };
+    for entry in entries.filter_map(Result::ok) {
+        let (name, path) = (entry.file_name(), entry.path());
+        if name.to_str().is_some_and(|name| name.starts_with(REMOVED)) {
+            // Another may be at it too, which is well.
+            let _ = fs::remove_dir_all(path);
+        } else if path.is_symlink() && !path.exists() {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

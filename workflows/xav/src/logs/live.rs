@@ -1,0 +1,146 @@
+//! What an attempt writes while it runs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use activity_executor::Stream;
+use model::{AttemptId, Definition, ProcessId};
+use wire::attempt::Peeked;
+use wire::client::{ActivityPhase, Answer, AttemptStatus, Request, Status};
+
+use super::{activity, wanted};
+use crate::arguments::Logs;
+use crate::ask::{Source, unfit};
+use crate::failure::{Failure, Outcome};
+use crate::screen;
+use crate::state::StateDirectory;
+
+/// How often it is looked for more.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What an attempt has written so far; none where it does not run.
+pub(super) fn so_far(
+    source: &mut Source,
+    attempt: &AttemptStatus,
+) -> Result<Option<Box<Peeked>>, Failure> {
+    if attempt.end.is_some() || attempt.started.is_none() || !source.is_live() {
+        return Ok(None);
+    }
+    match source.answer(Request::Peek(attempt.attempt))? {
+        Answer::Peeked(peeked) => Ok(Some(peeked)),
+        // It has ended meanwhile, or its machine does not answer.
+        Answer::Refused(_) => Ok(None),
+        answer @ (Answer::Submitted(_)
+        | Answer::Processes(_)
+        | Answer::Status(_)
+        | Answer::Unknown(_)
+        | Answer::Cancelling(_)
+        | Answer::Progress(_)
+        | Answer::Submission(_)
+        | Answer::Forgotten(_)
+        | Answer::Why(_)) => Err(unfit(&answer)),
+    }
+}
+
+/// `xav logs --follow`
+pub(super) struct Follow<'a> {
+    pub(super) arguments: &'a Logs,
+    pub(super) activity: Option<&'a str>,
+    pub(super) definition: &'a Definition,
+    pub(super) directory: &'a StateDirectory,
+    pub(super) streams: &'a [Stream],
+}
+
+/// What has been printed.
+#[derive(Default)]
+struct Printed {
+    bytes: BTreeMap<(AttemptId, bool), u64>,
+    last: Option<(AttemptId, Stream)>,
+}
+
+impl Follow<'_> {
+    /// Prints what is there and what comes, until nothing comes any more.
+    pub(super) fn to_the_end(&self, source: &mut Source, process: ProcessId) -> Outcome {
+        let mut printed = Printed::default();
+        loop {
+            // In this order: what is written before the end that is seen is read after it.
+            let status = source.status(process)?;
+            let is_over = self.is_over(&status)?;
+            self.print(source, &status, &mut printed)?;
+            if is_over {
+                return Ok(0);
+            }
+            if !source.is_live() {
+                screen::tell(
+                    "nothing runs it at the moment: what else it writes comes when it is resumed\n",
+                );
+                return Ok(0);
+            }
+            pause();
+        }
+    }
+
+    /// Whether nothing more will be written.
+    fn is_over(&self, status: &Status) -> Result<bool, Failure> {
+        if status.summary.phase.has_ended() {
+            return Ok(true);
+        }
+        let Some(name) = self.activity else {
+            return Ok(false);
+        };
+        Ok(match activity(name, status, self.definition)?.phase {
+            ActivityPhase::Completed | ActivityPhase::Faulted | ActivityPhase::Skipped => true,
+            ActivityPhase::Waiting
+            | ActivityPhase::Ready
+            | ActivityPhase::Sent
+            | ActivityPhase::Running
+            | ActivityPhase::Backoff
+            | ActivityPhase::Stopped => false,
+        })
+    }
+
+    fn print(
+        &self,
+        source: &mut Source,
+        status: &Status,
+        printed: &mut Printed,
+    ) -> Result<(), Failure> {
+        let all = wanted(
+            self.arguments,
+            self.activity,
+            status,
+            self.definition,
+            self.directory,
+        )?;
+        for mut one in all {
+            one.so_far = so_far(source, one.attempt)?;
+            for &stream in self.streams {
+                let id = one.attempt.attempt;
+                let of = (id, stream == Stream::Stderr);
+                let n_printed = printed.bytes.get(&of).copied().unwrap_or(0);
+                let n_bytes = one.bytes(stream);
+                if n_bytes <= n_printed {
+                    continue;
+                }
+                // One activity that writes to one stream needs no words around it.
+                let is_same = printed.last == Some((id, stream));
+                let is_first_of_one = printed.last.is_none() && self.activity.is_some();
+                if !is_same && !is_first_of_one {
+                    screen::out(&one.head(stream))?;
+                }
+                one.print(stream, n_printed)?;
+                printed.bytes.insert(of, n_bytes);
+                printed.last = Some((id, stream));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what a command writes gives no event to a client; the loop ends with the process"
+)]
+fn pause() {
+    std::thread::sleep(LOOK);
+}

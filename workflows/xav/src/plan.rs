@@ -1,0 +1,171 @@
+//! `xav plan`: where and when the activities of a definition would run, on this machine or on
+//! machines that are only described. Nothing is stored and nothing is started.
+//!
+//! `subject.rs` makes a problem of a file and a platform, `made.rs` has it solved and judges the
+//! answer, `show.rs`, `compare.rs` and `as_json.rs` are how it looks.
+
+mod as_json;
+mod compare;
+mod made;
+mod show;
+mod subject;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use model::Span;
+use schedule::SchedulerKind;
+use schedule::draw::{Chart, Drawn};
+
+use crate::arguments::{Recording, duration, scheduler};
+use crate::failure::{Failure, Outcome};
+use crate::given::{self, reason};
+use crate::{screen, source_file};
+
+use made::Made;
+use subject::Subject;
+
+/// `xav plan`
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// The definition, YAML or JSON, or the recorded workflow
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The machines: a file, or a name such as `reference:64:ccr1` or `paper:10:7`; this machine
+    /// where left out
+    #[arg(long, short, value_name = "PLATFORM")]
+    platform: Option<String>,
+    /// The algorithm: `xavantes`, `heft`, `pch` and others (--compare lists them)
+    #[arg(long, value_name = "NAME", value_parser = scheduler, conflicts_with = "compare")]
+    scheduler: Option<SchedulerKind>,
+    /// How long `xavantes` may search: `5s`; where left out, a second or a fiftieth of the makespan
+    ///
+    /// It is counted in steps, so that the same plan comes of it on every machine.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    plan_budget: Option<Span>,
+    /// How data goes from activity to activity
+    #[arg(long, value_enum, default_value_t = Mode::Direct)]
+    mode: Mode,
+    /// Plan with every algorithm, and show them side by side
+    #[arg(long)]
+    compare: bool,
+    /// Show every activity, however many there are
+    #[arg(long, conflicts_with = "compare")]
+    all: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write the plan as a picture
+    #[arg(long, value_name = "FILE.svg", conflicts_with = "compare")]
+    svg: Option<PathBuf>,
+    /// An input of the process; a plan needs none, so that those of a run may be given or left out
+    #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
+    inputs: Vec<String>,
+    #[command(flatten)]
+    recording: Recording,
+}
+
+/// How data goes from activity to activity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// From machine to machine
+    Direct,
+    /// Through the controllers between them, which are placed too
+    Controllers,
+}
+
+/// Examples for its help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  xav plan primes.yaml                                    on this machine
+  xav plan montage.json --platform grid.yaml              on the machines of a file
+  xav plan montage.json --platform reference:64:ccr1 --compare
+  xav plan montage.json --platform paper:10:7 --mode controllers --svg plan.svg
+  xav plan montage.json --platform grid.yaml --scheduler heft --json";
+
+impl Arguments {
+    /// Whether the answer is wanted as JSON.
+    pub(crate) fn wants_json(&self) -> bool {
+        self.json
+    }
+}
+
+impl Mode {
+    /// As it is written.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Mode::Direct => "direct",
+            Mode::Controllers => "controllers",
+        }
+    }
+}
+
+/// `xav plan`
+pub(crate) fn plan(arguments: &Arguments) -> Outcome {
+    let source = source_file::compile(&arguments.file, &arguments.recording, arguments.json)?;
+    check_inputs(&arguments.inputs, &source.definition)?;
+    let subject = Subject::new(
+        &source,
+        &arguments.recording,
+        arguments.platform.as_deref(),
+        arguments.mode,
+        arguments.json,
+    )?;
+    if arguments.compare {
+        return compare::compare(&subject, arguments.plan_budget, arguments.json);
+    }
+    let scheduler = arguments.scheduler.unwrap_or_default();
+    let made = Made::new(&subject, scheduler, arguments.plan_budget)?;
+    let chart = chart(&subject, &made);
+    if let Some(path) = &arguments.svg {
+        let (title, said) = show::heading(&subject, &made);
+        write(path, &chart.svg(&title, &said))?;
+    }
+    if arguments.json {
+        screen::json(&as_json::plan(&subject, &made, chart.critical_path()))?;
+    } else {
+        screen::out(&show::plan(&subject, &made, &chart, arguments.all))?;
+    }
+    Ok(0)
+}
+
+/// Inputs change nothing in a plan, but a slip in them is better told than passed over. Files need
+/// not be there yet.
+fn check_inputs(inputs: &[String], definition: &model::Definition) -> Result<(), Failure> {
+    let declared = &definition.draft().inputs;
+    for argument in inputs {
+        let name = argument.split_once('=').map(|(name, _)| name);
+        let known = name.is_some_and(|name| declared.iter().any(|input| input.name == name));
+        if !known {
+            let mistakes = given::read(std::slice::from_ref(argument), declared, &[]);
+            let first = mistakes
+                .err()
+                .and_then(|mistakes| mistakes.into_iter().next());
+            return Err(Failure::refused(first.unwrap_or_else(|| argument.clone())));
+        }
+    }
+    Ok(())
+}
+
+fn chart(subject: &Subject, made: &Made) -> Chart {
+    Chart::new(&Drawn {
+        problem: &subject.problem,
+        schedule: &made.schedule,
+        name: &|task| subject.name(task),
+        group: &|group| subject.group(group),
+        colour: &|task| subject.colour(task),
+        legend: &subject.legend,
+        transfer: &|from, to, edge| made.transfer(subject, from, to, edge),
+    })
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|error| {
+        let shown = path.display();
+        Failure::new(format!("could not write {shown}: {}", reason(&error)))
+    })
+}
+
+#[cfg(test)]
+mod tests;

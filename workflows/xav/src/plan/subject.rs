@@ -1,0 +1,386 @@
+//! What is planned: the activities of a file, and the machines that they may use.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use activity_daemon::facts;
+use language::wfformat::{self, Burn};
+use model::{
+    ActivityId, Definition, GroupId, Network, NodeId, Platform, Resource, ResourceId, Work,
+};
+use schedule::{Dag, Demand, Problem, Task, Tree, platform};
+
+use super::Mode;
+use crate::arguments::Recording;
+use crate::failure::Failure;
+use crate::machines;
+use crate::report::groups;
+use crate::source_file::{self, SourceFile};
+
+/// Seconds that an activity is taken to compute where nothing is known of any, as in a run.
+const WORK_UNKNOWN: Work = Work::from_secs(1);
+
+/// A problem with the names of everything in it.
+pub(crate) struct Subject {
+    /// What the process is called.
+    pub(crate) title: String,
+    /// What a scheduler looks at.
+    pub(crate) problem: Problem,
+    /// What the machines are, for people.
+    pub(crate) machines: String,
+    /// How data goes.
+    pub(crate) mode: Mode,
+    /// The controllers, where data goes through them.
+    pub(crate) tree: Option<Controllers>,
+    /// What the colours of activities mean.
+    pub(crate) legend: Vec<String>,
+    /// Whether no work of any activity is known.
+    pub(crate) is_guess: bool,
+    definition: Definition,
+    /// Names of the groups of a file.
+    groups: Vec<String>,
+    /// By position of the task; none for gates.
+    activities: Vec<Option<ActivityId>>,
+    colours: BTreeMap<ActivityId, usize>,
+}
+
+/// The controllers of a process as a problem has them.
+pub(crate) struct Controllers {
+    /// Which is below which.
+    pub(crate) tree: Tree,
+    /// Their names, for people.
+    pub(crate) names: Vec<String>,
+}
+
+/// A graph before it is a problem: what each of its tasks is, in the order of its input.
+struct Graph {
+    dag: Dag,
+    given: Vec<Option<ActivityId>>,
+    is_guess: bool,
+    is_recorded: bool,
+}
+
+/// A platform and what it is for people.
+struct Machines {
+    platform: Platform,
+    shown: String,
+    /// Names of its groups, where they have some.
+    group_names: Vec<String>,
+}
+
+impl Subject {
+    /// Puts a file and the machines together, or says what is wrong with either.
+    pub(crate) fn new(
+        source: &SourceFile,
+        recording: &Recording,
+        machines: Option<&str>,
+        mode: Mode,
+        as_json: bool,
+    ) -> Result<Subject, Failure> {
+        let definition = &source.definition;
+        let graph = graph(source, recording)?;
+        let Machines {
+            platform,
+            shown,
+            group_names,
+        } = platform_of(machines, &graph.dag, as_json)?;
+        let demands = demands(definition);
+        let Graph {
+            dag,
+            given,
+            is_guess,
+            is_recorded,
+        } = graph;
+        let activities: Vec<Option<ActivityId>> = dag
+            .tasks()
+            .map(|task| given[dag.given(task) as usize])
+            .collect();
+        let refused = |error: &dyn std::error::Error| {
+            Failure::refused(format!("could not plan: {}", crate::failure::chain(error)))
+        };
+        let problem = Problem::new(dag, &platform).map_err(|error| refused(&error))?;
+        // What was recorded is planned as others plan it: one slot each, on any machine.
+        let problem = problem
+            .with_demands(|task| {
+                let activity = activities[task as usize].filter(|_| !is_recorded)?;
+                demands.get(&activity)
+            })
+            .map_err(|error| refused(&error))?;
+        let tree = match mode {
+            Mode::Direct => None,
+            Mode::Controllers => {
+                Some(controllers(definition, &problem, &given).map_err(|error| refused(&error))?)
+            }
+        };
+        let groups = groups::group(definition);
+        let colours = definition
+            .activities()
+            .iter()
+            .copied()
+            .zip(groups.of)
+            .collect();
+        let mut legend = groups.labels;
+        if groups.has_others {
+            legend.pop();
+        }
+        Ok(Subject {
+            title: definition.name().to_owned(),
+            problem,
+            machines: shown,
+            mode,
+            tree,
+            legend,
+            is_guess,
+            definition: definition.clone(),
+            groups: group_names,
+            activities,
+            colours,
+        })
+    }
+
+    /// What a task is called; a gate has no name.
+    pub(crate) fn name(&self, task: u32) -> &str {
+        match self.activities[task as usize] {
+            Some(activity) => self.definition.node(activity.node()).label(),
+            None => "",
+        }
+    }
+
+    /// What a group of machines is called, by its number; those of platforms with a name are `g0`,
+    /// `g1`, as in the names of their machines.
+    pub(crate) fn group(&self, number: u32) -> String {
+        // Groups are numbered in the order of their file: each has a machine.
+        let named = self.groups.get(number as usize);
+        named.cloned().unwrap_or_else(|| format!("g{number}"))
+    }
+
+    /// The colour of a task.
+    pub(crate) fn colour(&self, task: u32) -> usize {
+        let activity = self.activities[task as usize];
+        let colour = activity.and_then(|activity| self.colours.get(&activity));
+        colour.copied().unwrap_or(usize::MAX)
+    }
+
+    /// How many activities there are.
+    pub(crate) fn n_activities(&self) -> usize {
+        self.activities.iter().flatten().count()
+    }
+
+    /// What keeps a task from running anywhere, as a sentence.
+    pub(crate) fn misfit(&self, task: u32) -> String {
+        let name = self.name(task);
+        let misfit = self.problem.misfit(task).unwrap_or_default();
+        format!("activity {name} {misfit}")
+    }
+}
+
+/// The activities with their works and the data between them.
+fn graph(source: &SourceFile, recording: &Recording) -> Result<Graph, Failure> {
+    let definition = &source.definition;
+    let shown = source.path.display();
+    let failed = |error: &dyn std::fmt::Display| Failure::refused(format!("{shown}: {error}"));
+    let bytes = source_file::bytes(&source.path)?;
+    if wfformat::recognises(&bytes) {
+        let recorded = wfformat::graph(&bytes).map_err(|error| failed(&error))?;
+        return as_recorded(definition, &recorded, recording, &source.path);
+    }
+    let graph = definition.graph();
+    let known: Vec<Work> = graph
+        .nodes()
+        .map(|node| node.work)
+        .filter(|work| *work > Work::ZERO)
+        .collect();
+    // As in a run: what nobody said is the mean of what somebody said.
+    let mean = match known.len() as u64 {
+        0 => WORK_UNKNOWN,
+        n => Work(known.iter().map(|work| work.0).sum::<u64>() / n),
+    };
+    let graph = graph.weighted(
+        |node| match node.activity {
+            Some(_) if node.work == Work::ZERO => mean,
+            Some(_) | None => node.work,
+        },
+        |_, _, bytes| bytes,
+    );
+    Ok(Graph {
+        given: graph.nodes().map(|node| node.activity).collect(),
+        dag: Dag::from_graph(&graph).map_err(|error| failed(&error))?,
+        is_guess: known.is_empty(),
+        is_recorded: false,
+    })
+}
+
+/// A recorded workflow: runtimes and sizes as they were recorded, or, where a scale is given, what
+/// the commands of a run would use.
+fn as_recorded(
+    definition: &Definition,
+    recorded: &wfformat::RecordedGraph,
+    recording: &Recording,
+    path: &Path,
+) -> Result<Graph, Failure> {
+    let mut by_id: BTreeMap<String, ActivityId> = BTreeMap::new();
+    for &id in definition.activities() {
+        let burn = definition
+            .activity(id)
+            .and_then(|activity| Burn::of_command(&activity.command));
+        by_id.extend(burn.map(|burn| (burn.name, id)));
+    }
+    let given: Vec<Option<ActivityId>> = recorded
+        .tasks
+        .iter()
+        .map(|task| by_id.get(&task.id).copied())
+        .collect();
+    let is_scaled = recording.time_scale.is_some() || recording.cpu_total.is_some();
+    let scaled = |activity: Option<ActivityId>| {
+        let work = definition.activity(activity?)?.work?;
+        is_scaled.then_some(work.reference_seconds())
+    };
+    let tasks: Vec<Task> = recorded
+        .tasks
+        .iter()
+        .zip(&given)
+        .map(|(task, &activity)| Task {
+            work: scaled(activity).unwrap_or(task.runtime),
+            cores: 1,
+        })
+        .collect();
+    let data_scale = recording.data_scale.unwrap_or(1.0);
+    let edges: Vec<(u32, u32, f64)> = recorded
+        .edges
+        .iter()
+        .map(|&(from, to, data)| (from, to, data * data_scale))
+        .collect();
+    let dag = Dag::new(&tasks, &edges)
+        .map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
+    Ok(Graph {
+        dag,
+        given,
+        is_guess: false,
+        is_recorded: true,
+    })
+}
+
+/// What activities ask of a machine beside cores.
+fn demands(definition: &Definition) -> BTreeMap<ActivityId, Demand> {
+    let asks = |&id: &ActivityId| {
+        let activity = definition.activity(id)?;
+        let memory = activity.memory.unwrap_or_default();
+        let labels = activity.labels.clone();
+        Some((id, Demand { memory, labels }))
+    };
+    definition.activities().iter().filter_map(asks).collect()
+}
+
+/// The machines that the user names, and what they are for people.
+fn platform_of(machines: Option<&str>, dag: &Dag, as_json: bool) -> Result<Machines, Failure> {
+    let mut group_names = Vec::new();
+    let (platform, shown) = match machines {
+        None => (this_machine(), "this machine".to_owned()),
+        Some(name) if name.starts_with("reference:") || name.starts_with("paper:") => {
+            let platform = platform::named(name, dag)
+                .map_err(|error| Failure::refused(crate::failure::chain(&error)))?;
+            (platform, name.to_owned())
+        }
+        Some(path) => {
+            let path = Path::new(path);
+            if !path.exists() {
+                let shown = path.display();
+                return Err(
+                    Failure::refused(format!("there is no platform file {shown}")).help(
+                        "a platform is a file, reference:64:lan (8, 64 or 512 machines; lan or ccr1, \
+                         ccr10...) or paper:10:7 (groups and seed)",
+                    ),
+                );
+            }
+            let file = machines::read_platform(path, as_json)?;
+            let platform = file.platform().map_err(|error| Failure::because(&error))?;
+            group_names = file.groups.into_iter().map(|group| group.name).collect();
+            (platform, path.display().to_string())
+        }
+    };
+    let resources = platform.resources();
+    let slots: u64 = resources.iter().map(|one| u64::from(one.slots)).sum();
+    let groups: std::collections::BTreeSet<GroupId> =
+        resources.iter().map(|one| one.group).collect();
+    let count = |n: usize, one: &str, many: &str| crate::text::count(n as u64, one, many);
+    let mut shown = format!("{shown}: {}", count(resources.len(), "machine", "machines"));
+    if groups.len() > 1 {
+        shown.push_str(&format!(" in {}", count(groups.len(), "group", "groups")));
+    }
+    shown.push_str(&format!(", {}", crate::text::count(slots, "slot", "slots")));
+    Ok(Machines {
+        platform,
+        shown,
+        group_names,
+    })
+}
+
+/// This machine as a run would have it.
+fn this_machine() -> Platform {
+    let resource = Resource {
+        id: ResourceId(0),
+        name: shell::environment::hostname(),
+        group: GroupId(0),
+        power: 1.0,
+        slots: machines::cores(),
+        memory: facts::memory(),
+        labels: facts::labels(),
+    };
+    let network = Network::uniform(language::platform::LINK_DEFAULT);
+    Platform::new(vec![resource], network).expect("one machine with a slot is a platform")
+}
+
+/// The controllers above the activities. Where the whole process is one activity it has one.
+fn controllers(
+    definition: &Definition,
+    problem: &Problem,
+    given: &[Option<ActivityId>],
+) -> Result<Controllers, schedule::TreeError> {
+    let mut number: BTreeMap<NodeId, u32> = BTreeMap::new();
+    // Which child of its controller each node is, from 1.
+    let mut places = vec![0; definition.nodes().len()];
+    for node in definition.nodes() {
+        for (place, child) in (1..).zip(node.children()) {
+            places[child.index()] = place;
+        }
+    }
+    let (mut parent, mut names): (Vec<Option<u32>>, Vec<String>) = (Vec::new(), Vec::new());
+    for (id, node) in (0..).map(NodeId).zip(definition.nodes()) {
+        if id != NodeId(0) && node.children().is_empty() {
+            continue;
+        }
+        // A parent has a lower number than its children.
+        let above = definition.parent(id);
+        let above = above.and_then(|above| number.get(&above).copied());
+        number.insert(id, parent.len() as u32);
+        let label = label(definition, id, places[id.index()]);
+        names.push(match above {
+            Some(above) => format!("{}/{label}", names[above as usize]),
+            None => label,
+        });
+        parent.push(above);
+    }
+    let of_task: Vec<u32> = given
+        .iter()
+        .map(|activity| {
+            let above = activity.and_then(|activity| definition.parent(activity.node()));
+            above
+                .and_then(|above| number.get(&above).copied())
+                .unwrap_or(0)
+        })
+        .collect();
+    Ok(Controllers {
+        tree: Tree::new(problem, &parent, &of_task)?,
+        names,
+    })
+}
+
+/// What a controller is called in its path: its name, or its kind and which child it is.
+fn label(definition: &Definition, id: NodeId, place: usize) -> String {
+    let node = definition.node(id);
+    if node.name.is_empty() && id != NodeId(0) {
+        format!("{}.{place}", node.keyword())
+    } else {
+        node.label().to_owned()
+    }
+}

@@ -1,0 +1,277 @@
+use std::fs;
+
+use serde_json::Value;
+
+use super::*;
+use crate::source_file::SourceFile;
+
+const DIAMOND: &str = r#"
+xavantes: 1
+name: diamond
+body:
+  sequence:
+    - { activity: first, run: ["true"], work: 2s }
+    - parallel:
+        - { activity: left, run: ["true"], work: 10s }
+        - { activity: right, run: ["true"], work: 9s, cores: 2 }
+    - { activity: last, run: ["true"], work: 3s }
+"#;
+
+const TWO: &str = "machines: [{name: fast, slots: 2, power: 2.0}, {name: slow, power: 0.5}]";
+
+/// Two tasks in a row with 125 MB between them, and one beside.
+const RECORDED: &str = r#"{"name": "two", "schemaVersion": "1.5", "workflow": {
+    "specification": {
+        "tasks": [
+            {"id": "a", "name": "a", "parents": [], "children": ["b"], "inputFiles": [], "outputFiles": ["x"]},
+            {"id": "b", "name": "b", "parents": ["a"], "children": [], "inputFiles": ["x"], "outputFiles": []},
+            {"id": "c", "name": "c", "parents": [], "children": [], "inputFiles": [], "outputFiles": []}],
+        "files": [{"id": "x", "sizeInBytes": 125000000}]},
+    "execution": {"tasks": [
+        {"id": "a", "runtimeInSeconds": 2, "avgCPU": 200},
+        {"id": "b", "runtimeInSeconds": 4},
+        {"id": "c", "runtimeInSeconds": 5}]}}}"#;
+
+struct Bench {
+    directory: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let directory = tempfile::tempdir().unwrap();
+        Bench { directory }
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.directory.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn source(&self, text: &str, recording: &Recording) -> SourceFile {
+        source_file::compile(&self.file("definition", text), recording, false).unwrap()
+    }
+
+    fn subject(&self, text: &str, platform: Option<&str>, mode: Mode) -> Result<Subject, Failure> {
+        self.scaled(text, &Recording::default(), platform, mode)
+    }
+
+    fn scaled(
+        &self,
+        text: &str,
+        recording: &Recording,
+        platform: Option<&str>,
+        mode: Mode,
+    ) -> Result<Subject, Failure> {
+        let source = self.source(text, recording);
+        let platform = platform.map(|platform| {
+            if platform.contains("machines") || platform.contains("groups") {
+                self.file("platform.yaml", platform).display().to_string()
+            } else {
+                platform.to_owned()
+            }
+        });
+        Subject::new(&source, recording, platform.as_deref(), mode, false)
+    }
+}
+
+fn json(subject: &Subject, kind: SchedulerKind) -> Value {
+    let made = Made::new(subject, kind, None).unwrap();
+    as_json::plan(subject, &made, chart(subject, &made).critical_path())
+}
+
+#[test]
+fn a_plan_names_activities_machines_and_times() {
+    let bench = Bench::new();
+    let subject = bench.subject(DIAMOND, Some(TWO), Mode::Direct).unwrap();
+    assert_eq!(subject.n_activities(), 4);
+    assert!(
+        subject
+            .machines
+            .ends_with("platform.yaml: 2 machines, 3 slots"),
+        "{}",
+        subject.machines
+    );
+    let plan = json(&subject, SchedulerKind::Heft);
+    // Both cores of the fast one are for `right`; `left` waits for them, since the slow one would
+    // take 20 s.
+    let shown: Vec<String> = plan["activities"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            format!(
+                "{} {} {} {}-{}",
+                one["name"].as_str().unwrap(),
+                one["machine"].as_str().unwrap(),
+                one["cores"],
+                one["start"],
+                one["finish"]
+            )
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "first fast 1 0.0-1.0",
+            "left fast 1 1.0-6.0",
+            "right fast 2 6.0-10.5",
+            "last fast 1 10.5-12.0",
+        ]
+    );
+    assert_eq!(plan["makespan"], 12.0);
+    assert_eq!(
+        plan["critical_path"],
+        serde_json::json!(["first", "left", "right", "last"])
+    );
+    assert_eq!(plan["controllers"], serde_json::json!([]));
+}
+
+#[test]
+fn a_plan_as_text_shows_everything_once() {
+    let bench = Bench::new();
+    let subject = bench
+        .subject(DIAMOND, Some(TWO), Mode::Controllers)
+        .unwrap();
+    let made = Made::new(&subject, SchedulerKind::Heft, None).unwrap();
+    let chart = chart(&subject, &made);
+    let text = show::plan(&subject, &made, &chart, false);
+    for part in [
+        "diamond",
+        "right     fast     0 (of 2)",
+        "sequence/parallel.2",
+        "[left",
+        "makespan",
+        "12.0s",
+        "on 3 slots",
+        "by heft in",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    assert!(!text.contains("--all"), "{text}");
+}
+
+#[test]
+fn long_plans_say_how_many_activities_are_not_shown() {
+    let bench = Bench::new();
+    let mut text = String::from("xavantes: 1\nname: many\nbody:\n  parallel:\n");
+    for number in 0..100 {
+        text.push_str(&format!(
+            "    - {{ activity: a{number}, run: [\"true\"] }}\n"
+        ));
+    }
+    let subject = bench.subject(&text, None, Mode::Direct).unwrap();
+    let made = Made::new(&subject, SchedulerKind::Heft, None).unwrap();
+    let chart = chart(&subject, &made);
+    let shown = show::plan(&subject, &made, &chart, false);
+    assert!(shown.contains("and 60 more, which --all shows"), "{shown}");
+    assert!(
+        shown.contains("every activity counts as a second"),
+        "{shown}"
+    );
+    let all = show::plan(&subject, &made, &chart, true);
+    assert!(!all.contains("--all") && all.contains("\na99 "), "{all}");
+}
+
+#[test]
+fn recorded_workflows_are_planned_as_they_were_recorded() {
+    let bench = Bench::new();
+    // Where the data would cross a link, 1 s of it, both stay on one machine.
+    let two = "machines: [{name: m1}, {name: m2}]";
+    let subject = bench.subject(RECORDED, Some(two), Mode::Direct).unwrap();
+    let plan = json(&subject, SchedulerKind::Heft);
+    assert_eq!(plan["makespan"], 6.0);
+    // Dealt out in turn, b waits for what a wrote.
+    let made = Made::new(&subject, SchedulerKind::RoundRobin, None).unwrap();
+    assert!(
+        (made.figures.makespan - 7.0001).abs() < 1e-9,
+        "{}",
+        made.figures.makespan
+    );
+    // Scaled, it is what the commands of a run would use: CPU time.
+    let recording = Recording {
+        time_scale: Some(0.5),
+        ..Recording::default()
+    };
+    let scaled = bench
+        .scaled(RECORDED, &recording, Some(two), Mode::Direct)
+        .unwrap();
+    let plan = json(&scaled, SchedulerKind::Heft);
+    assert_eq!(plan["makespan"], 4.0);
+}
+
+#[test]
+fn every_scheduler_is_compared() {
+    let bench = Bench::new();
+    for mode in [Mode::Direct, Mode::Controllers] {
+        let subject = bench
+            .subject(RECORDED, Some("reference:8:ccr1"), mode)
+            .unwrap();
+        for kind in SchedulerKind::ALL {
+            let made =
+                Made::try_new(&subject, kind, None).unwrap_or_else(|_| panic!("{kind:?} refused"));
+            assert!(
+                made.figures.makespan >= made.figures.bound - 1e-9,
+                "{kind:?}"
+            );
+        }
+        assert_eq!(compare::compare(&subject, None, true).unwrap(), 0);
+        assert_eq!(compare::compare(&subject, None, false).unwrap(), 0);
+    }
+}
+
+#[test]
+fn what_fits_no_machine_is_refused_by_its_name() {
+    let bench = Bench::new();
+    let one = "machines: [{name: m1, slots: 1}]";
+    let subject = bench.subject(DIAMOND, Some(one), Mode::Direct).unwrap();
+    let Err(refused) = Made::new(&subject, SchedulerKind::Best, None) else {
+        panic!("planned")
+    };
+    assert_eq!(
+        refused.message,
+        "activity right needs 2 cores; the largest machine has 1"
+    );
+    assert!(compare::compare(&subject, None, false).is_err());
+}
+
+#[test]
+fn platforms_that_are_none_are_refused() {
+    let bench = Bench::new();
+    let why = |platform: &str| {
+        let Err(failure) = bench.subject(DIAMOND, Some(platform), Mode::Direct) else {
+            panic!("{platform} is a platform")
+        };
+        failure
+    };
+    assert!(
+        why("/nowhere/p.yaml")
+            .message
+            .starts_with("there is no platform file")
+    );
+    assert!(
+        why("reference:7:lan")
+            .message
+            .contains("there are 8, 64 and 512")
+    );
+    assert!(why("reference:8:slow").message.contains("lan"));
+    assert!(why("paper:x:1").message.contains("x"));
+    // The mistakes have been shown.
+    assert_eq!(why("machines: []").message, "");
+}
+
+#[test]
+fn slips_in_inputs_are_told_and_missing_ones_are_not() {
+    let bench = Bench::new();
+    let text = DIAMOND.replace("body:", "inputs: { limit: int }\nbody:");
+    let source = bench.source(&text, &Recording::default());
+    let check = |inputs: &[&str]| {
+        let inputs: Vec<String> = inputs.iter().map(|&one| one.to_owned()).collect();
+        check_inputs(&inputs, &source.definition).map_err(|failure| failure.message)
+    };
+    assert_eq!(check(&[]), Ok(()));
+    assert_eq!(check(&["limit=7"]), Ok(()));
+    let error = check(&["limt=7"]).unwrap_err();
+    assert!(error.contains("did you mean `limit`?"), "{error}");
+    assert!(check(&["limit"]).unwrap_err().contains("NAME=VALUE"));
+}

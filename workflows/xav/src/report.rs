@@ -1,0 +1,130 @@
+//! `xav report`: one HTML page about a process, which opens without a network.
+//!
+//! `figures.rs` computes every number in it, `page.rs` writes it; the scripts and the style beside
+//! them draw the charts and the long tables in the browser.
+
+mod amounts;
+mod chain;
+mod controllers;
+mod data;
+mod escape;
+mod figures;
+pub(crate) mod groups;
+mod lanes;
+mod packing;
+mod page;
+mod tables;
+mod usage;
+mod wrong;
+
+#[cfg(test)]
+mod fixtures;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::arguments::Which;
+use crate::ask::Source;
+use crate::failure::{Failure, Outcome};
+use crate::fault::short;
+use crate::home::{self, Found};
+use crate::screen;
+
+use figures::{Look, Report};
+use page::{Subject, page};
+
+/// `xav report`
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    which: Which,
+    /// Where the page is written, `-` for standard output; NAME-ID.html in the current directory
+    /// where left out
+    #[arg(long, short, value_name = "FILE.html")]
+    out: Option<PathBuf>,
+}
+
+/// Examples for its help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  xav report                        the newest process, as NAME-ID.html in the current directory
+  xav report 0c4r --out run.html    the process whose ID begins so
+  xav report 0c4r --out - | gzip > run.html.gz";
+
+/// `xav report`
+pub(crate) fn report(arguments: &Arguments) -> Outcome {
+    let Found { directory, process } = home::find(&arguments.which)?;
+    let mut source = Source::open(&directory)?;
+    let definition = source.definition(process)?;
+    let status = source.status(process)?;
+    let now = shell::clock::wall();
+    let look = Look {
+        now,
+        is_live: source.is_live(),
+    };
+    drop(source);
+    let report = Report::of(&status, &definition, look);
+    let subject = Subject {
+        summary: &status.summary,
+        directory: &directory.path().display().to_string(),
+        waiting_for: status.waiting_for.as_deref(),
+        now,
+        nonce: &draw_nonce()?,
+    };
+    let text = page(&subject, &report);
+    match &arguments.out {
+        Some(path) if path.as_os_str() == "-" => screen::out_bytes(&mut text.as_bytes())?,
+        out => {
+            let path = out.clone().unwrap_or_else(|| {
+                let (name, id) = (&status.summary.name, short(process));
+                PathBuf::from(format!("{name}-{id}.html"))
+            });
+            write(&path, &text).map_err(|error| {
+                Failure::new(format!("could not write {}: {error}", path.display()))
+            })?;
+            let path = std::path::absolute(&path).unwrap_or(path);
+            screen::out(&format!("{}\n", path.display()))?;
+            0
+        }
+    };
+    Ok(0)
+}
+
+/// Writes a file whole or not at all: what stands there before is replaced by the finished page.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    // A link is followed, and what is no file (a pipe, a device) is written to as it is.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        let mut file = fs::OpenOptions::new().write(true).open(path)?;
+        return file.write_all(text.as_bytes());
+    }
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    let beside = PathBuf::from(beside);
+    let written = fs::File::create(&beside).and_then(|mut file| file.write_all(text.as_bytes()));
+    let placed = written.and_then(|()| fs::rename(&beside, path));
+    if placed.is_err() {
+        // The error is told; a leaving that cannot be taken away stays.
+        let _ = fs::remove_file(&beside);
+    }
+    placed
+}
+
+fn draw_nonce() -> Result<String, Failure> {
+    let draw = || {
+        Ok(format!(
+            "{:016x}{:016x}",
+            getrandom::u64()?,
+            getrandom::u64()?
+        ))
+    };
+    draw().map_err(|error: getrandom::Error| {
+        Failure::new(format!("could not draw a number for the page: {error}"))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,483 @@
+//! All numbers of the page, from what a process manager tells of a process. Pure: the same status
+//! gives the same numbers. The page's script computes none of them, it draws.
+
+use model::{ActivityId, Bytes, Definition, ResourceId, Span, Wall};
+use wire::client::{ActivityPhase, AttemptStatus, Status};
+
+use super::chain::{self, Reason, Step};
+use super::controllers::{self, Controllers};
+use super::escape::visible;
+use super::groups::{self, Groups};
+use super::lanes;
+use super::usage::{self, Usage};
+use super::wrong::{self, Wrong};
+use crate::json::{cpu, machine_of, makespan};
+use crate::tell;
+
+/// When and how a process is looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    /// The time.
+    pub(crate) now: Wall,
+    /// Whether a run has the process.
+    pub(crate) is_live: bool,
+}
+
+/// Everything that a page says of a process. Times are microseconds since its submission.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// Where the process is, in a word.
+    pub(crate) state: &'static str,
+    /// How long it took, or none while it has not ended.
+    pub(crate) took: Option<Span>,
+    /// Until when there is something to tell: its end, or the moment in which it was looked at.
+    pub(crate) until: u64,
+    /// The length of the time axis: plan and run fit.
+    pub(crate) axis: u64,
+    /// CPU time of all attempts.
+    pub(crate) cpu: Span,
+    /// How much longer its commands would have taken one after another.
+    pub(crate) speedup: Option<f64>,
+    /// Slots of all machines that were used.
+    pub(crate) n_slots: u32,
+    /// Busy time of all slots as a part of the time that they were there; none where nothing ran.
+    pub(crate) utilisation: Option<f64>,
+    /// Attempts that failed.
+    pub(crate) n_failed: usize,
+    /// Machines that are used or planned, in the order in which the process came to know them.
+    pub(crate) machines: Vec<Machine>,
+    /// In the order of the definition.
+    pub(crate) activities: Vec<Row>,
+    /// Attempts that started, by their start.
+    pub(crate) bars: Vec<Bar>,
+    /// The plan in force.
+    pub(crate) plan: Plan,
+    /// Colours.
+    pub(crate) groups: Groups,
+    /// What each group used, in the order of [`Groups::labels`].
+    pub(crate) shares: Vec<Share>,
+    /// The critical path of the run, the first step first.
+    pub(crate) chain: Vec<Step>,
+    /// How long the run would have lasted, had nothing ever waited for a slot: the longest chain of
+    /// activities that depend on each other.
+    pub(crate) longest: Span,
+    /// The tree.
+    pub(crate) controllers: Controllers,
+    /// What went wrong, the cause first.
+    pub(crate) faults: Vec<Wrong>,
+}
+
+/// A machine.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    /// Its name.
+    pub(crate) name: String,
+    /// Rows that it has in both charts: slots that were held at the same time or are planned.
+    pub(crate) n_slots: u32,
+    /// What was used of it.
+    pub(crate) usage: Usage,
+}
+
+/// An activity.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// Its name.
+    pub(crate) name: String,
+    /// The place of its controller in [`Controllers::paths`].
+    pub(crate) path: usize,
+    /// Where it is, in a word.
+    pub(crate) state: &'static str,
+    /// Its entry of the plan, as the place in [`Plan::bars`].
+    pub(crate) planned: Option<usize>,
+    /// Its last attempt that started, as the place in [`Report::bars`].
+    pub(crate) last: Option<usize>,
+    /// Tries.
+    pub(crate) n_attempts: usize,
+    /// The recorded outcome that stands for it.
+    pub(crate) reused: Option<Reused>,
+}
+
+/// An outcome of another process.
+#[derive(Debug)]
+pub(crate) struct Reused {
+    /// Of which process and which try, in words.
+    pub(crate) of: String,
+    /// How long that ran.
+    pub(crate) wall: Span,
+    /// CPU time that it used.
+    pub(crate) cpu: Span,
+    /// The most memory that it used.
+    pub(crate) peak_memory: Bytes,
+    /// Its exit status.
+    pub(crate) exit_code: Option<i32>,
+}
+
+/// An attempt that started.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Bar {
+    /// The place in [`Report::activities`].
+    pub(crate) activity: usize,
+    /// Which try.
+    pub(crate) number: u32,
+    /// The place in [`Report::machines`].
+    pub(crate) machine: usize,
+    /// Slots that it held, by packing.
+    pub(crate) slots: Vec<u32>,
+    /// When it started.
+    pub(crate) start: u64,
+    /// When it ended; the moment of looking where it has not.
+    pub(crate) end: u64,
+    /// How it ended, in a word.
+    pub(crate) state: String,
+    /// Whether it still runs, as far as is known.
+    pub(crate) is_running: bool,
+    /// CPU time that it used.
+    pub(crate) cpu: Span,
+    /// The most memory that it used.
+    pub(crate) peak_memory: Bytes,
+    /// Its exit status.
+    pub(crate) exit_code: Option<i32>,
+    /// The command's process id, 0 where unknown.
+    pub(crate) pid: u32,
+}
+
+/// The plan as it is drawn.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// One for each activity in it.
+    pub(crate) bars: Vec<PlanBar>,
+    /// Which plan it is; 0 where there is none.
+    pub(crate) generation: u32,
+    /// How long the first plan took the process to last.
+    pub(crate) makespan: Option<Span>,
+    /// Whether no work was known, so that only the order in it means something: it is drawn as long as the run.
+    pub(crate) is_order_only: bool,
+    /// When it begins: 0 but for a later plan, which covers only what was left then.
+    pub(crate) origin: u64,
+}
+
+/// A place in the plan.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PlanBar {
+    /// The place in [`Report::activities`].
+    pub(crate) activity: usize,
+    /// The place in [`Report::machines`].
+    pub(crate) machine: usize,
+    /// Slots.
+    pub(crate) slots: Vec<u32>,
+    /// Estimated start.
+    pub(crate) start: u64,
+    /// Estimated end.
+    pub(crate) end: u64,
+}
+
+/// What the activities of one colour used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// How many they are.
+    pub(crate) n_activities: usize,
+    /// Time in which they ran, added up.
+    pub(crate) busy: Span,
+    /// CPU time.
+    pub(crate) cpu: Span,
+    /// Time of theirs on the critical path.
+    pub(crate) critical: Span,
+}
+
+impl Report {
+    /// Computes everything.
+    pub(crate) fn of(status: &Status, definition: &Definition, look: Look) -> Report {
+        let origin = status.summary.submitted;
+        let controllers = controllers::tree(status, definition);
+        let mut bars = attempts(status, origin);
+        let until = until(status, &bars, look);
+        for bar in bars.iter_mut().filter(|bar| bar.is_running) {
+            bar.end = bar.start.max(until);
+        }
+        let resources = lanes::resources(status);
+        let mut plan = plan(status, &bars, until);
+        let (machines, freed_by) =
+            lanes::pack(status, definition, &resources, &mut bars, &mut plan);
+        let activities = rows(status, definition, look, &controllers, &bars, &plan);
+        let last_planned = plan.bars.iter().map(|bar| bar.end).max();
+        let last_run = bars.iter().map(|bar| bar.end).max();
+        let axis = until
+            .max(last_planned.unwrap_or(0))
+            .max(last_run.unwrap_or(0));
+        let machines: Vec<Machine> = machines
+            .into_iter()
+            .map(|(name, n_slots, of)| Machine {
+                name,
+                n_slots,
+                usage: usage::usage(of.iter().map(|&bar| &bars[bar]), n_slots, until),
+            })
+            .collect();
+        let n_slots: u32 = machines
+            .iter()
+            .filter(|machine| machine.usage.n_attempts > 0)
+            .map(|machine| machine.n_slots)
+            .sum();
+        let held: u64 = machines.iter().map(|machine| machine.usage.held.0).sum();
+        let known = chain::Known {
+            graph: definition.graph(),
+            bars: &bars,
+            place_of: &|id| place_of(status, id),
+            n_activities: activities.len(),
+            freed_by: &freed_by,
+        };
+        let (chain, longest) = (chain::chain(&known), chain::longest(&known));
+        let groups = groups::group(definition);
+        Report {
+            state: state(status, look),
+            took: makespan(&status.summary),
+            until,
+            axis: axis.max(1),
+            cpu: cpu(status),
+            speedup: tell::speedup(status),
+            n_slots,
+            utilisation: (held > 0 && until > 0)
+                .then(|| held as f64 / (u64::from(n_slots) as f64 * until as f64)),
+            n_failed: bars.iter().filter(|bar| bar.has_failed()).count(),
+            shares: shares(&groups, &bars, &chain),
+            machines,
+            activities,
+            bars,
+            plan,
+            groups,
+            chain,
+            longest,
+            controllers,
+            faults: wrong::faults(status, definition),
+        }
+    }
+
+    /// Time of the critical path in which its commands ran, and time between them.
+    pub(crate) fn critical(&self) -> (Span, Span) {
+        let ran = self.chain.iter().map(|step| self.bars[step.bar].length());
+        let waited = self.chain.iter().map(|step| step.wait);
+        (Span(ran.sum()), Span(waited.sum()))
+    }
+}
+
+impl Bar {
+    /// How long it ran so far.
+    pub(crate) fn length(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Whether it ended by itself, and not well.
+    pub(crate) fn has_failed(&self) -> bool {
+        !self.is_running && !["completed", "stopped"].contains(&self.state.as_str())
+    }
+
+    /// Whether it was stopped because the process ended.
+    pub(crate) fn was_stopped(&self) -> bool {
+        self.state == "stopped"
+    }
+}
+
+fn state(status: &Status, look: Look) -> &'static str {
+    let phase = status.summary.phase;
+    if phase.has_ended() || look.is_live {
+        phase.word()
+    } else {
+        "interrupted"
+    }
+}
+
+/// The place of an activity in a status, whose activities are in the order of their ids.
+fn place_of(status: &Status, id: ActivityId) -> Option<usize> {
+    status
+        .activities
+        .binary_search_by_key(&id, |one| one.activity)
+        .ok()
+}
+
+/// Everything that started, by its start. Machines and slots are not known yet.
+fn attempts(status: &Status, origin: Wall) -> Vec<Bar> {
+    let mut bars: Vec<Bar> = Vec::new();
+    for (activity, one) in status.activities.iter().enumerate() {
+        for attempt in &one.attempts {
+            let Some(started) = attempt.started else {
+                continue;
+            };
+            let start = started.since(origin).0;
+            bars.push(Bar {
+                activity,
+                number: attempt.attempt.number,
+                machine: 0,
+                slots: Vec::new(),
+                start,
+                end: start.saturating_add(attempt.wall.0),
+                state: visible(attempt.end.as_deref().unwrap_or("running")),
+                is_running: attempt.end.is_none(),
+                cpu: attempt.cpu,
+                peak_memory: attempt.peak_memory,
+                exit_code: attempt.exit_code,
+                pid: attempt.pid,
+            });
+        }
+    }
+    bars.sort_by_key(|bar| (bar.start, bar.end, bar.activity, bar.number));
+    bars
+}
+
+/// Until when there is something to tell.
+fn until(status: &Status, bars: &[Bar], look: Look) -> u64 {
+    let submitted = status.summary.submitted;
+    match status.summary.ended {
+        Some(ended) => ended.since(submitted).0,
+        None if look.is_live => look.now.since(submitted).0,
+        // Nobody knows what happened after the last thing that was recorded.
+        None => bars.iter().map(|bar| bar.end).max().unwrap_or(0),
+    }
+}
+
+/// The plan on the axis of the run. Machines and slots are not known yet.
+fn plan(status: &Status, bars: &[Bar], until: u64) -> Plan {
+    let mut plan = Plan {
+        generation: status.generation.0,
+        makespan: status.planned,
+        is_order_only: status.planned.is_none(),
+        ..Plan::default()
+    };
+    for (activity, one) in status.activities.iter().enumerate() {
+        if let Some(planned) = &one.planned {
+            plan.bars.push(PlanBar {
+                activity,
+                machine: 0,
+                slots: Vec::new(),
+                start: planned.start.0,
+                end: planned.finish.0,
+            });
+        }
+    }
+    if plan.generation > 1 {
+        plan.origin = later_origin(&plan, bars);
+    }
+    let length = plan.bars.iter().map(|bar| bar.end).max().unwrap_or(0);
+    let room = until.saturating_sub(plan.origin);
+    let is_scaled = plan.is_order_only && length > 0 && room > 0;
+    for bar in &mut plan.bars {
+        for time in [&mut bar.start, &mut bar.end] {
+            if is_scaled {
+                *time = (u128::from(*time) * u128::from(room) / u128::from(length)) as u64;
+            }
+            *time = time.saturating_add(plan.origin);
+        }
+    }
+    plan
+}
+
+/// When a later plan began, which nobody has recorded: its first activity that ran did so as planned.
+fn later_origin(plan: &Plan, bars: &[Bar]) -> u64 {
+    let mut start_of = std::collections::BTreeMap::new();
+    for bar in bars {
+        start_of.insert(bar.activity, bar.start);
+    }
+    let first = plan
+        .bars
+        .iter()
+        .filter_map(|bar| Some((bar.start, *start_of.get(&bar.activity)?)))
+        .min();
+    first.map_or(0, |(planned, real)| real.saturating_sub(planned))
+}
+
+fn rows(
+    status: &Status,
+    definition: &Definition,
+    look: Look,
+    controllers: &Controllers,
+    bars: &[Bar],
+    plan: &Plan,
+) -> Vec<Row> {
+    let machine = machine_of(status);
+    let mut rows: Vec<Row> = status
+        .activities
+        .iter()
+        .map(|one| Row {
+            name: visible(&definition.node(one.activity.node()).name),
+            path: controllers.path_of(definition.parent(one.activity.node())),
+            state: word(one.phase, one.reused.is_some(), status, look),
+            planned: None,
+            last: None,
+            n_attempts: one.attempts.len(),
+            reused: one.reused.as_ref().map(|attempt| reused(attempt, &machine)),
+        })
+        .collect();
+    for (index, bar) in bars.iter().enumerate() {
+        let row = &mut rows[bar.activity];
+        let is_later = |last: usize| bars[last].number <= bar.number;
+        if row.last.is_none_or(is_later) {
+            row.last = Some(index);
+        }
+    }
+    for (index, bar) in plan.bars.iter().enumerate() {
+        rows[bar.activity].planned = Some(index);
+    }
+    rows
+}
+
+fn word(phase: ActivityPhase, is_reused: bool, status: &Status, look: Look) -> &'static str {
+    let is_interrupted = !look.is_live && !status.summary.phase.has_ended();
+    match phase {
+        ActivityPhase::Sent | ActivityPhase::Running if is_interrupted => "interrupted",
+        ActivityPhase::Completed if is_reused => "reused",
+        ActivityPhase::Skipped => "not run",
+        ActivityPhase::Waiting
+        | ActivityPhase::Ready
+        | ActivityPhase::Sent
+        | ActivityPhase::Running
+        | ActivityPhase::Backoff
+        | ActivityPhase::Completed
+        | ActivityPhase::Faulted
+        | ActivityPhase::Stopped => phase.word(),
+    }
+}
+
+fn reused(attempt: &AttemptStatus, machine: &impl Fn(ResourceId) -> String) -> Reused {
+    let id = attempt.attempt;
+    Reused {
+        of: format!(
+            "process {}, attempt {}, on {}",
+            id.process,
+            id.number,
+            visible(&machine(attempt.resource))
+        ),
+        wall: attempt.wall,
+        cpu: attempt.cpu,
+        peak_memory: attempt.peak_memory,
+        exit_code: attempt.exit_code,
+    }
+}
+
+fn shares(groups: &Groups, bars: &[Bar], chain: &[Step]) -> Vec<Share> {
+    let mut shares = vec![Share::default(); groups.labels.len()];
+    for &group in &groups.of {
+        shares[group].n_activities += 1;
+    }
+    for bar in bars {
+        let share = &mut shares[groups.of[bar.activity]];
+        share.busy = share.busy + Span(bar.length());
+        share.cpu = share.cpu + bar.cpu;
+    }
+    for step in chain {
+        let bar = &bars[step.bar];
+        let share = &mut shares[groups.of[bar.activity]];
+        share.critical = share.critical + Span(bar.length());
+    }
+    shares
+}
+
+/// The critical path in one word each: what a step waited for.
+pub(crate) fn reason_code(reason: Reason) -> (u8, Option<usize>) {
+    match reason {
+        Reason::First => (0, None),
+        Reason::After(bar) => (1, Some(bar)),
+        Reason::Slot(bar) => (2, Some(bar)),
+        Reason::Retry(bar) => (3, Some(bar)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

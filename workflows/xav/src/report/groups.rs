@@ -1,0 +1,154 @@
+//! Which activities have one colour: those below one controller, or, where controllers have no names
+//! and so say nothing, those whose names differ in a number only.
+
+use std::collections::BTreeMap;
+
+use model::{ActivityId, Definition, NodeId};
+
+use super::escape::visible;
+
+/// Groups with a colour of their own; one more holds all others.
+pub(crate) const GROUPS_MAX: usize = 8;
+
+/// What groups are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// Controllers.
+    Controller,
+    /// Names of activities without their numbers.
+    Name,
+}
+
+/// Activities by colour.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Groups {
+    /// What they are.
+    pub(crate) by: By,
+    /// Their names for people.
+    pub(crate) labels: Vec<String>,
+    /// The group of each activity, in the order of the definition's activities.
+    pub(crate) of: Vec<usize>,
+    /// Whether the last group is all that has no colour of its own.
+    pub(crate) has_others: bool,
+}
+
+/// What activities are told apart by: the order is that of the definition.
+type Key = (u32, String);
+
+/// Groups the activities of a definition.
+pub(crate) fn group(definition: &Definition) -> Groups {
+    let controllers = by_controller(definition);
+    let names: Vec<Key> = by_name(definition);
+    let says_something = |keys: &[Key]| keys.iter().any(|key| *key != keys[0]) && !keys.is_empty();
+    match controllers {
+        Some(keys) if says_something(&keys) => gather(By::Controller, definition, &keys),
+        _ => gather(By::Name, definition, &names),
+    }
+}
+
+/// The named controller of each activity, as near as the number of colours allows; none where no
+/// controller but the root has a name.
+fn by_controller(definition: &Definition) -> Option<Vec<Key>> {
+    let lines: Vec<Vec<NodeId>> = definition
+        .activities()
+        .iter()
+        .map(|activity| named_above(definition, *activity))
+        .collect();
+    let deepest = lines
+        .iter()
+        .map(Vec::len)
+        .max()
+        .filter(|&depth| depth > 0)?;
+    let at_depth = |depth: usize| -> Vec<Key> {
+        let key = |line: &Vec<NodeId>| match line.get(..depth.min(line.len())) {
+            Some([.., node]) => (node.0, visible(definition.node(*node).label())),
+            Some([]) | None => (0, visible(definition.name())),
+        };
+        lines.iter().map(key).collect()
+    };
+    let n_groups = |keys: &[Key]| keys.iter().collect::<std::collections::BTreeSet<_>>().len();
+    let fits = (1..=deepest)
+        .rev()
+        .map(at_depth)
+        .find(|keys| n_groups(keys) <= GROUPS_MAX);
+    Some(fits.unwrap_or_else(|| at_depth(1)))
+}
+
+/// The named controllers around an activity but the root, from the root down.
+fn named_above(definition: &Definition, activity: ActivityId) -> Vec<NodeId> {
+    let mut above = Vec::new();
+    let mut at = definition.parent(activity.node());
+    while let Some(node) = at {
+        at = definition.parent(node);
+        if at.is_some() && !definition.node(node).name.is_empty() {
+            above.push(node);
+        }
+    }
+    above.reverse();
+    above
+}
+
+fn by_name(definition: &Definition) -> Vec<Key> {
+    let name = |activity: &ActivityId| &definition.node(activity.node()).name;
+    let names = definition.activities().iter().map(name);
+    names.map(|name| (0, visible(stem(name)))).collect()
+}
+
+/// A name without the number at its end: `mProject` for `mProject_ID0000012`.
+fn stem(name: &str) -> &str {
+    let is_digit = |character: char| character.is_ascii_digit();
+    let is_joint = |character: char| "-_.".contains(character);
+    let mut rest = name;
+    loop {
+        let cut = rest.trim_end_matches(is_digit);
+        if cut.len() == rest.len() {
+            break;
+        }
+        let cut = cut.strip_suffix("ID").unwrap_or(cut);
+        rest = cut.trim_end_matches(is_joint);
+    }
+    if rest.is_empty() { name } else { rest }
+}
+
+/// Gives the largest groups colours, in the order in which they stand in the definition.
+fn gather(by: By, definition: &Definition, keys: &[Key]) -> Groups {
+    let mut sizes: BTreeMap<&Key, (usize, usize)> = BTreeMap::new();
+    for (index, key) in keys.iter().enumerate() {
+        sizes.entry(key).or_insert((index, 0)).1 += 1;
+    }
+    // The first place of each, its size, and what it is.
+    let mut all: Vec<(usize, usize, &Key)> = sizes
+        .into_iter()
+        .map(|(key, (first, size))| (first, size, key))
+        .collect();
+    let has_others = all.len() > GROUPS_MAX;
+    if has_others {
+        all.sort_by_key(|&(first, size, _)| (std::cmp::Reverse(size), first));
+        all.truncate(GROUPS_MAX);
+    }
+    all.sort_unstable();
+    let place: BTreeMap<&Key, usize> = all
+        .iter()
+        .enumerate()
+        .map(|(place, &(_, _, key))| (key, place))
+        .collect();
+    let mut labels: Vec<String> = all.iter().map(|(_, _, key)| key.1.clone()).collect();
+    if has_others {
+        labels.push("others".to_owned());
+    }
+    if labels.is_empty() {
+        labels.push(visible(definition.name()));
+    }
+    Groups {
+        by,
+        labels,
+        of: keys
+            .iter()
+            .map(|key| place.get(key).copied().unwrap_or(GROUPS_MAX))
+            .collect(),
+        has_others,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! `xav rerun`: a process again, in the state directory of the one that it mends, so that what was
+//! recorded there can stand.
+
+use model::{Definition, Value};
+use wire::client::Submit;
+
+use crate::arguments::{Rerun, State};
+use crate::ask::{Source, checked};
+use crate::failure::{Failure, Outcome};
+use crate::follow::{self, Followed};
+use crate::given::{self, Given};
+use crate::home::{self, Found, refused};
+use crate::run::{self, Files, Order, Taken};
+use crate::source_file::{self, SourceFile};
+use crate::state::StateError;
+use crate::{fault, forget, tell};
+
+/// `xav rerun`
+pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
+    let Found { directory, process } = home::find(&arguments.which)?;
+    let mut source = Source::open(&directory)?;
+    let base = source.submission(process)?;
+    let ended = source.status(process)?.summary;
+    drop(source);
+    if !ended.phase.has_ended() {
+        let id = fault::short(process);
+        let (name, past) = (&ended.name, tell::past(ended.phase));
+        return Err(
+            Failure::refused(format!("{name} {process} {past}")).help(format!(
+                "xav resume {id} goes on with it; after xav cancel {id} it can be run again"
+            )),
+        );
+    }
+    let (definition, inputs, files, origin) = match &arguments.file {
+        Some(file) => {
+            let source =
+                source_file::compile(file, &arguments.recording, arguments.following.json)?;
+            let known = known(&base, &source.definition);
+            let materials = run::materials(&source, &arguments.inputs, &known)?;
+            let SourceFile { definition, path } = source;
+            let files = Files::Paths(materials.files);
+            (
+                definition,
+                materials.inputs,
+                files,
+                path.display().to_string(),
+            )
+        }
+        None => {
+            let (inputs, definition) = same(arguments, &base)?;
+            (definition, inputs, Files::Kept(base.files), base.origin)
+        }
+    };
+    let keep = run::keep(arguments.ending)?;
+    run::warn_root();
+    let key = run::draw_key()?;
+    let signals = follow::signals()?;
+    let taken = Taken::existing(directory.clone()).map_err(|error| match error {
+        StateError::InUse { pid, .. } => {
+            let id = fault::short(process);
+            Failure::new(format!("process {pid} runs in the state directory of {id}"))
+                .help("wait for its end: xav list shows what runs there")
+        }
+        error @ (StateError::Missing { .. }
+        | StateError::Other { .. }
+        | StateError::Newer { .. }
+        | StateError::Io { .. }) => refused(error),
+    })?;
+    let order = Order {
+        key,
+        draft: definition.draft(),
+        inputs,
+        files,
+        origin,
+        base: Some(process),
+        keep_going: arguments.ending.keep_going,
+        keep,
+    };
+    let dir = arguments.which.state.dir.clone();
+    if dir.is_none() {
+        home::link(key.process(), &directory);
+    }
+    let followed = Followed {
+        grid: run::begin(taken, &order, arguments.following)?,
+        directory: &directory,
+        process: key.process(),
+        definition: &definition,
+        state: dir.as_ref().map(|dir| dir.display().to_string()),
+        origin: order.origin,
+    };
+    let outcome = followed.finish(&signals, arguments.following);
+    forget::what_is_over_its_time(&State { dir }, key.process(), arguments.following);
+    outcome
+}
+
+/// The definition of the base, with other inputs.
+fn same(arguments: &Rerun, base: &Submit) -> Result<(Vec<(String, Given)>, Definition), Failure> {
+    if arguments.recording.is_given() {
+        return Err(Failure::refused(
+            "a recorded workflow is scaled when its file is read: give it with --file FILE",
+        ));
+    }
+    let definition = checked(base.draft.clone())?;
+    let known = known(base, &definition);
+    let inputs =
+        given::read(&arguments.inputs, &definition.draft().inputs, &known).map_err(run::wrong)?;
+    Ok((inputs, definition))
+}
+
+/// The inputs of the base that a definition has too. One that had its default gets that of the
+/// definition.
+fn known(base: &Submit, definition: &Definition) -> Vec<(String, Value)> {
+    let declared = &definition.draft().inputs;
+    let had_default = |name: &str, value: &Value| {
+        let input = base.draft.inputs.iter().find(|input| input.name == *name);
+        input.is_some_and(|input| input.default.as_ref() == Some(value))
+    };
+    base.inputs
+        .iter()
+        .filter(|(name, value)| {
+            let input = declared.iter().find(|input| input.name == *name);
+            input.is_some_and(|input| input.default.is_none() || !had_default(name, value))
+        })
+        .cloned()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

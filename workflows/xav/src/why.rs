@@ -1,0 +1,423 @@
+//! `xav why`: why an activity is where it is, in sentences.
+
+use model::{ActivityId, Definition, NodeId, Wall};
+use serde_json::{Value as Json, json};
+use wire::client::{
+    ActivityPhase, Answer, Change, Phase, Reason, Recall, Request, Status, Why as Answered,
+};
+
+use crate::arguments::Why;
+use crate::ask::{Source, unfit};
+use crate::failure::{Failure, Outcome};
+use crate::home::Found;
+use crate::{fault, json, logs, screen, text};
+
+/// Paths of changed inputs that are named.
+const PATHS_MAX: usize = 5;
+
+/// `xav why`
+pub(crate) fn why(arguments: &Why) -> Outcome {
+    let (Found { directory, process }, activity) =
+        logs::find(&arguments.which, arguments.activity.as_deref())?;
+    let mut source = Source::open(&directory)?;
+    let definition = source.definition(process)?;
+    let Some(wanted) = activity else {
+        let id = fault::short(process);
+        return Err(Failure::refused("which activity? give its name")
+            .help(format!("xav status {id} shows all activities")));
+    };
+    let status = source.status(process)?;
+    let activity = logs::activity(&wanted, &status, &definition)?.activity;
+    let answer = source.answer(Request::Why { process, activity })?;
+    let Answer::Why(why) = answer else {
+        return Err(unfit(&answer));
+    };
+    let told = Told {
+        definition: &definition,
+        status: &status,
+        is_live: source.is_live(),
+        now: shell::clock::wall(),
+    };
+    if arguments.json {
+        screen::json(&told.document(&why))?;
+    } else {
+        let state = arguments.which.state.dir.as_ref();
+        let state = state.map(|dir| dir.display().to_string());
+        screen::out(&told.sentences(&why, state.as_deref()))?;
+    }
+    Ok(0)
+}
+
+/// What an answer is told with.
+pub(crate) struct Told<'a> {
+    /// What the process is a run of.
+    pub(crate) definition: &'a Definition,
+    /// How far it is.
+    pub(crate) status: &'a Status,
+    /// Whether a run has it.
+    pub(crate) is_live: bool,
+    /// The present.
+    pub(crate) now: Wall,
+}
+
+impl Told<'_> {
+    /// The answer for people: a line for each reason.
+    pub(crate) fn sentences(&self, why: &Answered, state: Option<&str>) -> String {
+        let mut text = format!("{}\n", self.first(why));
+        for reason in &why.reasons {
+            if let Some(line) = self.reason(why, reason) {
+                text.push_str(&format!("  {line}\n"));
+            }
+        }
+        if let Some(recall) = &why.recall {
+            text.push_str(&format!("  {}\n", self.recall(why, recall)));
+        }
+        if let Some(Reason::Fault(cause)) = why.reasons.first() {
+            let context = fault::Context {
+                process: self.status.summary.process,
+                definition: self.definition,
+                origin: "",
+                state,
+            };
+            text.push('\n');
+            text.push_str(fault::all(std::slice::from_ref(cause), &context).trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Where it is.
+    fn first(&self, why: &Answered) -> String {
+        let name = screen::bold(&self.name(why.activity.node()));
+        let is_interrupted = !self.status.summary.phase.has_ended() && !self.is_live;
+        let said = match why.phase {
+            ActivityPhase::Waiting => "waits",
+            ActivityPhase::Ready => "is ready, and was not sent yet",
+            ActivityPhase::Sent => "was sent to its machine, and has not started",
+            ActivityPhase::Running => "runs",
+            ActivityPhase::Backoff => "failed, and is tried again",
+            ActivityPhase::Completed => match &why.recall {
+                Some(Recall::Stands(_)) => "was not run: a recorded outcome stands for it",
+                Some(
+                    Recall::Absent
+                    | Recall::NotCompleted(_)
+                    | Recall::Changed(_)
+                    | Recall::Nothing
+                    | Recall::TooLong,
+                ) => "was run, and completed",
+                None => "completed",
+            },
+            ActivityPhase::Faulted => "failed",
+            ActivityPhase::Skipped => "was not run, and will not",
+            ActivityPhase::Stopped => "was stopped",
+        };
+        if is_interrupted && !is_over(why.phase) {
+            let id = fault::short(self.status.summary.process);
+            return format!(
+                "{name} {said}; nothing runs the process at the moment (xav resume {id} goes on)"
+            );
+        }
+        format!("{name} {said}")
+    }
+
+    /// A reason; none where it has been said already.
+    fn reason(&self, why: &Answered, reason: &Reason) -> Option<String> {
+        Some(match reason {
+            Reason::After { activity, phase } => {
+                let name = self.name(activity.node());
+                let is = standing(self.phase_of(*activity, *phase));
+                format!("after {name}, which {is}")
+            }
+            Reason::Machines(what) => format!("for {what}"),
+            Reason::Queue {
+                resource,
+                n_before,
+                n_out,
+            } => {
+                let machine = json::machine_of(self.status)(*resource);
+                let out = text::count(u64::from(*n_out), "activity is", "activities are");
+                match n_before {
+                    0 => format!("it is the next one for {machine}, where {out} at work"),
+                    n_before => {
+                        format!("{n_before} come before it on {machine}, where {out} at work")
+                    }
+                }
+            }
+            Reason::Backoff { until } => {
+                let left = until.since(self.now);
+                format!("the next attempt begins in {left}")
+            }
+            Reason::Fault(cause) => match why.phase {
+                // All of it follows below.
+                ActivityPhase::Faulted => return None,
+                ActivityPhase::Waiting
+                | ActivityPhase::Ready
+                | ActivityPhase::Sent
+                | ActivityPhase::Running
+                | ActivityPhase::Backoff
+                | ActivityPhase::Completed
+                | ActivityPhase::Skipped
+                | ActivityPhase::Stopped => {
+                    format!("the last attempt: {}", text::one_line(&cause.message, 200))
+                }
+            },
+            Reason::Link { from, to } => format!(
+                "the link from {} to {} is false",
+                self.name(*from),
+                self.name(*to)
+            ),
+            Reason::Join(node) => format!("the join condition of {} is false", self.name(*node)),
+            Reason::Broken(node) => format!("it depends on {}, which failed", self.name(*node)),
+            Reason::Ended(phase) => match phase {
+                Phase::Running => "the process goes on".to_owned(),
+                Phase::Faulting | Phase::Faulted => {
+                    let fault = self.status.faults.first();
+                    let by = fault.and_then(|fault| fault.activity).map_or_else(
+                        || "a fault".to_owned(),
+                        |activity| format!("the fault of {}", self.name(activity.node())),
+                    );
+                    format!("{by} ended the process before its turn")
+                }
+                Phase::Cancelling | Phase::Cancelled => {
+                    "the process was cancelled before its turn".to_owned()
+                }
+                Phase::Completed => "the process completed without it".to_owned(),
+            },
+        })
+    }
+
+    /// Where another activity is. Reasons are told from what is recorded, and that it runs is not.
+    fn phase_of(&self, activity: ActivityId, told: ActivityPhase) -> ActivityPhase {
+        let mut known = self.status.activities.iter();
+        let known = known.find(|one| one.activity == activity);
+        let runs = known.is_some_and(|one| one.phase == ActivityPhase::Running);
+        if runs && told == ActivityPhase::Sent {
+            ActivityPhase::Running
+        } else {
+            told
+        }
+    }
+
+    /// What became of the search for a recorded outcome.
+    fn recall(&self, why: &Answered, recall: &Recall) -> String {
+        match recall {
+            Recall::Stands(attempt) => {
+                let id = fault::short(attempt.process);
+                let number = match attempt.number {
+                    1 => String::new(),
+                    number => format!(", attempt {number}"),
+                };
+                // The other process may have another definition, so its names are not known here.
+                format!(
+                    "command, environment and inputs are those of its run in process {id}{number}"
+                )
+            }
+            Recall::Absent => {
+                format!("{} has no activity of that name", self.base())
+            }
+            Recall::NotCompleted(phase) => {
+                format!("in {} it {}", self.base(), ended_as(*phase))
+            }
+            Recall::Changed(changes) => {
+                let changes: Vec<String> = changes.iter().map(change).collect();
+                let since = match self.status.summary.base {
+                    Some(base) => format!("since {}", fault::short(base)),
+                    None => "since its outcome was recorded".to_owned(),
+                };
+                format!("{since} {} changed", listed(&changes))
+            }
+            Recall::Nothing => {
+                let name = self.name(why.activity.node());
+                format!(
+                    "no outcome of the same command, environment and inputs as {name} has is recorded"
+                )
+            }
+            Recall::TooLong => "what it wrote was too long to be kept for a rerun".to_owned(),
+        }
+    }
+
+    fn base(&self) -> String {
+        self.status.summary.base.map_or_else(
+            || "the process before".to_owned(),
+            |base| format!("process {}", fault::short(base)),
+        )
+    }
+
+    fn name(&self, node: NodeId) -> String {
+        let known = self.definition.node(node);
+        if known.name.is_empty() {
+            self.definition.path(node)
+        } else {
+            known.name.clone()
+        }
+    }
+
+    /// The answer for programs.
+    pub(crate) fn document(&self, why: &Answered) -> Json {
+        let reasons: Json = why
+            .reasons
+            .iter()
+            .map(|reason| self.reason_document(reason))
+            .collect();
+        json!({
+            "process": self.status.summary.process.to_string(),
+            "activity": self.name(why.activity.node()),
+            "path": self.definition.path(why.activity.node()),
+            "state": why.phase.word(),
+            "is_live": self.is_live,
+            "reasons": reasons,
+            "recall": why.recall.as_ref().map(recall_document),
+        })
+    }
+
+    fn reason_document(&self, reason: &Reason) -> Json {
+        match reason {
+            Reason::After { activity, phase } => json!({
+                "reason": "after",
+                "activity": self.name(activity.node()),
+                "state": self.phase_of(*activity, *phase).word(),
+            }),
+            Reason::Machines(what) => json!({ "reason": "machines", "for": what }),
+            Reason::Queue {
+                resource,
+                n_before,
+                n_out,
+            } => json!({
+                "reason": "queue",
+                "resource": json::machine_of(self.status)(*resource),
+                "before": n_before,
+                "at_work": n_out,
+            }),
+            Reason::Backoff { until } => json!({
+                "reason": "backoff",
+                "until": text::moment_for_programs(*until),
+            }),
+            Reason::Fault(fault) => json!({
+                "reason": "fault",
+                "fault": fault.name.to_string(),
+                "message": fault.message,
+            }),
+            Reason::Link { from, to } => json!({
+                "reason": "link",
+                "from": self.name(*from),
+                "to": self.name(*to),
+            }),
+            Reason::Join(node) => json!({ "reason": "join", "of": self.name(*node) }),
+            Reason::Broken(node) => json!({ "reason": "broken", "by": self.name(*node) }),
+            Reason::Ended(phase) => json!({ "reason": "ended", "state": phase.word() }),
+        }
+    }
+}
+
+fn recall_document(recall: &Recall) -> Json {
+    match recall {
+        Recall::Stands(attempt) => json!({
+            "recall": "stands",
+            "process": attempt.process.to_string(),
+            "attempt": attempt.number,
+        }),
+        Recall::Absent => json!({ "recall": "absent" }),
+        Recall::NotCompleted(phase) => json!({
+            "recall": "not-completed",
+            "state": phase.word(),
+        }),
+        Recall::Changed(changes) => {
+            let words: Vec<&str> = changes
+                .iter()
+                .map(|change| match change {
+                    Change::Command => "command",
+                    Change::Environment => "environment",
+                    Change::Inputs(_) => "inputs",
+                    Change::Outputs => "outputs",
+                })
+                .collect();
+            let paths: Vec<&String> = changes
+                .iter()
+                .flat_map(|change| match change {
+                    Change::Inputs(paths) => paths.as_slice(),
+                    Change::Command | Change::Environment | Change::Outputs => &[],
+                })
+                .collect();
+            json!({ "recall": "changed", "changed": words, "inputs": paths })
+        }
+        Recall::Nothing => json!({ "recall": "nothing" }),
+        Recall::TooLong => json!({ "recall": "too-long" }),
+    }
+}
+
+/// Where another activity is, as the end of a sentence.
+fn standing(phase: ActivityPhase) -> &'static str {
+    match phase {
+        ActivityPhase::Waiting => "waits itself",
+        ActivityPhase::Ready => "is ready",
+        ActivityPhase::Sent => "is about to start",
+        ActivityPhase::Running => "runs",
+        ActivityPhase::Backoff => "failed and is tried again",
+        ActivityPhase::Completed => "has completed",
+        ActivityPhase::Faulted => "failed",
+        ActivityPhase::Skipped => "was not run",
+        ActivityPhase::Stopped => "was stopped",
+    }
+}
+
+/// How an activity ended that has no outcome which could stand.
+fn ended_as(phase: ActivityPhase) -> &'static str {
+    match phase {
+        ActivityPhase::Faulted => "failed",
+        ActivityPhase::Skipped => "was not run",
+        ActivityPhase::Stopped => "was stopped",
+        ActivityPhase::Waiting
+        | ActivityPhase::Ready
+        | ActivityPhase::Sent
+        | ActivityPhase::Running
+        | ActivityPhase::Backoff => "did not end",
+        ActivityPhase::Completed => "completed",
+    }
+}
+
+fn change(change: &Change) -> String {
+    match change {
+        Change::Command => "its command line".to_owned(),
+        Change::Environment => "its environment or stdin".to_owned(),
+        Change::Inputs(paths) if paths.is_empty() => "its inputs".to_owned(),
+        Change::Inputs(paths) => {
+            let shown: Vec<String> = paths
+                .iter()
+                .take(PATHS_MAX)
+                .map(|path| text::one_line(path, 80))
+                .collect();
+            let more = match paths.len().saturating_sub(PATHS_MAX) {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
+            let inputs = if paths.len() == 1 { "input" } else { "inputs" };
+            format!("its {inputs} {}{more}", shown.join(", "))
+        }
+        Change::Outputs => "what is taken out of its directory".to_owned(),
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(items: &[String]) -> String {
+    match items {
+        [] => "something".to_owned(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// Whether an activity's state is its last one.
+fn is_over(phase: ActivityPhase) -> bool {
+    match phase {
+        ActivityPhase::Completed | ActivityPhase::Faulted | ActivityPhase::Skipped => true,
+        ActivityPhase::Waiting
+        | ActivityPhase::Ready
+        | ActivityPhase::Sent
+        | ActivityPhase::Running
+        | ActivityPhase::Backoff
+        | ActivityPhase::Stopped => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+use model::{AttemptId, Fault, FaultName, ProcessId, ResourceId};
+
+use super::*;
+
+fn told(reason: Vec<Reason>, phase: ActivityPhase, recall: Option<Recall>) -> String {
+    let (definition, mut status) = crate::tell::tests::two();
+    status.summary.phase = Phase::Running;
+    status.summary.base = Some(ProcessId(0));
+    let told = Told {
+        definition: &definition,
+        status: &status,
+        is_live: true,
+        now: Wall(0),
+    };
+    let why = Answered {
+        activity: status.activities[1].activity,
+        phase,
+        reasons: reason,
+        recall,
+    };
+    let text = told.sentences(&why, None);
+    assert!(told.document(&why)["state"].is_string());
+    anstream::adapter::strip_str(&text).to_string()
+}
+
+fn fault() -> Fault {
+    Fault::new(
+        FaultName::ExitCode,
+        "merge: exited with status 3".to_owned(),
+    )
+    .of(ActivityId(2))
+}
+
+#[test]
+fn what_it_waits_for_is_named() {
+    let after = Reason::After {
+        activity: ActivityId(1),
+        phase: ActivityPhase::Running,
+    };
+    assert_eq!(
+        told(vec![after], ActivityPhase::Waiting, None),
+        "merge waits\n  after range, which runs\n"
+    );
+    let queue = Reason::Queue {
+        resource: ResourceId(1),
+        n_before: 3,
+        n_out: 1,
+    };
+    let machines = Reason::Machines("a free slot".to_owned());
+    assert_eq!(
+        told(vec![queue, machines], ActivityPhase::Ready, None),
+        "merge is ready, and was not sent yet\n  \
+         3 come before it on host, where 1 activity is at work\n  \
+         for a free slot\n"
+    );
+    let backoff = Reason::Backoff {
+        until: Wall(2_000_000),
+    };
+    assert_eq!(
+        told(vec![backoff], ActivityPhase::Backoff, None),
+        "merge failed, and is tried again\n  the next attempt begins in 2.0s\n"
+    );
+}
+
+#[test]
+fn a_fault_is_shown_as_a_run_shows_it() {
+    let text = told(
+        vec![Reason::Fault(Box::new(fault()))],
+        ActivityPhase::Faulted,
+        None,
+    );
+    assert!(
+        text.starts_with("merge failed\n\nfault: activity merge: exited with status 3"),
+        "{text}"
+    );
+    assert!(!text.contains("Mend it"), "{text}");
+}
+
+#[test]
+fn why_it_was_or_was_not_run_again_is_told() {
+    let attempt = AttemptId {
+        process: "9abcdefgh1234".parse().unwrap(),
+        activity: ActivityId(2),
+        number: 2,
+    };
+    assert_eq!(
+        told(
+            Vec::new(),
+            ActivityPhase::Completed,
+            Some(Recall::Stands(attempt))
+        ),
+        "merge was not run: a recorded outcome stands for it\n  \
+         command, environment and inputs are those of its run in process 9abcde, attempt 2\n"
+    );
+    let changed = |changes| {
+        let text = told(
+            Vec::new(),
+            ActivityPhase::Completed,
+            Some(Recall::Changed(changes)),
+        );
+        text.lines().nth(1).unwrap().trim().to_owned()
+    };
+    assert_eq!(
+        changed(vec![Change::Command]),
+        "since 000000 its command line changed"
+    );
+    assert_eq!(
+        changed(vec![
+            Change::Environment,
+            Change::Inputs(vec!["a".into(), "b".into()]),
+            Change::Outputs
+        ]),
+        "since 000000 its environment or stdin, its inputs a, b and what is taken out of its directory changed"
+    );
+    let many = (0..7).map(|n| format!("in{n}")).collect();
+    assert_eq!(
+        changed(vec![Change::Inputs(many)]),
+        "since 000000 its inputs in0, in1, in2, in3, in4 and 2 more changed"
+    );
+    for (recall, words) in [
+        (
+            Recall::Absent,
+            "process 000000 has no activity of that name",
+        ),
+        (
+            Recall::NotCompleted(ActivityPhase::Faulted),
+            "in process 000000 it failed",
+        ),
+        (Recall::Nothing, "no outcome of the same command"),
+        (Recall::TooLong, "too long to be kept"),
+    ] {
+        let text = told(Vec::new(), ActivityPhase::Completed, Some(recall));
+        assert!(text.starts_with("merge was run, and completed\n"), "{text}");
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+#[test]
+fn why_it_was_not_run_is_told() {
+    let skipped = |reason| {
+        let text = told(vec![reason], ActivityPhase::Skipped, None);
+        text.strip_prefix("merge was not run, and will not\n  ")
+            .unwrap()
+            .trim()
+            .to_owned()
+    };
+    let (from, to) = (NodeId(1), NodeId(2));
+    assert_eq!(
+        skipped(Reason::Link { from, to }),
+        "the link from range to merge is false"
+    );
+    assert_eq!(
+        skipped(Reason::Join(to)),
+        "the join condition of merge is false"
+    );
+    assert_eq!(
+        skipped(Reason::Broken(from)),
+        "it depends on range, which failed"
+    );
+    assert_eq!(
+        skipped(Reason::Ended(Phase::Cancelled)),
+        "the process was cancelled before its turn"
+    );
+    assert_eq!(
+        skipped(Reason::Ended(Phase::Faulted)),
+        "a fault ended the process before its turn"
+    );
+}
