@@ -11,9 +11,11 @@ pub mod facts;
 mod outside;
 mod peek;
 mod places;
+mod service;
 mod sweeper;
 mod workers;
 
 pub use daemon::{AddFilesError, Commands, Config, Guise, Handle, StartError, open_log, start};
 pub use executor::ExecutorError;
 pub use places::{PlacesError, work_directory};
+pub use service::{Service, Settings};

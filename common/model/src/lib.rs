@@ -9,6 +9,7 @@ mod definition;
 mod fault;
 mod graph;
 mod hash;
+mod identity;
 mod ids;
 mod plan;
 mod platform;
@@ -24,6 +25,7 @@ pub use definition::{
 pub use fault::{Fault, FaultName};
 pub use graph::{ActivityGraph, GraphError, GraphNode};
 pub use hash::Hash;
+pub use identity::{Identity, IdentityError, NAME_BYTES_MAX, Role};
 pub use ids::{
     ActivityId, AttemptId, Epoch, Generation, GrantId, GroupId, NodeId, ProcessId, ResourceId,
     SubmitKey,

@@ -4,12 +4,18 @@
 //!
 //! It decides nothing: if there is an `if` about activities, it belongs in a core. It knows no
 //! manager either: a daemon brings its core and an [`Outside`] that carries its effects out.
-//! Everything is plain threads; each queue has its bound in [`limits`].
-//! Read [`Runner`] and [`Outside`] first, then [`Inbox`] and [`link()`].
+//! Everything is plain threads, but for the one in which links to other machines run; each queue has
+//! its bound in [`limits`].
+//! Read [`Runner`] and [`Outside`] first, then [`Inbox`] and [`link()`]; [`quic`] and [`identity`] are
+//! for grids of several machines.
 
 pub mod clock;
+pub mod config;
 pub mod environment;
+pub mod identity;
 pub mod limits;
+pub mod program;
+pub mod quic;
 
 mod client;
 mod clients;

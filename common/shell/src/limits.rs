@@ -40,3 +40,41 @@ pub const CLIENT_WRITE_SECONDS_MAX: u64 = 10;
 
 /// How long a client waits for the answer to a request, unless it says otherwise.
 pub const CLIENT_ANSWER_SECONDS_MAX: u64 = 60;
+
+/// Connections from other machines that may be between their first packet and their greeting.
+/// Whoever says nothing holds one of these places, and no other.
+pub const LINK_GREETINGS_MAX: usize = 64;
+
+/// Links to other machines, dialled and accepted together: ten times the machines of a large
+/// group.
+pub const LINKS_MAX: usize = 1_024;
+
+/// How long a peer may take from its first packet to the end of its greeting.
+pub const LINK_GREETING_MAX: Span = Span::from_secs(5);
+
+/// How often something is sent on a link on which there is nothing to say.
+pub const LINK_KEEP_ALIVE: Span = Span::from_millis(500);
+
+/// How long a peer may be silent: six lost packets in a row.
+pub const LINK_SILENCE_MAX: Span = Span::from_secs(3);
+
+/// Bytes that wait for one peer on another machine, beside those under way; a single longer message
+/// is taken where nothing waits.
+pub const LINK_WAITING_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes under way to one peer that it has not confirmed: a tenth of a second at 40 MiB/s.
+pub const LINK_WINDOW_BYTES: u32 = 4 << 20;
+
+/// Bytes that the system keeps for a socket of links. With its default of 212 kB, thousands of
+/// packets are lost on one machine.
+pub const LINK_SOCKET_BYTES: usize = 4 << 20;
+
+/// The pause after the first failure to reach a peer; it doubles up to [`LINK_RETRY_MAX`].
+pub const LINK_RETRY_MIN: Span = Span::from_millis(100);
+
+/// The longest pause between two attempts to reach a peer, so that one that comes back is found
+/// within the time that a lease leaves.
+pub const LINK_RETRY_MAX: Span = Span::from_secs(2);
+
+/// How long the links' end waits until peers have been told.
+pub const LINK_FAREWELL_MAX: Span = Span::from_millis(500);

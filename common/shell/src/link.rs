@@ -2,6 +2,8 @@
 //! it that could not cross a network, and loses itself where a receiver does not keep up, as a
 //! connection would.
 
+mod carrier;
+
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,6 +14,8 @@ use model::Mono;
 use crate::clock;
 use crate::inbox::{Inbox, Opener, Refused};
 use crate::limits::LINK_PAUSE;
+
+pub(crate) use carrier::{Bringer, Carry};
 
 /// The two ends of a link. `A` is what the first end sends, `B` what it receives.
 pub fn link<A, B>() -> (End<A, B>, End<B, A>) {

@@ -4,13 +4,14 @@
 //! variant it does not know says so and goes on. Nothing here decides anything, and nothing but
 //! these types crosses a connection.
 //! Read [`attempt`] first (process manager and activity manager), then [`group`], [`resource`],
-//! [`client`] and [`executor`].
+//! [`client`] and [`executor`]; [`hello`] comes before all of them on a connection between machines.
 
 pub mod attempt;
 pub mod client;
 pub mod executor;
 pub mod frame;
 pub mod group;
+pub mod hello;
 pub mod resource;
 
 use minicbor::{Decode, Encode};

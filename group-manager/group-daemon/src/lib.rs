@@ -2,7 +2,9 @@
 //! records.
 //!
 //! It decides nothing about machines and claims, that is `group-core`. Read [`start`] and
-//! [`Handle`].
+//! [`Handle`]; [`Service`] is what the program `xavantes-gm` runs.
+
+mod service;
 
 use std::io;
 use std::path::PathBuf;
@@ -15,6 +17,8 @@ use shell::{End, Outside, Peers, Received, RunError, Runner, Stats};
 use thiserror::Error;
 use wire::group::{FromGroup, ToGroup};
 use wire::resource::{FromResource, ToResource};
+
+pub use service::Service;
 
 /// What to start.
 pub struct Config {

@@ -2,12 +2,15 @@
 //! clients.
 //!
 //! It decides nothing about processes, that is `process-core`. Read [`start`] and [`Handle`] first;
-//! [`Offline`] answers questions about processes while no manager runs.
+//! [`Offline`] answers questions about processes while no manager runs; [`Service`] is what the
+//! program `xavantes-pm` runs.
 
 mod daemon;
 mod offline;
 mod outside;
 mod planner;
+mod service;
 
 pub use daemon::{Config, Handle, StartError, start};
 pub use offline::{Offline, OfflineError};
+pub use service::{Service, Settings};

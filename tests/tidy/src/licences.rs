@@ -25,6 +25,11 @@ const ALLOWED: &[&str] = &[
 /// Crates that come in two versions, and whose fault that is, as deny.toml has them.
 const TWICE: &[(&str, &str)] = &[
     (
+        "bit-vec",
+        "rcgen takes 0.9 through yasna, cel takes 0.10 through antlr4rust",
+    ),
+    ("getrandom", "ring 0.17 takes 0.2, all others 0.4"),
+    (
         "hashbrown",
         "petgraph 0.8 takes 0.15 itself and 0.17 through indexmap",
     ),

@@ -1,0 +1,285 @@
+//! Configuration files of daemons: TOML, read with positions, so that all mistakes of a file are
+//! told at once.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::ops::{Range, RangeInclusive};
+use std::path::{Path, PathBuf};
+
+use model::{Identity, Role};
+use thiserror::Error;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Bytes of the longest configuration file; one has some hundred.
+const FILE_BYTES_MAX: u64 = 64 << 10;
+
+/// Peers that one file may name.
+const PEERS_MAX: usize = 64;
+
+/// A file that is being read. Each question names a key and answers with its value; where that is
+/// missing or wrong, the mistake is remembered, and the answer stands for nothing and is thrown away
+/// in the end.
+pub struct Config<'t> {
+    path: &'t Path,
+    text: &'t str,
+    values: Vec<Entry<'t>>,
+    mistakes: Vec<Mistake>,
+}
+
+/// A key of the file with its value.
+struct Entry<'t> {
+    key: String,
+    at: usize,
+    value: Spanned<DeValue<'t>>,
+    is_known: bool,
+}
+
+/// Somebody to dial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerAddress {
+    /// Its name, as in its certificate.
+    pub name: String,
+    /// Host and port.
+    pub address: String,
+}
+
+impl PeerAddress {
+    /// Who it is, as a peer of somebody.
+    pub fn identity(&self, of: &Identity, role: Role) -> Identity {
+        Identity::new(of.grid(), of.group(), role, &self.name)
+            .expect("the name was checked when the file was read")
+    }
+}
+
+/// What is wrong at a place of a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mistake {
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+    /// What is wrong, and what may stand there instead.
+    pub text: String,
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("could not read {}", path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// The file is longer than configurations are.
+    #[error("{} is longer than {FILE_BYTES_MAX} bytes", .0.display())]
+    Long(PathBuf),
+    /// It has mistakes.
+    #[error("{}", lines(path, mistakes))]
+    Mistakes {
+        /// Which file.
+        path: PathBuf,
+        /// All of them, in their order.
+        mistakes: Vec<Mistake>,
+    },
+}
+
+impl Config<'_> {
+    /// Reads a file: `ask` asks for everything that it may hold, and what it makes of it is the
+    /// answer if the file has no mistakes.
+    pub fn read<T>(path: &Path, ask: impl FnOnce(&mut Config<'_>) -> T) -> Result<T, ConfigError> {
+        let failed = |source| ConfigError::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let file = File::open(path).map_err(failed)?;
+        let mut text = String::new();
+        let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
+        read.map_err(failed)?;
+        if text.len() as u64 > FILE_BYTES_MAX {
+            return Err(ConfigError::Long(path.to_owned()));
+        }
+        Config::read_text(path, &text, ask)
+    }
+
+    /// As [`Config::read`], from a file's text. Paths in it begin at the file.
+    fn read_text<T>(
+        path: &Path,
+        text: &str,
+        ask: impl FnOnce(&mut Config<'_>) -> T,
+    ) -> Result<T, ConfigError> {
+        let (table, errors) = DeTable::parse_recoverable(text);
+        let values = table.into_inner().into_iter().map(|(key, value)| Entry {
+            at: key.span().start,
+            key: key.into_inner().into_owned(),
+            value,
+            is_known: false,
+        });
+        let mut config = Config {
+            path,
+            text,
+            values: values.collect(),
+            mistakes: Vec::new(),
+        };
+        for error in errors {
+            let at = error.span().map_or(0, |span| span.start);
+            config.mistake(at, error.message().replace('\n', "; "));
+        }
+        let answer = ask(&mut config);
+        config.finish()?;
+        Ok(answer)
+    }
+
+    /// A text that must be there.
+    pub fn text(&mut self, key: &str) -> String {
+        let text = self.optional_text(key);
+        self.must_be(key, text).unwrap_or_default()
+    }
+
+    /// A text, where it is there.
+    pub fn optional_text(&mut self, key: &str) -> Option<String> {
+        self.value(key, "a text in quotes", |value| {
+            value.as_str().map(str::to_owned)
+        })
+    }
+
+    /// A path that must be there; a relative one begins at the file.
+    pub fn path(&mut self, key: &str) -> PathBuf {
+        let text = self.text(key);
+        self.beside(&text)
+    }
+
+    /// A path, where it is there; a relative one begins at the file.
+    pub fn optional_path(&mut self, key: &str) -> Option<PathBuf> {
+        let text = self.optional_text(key)?;
+        Some(self.beside(&text))
+    }
+
+    /// An address to listen on, that must be there.
+    pub fn address(&mut self, key: &str) -> SocketAddr {
+        let wanted = "an address and a port, such as \"0.0.0.0:7400\"";
+        let address = self.value(key, wanted, |value| value.as_str()?.parse().ok());
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        self.must_be(key, address).unwrap_or(nowhere)
+    }
+
+    /// A whole number, where it is there.
+    pub fn optional_number(&mut self, key: &str, range: RangeInclusive<u32>) -> Option<u32> {
+        let wanted = format!("a number from {} to {}", range.start(), range.end());
+        self.value(key, &wanted, |value| {
+            let integer = value.as_integer()?;
+            let number = u32::from_str_radix(integer.as_str(), integer.radix()).ok()?;
+            range.contains(&number).then_some(number)
+        })
+    }
+
+    /// One to dial, who must be there.
+    pub fn peer(&mut self, key: &str) -> PeerAddress {
+        let nobody = PeerAddress {
+            name: String::new(),
+            address: String::new(),
+        };
+        let found = self.value(key, PEER, peer);
+        self.must_be(key, found).unwrap_or(nobody)
+    }
+
+    /// Those to dial, of whom there must be one at least.
+    pub fn peers(&mut self, key: &str) -> Vec<PeerAddress> {
+        let wanted = format!("a list of 1 to {PEERS_MAX} of {PEER}");
+        let found = self.value(key, &wanted, |value| {
+            let all = value.as_array()?.iter().map(|one| peer(one.get_ref()));
+            let all: Option<Vec<PeerAddress>> = all.collect();
+            all.filter(|all| (1..=PEERS_MAX).contains(&all.len()))
+        });
+        self.must_be(key, found).unwrap_or_default()
+    }
+
+    /// Refuses keys that nobody has asked for, and tells all mistakes.
+    fn finish(mut self) -> Result<(), ConfigError> {
+        let unknown: Vec<(usize, String)> = self
+            .values
+            .iter()
+            .filter(|entry| !entry.is_known)
+            .map(|entry| (entry.at, format!("there is no setting {:?}", entry.key)))
+            .collect();
+        for (at, text) in unknown {
+            self.mistake(at, text);
+        }
+        if self.mistakes.is_empty() {
+            return Ok(());
+        }
+        self.mistakes.sort();
+        Err(ConfigError::Mistakes {
+            path: self.path.to_owned(),
+            mistakes: self.mistakes,
+        })
+    }
+
+    fn value<T>(
+        &mut self,
+        key: &str,
+        wanted: &str,
+        read: impl Fn(&DeValue<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let entry = self.values.iter_mut().find(|entry| entry.key == key)?;
+        entry.is_known = true;
+        let (value, Range { start, .. }) = (read(entry.value.get_ref()), entry.value.span());
+        if value.is_none() {
+            self.mistake(start, format!("{key} must be {wanted}"));
+        }
+        value
+    }
+
+    /// Tells that a key is missing, where it is.
+    fn must_be<T>(&mut self, key: &str, value: Option<T>) -> Option<T> {
+        let is_there = self.values.iter().any(|entry| entry.key == key);
+        if value.is_none() && !is_there {
+            self.mistake(self.text.len(), format!("{key} is missing"));
+        }
+        value
+    }
+
+    fn beside(&self, text: &str) -> PathBuf {
+        let directory = self.path.parent().unwrap_or(Path::new(""));
+        directory.join(text)
+    }
+
+    fn mistake(&mut self, at: usize, text: String) {
+        let before = self.text.get(..at).unwrap_or(self.text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        self.mistakes.push(Mistake {
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            text,
+        });
+    }
+}
+
+/// What a peer is written as.
+const PEER: &str = "{ name = \"NAME\", address = \"HOST:PORT\" }";
+
+fn peer(value: &DeValue<'_>) -> Option<PeerAddress> {
+    let table = value.as_table()?;
+    let text = |key| Some(table.get(key)?.get_ref().as_str()?.to_owned());
+    let (name, address): (String, String) = (text("name")?, text("address")?);
+    let (host, port) = address.rsplit_once(':')?;
+    // Any role does: what is looked at is the name.
+    let is_name = Identity::new("x", "x", Role::Gm, &name).is_ok();
+    let is_address = !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0);
+    (table.len() == 2 && is_name && is_address).then_some(PeerAddress { name, address })
+}
+
+fn lines(path: &Path, mistakes: &[Mistake]) -> String {
+    let lines = mistakes.iter().map(|Mistake { line, column, text }| {
+        format!("{}:{line}:{column}: {text}", path.display())
+    });
+    lines.collect::<Vec<String>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+use super::*;
+
+#[derive(Debug, PartialEq)]
+struct Settings {
+    directory: PathBuf,
+    listen: SocketAddr,
+    slots: Option<u32>,
+    note: Option<String>,
+    manager: PeerAddress,
+    others: Vec<PeerAddress>,
+}
+
+fn read(text: &str) -> Result<Settings, ConfigError> {
+    Config::read_text(Path::new("dir/x.toml"), text, |config| Settings {
+        directory: config.path("directory"),
+        listen: config.address("listen"),
+        slots: config.optional_number("slots", 1..=100),
+        note: config.optional_text("note"),
+        manager: config.peer("group-manager"),
+        others: config.peers("process-managers"),
+    })
+}
+
+fn mistakes(text: &str) -> String {
+    read(text).unwrap_err().to_string()
+}
+
+#[test]
+fn a_file_is_read_whole() {
+    let text = "# for tests\n\
+                directory = \"state\"\n\
+                listen = \"127.0.0.1:7400\"\n\
+                slots = 0x10\n\
+                group-manager = { name = \"gm\", address = \"host:1\" }\n\
+                [[process-managers]]\n\
+                name = \"pm\"\n\
+                address = \"[::1]:7401\"\n";
+    let peer = |name: &str, address: &str| PeerAddress {
+        name: name.to_owned(),
+        address: address.to_owned(),
+    };
+    let settings = read(text).unwrap();
+    assert_eq!(
+        settings,
+        Settings {
+            directory: PathBuf::from("dir/state"),
+            listen: "127.0.0.1:7400".parse().unwrap(),
+            slots: Some(16),
+            note: None,
+            manager: peer("gm", "host:1"),
+            others: vec![peer("pm", "[::1]:7401")],
+        }
+    );
+}
+
+#[test]
+fn all_mistakes_are_told_with_their_places() {
+    let text = "directory = 7\n\
+                listen = \"nowhere\"\n\
+                slots = 101\n\
+                 sluts = 5\n\
+                group-manager = { name = \"GM\", address = \"host:1\" }\n\
+                process-managers = []\n";
+    assert_eq!(
+        mistakes(text),
+        "dir/x.toml:1:13: directory must be a text in quotes\n\
+         dir/x.toml:2:10: listen must be an address and a port, such as \"0.0.0.0:7400\"\n\
+         dir/x.toml:3:9: slots must be a number from 1 to 100\n\
+         dir/x.toml:4:1: there is no setting \"sluts\"\n\
+         dir/x.toml:5:17: group-manager must be { name = \"NAME\", address = \"HOST:PORT\" }\n\
+         dir/x.toml:6:20: process-managers must be a list of 1 to 64 of \
+         { name = \"NAME\", address = \"HOST:PORT\" }"
+    );
+    assert_eq!(
+        mistakes("note = \"\u{e9}\" x\n"),
+        "dir/x.toml:1:12: unexpected key or value, expected newline, `#`\n\
+         dir/x.toml:2:1: directory is missing\n\
+         dir/x.toml:2:1: group-manager is missing\n\
+         dir/x.toml:2:1: listen is missing\n\
+         dir/x.toml:2:1: process-managers is missing"
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let path = dir.path().join("x.toml");
+    let error = Config::read(&path, |_| ()).unwrap_err().to_string();
+    assert_eq!(error, format!("could not read {}", path.display()));
+    std::fs::write(&path, vec![b'#'; 70_000]).unwrap();
+    let error = Config::read(&path, |_| ()).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        format!("{} is longer than 65536 bytes", path.display())
+    );
+}

@@ -1,0 +1,29 @@
+//! Who is who in a group: the authority that signs certificates, keys, what a certificate says,
+//! tokens by which a machine joins, when to renew, and what was revoked.
+//!
+//! Nothing here talks to anybody; links use it. Times come in, except that files are read and
+//! written here, keys with mode 0600. Read [`Authority`] and [`Credentials`] first.
+
+mod authority;
+mod certificate;
+mod credentials;
+mod files;
+mod key;
+mod pem;
+mod renewal;
+mod revocation;
+mod token;
+
+pub use authority::{Authority, AuthorityError, Issued};
+pub use certificate::{Certificate, CertificateError, Fingerprint, Serial, SerialError};
+pub use credentials::{Credentials, CredentialsError};
+pub use files::FileError;
+pub use key::{Key, KeyError};
+pub use renewal::{Renewal, renewal};
+pub use revocation::{Revocations, RevocationsError, Revoked};
+pub use token::{JoinToken, TokenError, TokenId, Tokens, TokensError};
+
+pub(crate) use files::{read_secret, write_secret};
+
+#[cfg(test)]
+mod tests;

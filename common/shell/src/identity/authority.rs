@@ -1,0 +1,303 @@
+//! The authority of a group. It alone says who is who: of a request it takes the key and nothing
+//! else.
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use model::{Identity, IdentityError, Role, Span, Wall};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DistinguishedName,
+    DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType, SerialNumber,
+};
+use ring::rand::{SecureRandom, SystemRandom};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, CertificateSigningRequestDer};
+use thiserror::Error;
+use x509_parser::x509::AttributeTypeAndValue;
+
+use super::certificate::{Certificate, CertificateError, Fingerprint, parse, wall};
+use super::files::{self, FileError, PUBLIC};
+use super::key::{Key, KeyError};
+use super::pem;
+
+/// How long before its signing a certificate is valid, so that a clock that is a little behind
+/// does not refuse it.
+const BACKDATE: Span = Span::from_secs(5 * 60);
+
+/// Bytes of the longest request; one with a key of P-256 has about 300.
+const REQUEST_BYTES_MAX: usize = 4 << 10;
+
+/// Bytes of the serial numbers that it gives: drawn, so that none comes twice.
+const SERIAL_BYTES: usize = 16;
+
+/// Seconds from 1970 to the end of the year 9999, after which a certificate cannot be dated.
+const DATE_SECONDS_MAX: u64 = 253_402_300_799;
+
+/// The files in an authority's directory.
+const CERTIFICATE: &str = "authority.pem";
+const KEY: &str = "authority.key";
+
+/// The key that signs for one group, and its certificate.
+pub struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    der: CertificateDer<'static>,
+    pem: String,
+    grid: String,
+    group: String,
+    not_after: Wall,
+}
+
+/// A certificate that was signed.
+#[derive(Clone, Debug)]
+pub struct Issued {
+    /// What it says.
+    pub certificate: Certificate,
+    /// Itself.
+    pub pem: String,
+}
+
+/// Why nothing was signed, or there is no authority.
+#[derive(Debug, Error)]
+pub enum AuthorityError {
+    /// A name cannot be one.
+    #[error(transparent)]
+    Name(#[from] IdentityError),
+    /// A key cannot be made, read or written.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// What is there is not an authority's certificate, or not with this key.
+    #[error("{path:?} is not the certificate of this group's authority")]
+    NotAnAuthority {
+        /// Which file.
+        path: String,
+    },
+    /// Signing failed.
+    #[error("could not sign a certificate")]
+    Sign(#[source] rcgen::Error),
+    /// A signed certificate does not read as it should.
+    #[error("could not sign a certificate that can be read")]
+    Read(#[from] CertificateError),
+    /// There was no random number.
+    #[error("could not draw a serial number")]
+    Random,
+    /// The request is none, is too long, or its signature is not by its key.
+    #[error("the signing request cannot be read, or is not signed with its own key")]
+    Request,
+    /// The request's key is of a kind that is not signed.
+    #[error("the signing request has a key of another kind than ECDSA on P-256 or Ed25519")]
+    Algorithm,
+    /// It signs for its own group alone.
+    #[error("{identity} is not of the group {group:?} of the grid {grid:?}")]
+    Foreign {
+        /// Who was to be named.
+        identity: Box<Identity>,
+        /// The authority's grid.
+        grid: String,
+        /// The authority's group.
+        group: String,
+    },
+    /// Its own time is over.
+    #[error("the authority's own certificate has expired")]
+    Expired,
+}
+
+impl Authority {
+    /// An authority for a group of a grid, with another key than any before.
+    pub fn create(
+        grid: &str,
+        group: &str,
+        now: Wall,
+        lifetime: Span,
+    ) -> Result<Authority, AuthorityError> {
+        // Whoever it will name must have names like these.
+        let sample = Identity::new(grid, group, Role::Gm, "x")?;
+        let pair = Key::generate()?.into_pair();
+        let serial = serial()?;
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        let mut name = |what, text: &str| params.distinguished_name.push(what, text);
+        // Two authorities of one name are two names, so that none is mistaken for the other.
+        let number: String = serial[..4]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        name(DnType::CommonName, &format!("xavantes authority {number}"));
+        name(DnType::OrganizationName, sample.grid());
+        name(DnType::OrganizationalUnitName, sample.group());
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        params.serial_number = Some(SerialNumber::from_slice(&serial));
+        let not_after = whole(Wall(now.0.saturating_add(lifetime.0)));
+        set_times(&mut params, now, not_after);
+        let certificate = params.self_signed(&pair).map_err(AuthorityError::Sign)?;
+        Ok(Authority {
+            der: certificate.der().clone(),
+            pem: pem::certificate(certificate.der()),
+            issuer: Issuer::new(params, pair),
+            grid: grid.to_owned(),
+            group: group.to_owned(),
+            not_after,
+        })
+    }
+
+    /// The authority that was saved in a directory.
+    pub fn load(directory: &Path) -> Result<Authority, AuthorityError> {
+        let path = directory.join(CERTIFICATE);
+        let pem = files::read(&path)?;
+        let key = Key::load(&directory.join(KEY))?;
+        let wrong = || AuthorityError::NotAnAuthority {
+            path: path.display().to_string(),
+        };
+        let der = CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|_| wrong())?;
+        let parsed = parse(&der).map_err(|_| wrong())?;
+        let pair = key.into_pair();
+        if !parsed.is_ca() || parsed.public_key().subject_public_key.data != pair.public_key_raw() {
+            return Err(wrong());
+        }
+        let subject = parsed.subject();
+        let grid = one(subject.iter_organization()).ok_or_else(wrong)?;
+        let group = one(subject.iter_organizational_unit()).ok_or_else(wrong)?;
+        let not_after = wall(parsed.validity().not_after);
+        Ok(Authority {
+            issuer: Issuer::from_ca_cert_der(&der, pair).map_err(AuthorityError::Sign)?,
+            pem,
+            grid,
+            group,
+            not_after,
+            der: der.into_owned(),
+        })
+    }
+
+    /// Writes it into a directory, the key for its owner alone.
+    pub fn save(&self, directory: &Path) -> Result<(), AuthorityError> {
+        let key = pem::key(self.issuer.key().serialized_der());
+        files::write(&directory.join(KEY), key.as_bytes(), files::SECRET)?;
+        files::write(&directory.join(CERTIFICATE), self.pem.as_bytes(), PUBLIC)?;
+        Ok(())
+    }
+
+    /// Signs the key of a request (DER) for somebody. Names, usages and times are the authority's;
+    /// whatever else stands in the request counts for nothing. It ends no later than the authority.
+    pub fn issue(
+        &self,
+        request: &[u8],
+        identity: &Identity,
+        now: Wall,
+        lifetime: Span,
+    ) -> Result<Issued, AuthorityError> {
+        if (identity.grid(), identity.group()) != (&self.grid, &self.group) {
+            return Err(AuthorityError::Foreign {
+                identity: Box::new(identity.clone()),
+                grid: self.grid.clone(),
+                group: self.group.clone(),
+            });
+        }
+        if now >= self.not_after {
+            return Err(AuthorityError::Expired);
+        }
+        let public = public_key(request)?;
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        let subject = format!("{} {}", identity.role(), identity.name());
+        params.distinguished_name.push(DnType::CommonName, subject);
+        let uri = identity.to_string().try_into();
+        params.subject_alt_names = vec![SanType::URI(uri.map_err(AuthorityError::Sign)?)];
+        params.serial_number = Some(SerialNumber::from_slice(&serial()?));
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        if identity.role().is_manager() {
+            params
+                .extended_key_usages
+                .push(ExtendedKeyUsagePurpose::ServerAuth);
+        }
+        params.use_authority_key_identifier_extension = true;
+        let end = Wall(now.0.saturating_add(lifetime.0)).min(self.not_after);
+        set_times(&mut params, now, end);
+        let signed = params
+            .signed_by(&public, &self.issuer)
+            .map_err(AuthorityError::Sign)?;
+        Ok(Issued {
+            certificate: Certificate::read(signed.der())?,
+            pem: pem::certificate(signed.der()),
+        })
+    }
+
+    /// The grid that its group is of.
+    pub fn grid(&self) -> &str {
+        &self.grid
+    }
+
+    /// Its group.
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// Its own certificate, which members trust.
+    pub fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// By what it is recognised.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.der)
+    }
+}
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authority")
+            .field("grid", &self.grid)
+            .field("group", &self.group)
+            .finish_non_exhaustive()
+    }
+}
+
+fn public_key(request: &[u8]) -> Result<rcgen::PublicKey, AuthorityError> {
+    if request.len() > REQUEST_BYTES_MAX {
+        return Err(AuthorityError::Request);
+    }
+    let parsed =
+        CertificateSigningRequestParams::from_der(&CertificateSigningRequestDer::from(request))
+            .map_err(|_| AuthorityError::Request)?;
+    let public = parsed.public_key;
+    let signed = [&rcgen::PKCS_ECDSA_P256_SHA256, &rcgen::PKCS_ED25519];
+    if signed.contains(&public.algorithm()) {
+        Ok(public)
+    } else {
+        Err(AuthorityError::Algorithm)
+    }
+}
+
+fn serial() -> Result<[u8; SERIAL_BYTES], AuthorityError> {
+    let mut bytes = [0; SERIAL_BYTES];
+    let drawn = SystemRandom::new().fill(&mut bytes);
+    drawn.map_err(|_| AuthorityError::Random)?;
+    // Neither negative nor with a leading zero, which would be written otherwise than it is read.
+    bytes[0] = bytes[0] & 0x7f | 0x40;
+    Ok(bytes)
+}
+
+/// Certificates count in seconds.
+fn whole(time: Wall) -> Wall {
+    Wall(time.0 - time.0 % 1_000_000)
+}
+
+/// Sets from when to when a certificate is valid.
+fn set_times(params: &mut CertificateParams, now: Wall, end: Wall) {
+    let date = |time: Wall| {
+        let seconds = (time.0 / 1_000_000).min(DATE_SECONDS_MAX);
+        rcgen::date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds)
+    };
+    params.not_before = date(Wall(now.0.saturating_sub(BACKDATE.0)));
+    params.not_after = date(end);
+}
+
+fn one<'a>(mut values: impl Iterator<Item = &'a AttributeTypeAndValue<'a>>) -> Option<String> {
+    let value = values.next()?.as_str().ok()?.to_owned();
+    values.next().is_none().then_some(value)
+}

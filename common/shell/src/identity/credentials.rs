@@ -1,0 +1,148 @@
+//! What a daemon needs to be believed and to judge others.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use model::Identity;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use thiserror::Error;
+
+use super::certificate::{Certificate, CertificateError, Fingerprint, parse};
+use super::files::{self, FileError, PUBLIC};
+use super::key::{Key, KeyError};
+use super::revocation::{Revocations, RevocationsError};
+
+/// The files in a member's directory.
+const CERTIFICATE: &str = "certificate.pem";
+const KEY: &str = "certificate.key";
+const AUTHORITY: &str = "authority.pem";
+const REVOKED: &str = "revoked";
+
+/// A certificate with its key, the authority that is trusted, and what was revoked. Read again
+/// after a change, and given to links as a whole.
+#[derive(Clone)]
+pub struct Credentials {
+    certificate: Certificate,
+    chain: Vec<CertificateDer<'static>>,
+    key: Arc<PrivateKeyDer<'static>>,
+    authority: CertificateDer<'static>,
+    revocations: Arc<Revocations>,
+}
+
+/// Why nobody would be believed.
+#[derive(Debug, Error)]
+pub enum CredentialsError {
+    /// A file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The key cannot be used.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The certificate names nobody.
+    #[error("could not use the own certificate")]
+    Certificate(#[source] CertificateError),
+    /// The authority's certificate is none.
+    #[error("could not use the certificate of the authority")]
+    Authority,
+    /// The key belongs to another certificate.
+    #[error("the key is not the one of the certificate")]
+    OtherKey,
+    /// What was revoked cannot be read.
+    #[error(transparent)]
+    Revocations(#[from] RevocationsError),
+}
+
+impl Credentials {
+    /// Those of a certificate and an authority in PEM.
+    pub fn new(
+        certificate: &str,
+        key: &Key,
+        authority: &str,
+        revocations: Revocations,
+    ) -> Result<Credentials, CredentialsError> {
+        let unreadable = |_| CredentialsError::Certificate(CertificateError::Unreadable);
+        let der = CertificateDer::from_pem_slice(certificate.as_bytes()).map_err(unreadable)?;
+        let read = Certificate::read(&der).map_err(CredentialsError::Certificate)?;
+        let parsed = parse(&der).map_err(CredentialsError::Certificate)?;
+        if !key.is_of(&parsed) {
+            return Err(CredentialsError::OtherKey);
+        }
+        let authority = CertificateDer::from_pem_slice(authority.as_bytes())
+            .map_err(|_| CredentialsError::Authority)?;
+        let is_authority = parse(&authority).is_ok_and(|parsed| parsed.is_ca());
+        if !is_authority {
+            return Err(CredentialsError::Authority);
+        }
+        Ok(Credentials {
+            certificate: read,
+            chain: vec![der.into_owned(), authority.clone().into_owned()],
+            key: Arc::new(key.to_der()),
+            authority: authority.into_owned(),
+            revocations: Arc::new(revocations),
+        })
+    }
+
+    /// Reads them from a member's directory.
+    pub fn load(directory: &Path) -> Result<Credentials, CredentialsError> {
+        let certificate = files::read(&directory.join(CERTIFICATE))?;
+        let authority = files::read(&directory.join(AUTHORITY))?;
+        let key = Key::load(&directory.join(KEY))?;
+        let revocations = Revocations::load(&directory.join(REVOKED))?;
+        Credentials::new(&certificate, &key, &authority, revocations)
+    }
+
+    /// Writes a certificate, its key and the authority into a member's directory.
+    pub fn save(
+        directory: &Path,
+        certificate: &str,
+        key: &Key,
+        authority: &str,
+    ) -> Result<(), CredentialsError> {
+        key.save(&directory.join(KEY))?;
+        files::write(&directory.join(AUTHORITY), authority.as_bytes(), PUBLIC)?;
+        files::write(&directory.join(CERTIFICATE), certificate.as_bytes(), PUBLIC)?;
+        Ok(())
+    }
+
+    /// Who it is.
+    pub fn identity(&self) -> &Identity {
+        &self.certificate.identity
+    }
+
+    /// The own certificate.
+    pub fn certificate(&self) -> &Certificate {
+        &self.certificate
+    }
+
+    /// By what its authority is recognised.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.authority)
+    }
+
+    /// What counts no more.
+    pub fn revocations(&self) -> &Arc<Revocations> {
+        &self.revocations
+    }
+
+    pub(crate) fn chain(&self) -> Vec<CertificateDer<'static>> {
+        self.chain.clone()
+    }
+
+    pub(crate) fn key(&self) -> PrivateKeyDer<'static> {
+        self.key.clone_key()
+    }
+
+    pub(crate) fn authority(&self) -> CertificateDer<'static> {
+        self.authority.clone()
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials")
+            .field("certificate", &self.certificate)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,138 @@
+//! Small files of an identity: whole or not there, and secret where they must be.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Mode of what only the daemon's account may read.
+pub(crate) const SECRET: u32 = 0o600;
+/// Mode of what everybody may read.
+pub(crate) const PUBLIC: u32 = 0o644;
+
+/// Bytes of the longest certificate or key file.
+const SMALL_BYTES_MAX: u64 = 64 << 10;
+
+/// Why a file of an identity cannot be used.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// The system refuses.
+    #[error("could not {action} {}", path.display())]
+    System {
+        /// What was attempted.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// A secret can be read by others.
+    #[error(
+        "{} has mode {mode:o}: a key must be readable by its owner alone (chmod 600)",
+        path.display()
+    )]
+    Mode {
+        /// Which file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// It is much longer than such files are.
+    #[error("{} is longer than {bytes_max} bytes", path.display())]
+    Long {
+        /// Which file.
+        path: PathBuf,
+        /// The bound.
+        bytes_max: u64,
+    },
+}
+
+/// Writes a file durably under its name: after a crash there is the old one or this one.
+pub(crate) fn write(path: &Path, text: &[u8], mode: u32) -> Result<(), FileError> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let failed = |action, path: &Path| {
+        let path = path.to_owned();
+        move |source| FileError::System {
+            action,
+            path,
+            source,
+        }
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .map_err(failed("create", directory))?;
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    let beside = PathBuf::from(beside);
+    let written = (|| {
+        // Whatever lies there was left by a crash; its mode could be another.
+        match fs::remove_file(&beside) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&beside)?;
+        file.write_all(text)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    })();
+    written.map_err(failed("write", path))?;
+    sync_directory(directory).map_err(failed("write", directory))
+}
+
+/// Makes names in a directory durable.
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+/// Reads a file that everybody may see.
+pub(crate) fn read(path: &Path) -> Result<String, FileError> {
+    read_up_to(path, SMALL_BYTES_MAX)
+}
+
+/// Reads a file that everybody may see, up to so many bytes.
+pub(crate) fn read_up_to(path: &Path, bytes_max: u64) -> Result<String, FileError> {
+    let failed = |source| FileError::System {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(failed)?;
+    let mut text = String::new();
+    file.take(bytes_max + 1)
+        .read_to_string(&mut text)
+        .map_err(failed)?;
+    if text.len() as u64 > bytes_max {
+        let path = path.to_owned();
+        return Err(FileError::Long { path, bytes_max });
+    }
+    Ok(text)
+}
+
+/// Reads a file that only its owner may see, and refuses it where others may.
+pub(crate) fn read_secret(path: &Path) -> Result<String, FileError> {
+    let metadata = fs::metadata(path).map_err(|source| FileError::System {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    })?;
+    let mode = metadata.mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        let path = path.to_owned();
+        return Err(FileError::Mode { path, mode });
+    }
+    read(path)
+}
+
+/// Writes a file for its owner alone.
+pub(crate) fn write_secret(path: &Path, text: &str) -> Result<(), FileError> {
+    write(path, text.as_bytes(), SECRET)
+}

@@ -1,0 +1,125 @@
+//! Certificates that count no more before their time is over.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use model::{Identity, Wall};
+use thiserror::Error;
+
+use super::certificate::Serial;
+use super::files::{self, FileError, PUBLIC};
+
+/// Revoked certificates at most: far more than a group has members.
+const REVOCATIONS_MAX: usize = 100_000;
+
+/// Bytes of the longest file of them.
+const FILE_BYTES_MAX: u64 = 32 << 20;
+
+/// The first line of a file.
+const HEAD: &str = "# Revoked certificates: serial number, seconds since 1970, whose it was.\n";
+
+/// The revoked certificates of a group's authority. In a file each stands on a line of its own:
+/// its serial number, when it was revoked, and whose it was; a line that begins with `#` is for
+/// people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Revocations(BTreeMap<Serial, Revoked>);
+
+/// A certificate that was revoked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revoked {
+    /// When.
+    pub at: Wall,
+    /// Whose it was.
+    pub identity: Identity,
+}
+
+/// Why revoked certificates are not known, or cannot be kept.
+#[derive(Debug, Error)]
+pub enum RevocationsError {
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A line is not one of such a file. Nothing is taken from a file that is damaged.
+    #[error("line {line} of the revoked certificates is not of the form SERIAL SECONDS IDENTITY")]
+    Line {
+        /// Which line, from 1.
+        line: usize,
+    },
+    /// There are too many.
+    #[error("more than {REVOCATIONS_MAX} certificates are revoked")]
+    Many,
+}
+
+impl Revocations {
+    /// Reads a file's text.
+    pub fn parse(text: &str) -> Result<Revocations, RevocationsError> {
+        let mut revocations = Revocations::default();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let wrong = || RevocationsError::Line { line: index + 1 };
+            let mut words = line.split_whitespace();
+            let (Some(serial), Some(seconds), Some(identity), None) =
+                (words.next(), words.next(), words.next(), words.next())
+            else {
+                return Err(wrong());
+            };
+            let seconds: u64 = seconds.parse().map_err(|_| wrong())?;
+            let at = Wall(seconds.checked_mul(1_000_000).ok_or_else(wrong)?);
+            let identity = identity.parse().map_err(|_| wrong())?;
+            let serial = serial.parse().map_err(|_| wrong())?;
+            revocations.add(serial, Revoked { at, identity })?;
+        }
+        Ok(revocations)
+    }
+
+    /// A file's text.
+    pub fn render(&self) -> String {
+        let mut text = HEAD.to_owned();
+        for (serial, Revoked { at, identity }) in &self.0 {
+            let seconds = at.0 / 1_000_000;
+            writeln!(text, "{serial} {seconds} {identity}").expect("a String takes every text");
+        }
+        text
+    }
+
+    /// Reads a file; one that is not there revokes nothing.
+    pub fn load(path: &Path) -> Result<Revocations, RevocationsError> {
+        match files::read_up_to(path, FILE_BYTES_MAX) {
+            Ok(text) => Revocations::parse(&text),
+            Err(FileError::System { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                Ok(Revocations::default())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes a file.
+    pub fn save(&self, path: &Path) -> Result<(), RevocationsError> {
+        files::write(path, self.render().as_bytes(), PUBLIC)?;
+        Ok(())
+    }
+
+    /// Revokes one; the first time counts.
+    pub fn add(&mut self, serial: Serial, revoked: Revoked) -> Result<(), RevocationsError> {
+        if self.0.len() >= REVOCATIONS_MAX {
+            return Err(RevocationsError::Many);
+        }
+        self.0.entry(serial).or_insert(revoked);
+        Ok(())
+    }
+
+    /// Whether a certificate counts no more.
+    pub fn contains(&self, serial: &Serial) -> bool {
+        self.0.contains_key(serial)
+    }
+
+    /// All of them, by their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (&Serial, &Revoked)> {
+        self.0.iter()
+    }
+}

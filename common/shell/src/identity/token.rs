@@ -1,0 +1,366 @@
+//! Leave to join a group: a text that is shown once, and what the group keeps of it.
+
+use std::fmt;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use minicbor::{Decode, Encode};
+use model::{Identity, IdentityError, Role, Span, Wall};
+use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom, SystemRandom};
+use thiserror::Error;
+
+use super::certificate::Fingerprint;
+use super::files::{self, FileError, SECRET};
+
+/// What a token's text begins with.
+const PREFIX: &str = "xav1";
+
+/// Characters of the longest token: about 330 with the longest names.
+const TOKEN_CHARACTERS_MAX: usize = 1_024;
+
+/// Bytes of the sum behind a token, by which a slip of the hand is noticed.
+const SUM_BYTES: usize = 4;
+
+/// Bytes of a token's secret.
+const SECRET_BYTES: usize = 16;
+
+/// Tokens that may wait to be used: people make them one by one.
+const TOKENS_MAX: usize = 10_000;
+
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// Leave to join a group once. Its text is all that the one who joins needs; whoever has it can
+/// join, so it is written nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub struct JoinToken {
+    /// The authority that the group has: somebody else who answers is not believed.
+    pub authority: Fingerprint,
+    /// The grid.
+    pub grid: String,
+    /// The group.
+    pub group: String,
+    /// As what.
+    pub role: Role,
+    /// Where the group manager listens, as host and port.
+    pub address: String,
+    /// Until when it can be used.
+    pub expires: Wall,
+    secret: [u8; SECRET_BYTES],
+}
+
+#[derive(Encode, Decode)]
+struct Plain {
+    #[cbor(n(0), with = "minicbor::bytes")]
+    authority: [u8; 32],
+    #[n(1)]
+    grid: String,
+    #[n(2)]
+    group: String,
+    #[n(3)]
+    role: String,
+    #[n(4)]
+    address: String,
+    #[n(5)]
+    expires: Wall,
+    #[cbor(n(6), with = "minicbor::bytes")]
+    secret: [u8; SECRET_BYTES],
+}
+
+/// Why a text is no token.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TokenError {
+    /// It does not look like one.
+    #[error("a join token begins with {PREFIX} and has small letters and digits alone")]
+    Form,
+    /// A character is wrong or missing.
+    #[error("the join token was not copied whole: its check sum is wrong")]
+    Sum,
+    /// It is of a later version, or not made by this program.
+    #[error("the join token cannot be read by this version of the program")]
+    Content,
+    /// It names nobody.
+    #[error(transparent)]
+    Name(#[from] IdentityError),
+    /// There was no random number.
+    #[error("could not draw a join token")]
+    Random,
+}
+
+impl JoinToken {
+    /// Another token than any before.
+    pub fn create(
+        authority: Fingerprint,
+        (grid, group, role): (&str, &str, Role),
+        address: &str,
+        expires: Wall,
+    ) -> Result<JoinToken, TokenError> {
+        Identity::new(grid, group, role, "x")?;
+        let mut secret = [0; SECRET_BYTES];
+        let drawn = SystemRandom::new().fill(&mut secret);
+        drawn.map_err(|_| TokenError::Random)?;
+        Ok(JoinToken {
+            authority,
+            grid: grid.to_owned(),
+            group: group.to_owned(),
+            role,
+            address: address.to_owned(),
+            expires,
+            secret,
+        })
+    }
+
+    /// The text that is shown once.
+    pub fn text(&self) -> String {
+        let plain = Plain {
+            authority: self.authority.0,
+            grid: self.grid.clone(),
+            group: self.group.clone(),
+            role: self.role.word().to_owned(),
+            address: self.address.clone(),
+            expires: self.expires,
+            secret: self.secret,
+        };
+        let mut bytes = wire::encode(&plain);
+        let sum = sum(&bytes);
+        bytes.extend_from_slice(&sum);
+        let mut text = PREFIX.to_owned();
+        letters(&bytes, &mut text);
+        text
+    }
+
+    /// By what the group knows it. It tells nothing of the text.
+    pub fn id(&self) -> TokenId {
+        let mut bytes = [0; SECRET_BYTES];
+        bytes.copy_from_slice(&digest(&SHA256, &self.secret).as_ref()[..SECRET_BYTES]);
+        TokenId(bytes)
+    }
+}
+
+impl FromStr for JoinToken {
+    type Err = TokenError;
+
+    fn from_str(text: &str) -> Result<JoinToken, TokenError> {
+        let text = text.trim();
+        let letters = text.strip_prefix(PREFIX).ok_or(TokenError::Form)?;
+        if text.len() > TOKEN_CHARACTERS_MAX {
+            return Err(TokenError::Form);
+        }
+        let bytes = bytes(letters).ok_or(TokenError::Form)?;
+        let (plain, rest) = bytes
+            .split_last_chunk::<SUM_BYTES>()
+            .ok_or(TokenError::Sum)?;
+        if sum(plain) != *rest {
+            return Err(TokenError::Sum);
+        }
+        let plain: Plain = wire::decode(plain).map_err(|_| TokenError::Content)?;
+        let role = plain.role.parse()?;
+        Identity::new(&plain.grid, &plain.group, role, "x")?;
+        Ok(JoinToken {
+            authority: Fingerprint(plain.authority),
+            grid: plain.grid,
+            group: plain.group,
+            role,
+            address: plain.address,
+            expires: plain.expires,
+            secret: plain.secret,
+        })
+    }
+}
+
+/// Without the secret, which is not for logs.
+impl fmt::Debug for JoinToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinToken")
+            .field("id", &self.id())
+            .field("role", &self.role)
+            .field("expires", &self.expires)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A token's name in its group, in hexadecimal.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TokenId([u8; SECRET_BYTES]);
+
+impl fmt::Display for TokenId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for TokenId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TokenId({self})")
+    }
+}
+
+/// The tokens that a group has given, in a directory: a file for each, under its id, which is
+/// renamed when it is used. Renaming is what makes it single-use, whoever tries at the same time
+/// and whatever crashes.
+#[derive(Clone, Debug)]
+pub struct Tokens {
+    directory: PathBuf,
+}
+
+/// Why somebody does not join, or tokens cannot be kept.
+#[derive(Debug, Error)]
+pub enum TokensError {
+    /// The group has given no such token, or has cleared it away.
+    #[error("the join token is not known here")]
+    Unknown,
+    /// It was used.
+    #[error("the join token has been used")]
+    Used,
+    /// Its time is over.
+    #[error("the join token has expired")]
+    Expired,
+    /// It is for something else than is asked for.
+    #[error("the join token is for another role")]
+    Role,
+    /// There are too many.
+    #[error("{TOKENS_MAX} join tokens wait to be used")]
+    Many,
+    /// A file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// What is kept of it is damaged.
+    #[error("what is kept of the join token {0} cannot be read")]
+    Damaged(TokenId),
+}
+
+impl Tokens {
+    /// Those of a directory, which is made with the first token.
+    pub fn of(directory: &Path) -> Tokens {
+        let directory = directory.to_owned();
+        Tokens { directory }
+    }
+
+    /// Keeps what is needed to know a token again.
+    pub fn add(&self, token: &JoinToken) -> Result<(), TokensError> {
+        let n_tokens = match fs::read_dir(&self.directory) {
+            Ok(entries) => entries.count(),
+            Err(error) if error.kind() == ErrorKind::NotFound => 0,
+            Err(source) => return Err(self.failed("read", source)),
+        };
+        if n_tokens >= TOKENS_MAX {
+            return Err(TokensError::Many);
+        }
+        let text = format!("{} {}\n", token.role, token.expires.0 / 1_000_000);
+        files::write(&self.path(token.id()), text.as_bytes(), SECRET)?;
+        Ok(())
+    }
+
+    /// Uses a token up. From then on it is refused, also if what it was used for fails.
+    pub fn redeem(&self, id: TokenId, role: Role, now: Wall) -> Result<(), TokensError> {
+        let path = self.path(id);
+        let used = self.used(id);
+        let text = match files::read(&path) {
+            Ok(text) => text,
+            Err(FileError::System { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                let was_used = used.exists();
+                return Err(if was_used {
+                    TokensError::Used
+                } else {
+                    TokensError::Unknown
+                });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let (given, expires) = kept(&text).ok_or(TokensError::Damaged(id))?;
+        if now >= expires {
+            return Err(TokensError::Expired);
+        }
+        if given != role {
+            return Err(TokensError::Role);
+        }
+        match fs::rename(&path, &used) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(TokensError::Used),
+            Err(source) => return Err(self.failed("write", source)),
+        }
+        files::sync_directory(&self.directory).map_err(|source| self.failed("write", source))
+    }
+
+    /// Removes what is kept of tokens that expired so long ago.
+    pub fn clear(&self, now: Wall, age: Span) -> Result<(), TokensError> {
+        let entries = match fs::read_dir(&self.directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(source) => return Err(self.failed("read", source)),
+        };
+        for entry in entries.flatten() {
+            let text = files::read(&entry.path());
+            let old = text.ok().and_then(|text| kept(&text));
+            if old.is_some_and(|(_, expires)| expires.0.saturating_add(age.0) < now.0) {
+                let removed = fs::remove_file(entry.path());
+                removed.map_err(|source| self.failed("remove", source))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn path(&self, id: TokenId) -> PathBuf {
+        self.directory.join(id.to_string())
+    }
+
+    fn used(&self, id: TokenId) -> PathBuf {
+        self.directory.join(format!("{id}.used"))
+    }
+
+    fn failed(&self, action: &'static str, source: std::io::Error) -> TokensError {
+        FileError::System {
+            action,
+            path: self.directory.clone(),
+            source,
+        }
+        .into()
+    }
+}
+
+/// Role and end of a token, from its file.
+fn kept(text: &str) -> Option<(Role, Wall)> {
+    let (role, seconds) = text.trim_end().split_once(' ')?;
+    let seconds: u64 = seconds.parse().ok()?;
+    Some((role.parse().ok()?, Wall(seconds.checked_mul(1_000_000)?)))
+}
+
+fn sum(bytes: &[u8]) -> [u8; SUM_BYTES] {
+    let mut sum = [0; SUM_BYTES];
+    sum.copy_from_slice(&digest(&SHA256, bytes).as_ref()[..SUM_BYTES]);
+    sum
+}
+
+/// Five bits a letter; the last one is filled up with zeros.
+fn letters(bytes: &[u8], text: &mut String) {
+    let (mut bits, mut n_bits) = (0_u32, 0);
+    for &byte in bytes {
+        bits = bits << 8 | u32::from(byte);
+        n_bits += 8;
+        while n_bits >= 5 {
+            n_bits -= 5;
+            text.push(char::from(ALPHABET[(bits >> n_bits & 31) as usize]));
+        }
+    }
+    if n_bits > 0 {
+        text.push(char::from(ALPHABET[(bits << (5 - n_bits) & 31) as usize]));
+    }
+}
+
+fn bytes(letters: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(letters.len() * 5 / 8);
+    let (mut bits, mut n_bits) = (0_u32, 0);
+    for letter in letters.bytes() {
+        let value = ALPHABET.iter().position(|&known| known == letter)?;
+        bits = (bits << 5 | u32::try_from(value).ok()?) & 0xfff;
+        n_bits += 5;
+        if n_bits >= 8 {
+            n_bits -= 8;
+            bytes.push(u8::try_from(bits >> n_bits & 0xff).ok()?);
+        }
+    }
+    let is_rest_zero = bits & ((1 << n_bits) - 1) == 0;
+    (n_bits < 5 && is_rest_zero).then_some(bytes)
+}

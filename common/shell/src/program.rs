@@ -1,0 +1,240 @@
+//! The frame of a daemon's program: arguments, configuration, log, links, signals, and the end.
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use model::Role;
+
+use crate::config::Config;
+use crate::identity::Credentials;
+use crate::quic::{Event, Life, Link, LinkConfig, Links};
+use crate::runner::RunError;
+use crate::shutdown::{Signal, Signals};
+use crate::telemetry::log_to;
+
+/// How often a daemon looks after what is not told to it.
+const TICK: Duration = Duration::from_millis(200);
+
+/// The exit status of a program that was called wrongly.
+const REFUSED: u8 = 2;
+
+/// What a manager's program is around its manager.
+pub trait Service: Sized {
+    /// The program's name.
+    const NAME: &'static str;
+    /// What it is, in a line.
+    const ABOUT: &'static str;
+    /// What its configuration says beside [`Place`].
+    type Settings;
+
+    /// Asks for everything that the configuration may hold.
+    fn ask(config: &mut Config<'_>) -> Self::Settings;
+    /// Starts the manager and its links.
+    fn start(
+        place: &Place,
+        settings: Self::Settings,
+        failed: Failed,
+    ) -> Result<Self, Box<dyn Error>>;
+    /// Its links.
+    fn links(&self) -> &Links;
+    /// Called a few times a second.
+    fn tick(&mut self) {}
+    /// Ends it: no more work, what was decided is durable.
+    fn stop(self) -> Result<(), RunError>;
+}
+
+/// What a manager calls when it ends by an error.
+pub type Failed = Box<dyn FnOnce(&RunError) + Send>;
+
+/// Where a daemon lives.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Where it keeps its state; made if need be.
+    pub directory: PathBuf,
+    /// Where its certificate, its key and the authority's certificate are.
+    pub identity: PathBuf,
+    /// Where it listens.
+    pub listen: SocketAddr,
+}
+
+impl Place {
+    fn ask(config: &mut Config<'_>) -> Place {
+        Place {
+            directory: config.path("directory"),
+            identity: config.path("identity"),
+            listen: config.address("listen"),
+        }
+    }
+
+    /// Reads who the daemon is; it must be of this role.
+    pub fn credentials(&self, role: Role) -> Result<Credentials, Box<dyn Error>> {
+        let credentials = Credentials::load(&self.identity)?;
+        let found = credentials.identity();
+        if found.role() != role {
+            let path = self.identity.display();
+            return Err(format!("the certificate in {path} is of {found}, not of a {role}").into());
+        }
+        Ok(credentials)
+    }
+
+    /// Begins another life, with links that take peers of these roles. Call it once.
+    pub fn links(
+        &self,
+        credentials: Credentials,
+        accepts: &[Role],
+        on_link: impl Fn(Link) + Send + Sync + 'static,
+    ) -> Result<Links, Box<dyn Error>> {
+        let config = LinkConfig {
+            address: self.listen,
+            credentials,
+            life: Life::begin(&self.directory)?,
+            resource: None,
+            accepts: accepts.to_vec(),
+        };
+        Ok(Links::bind(config, to_log(on_link))?)
+    }
+}
+
+/// Hands links on and logs what else becomes of them.
+pub fn to_log(on_link: impl Fn(Link) + Send + Sync + 'static) -> impl Fn(Event) + Send + Sync {
+    move |event| match event {
+        Event::Up(link) => {
+            tracing::info!(peer = %link.peer, epoch = %link.hello.epoch, "a link is up");
+            on_link(link);
+        }
+        Event::Down { peer, error } => tracing::info!(%peer, %error, "a link is down"),
+        Event::Failed { address, error } => tracing::warn!(address, %error, "no link"),
+    }
+}
+
+/// Does what the command line says: `--config FILE` runs the daemon until a signal ends it,
+/// `config check FILE` tells all mistakes of a configuration.
+pub fn main<S: Service>(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let given: Vec<OsString> = arguments.into_iter().skip(1).collect();
+    let words: Vec<Option<&str>> = given.iter().map(|word| word.to_str()).collect();
+    let done = match &words[..] {
+        [Some("--config"), _] => run::<S>(Path::new(&given[1])),
+        [Some("config"), Some("check"), _] => check::<S>(Path::new(&given[2])),
+        [Some("--version")] => {
+            say(&format!("{} {}", S::NAME, env!("CARGO_PKG_VERSION")));
+            Ok(())
+        }
+        [Some("--help")] => {
+            say(&usage::<S>());
+            Ok(())
+        }
+        _ => {
+            complain(&usage::<S>());
+            return ExitCode::from(REFUSED);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format!("error: {}", chain(&*error)));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage<S: Service>() -> String {
+    let (name, about) = (S::NAME, S::ABOUT);
+    format!(
+        "{about}\n\nUsage: {name} --config FILE        run until TERM or INT; HUP reads certificates again\n       \
+         {name} config check FILE    tell all mistakes of a configuration\n       \
+         {name} --version"
+    )
+}
+
+fn check<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
+    Config::read(path, |config| (Place::ask(config), S::ask(config)))?;
+    say(&format!("{}: no mistakes", path.display()));
+    Ok(())
+}
+
+fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
+    let (place, settings) = Config::read(path, |config| (Place::ask(config), S::ask(config)))?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&place.directory)
+        .map_err(|error| format!("could not create {}: {error}", place.directory.display()))?;
+    log_to(&place.directory.join("log"))?;
+    let signals = Signals::take()?;
+    let trouble: Arc<Mutex<Option<RunError>>> = Arc::default();
+    let told = Arc::clone(&trouble);
+    let failed: Failed = Box::new(move |error| {
+        *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
+    });
+    let mut service = S::start(&place, settings, failed)?;
+    say(&format!(
+        "{} listens on {}",
+        S::NAME,
+        service.links().address()
+    ));
+    loop {
+        match signals.next_within(TICK) {
+            Some(Signal::Interrupt | Signal::Terminate) => break,
+            Some(Signal::HangUp) => match reload(&service, &place) {
+                Ok(()) => tracing::info!("certificates were read again"),
+                Err(error) => {
+                    let error = chain(&*error);
+                    tracing::error!(error, "certificates are as before");
+                }
+            },
+            None => {}
+        }
+        service.tick();
+        if trouble
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
+        {
+            break;
+        }
+    }
+    tracing::info!("stopping");
+    let stopped = service.stop();
+    let trouble = trouble
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    match trouble {
+        Some(error) => Err(error.into()),
+        None => Ok(stopped?),
+    }
+}
+
+fn reload<S: Service>(service: &S, place: &Place) -> Result<(), Box<dyn Error>> {
+    let credentials = Credentials::load(&place.identity)?;
+    Ok(service.links().renew(&credentials)?)
+}
+
+/// An error with its causes.
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+/// Whoever started the program may have gone.
+fn say(text: &str) {
+    let _ = writeln!(io::stdout(), "{text}");
+}
+
+fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}

@@ -1,0 +1,26 @@
+//! Links to managers on other machines: QUIC with TLS 1.3 and a certificate on both sides.
+//!
+//! A connection carries one stream of frames in each direction, the same encoded messages as a
+//! link inside a program. Each connection is one [`crate::link()`]: a manager attaches to its end
+//! and hears `down` when the connection is lost; the next connection is another link. A peer that
+//! does not keep up loses its link, and nobody waits for it.
+//!
+//! One thread with a small runtime serves all links of a program. It knows no messages and decides
+//! nothing but whom to believe. Read [`Links`] first, then [`LinkConfig`] and [`Link`].
+
+mod error;
+mod greeting;
+mod life;
+mod links;
+mod pump;
+mod registry;
+mod retry;
+mod socket;
+mod trust;
+
+pub use error::LinkError;
+pub use life::{Life, LifeError};
+pub use links::{Event, Kept, Link, LinkConfig, LinkCounts, Links, LinksError};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! Why there is no connection, told alike on both sides.
+
+use std::io;
+
+use quinn::{ConnectionError, ReadError, TransportErrorCode, VarInt, WriteError};
+use thiserror::Error;
+use wire::hello::Refusal;
+
+/// Why a connection did not come about, or ended.
+#[derive(Clone, Debug, Error)]
+pub enum LinkError {
+    /// This side ended it.
+    #[error("refused the peer: {0}")]
+    Refused(Refusal),
+    /// The other side ended it.
+    #[error("refused by the peer: {0}")]
+    RefusedByPeer(Refusal),
+    /// Nothing was heard for as long as a peer may be silent.
+    #[error("the peer is silent")]
+    Silent,
+    /// The peer has another life than the one that this connection was with.
+    #[error("the peer has started again")]
+    Restarted,
+    /// The peer ended it in a way that this version does not know.
+    #[error("ended by the peer: {0}")]
+    Ended(String),
+    /// The connection itself failed.
+    #[error("the connection failed: {0}")]
+    Failed(String),
+    /// The peer's address is none, or cannot be found.
+    #[error("could not find the address {address}: {reason}")]
+    Address {
+        /// As it was given.
+        address: String,
+        /// What the system says.
+        reason: String,
+    },
+}
+
+impl LinkError {
+    /// Why the address of a peer is not known.
+    pub(super) fn address(address: &str, error: &io::Error) -> LinkError {
+        LinkError::Address {
+            address: address.to_owned(),
+            reason: error.to_string(),
+        }
+    }
+}
+
+/// The number to close a connection with.
+pub(super) fn code(refusal: Refusal) -> VarInt {
+    VarInt::from_u32(refusal.code())
+}
+
+impl From<ConnectionError> for LinkError {
+    fn from(error: ConnectionError) -> LinkError {
+        match error {
+            ConnectionError::TimedOut => LinkError::Silent,
+            ConnectionError::Reset => LinkError::Restarted,
+            ConnectionError::ApplicationClosed(close) => {
+                match Refusal::of(close.error_code.into_inner()) {
+                    Some(refusal) => LinkError::RefusedByPeer(refusal),
+                    None => LinkError::Ended(close.to_string()),
+                }
+            }
+            ConnectionError::ConnectionClosed(close) => match of_alert(close.error_code) {
+                Some(refusal) => LinkError::RefusedByPeer(refusal),
+                None if close.error_code == TransportErrorCode::CONNECTION_REFUSED => {
+                    LinkError::RefusedByPeer(Refusal::Full)
+                }
+                None => LinkError::Ended(close.to_string()),
+            },
+            ConnectionError::TransportError(error) => match of_alert(error.code) {
+                Some(refusal) => LinkError::Refused(refusal),
+                None => LinkError::Failed(error.to_string()),
+            },
+            ConnectionError::LocallyClosed => LinkError::Refused(Refusal::Stopping),
+            ConnectionError::VersionMismatch => LinkError::Refused(Refusal::Protocol),
+            error @ ConnectionError::CidsExhausted => LinkError::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<ReadError> for LinkError {
+    fn from(error: ReadError) -> LinkError {
+        match error {
+            ReadError::ConnectionLost(error) => error.into(),
+            ReadError::Reset(_)
+            | ReadError::ClosedStream
+            | ReadError::IllegalOrderedRead
+            | ReadError::ZeroRttRejected => LinkError::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<WriteError> for LinkError {
+    fn from(error: WriteError) -> LinkError {
+        match error {
+            WriteError::ConnectionLost(error) => error.into(),
+            WriteError::Stopped(_) | WriteError::ClosedStream | WriteError::ZeroRttRejected => {
+                LinkError::Failed(error.to_string())
+            }
+        }
+    }
+}
+
+/// What a TLS alert (RFC 8446, 6.2) says of a certificate.
+fn of_alert(code: TransportErrorCode) -> Option<Refusal> {
+    let alert = u8::try_from(u64::from(code).checked_sub(0x100)?).ok()?;
+    match alert {
+        // decrypt_error comes where an authority of the same name has another key.
+        48 | 51 => Some(Refusal::Authority),
+        45 => Some(Refusal::Expired),
+        44 => Some(Refusal::Revoked),
+        42 | 43 | 46 | 49 | 116 => Some(Refusal::Certificate),
+        120 => Some(Refusal::Protocol),
+        _ => None,
+    }
+}

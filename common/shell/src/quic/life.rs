@@ -1,0 +1,125 @@
+//! What outlives a daemon for its links' sake: the number of its life, and the key by which it tells
+//! the peers of an earlier life that there is another one.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+use model::Epoch;
+use quinn::EndpointConfig;
+use quinn_proto::HashedConnectionIdGenerator;
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+use thiserror::Error;
+
+use crate::identity::{FileError, read_secret, write_secret};
+
+/// Bytes of the key.
+const KEY_BYTES: usize = 32;
+
+/// The files in a daemon's directory.
+const KEY: &str = "links.key";
+const EPOCH: &str = "links.epoch";
+
+/// A life of a daemon on a network. Packets of connections of an earlier life are answered with
+/// what only this daemon's key makes, and their sender ends the connection at once instead of
+/// waiting for the end of its patience.
+#[derive(Clone)]
+pub struct Life {
+    epoch: Epoch,
+    key: [u8; KEY_BYTES],
+}
+
+/// Why a life cannot begin.
+#[derive(Debug, Error)]
+pub enum LifeError {
+    /// A file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A file holds something else.
+    #[error("{0:?} holds no key of links or no number of a life")]
+    Unreadable(String),
+    /// There was no random number.
+    #[error("could not draw a key")]
+    Random,
+}
+
+impl Life {
+    /// Begins another life of the daemon that keeps its state in a directory: its number is
+    /// durable before anybody is told of it.
+    pub fn begin(directory: &Path) -> Result<Life, LifeError> {
+        let key = directory.join(KEY);
+        let unreadable = |path: &Path| LifeError::Unreadable(path.display().to_string());
+        let key = match read_if_there(&key)? {
+            Some(text) => parse(&text).ok_or_else(|| unreadable(&key))?,
+            None => {
+                let mut drawn = [0; KEY_BYTES];
+                let result = SystemRandom::new().fill(&mut drawn);
+                result.map_err(|_| LifeError::Random)?;
+                let text: String = drawn.iter().map(|byte| format!("{byte:02x}")).collect();
+                write_secret(&key, &text)?;
+                drawn
+            }
+        };
+        let path = directory.join(EPOCH);
+        let before = match read_if_there(&path)? {
+            Some(text) => text.parse().map_err(|_| unreadable(&path))?,
+            None => 0_u64,
+        };
+        let epoch = Epoch(before + 1);
+        write_secret(&path, &epoch.0.to_string())?;
+        Ok(Life { epoch, key })
+    }
+
+    /// Its number: that of the life before, and one.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// What names connections, the same in each life.
+    pub(super) fn connection_ids(&self) -> HashedConnectionIdGenerator {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.key);
+        let tag = hmac::sign(&key, b"connection ids");
+        let (first, _) = tag
+            .as_ref()
+            .split_first_chunk()
+            .expect("a tag of SHA-256 has 32 bytes");
+        HashedConnectionIdGenerator::from_key(u64::from_le_bytes(*first))
+    }
+
+    pub(super) fn endpoint_config(&self) -> EndpointConfig {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.key);
+        let mut config = EndpointConfig::new(Arc::new(key));
+        let ids = self.clone();
+        config.cid_generator(move || Box::new(ids.connection_ids()));
+        config
+    }
+}
+
+impl fmt::Debug for Life {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Life")
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+fn read_if_there(path: &Path) -> Result<Option<String>, FileError> {
+    match read_secret(path) {
+        Ok(text) => Ok(Some(text.trim_end().to_owned())),
+        Err(FileError::System { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn parse(text: &str) -> Option<[u8; KEY_BYTES]> {
+    let mut key = [0; KEY_BYTES];
+    if text.len() != 2 * KEY_BYTES || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (byte, at) in key.iter_mut().zip((0..).step_by(2)) {
+        *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
+    }
+    Some(key)
+}

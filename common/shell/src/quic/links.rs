@@ -1,0 +1,596 @@
+//! The thread that serves all links of a program, and what the program asks of it.
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use minicbor::{Decode, Encode};
+use model::{Identity, ResourceId, Role, Span};
+use quinn::{
+    ClientConfig, Endpoint, IdleTimeout, Incoming, Runtime as _, ServerConfig, TokioRuntime,
+    TransportConfig, VarInt,
+};
+use ring::rand::{SecureRandom, SystemRandom};
+use thiserror::Error;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+use wire::hello::{Hello, PROTOCOLS, Refusal};
+
+use super::error::{LinkError, code};
+use super::greeting::{self, Greeted};
+use super::life::Life;
+use super::pump::{self, Outgoing};
+use super::registry::{Place, Registry};
+use super::retry;
+use super::socket::{self, CountedSocket};
+use super::trust::Trust;
+use crate::identity::Credentials;
+use crate::limits::{
+    LINK_FAREWELL_MAX, LINK_GREETING_MAX, LINK_GREETINGS_MAX, LINK_KEEP_ALIVE, LINK_RETRY_MAX,
+    LINK_SILENCE_MAX, LINK_WINDOW_BYTES,
+};
+use crate::link::{Bringer, Carry, End, link};
+
+/// How links are made.
+pub struct LinkConfig {
+    /// Where to listen and from where to dial; with port 0 the system chooses one.
+    pub address: SocketAddr,
+    /// Who this is, and whom to believe.
+    pub credentials: Credentials,
+    /// The daemon's life.
+    pub life: Life,
+    /// The number of the machine, where it is known from the start.
+    pub resource: Option<ResourceId>,
+    /// Whose links are taken. With none of them, nobody gets in.
+    pub accepts: Vec<Role>,
+}
+
+/// Why there are no links.
+#[derive(Debug, Error)]
+pub enum LinksError {
+    /// The address cannot be listened on.
+    #[error("could not listen on {address} (UDP)")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// The runtime or its thread cannot be started.
+    #[error("could not start a thread for links")]
+    Thread(#[source] io::Error),
+    /// The credentials cannot be used.
+    #[error("could not use the own certificate")]
+    Credentials(#[source] rustls::Error),
+    /// Links do not change whose they are.
+    #[error("the certificate is of {found}, and the links are of {wanted}")]
+    OtherIdentity {
+        /// Whose the certificate is.
+        found: Box<Identity>,
+        /// Whose the links are.
+        wanted: Box<Identity>,
+    },
+}
+
+/// What happens to links. It is told from the links' thread, which must not be made to wait.
+#[derive(Debug)]
+pub enum Event {
+    /// A peer is there.
+    Up(Link),
+    /// A link has ended; its manager has heard `down`.
+    Down {
+        /// Whose it was.
+        peer: Identity,
+        /// Why it ended.
+        error: LinkError,
+    },
+    /// A link did not come about: whoever has dialled was refused, or the one who was dialled was
+    /// not reached.
+    Failed {
+        /// Who dialled, or was dialled.
+        address: String,
+        /// Why not.
+        error: LinkError,
+    },
+}
+
+/// A connection to a peer, which waits for a manager. Dropping it ends the connection.
+pub struct Link {
+    /// Who the peer is, by its certificate.
+    pub peer: Identity,
+    /// What the peer said of itself. Its identity is the one of the certificate.
+    pub hello: Hello,
+    /// The version of the messages.
+    pub protocol: u16,
+    joint: oneshot::Sender<(Arc<Outgoing>, Bringer)>,
+}
+
+impl Link {
+    /// The end for a manager that sends `S` and receives `R`. The link is up when it is attached.
+    pub fn open<S, R>(self) -> End<S, R>
+    where
+        S: Encode<()>,
+        R: for<'b> Decode<'b, ()> + 'static,
+    {
+        let (ours, theirs) = link::<S, R>();
+        let outgoing: Arc<Outgoing> = Arc::default();
+        let bringer = theirs.carried_by(Arc::clone(&outgoing) as Arc<dyn Carry>);
+        // If the connection has ended by itself, the end is down from the beginning.
+        let _ = self.joint.send((outgoing, bringer));
+        ours
+    }
+
+    /// A number that follows from the peer's name, for managers that number their peers: the same
+    /// in each life of both.
+    pub fn number(&self) -> u32 {
+        // FNV-1a: the same number in every version of the program.
+        self.peer.name().bytes().fold(0x811c_9dc5, |hash, byte| {
+            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+        })
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link")
+            .field("peer", &self.peer)
+            .field("hello", &self.hello)
+            .finish_non_exhaustive()
+    }
+}
+
+/// All links of a program to other machines. Dropping it ends them and tells the peers.
+pub struct Links {
+    shared: Arc<Shared>,
+    handle: Handle,
+    thread: Option<(oneshot::Sender<Farewell>, JoinHandle<()>)>,
+    address: SocketAddr,
+}
+
+/// How links end.
+enum Farewell {
+    /// Peers are told.
+    Said,
+    /// As if the machine had lost its power.
+    #[cfg(test)]
+    Unsaid,
+}
+
+/// A peer that is dialled, again and again. Dropping it ends that and the link.
+pub struct Kept {
+    task: AbortHandle,
+    shared: Arc<Shared>,
+    peer: Identity,
+}
+
+/// What links have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounts {
+    /// Links that stand.
+    pub n_links: usize,
+    /// Connections that have not greeted yet.
+    pub n_greetings: usize,
+    /// Links that came about since the start.
+    pub n_up: u64,
+    /// Connections that did not become links since the start.
+    pub n_failed: u64,
+    /// Connections turned away at the door, since too many had not greeted.
+    pub n_crowded_out: u64,
+    /// Packets that belong to no connection: strays, noise, and what is left of former lives.
+    pub n_foreign_packets: u64,
+}
+
+struct Shared {
+    registry: Arc<Registry>,
+    roles: Vec<Role>,
+    now: Mutex<Present>,
+    n_greetings: AtomicUsize,
+    n_up: AtomicU64,
+    n_failed: AtomicU64,
+    n_crowded_out: AtomicU64,
+    n_foreign_packets: Arc<AtomicU64>,
+}
+
+/// What may change while links stand.
+struct Present {
+    endpoint: Endpoint,
+    client: ClientConfig,
+    me: Identity,
+    hello: Hello,
+}
+
+impl Links {
+    /// Opens the socket and lets peers in. `on_event` is told of the links that others dial.
+    pub fn bind(
+        config: LinkConfig,
+        on_event: impl Fn(Event) + Send + Sync + 'static,
+    ) -> Result<Links, LinksError> {
+        let address = config.address;
+        let listen = |source| LinksError::Listen { address, source };
+        let socket = socket::open(address).map_err(listen)?;
+        let trust = Trust::of(&config.credentials).map_err(LinksError::Credentials)?;
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(LinksError::Thread)?;
+        let n_foreign_packets: Arc<AtomicU64> = Arc::default();
+        let endpoint = endpoint(&runtime, socket, &config.life, &trust, &n_foreign_packets);
+        let endpoint = endpoint.map_err(listen)?;
+        let address = endpoint.local_addr().map_err(listen)?;
+        let me = config.credentials.identity().clone();
+        let hello = Hello {
+            protocols: PROTOCOLS,
+            identity: me.to_string(),
+            epoch: config.life.epoch(),
+            resource: config.resource,
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let shared = Arc::new(Shared {
+            registry: Arc::default(),
+            roles: config.accepts,
+            now: Mutex::new(Present {
+                endpoint: endpoint.clone(),
+                client: client_config(&trust),
+                me,
+                hello,
+            }),
+            n_greetings: AtomicUsize::new(0),
+            n_up: AtomicU64::new(0),
+            n_failed: AtomicU64::new(0),
+            n_crowded_out: AtomicU64::new(0),
+            n_foreign_packets,
+        });
+        let handle = runtime.handle().clone();
+        let on_event: Arc<OnEvent> = Arc::new(on_event);
+        handle.spawn(accept(endpoint.clone(), Arc::clone(&shared), on_event));
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::Builder::new()
+            .name("links".to_owned())
+            .spawn(move || runtime.block_on(serve(endpoint, stopped)))
+            .map_err(LinksError::Thread)?;
+        Ok(Links {
+            shared,
+            handle,
+            thread: Some((stop, thread)),
+            address,
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Keeps a link to a peer: dials it, and dials again when the link has ended. `address` is host
+    /// and port, looked up at each attempt.
+    pub fn keep(
+        &self,
+        address: &str,
+        peer: &Identity,
+        on_event: impl Fn(Event) + Send + Sync + 'static,
+    ) -> Kept {
+        let shared = Arc::clone(&self.shared);
+        let task = keep(shared, address.to_owned(), peer.clone(), Arc::new(on_event));
+        Kept {
+            task: self.handle.spawn(task).abort_handle(),
+            shared: Arc::clone(&self.shared),
+            peer: peer.clone(),
+        }
+    }
+
+    /// Greets with this number of the own machine from the next connection on.
+    pub fn set_resource(&self, resource: ResourceId) {
+        self.shared.now().hello.resource = Some(resource);
+    }
+
+    /// Uses another certificate of the same identity, and another list of what was revoked: for
+    /// each connection from then on. Links of peers that were revoked end at once.
+    pub fn renew(&self, credentials: &Credentials) -> Result<(), LinksError> {
+        let trust = Trust::of(credentials).map_err(LinksError::Credentials)?;
+        {
+            let mut now = self.shared.now();
+            if *credentials.identity() != now.me {
+                return Err(LinksError::OtherIdentity {
+                    found: Box::new(credentials.identity().clone()),
+                    wanted: Box::new(now.me.clone()),
+                });
+            }
+            now.client = client_config(&trust);
+            now.endpoint.set_server_config(Some(server_config(&trust)));
+        }
+        let revocations = credentials.revocations();
+        let is_revoked = |_: &Identity, serial: &_| revocations.contains(serial);
+        self.shared.registry.end(Refusal::Revoked, is_revoked);
+        Ok(())
+    }
+
+    /// What links have done.
+    pub fn counts(&self) -> LinkCounts {
+        let shared = &self.shared;
+        LinkCounts {
+            n_links: shared.registry.n_links(),
+            n_greetings: shared.n_greetings.load(Ordering::Relaxed),
+            n_up: shared.n_up.load(Ordering::Relaxed),
+            n_failed: shared.n_failed.load(Ordering::Relaxed),
+            n_crowded_out: shared.n_crowded_out.load(Ordering::Relaxed),
+            n_foreign_packets: shared.n_foreign_packets.load(Ordering::Relaxed),
+        }
+    }
+
+    fn end(&mut self, farewell: Farewell) {
+        if let Some((stop, thread)) = self.thread.take() {
+            let _ = stop.send(farewell);
+            let _ = thread.join();
+        }
+    }
+
+    /// Ends without a word, as a killed daemon does.
+    #[cfg(test)]
+    pub(super) fn vanish(mut self) {
+        self.end(Farewell::Unsaid);
+    }
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        self.end(Farewell::Said);
+    }
+}
+
+impl fmt::Debug for Links {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Links")
+            .field("address", &self.address)
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.task.abort();
+        let is_meant = |peer: &Identity, _: &_| *peer == self.peer;
+        self.shared.registry.end(Refusal::Stopping, is_meant);
+    }
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kept")
+            .field("peer", &self.peer)
+            .finish_non_exhaustive()
+    }
+}
+
+type OnEvent = dyn Fn(Event) + Send + Sync;
+
+impl Shared {
+    fn now(&self) -> MutexGuard<'_, Present> {
+        // Nothing panics while it holds the lock.
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs the endpoint until it is to stop.
+async fn serve(endpoint: Endpoint, stopped: oneshot::Receiver<Farewell>) {
+    match stopped.await {
+        Ok(Farewell::Said) | Err(_) => {
+            let why = Refusal::Stopping;
+            endpoint.close(code(why), why.to_string().as_bytes());
+            let _ = timeout(duration(LINK_FAREWELL_MAX), endpoint.wait_idle()).await;
+        }
+        #[cfg(test)]
+        Ok(Farewell::Unsaid) => {}
+    }
+}
+
+/// Lets those who dial in, as long as not too many of them say nothing.
+async fn accept(endpoint: Endpoint, shared: Arc<Shared>, on_event: Arc<OnEvent>) {
+    while let Some(incoming) = endpoint.accept().await {
+        let n_greetings = shared.n_greetings.load(Ordering::Relaxed);
+        if n_greetings >= LINK_GREETINGS_MAX {
+            shared.n_crowded_out.fetch_add(1, Ordering::Relaxed);
+            incoming.refuse();
+        } else if n_greetings >= LINK_GREETINGS_MAX / 2 && incoming.may_retry() {
+            // Whoever gives another's address does not hear this and takes no place.
+            let _ = incoming.retry();
+        } else {
+            let guest = Guest::new(&shared);
+            let on_event = Arc::clone(&on_event);
+            Handle::current().spawn(async move { arrive(incoming, guest, &*on_event).await });
+        }
+    }
+}
+
+/// A place among those who have not greeted.
+struct Guest(Arc<Shared>);
+
+impl Guest {
+    fn new(shared: &Arc<Shared>) -> Guest {
+        shared.n_greetings.fetch_add(1, Ordering::Relaxed);
+        Guest(Arc::clone(shared))
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.0.n_greetings.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// One who has dialled.
+async fn arrive(incoming: Incoming, guest: Guest, on_event: &OnEvent) {
+    let shared = Arc::clone(&guest.0);
+    let address = incoming.remote_address().to_string();
+    let link = async {
+        let connection = incoming.accept()?.await?;
+        let me = shared.now().me.clone();
+        let listened = greeting::listen(connection.clone(), &shared.roles, &me);
+        let mut greeted = match timeout(duration(LINK_GREETING_MAX), listened).await {
+            Ok(result) => result?,
+            Err(_) => return Err(greeting::refuse(&connection, Refusal::Late)),
+        };
+        let place = enter(&shared, &greeted).await?;
+        let hello = shared.now().hello.clone();
+        greeting::answer(&mut greeted, &hello).await?;
+        Ok((greeted, place))
+    };
+    // A handshake has no bound of its own but silence; a slow trickle would keep it.
+    let patience = duration(Span(2 * LINK_GREETING_MAX.0));
+    let link = timeout(patience, link).await;
+    drop(guest);
+    match link.unwrap_or(Err(LinkError::Refused(Refusal::Late))) {
+        Ok((greeted, place)) => live(&shared, greeted, place, on_event).await,
+        Err(error) => {
+            shared.n_failed.fetch_add(1, Ordering::Relaxed);
+            on_event(Event::Failed { address, error });
+        }
+    }
+}
+
+/// Dials a peer for as long as it is wanted.
+async fn keep(shared: Arc<Shared>, address: String, peer: Identity, on_event: Arc<OnEvent>) {
+    let mut n_failures = 0_u32;
+    loop {
+        let patience = duration(LINK_GREETING_MAX);
+        let dialled = timeout(patience, dial(&shared, &address, &peer)).await;
+        match dialled.unwrap_or(Err(LinkError::Refused(Refusal::Late))) {
+            Ok((greeted, place)) => {
+                let began = tokio::time::Instant::now();
+                live(&shared, greeted, place, &*on_event).await;
+                // A peer that ends each link at once is dialled as seldom as one that is not there.
+                if began.elapsed() > duration(LINK_RETRY_MAX) {
+                    n_failures = 0;
+                }
+            }
+            Err(error) => {
+                shared.n_failed.fetch_add(1, Ordering::Relaxed);
+                let address = address.clone();
+                on_event(Event::Failed { address, error });
+            }
+        }
+        n_failures = n_failures.saturating_add(1);
+        let mut drawn = [0; 4];
+        // Without a random number the pause is the longest one.
+        let _ = SystemRandom::new().fill(&mut drawn);
+        sleep(duration(retry::pause(
+            n_failures,
+            u32::from_le_bytes(drawn),
+        )))
+        .await;
+    }
+}
+
+async fn dial(
+    shared: &Arc<Shared>,
+    address: &str,
+    peer: &Identity,
+) -> Result<(Greeted, Place), LinkError> {
+    let target = resolve(address).await?;
+    let (connecting, hello) = {
+        let now = shared.now();
+        let connecting = now
+            .endpoint
+            // The name is not sent and not compared: the certificate names the peer otherwise.
+            .connect_with(now.client.clone(), target, "xavantes")
+            .map_err(|error| LinkError::Failed(error.to_string()))?;
+        (connecting, now.hello.clone())
+    };
+    let greeted = greeting::greet(connecting.await?, peer, &hello).await?;
+    let place = enter(shared, &greeted).await?;
+    Ok((greeted, place))
+}
+
+async fn resolve(address: &str) -> Result<SocketAddr, LinkError> {
+    if let Ok(address) = address.parse() {
+        return Ok(address);
+    }
+    let found = tokio::net::lookup_host(address).await;
+    let mut found = found.map_err(|error| LinkError::address(address, &error))?;
+    found.next().ok_or_else(|| {
+        let error = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        LinkError::address(address, &error)
+    })
+}
+
+async fn enter(shared: &Arc<Shared>, greeted: &Greeted) -> Result<Place, LinkError> {
+    let entered = shared.registry.enter(greeted).await;
+    entered.map_err(|refusal| greeting::refuse(&greeted.connection, refusal))
+}
+
+/// Hands a link to its manager and serves it until its end.
+async fn live(shared: &Shared, greeted: Greeted, place: Place, on_event: &OnEvent) {
+    shared.n_up.fetch_add(1, Ordering::Relaxed);
+    let peer = greeted.certificate.identity.clone();
+    let (joint, joined) = oneshot::channel();
+    on_event(Event::Up(Link {
+        peer: peer.clone(),
+        hello: greeted.hello.clone(),
+        protocol: greeted.protocol,
+        joint,
+    }));
+    let error = match timeout(duration(LINK_GREETING_MAX), joined).await {
+        Ok(Ok((outgoing, bringer))) => pump::run(greeted, outgoing, bringer).await,
+        Ok(Err(_)) | Err(_) => greeting::refuse(&greeted.connection, Refusal::Role),
+    };
+    let error = place.reason().map_or(error, LinkError::Refused);
+    drop(place);
+    on_event(Event::Down { peer, error });
+}
+
+fn endpoint(
+    runtime: &Runtime,
+    socket: UdpSocket,
+    life: &Life,
+    trust: &Trust,
+    n_foreign: &Arc<AtomicU64>,
+) -> io::Result<Endpoint> {
+    let _entered = runtime.enter();
+    let inner = TokioRuntime.wrap_udp_socket(socket)?;
+    let socket = CountedSocket::new(inner, life.connection_ids(), Arc::clone(n_foreign));
+    Endpoint::new_with_abstract_socket(
+        life.endpoint_config(),
+        Some(server_config(trust)),
+        Arc::new(socket),
+        Arc::new(TokioRuntime),
+    )
+}
+
+fn server_config(trust: &Trust) -> ServerConfig {
+    let mut config = ServerConfig::with_crypto(Arc::clone(&trust.server) as _);
+    config.transport_config(Arc::new(transport()));
+    config.max_incoming(LINK_GREETINGS_MAX);
+    config
+}
+
+fn client_config(trust: &Trust) -> ClientConfig {
+    let mut config = ClientConfig::new(Arc::clone(&trust.client) as _);
+    config.transport_config(Arc::new(transport()));
+    config
+}
+
+fn transport() -> TransportConfig {
+    let silence = u32::try_from(LINK_SILENCE_MAX.0 / 1_000).expect("some seconds");
+    let mut config = TransportConfig::default();
+    config
+        .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(silence))))
+        .keep_alive_interval(Some(duration(LINK_KEEP_ALIVE)))
+        .max_concurrent_bidi_streams(VarInt::from_u32(1))
+        .max_concurrent_uni_streams(VarInt::from_u32(0))
+        .datagram_receive_buffer_size(None)
+        .stream_receive_window(VarInt::from_u32(LINK_WINDOW_BYTES))
+        .receive_window(VarInt::from_u32(LINK_WINDOW_BYTES))
+        .send_window(LINK_WINDOW_BYTES.into());
+    config
+}
+
+fn duration(span: Span) -> Duration {
+    Duration::from_micros(span.0)
+}

@@ -1,0 +1,131 @@
+//! Who is connected: one link for each peer and direction, and no more links than there may be.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use model::{Epoch, Identity};
+use quinn::{Connection, Side};
+use tokio::sync::Notify;
+use wire::hello::Refusal;
+
+use super::greeting::{Greeted, refuse};
+use crate::identity::Serial;
+use crate::limits::LINKS_MAX;
+
+/// The links of a program.
+#[derive(Default)]
+pub(super) struct Registry {
+    state: Mutex<State>,
+    /// A link has ended.
+    left: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    n_entered: u64,
+    entries: BTreeMap<u64, Entry>,
+}
+
+struct Entry {
+    identity: Identity,
+    serial: Serial,
+    epoch: Epoch,
+    side: Side,
+    connection: Connection,
+    reason: Arc<OnceLock<Refusal>>,
+}
+
+/// A link's place; dropping it gives it back.
+pub(super) struct Place {
+    registry: Arc<Registry>,
+    number: u64,
+    reason: Arc<OnceLock<Refusal>>,
+}
+
+impl Place {
+    /// Why the program itself has ended the link, if it has.
+    pub(super) fn reason(&self) -> Option<Refusal> {
+        self.reason.get().copied()
+    }
+}
+
+impl Entry {
+    fn end(&self, refusal: Refusal) {
+        self.reason.get_or_init(|| refusal);
+        refuse(&self.connection, refusal);
+    }
+}
+
+impl Registry {
+    /// Gives a link its place. Another link of the same peer ends first, so that its manager hears
+    /// of that end before it hears of this beginning.
+    pub(super) async fn enter(self: &Arc<Registry>, greeted: &Greeted) -> Result<Place, Refusal> {
+        let side = greeted.connection.side();
+        loop {
+            // Asked for before looking, so that an end in between is not missed.
+            let mut left = std::pin::pin!(self.left.notified());
+            left.as_mut().enable();
+            {
+                let mut state = self.lock();
+                let before = state.entries.values().find(|entry| {
+                    entry.identity == greeted.certificate.identity && entry.side == side
+                });
+                match before {
+                    Some(before) if before.epoch > greeted.hello.epoch => {
+                        return Err(Refusal::Epoch);
+                    }
+                    Some(before) => before.end(Refusal::Replaced),
+                    None if state.entries.len() >= LINKS_MAX => return Err(Refusal::Full),
+                    None => return Ok(self.put(&mut state, greeted)),
+                }
+            }
+            left.await;
+        }
+    }
+
+    /// Ends the links whose certificate is one of these.
+    pub(super) fn end(&self, refusal: Refusal, is_meant: impl Fn(&Identity, &Serial) -> bool) {
+        let state = self.lock();
+        let meant = state.entries.values();
+        for entry in meant.filter(|entry| is_meant(&entry.identity, &entry.serial)) {
+            entry.end(refusal);
+        }
+    }
+
+    pub(super) fn n_links(&self) -> usize {
+        self.lock().entries.len()
+    }
+
+    fn put(self: &Arc<Registry>, state: &mut State, greeted: &Greeted) -> Place {
+        let number = state.n_entered;
+        state.n_entered += 1;
+        let reason = Arc::default();
+        let entry = Entry {
+            identity: greeted.certificate.identity.clone(),
+            serial: greeted.certificate.serial.clone(),
+            epoch: greeted.hello.epoch,
+            side: greeted.connection.side(),
+            connection: greeted.connection.clone(),
+            reason: Arc::clone(&reason),
+        };
+        state.entries.insert(number, entry);
+        Place {
+            registry: Arc::clone(self),
+            number,
+            reason,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let entry = self.registry.lock().entries.remove(&self.number);
+        drop(entry);
+        self.registry.left.notify_waiters();
+    }
+}

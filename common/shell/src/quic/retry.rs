@@ -1,0 +1,27 @@
+//! Pauses between attempts to reach a peer.
+
+use model::Span;
+
+use crate::limits::{LINK_RETRY_MAX, LINK_RETRY_MIN};
+
+/// The pause after so many failures in a row (from 1): it doubles, and a drawn number takes up to
+/// half of it away, so that a group whose manager comes back is not one crowd at its door.
+pub(super) fn pause(n_failures: u32, drawn: u32) -> Span {
+    let doublings = n_failures.saturating_sub(1).min(16);
+    let whole = (LINK_RETRY_MIN.0 << doublings).min(LINK_RETRY_MAX.0);
+    Span(whole - whole / 2 * u64::from(drawn) / u64::from(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_a_bound_and_are_not_alike() {
+        let longest: Vec<u64> = (0..8).map(|n| pause(n, 0).0 / 1_000).collect();
+        assert_eq!(longest, [100, 100, 200, 400, 800, 1_600, 2_000, 2_000]);
+        let shortest: Vec<u64> = (1..8).map(|n| pause(n, u32::MAX).0 / 1_000).collect();
+        assert_eq!(shortest, [50, 100, 200, 400, 800, 1_000, 1_000]);
+        assert_eq!(pause(u32::MAX, u32::MAX / 2).0 / 1_000, 1_500);
+    }
+}

@@ -1,0 +1,279 @@
+//! Links over loopback. Waiting is always for what happens, with a bound that is only reached where
+//! something is wrong.
+
+mod frames;
+mod losses;
+mod raw;
+mod refusals;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use model::{Identity, ResourceId, Role, Span, Wall};
+use tempfile::TempDir;
+
+use super::*;
+use crate::clock;
+use crate::identity::{Authority, Credentials, Key, Revocations};
+use crate::inbox::{Inbox, Intake, inbox};
+use crate::link::Received;
+use crate::peers::Peers;
+
+/// Longer than anything here takes.
+const PATIENCE: Span = Span::from_secs(60);
+
+const DAY: Span = Span::from_secs(86_400);
+
+/// What a manager of these tests hears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Came {
+    Up(u32),
+    Down(u32),
+    Message(u32, String),
+    /// The link of a peer ended, and why.
+    Ended(String, String),
+    /// A link did not come about, and why.
+    Failed(String),
+}
+
+const RECEIVED: Received<String, Came> = Received {
+    message: Came::Message,
+    up: Came::Up,
+    down: Came::Down,
+};
+
+/// A daemon with links and a manager that only listens.
+struct Node {
+    links: Links,
+    credentials: Credentials,
+    to: Peers<String>,
+    inbox: Inbox<Came>,
+    came: Intake<Came>,
+    /// Its state, where the test does not keep it.
+    _state: Option<TempDir>,
+}
+
+impl Node {
+    fn new(credentials: Credentials) -> Node {
+        let state = TempDir::new().unwrap();
+        let mut node = Node::at(any_port(), state.path(), credentials);
+        node._state = Some(state);
+        node
+    }
+
+    fn at(address: SocketAddr, state: &Path, credentials: Credentials) -> Node {
+        let (inbox, came) = inbox();
+        let to = Peers::new();
+        let config = LinkConfig {
+            address,
+            credentials: credentials.clone(),
+            life: Life::begin(state).unwrap(),
+            resource: Some(ResourceId(7)),
+            accepts: vec![Role::Gm, Role::Pm, Role::Am],
+        };
+        let links = Links::bind(config, teller(&to, &inbox)).unwrap();
+        Node {
+            links,
+            credentials,
+            to,
+            inbox,
+            came,
+            _state: None,
+        }
+    }
+
+    fn identity(&self) -> &Identity {
+        self.credentials.identity()
+    }
+
+    fn dial(&self, node: &Node) -> Kept {
+        self.dial_as(node, node.identity())
+    }
+
+    fn dial_as(&self, node: &Node, expected: &Identity) -> Kept {
+        let address = node.links.address().to_string();
+        let teller = teller(&self.to, &self.inbox);
+        self.links.keep(&address, expected, teller)
+    }
+
+    fn send(&self, key: u32, message: &str) {
+        self.to.send(key, &message.to_owned());
+        self.to.wake_receivers();
+    }
+
+    fn next(&mut self) -> Came {
+        let deadline = clock::mono() + PATIENCE;
+        loop {
+            // A message that means nothing here is passed over.
+            let next = self.came.next_within(deadline.since(clock::mono()));
+            if let Some(next) = next {
+                return next;
+            }
+            assert!(clock::mono() < deadline, "something comes");
+        }
+    }
+
+    /// What comes, up to this.
+    fn until(&mut self, wanted: &Came) -> Vec<Came> {
+        let mut all = vec![self.next()];
+        while all.last() != Some(wanted) {
+            all.push(self.next());
+        }
+        all
+    }
+
+    /// Why the next link fails or ends.
+    fn next_reason(&mut self) -> String {
+        loop {
+            match self.next() {
+                Came::Ended(_, reason) | Came::Failed(reason) => return reason,
+                Came::Up(_) | Came::Down(_) | Came::Message(..) => {}
+            }
+        }
+    }
+
+    /// A message there and back; whatever comes before is passed over.
+    fn ping(&mut self, peer: &mut Node, text: &str) {
+        let (us, them) = (number(self.identity()), number(peer.identity()));
+        self.send(them, text);
+        peer.until(&Came::Message(us, text.to_owned()));
+        peer.send(us, text);
+        self.until(&Came::Message(them, text.to_owned()));
+    }
+}
+
+/// Joins the manager to links as they come; a peer's key is the number in its name.
+fn teller(to: &Peers<String>, inbox: &Inbox<Came>) -> impl Fn(Event) + Send + Sync + use<> {
+    let (to, inbox) = (to.clone(), inbox.clone());
+    move |event| match event {
+        Event::Up(link) => {
+            let key = number(&link.peer);
+            assert_eq!(link.hello.identity, link.peer.to_string());
+            assert_eq!(
+                (link.protocol, link.hello.resource),
+                (1, Some(ResourceId(7)))
+            );
+            to.attach(link.open(), &inbox, key, RECEIVED);
+        }
+        Event::Down { peer, error } => {
+            inbox.tell(Came::Ended(peer.name().to_owned(), error.to_string()));
+        }
+        Event::Failed { error, .. } => inbox.tell(Came::Failed(error.to_string())),
+    }
+}
+
+fn number(identity: &Identity) -> u32 {
+    identity.name().trim_start_matches('n').parse().unwrap()
+}
+
+fn any_port() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, 0).into()
+}
+
+/// A group and what it gives to its members.
+struct Group {
+    authority: Authority,
+}
+
+impl Group {
+    fn new() -> Group {
+        let long_ago = Wall(clock::wall().0 - 10 * DAY.0);
+        let authority = Authority::create("grid", "lab", long_ago, Span(1_000 * DAY.0)).unwrap();
+        Group { authority }
+    }
+
+    fn member(&self, role: Role, n: u32) -> Credentials {
+        self.member_trusting(role, n, &self.authority, Revocations::default())
+    }
+
+    fn member_trusting(
+        &self,
+        role: Role,
+        n: u32,
+        trusted: &Authority,
+        revocations: Revocations,
+    ) -> Credentials {
+        self.sign(role, n, (clock::wall(), DAY), trusted, revocations)
+    }
+
+    fn sign(
+        &self,
+        role: Role,
+        n: u32,
+        (from, life): (Wall, Span),
+        trusted: &Authority,
+        revocations: Revocations,
+    ) -> Credentials {
+        let key = Key::generate().unwrap();
+        let identity = Identity::new("grid", "lab", role, &format!("n{n}")).unwrap();
+        let issued = self
+            .authority
+            .issue(&key.request().unwrap(), &identity, from, life);
+        Credentials::new(&issued.unwrap().pem, &key, trusted.pem(), revocations).unwrap()
+    }
+}
+
+#[test]
+fn messages_cross_in_both_directions_and_the_last_ones_arrive() {
+    let group = Group::new();
+    let mut gm = Node::new(group.member(Role::Gm, 1));
+    let mut am = Node::new(group.member(Role::Am, 2));
+    let kept = am.dial(&gm);
+    assert_eq!(gm.next(), Came::Up(2));
+    assert_eq!(am.next(), Came::Up(1));
+    gm.send(2, "to am");
+    am.send(1, "to gm");
+    assert_eq!(am.next(), Came::Message(1, "to am".to_owned()));
+    assert_eq!(gm.next(), Came::Message(2, "to gm".to_owned()));
+    let long = "x".repeat(3 << 20);
+    am.send(1, &long);
+    assert_eq!(gm.next(), Came::Message(2, long));
+    assert_eq!(gm.links.counts().n_links, 1);
+    assert_eq!(gm.links.counts().n_greetings, 0);
+
+    // What was sent before the manager went away still arrives.
+    (0..10).for_each(|n| gm.send(2, &n.to_string()));
+    gm.to.close();
+    for n in 0..10 {
+        assert_eq!(am.next(), Came::Message(1, n.to_string()));
+    }
+    assert_eq!(am.next(), Came::Down(1));
+    let stopping = "refused by the peer: the manager is stopping";
+    assert_eq!(am.next(), Came::Ended("n1".to_owned(), stopping.to_owned()));
+    // The one who dialled dials again.
+    assert_eq!(am.next(), Came::Up(1));
+    drop(kept);
+    assert_eq!(am.next(), Came::Down(1));
+}
+
+#[test]
+fn a_hundred_thousand_messages_arrive_in_their_order() {
+    const MESSAGES: u32 = 100_000;
+    const BATCH: u32 = 64;
+    let group = Group::new();
+    let mut gm = Node::new(group.member(Role::Gm, 1));
+    let mut am = Node::new(group.member(Role::Am, 2));
+    let _kept = am.dial(&gm);
+    am.until(&Came::Up(1));
+    gm.until(&Came::Up(2));
+    let began = clock::mono();
+    let (mut sent, mut received) = (0, 0);
+    while received < MESSAGES {
+        while sent < MESSAGES && sent - received < 20_000 {
+            for n in sent..(sent + BATCH).min(MESSAGES) {
+                am.to.send(1, &format!("{n:0200}"));
+            }
+            am.to.wake_receivers();
+            sent = (sent + BATCH).min(MESSAGES);
+        }
+        for _ in 0..BATCH.min(MESSAGES - received) {
+            assert_eq!(gm.next(), Came::Message(2, format!("{received:0200}")));
+            received += 1;
+        }
+    }
+    let seconds = clock::mono().since(began).seconds();
+    println!(
+        "{:.0} messages of 200 bytes a second",
+        f64::from(MESSAGES) / seconds
+    );
+}

@@ -1,0 +1,91 @@
+//! Peers that die, come back, or do not keep up.
+
+use super::*;
+
+#[test]
+fn a_killed_peer_is_noticed_by_its_silence() {
+    let group = Group::new();
+    let gm = Node::new(group.member(Role::Gm, 1));
+    let mut am = Node::new(group.member(Role::Am, 2));
+    let _kept = am.dial(&gm);
+    am.until(&Came::Up(1));
+    gm.links.vanish();
+    assert_eq!(am.next(), Came::Down(1));
+    let silent = "the peer is silent".to_owned();
+    assert_eq!(am.next(), Came::Ended("n1".to_owned(), silent.clone()));
+    assert_eq!(am.next(), Came::Failed(silent));
+}
+
+#[test]
+fn a_peer_that_has_started_again_says_so_and_is_linked_again() {
+    let group = Group::new();
+    let state = TempDir::new().unwrap();
+    let gm = Node::at(any_port(), state.path(), group.member(Role::Gm, 1));
+    let mut am = Node::new(group.member(Role::Am, 2));
+    let address = gm.links.address();
+    let _kept = am.dial(&gm);
+    am.until(&Came::Up(1));
+    let credentials = gm.credentials.clone();
+    gm.links.vanish();
+    let mut gm = Node::at(address, state.path(), credentials);
+    assert_eq!(am.next(), Came::Down(1));
+    let again = "the peer has started again".to_owned();
+    assert_eq!(am.next(), Came::Ended("n1".to_owned(), again));
+    assert_eq!(am.next(), Came::Up(1));
+    assert_eq!(gm.next(), Came::Up(2));
+    am.ping(&mut gm, "as before");
+}
+
+#[test]
+fn a_life_is_later_than_the_one_before() {
+    let state = TempDir::new().unwrap();
+    let first = Life::begin(state.path()).unwrap();
+    let second = Life::begin(state.path()).unwrap();
+    assert_eq!((first.epoch().0, second.epoch().0), (1, 2));
+    std::fs::write(state.path().join("links.epoch"), "x").unwrap();
+    let error = Life::begin(state.path()).unwrap_err().to_string();
+    assert!(
+        error.ends_with("holds no key of links or no number of a life"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_slow_reader_loses_its_link_and_nobody_elses() {
+    let group = Group::new();
+    let mut gm = Node::new(group.member(Role::Gm, 1));
+    let mut slow = Node::new(group.member(Role::Am, 2));
+    let mut other = Node::new(group.member(Role::Am, 3));
+    let _kept = slow.dial(&gm);
+    slow.until(&Came::Up(1));
+    gm.until(&Came::Up(2));
+    let _other = other.dial(&gm);
+    other.until(&Came::Up(1));
+    gm.until(&Came::Up(3));
+    // The slow one takes nothing. What its queue, the connection and the queue to it hold is
+    // bounded; then the link is lost. The sender never waits.
+    let text = "x".repeat(1_000);
+    let mut came = Vec::new();
+    let mut n_sent = 0;
+    let reason = "the receiver does not keep up";
+    let ended = Came::Ended("n2".to_owned(), format!("refused the peer: {reason}"));
+    while !came.contains(&ended) {
+        (0..100).for_each(|_| gm.to.send(2, &text));
+        gm.to.wake_receivers();
+        n_sent += 100;
+        if n_sent % 5_000 == 0 {
+            gm.send(3, "still there?");
+            other.until(&Came::Message(1, "still there?".to_owned()));
+        }
+        while let Some(next) = gm.came.next_within(Span::ZERO) {
+            came.push(next);
+        }
+        assert!(n_sent < 1_000_000, "the link is bounded");
+    }
+    assert_eq!(came[..2], [Came::Down(2), ended]);
+    other.ping(&mut gm, "still here");
+    // When it takes again what has come, it hears of the loss, and is linked again.
+    assert_eq!(slow.next_reason(), format!("refused by the peer: {reason}"));
+    slow.until(&Came::Up(1));
+    slow.ping(&mut gm, "here again");
+}
