@@ -28,6 +28,9 @@ const TICK: Span = Span::from_secs(1);
 const OUTCOMES_REPEATED_MAX: usize = 4_096;
 /// How often leaves are asked for while attempts wait: a message about them may have been lost.
 const LEAVES_PERIOD: Span = Span::from_secs(5);
+/// How often the group manager is told again what this machine is: an answer may have come from an
+/// earlier life of it, which has forgotten.
+const REGISTER_PERIOD: Span = Span::from_secs(5);
 /// How long a worker may be silent before it is asked again. Large inputs take their time, and the
 /// repeat is only for what was lost.
 const WORKER_PERIOD: Span = Span::from_secs(60);
@@ -186,9 +189,14 @@ impl ActivityManager {
         };
         self.out
             .empty(cx, &self.attempts, is_attached, self.executor.reach());
-        if self.tick.is_none() && self.waits_for_others() {
-            self.tick = Some(now + TICK);
-        }
+        let due = if self.waits_for_others() {
+            now + TICK
+        } else if self.group.is_up {
+            self.group.asked + REGISTER_PERIOD
+        } else {
+            return;
+        };
+        self.tick = Some(self.tick.map_or(due, |tick| tick.min(due)));
     }
 
     /// Whether something may have to be said again.
@@ -424,7 +432,8 @@ impl ActivityManager {
     fn repeat(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         let wants_leaves =
             self.attempts.n_held_back() > 0 && now.since(self.group.asked) >= LEAVES_PERIOD;
-        if self.group.is_up && (!self.group.is_known() || wants_leaves) {
+        let is_old = now.since(self.group.asked) >= REGISTER_PERIOD;
+        if self.group.is_up && (!self.group.is_known() || wants_leaves || is_old) {
             self.register(cx, now);
         }
         let is_due = |attempt: &&Attempt| now.since(attempt.asked) >= TICK;

@@ -22,6 +22,7 @@ impl ProcessManager {
                     return;
                 };
                 link.offer = Some(offer);
+                link.offered = now.mono;
                 self.n_offers += 1;
                 self.arm(Timer::AttachGroup(group), now.mono + limits::SILENCE);
                 self.plan_next(cx);

@@ -35,6 +35,8 @@ pub mod limits {
     /// often than that, so either it does not know this manager or the offer came by an earlier
     /// connection.
     pub const SILENCE: Span = Span::from_secs(15);
+    /// How old an offer may be by which a process is given up: a group repeats it each five seconds.
+    pub const OFFER_FRESH: Span = Span::from_secs(6);
     /// Watchers are told at most this often.
     pub const WATCH: Span = Span::from_millis(100);
     /// Attempts that may be out on a machine for each of its slots...
@@ -115,6 +117,8 @@ pub struct ProcessManager {
 pub(crate) struct GroupLink {
     pub(crate) is_up: bool,
     pub(crate) offer: Option<Offer>,
+    /// When the offer came.
+    pub(crate) offered: Mono,
 }
 
 /// What is known of the way to a machine.
@@ -398,7 +402,7 @@ impl Machine for ProcessManager {
                     group,
                     GroupLink {
                         is_up: true,
-                        offer: None,
+                        ..GroupLink::default()
                     },
                 );
                 self.attach_group(cx, now, group);

@@ -16,7 +16,7 @@ use wire::group::Offered;
 use crate::alphabet::{Effect, PlanRequest, PlanResult, Stream};
 use crate::event::Event;
 use crate::index::has_ended;
-use crate::manager::{ProcessManager, Stage, Timer, process};
+use crate::manager::{GroupLink, ProcessManager, Stage, Timer, limits, process};
 use crate::process::Process;
 
 /// What an activity is taken to compute where nothing is known of any.
@@ -164,13 +164,17 @@ impl ProcessManager {
                 if is_whole {
                     let since = *live.misfit_since.get_or_insert(now.mono);
                     let until = since + self.config.patience;
-                    if until <= now.mono {
+                    // An offer that should have been followed by another may be out of date.
+                    let is_fresh = |link: &GroupLink| {
+                        !link.is_up || now.mono.since(link.offered) <= limits::OFFER_FRESH
+                    };
+                    if until <= now.mono && self.groups.values().all(is_fresh) {
                         let fault = refusal_fault(known, &refusal);
                         live.stage = Stage::Settled;
                         cx.record(Stream::Process(id), Event::Faulted(Box::new(fault)));
                         return self.settle(cx, now, id);
                     }
-                    self.arm(Timer::Plan(id), until);
+                    self.arm(Timer::Plan(id), until.max(now.mono + limits::REPEAT));
                 } else {
                     // What fits may only be held by others: the wait for it begins when it is gone.
                     live.misfit_since = None;

@@ -10,8 +10,8 @@ use wire::executor::{Ended, Exit, FromExecutor, Held, Phase, Start, ToExecutor};
 use wire::resource::ToResource;
 
 use super::bench::{
-    Bench, artifact, dispatch, ended, from_pm, hello, id_of, job, job_with_output, leaves, staged,
-    started,
+    Bench, artifact, dispatch, ended, from_pm, hello, id_of, job, job_with_output, leaves, show,
+    staged, started,
 };
 use crate::{Effect, Input, Peer, Trouble};
 
@@ -510,7 +510,11 @@ impl World {
         );
         self.leave();
         self.wait(2);
-        assert_eq!(self.bench.drive.next_wakeup(), None);
+        let said = show(&self.bench.wait(1));
+        let others = said
+            .lines()
+            .filter(|line| !line.starts_with("group: register"));
+        assert_eq!(others.collect::<Vec<_>>(), Vec::<&str>::new());
     }
 }
 
