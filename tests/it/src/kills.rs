@@ -69,6 +69,16 @@ impl Subject {
         }
     }
 
+    /// Flushes that a run of it has for certain after those of its beginning: outcomes share one, but
+    /// seldom more than a slot's worth.
+    fn n_flushes(&self) -> u64 {
+        let n_activities = match self {
+            Subject::Layers => LAYERS * WIDTH,
+            Subject::Recorded(..) => self.n_lines(),
+        };
+        (n_activities as u64 / 6).clamp(1, 60)
+    }
+
     /// Whether a line of the log is that of one run of an activity.
     fn is_run(&self, line: &str, name: &str) -> bool {
         match self {
@@ -190,8 +200,8 @@ fn life(subject: &Subject, victim: Victim, seed: u64, wanted: &BTreeMap<String, 
     } else {
         drawn(seed ^ 1) % 3_000
     };
-    // The first flushes are of the submission and the plan; a run has several times as many.
-    let n_flushes = 3 + drawn(seed ^ 2) % 60;
+    // The first flushes are of the submission and the plan.
+    let n_flushes = 3 + drawn(seed ^ 2) % subject.n_flushes();
     let told = match victim {
         Victim::RunAfterFlush => format!("seed {seed}: after flush {n_flushes}"),
         Victim::Run | Victim::Executor => {
