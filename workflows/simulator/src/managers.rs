@@ -33,8 +33,9 @@ impl Sim {
             Node::Group => group.start(GroupManager::default, *at, random, setup.looks_closely),
             Node::Process => {
                 let config = process_core::Config {
+                    // What is simulated depends on the plan, not on how long one looked for it.
+                    scheduler: schedule::SchedulerKind::Best,
                     patience: PATIENCE,
-                    ..process_core::Config::default()
                 };
                 let fresh = || ProcessManager::new(config.clone());
                 process.start(fresh, *at, random, setup.looks_closely)
