@@ -1,22 +1,23 @@
 //! `cargo run --release -p schedule --example speed` prints how long plans take to make, the graph
 //! built and the platform read: layered graphs, wide ones, and one machine against a grid. Words
-//! after it (`heft, "64 hosts"`) restrict it to the lines that contain all of them.
+//! after it (`heft, "64 hosts"`) restrict it to the lines that contain all of them. The word
+//! `growth` alone prints how planning time grows with the number of activities, and the memory that
+//! the largest graph takes.
 #![expect(clippy::print_stdout, reason = "a program for people")]
-#![expect(clippy::disallowed_methods, reason = "it measures time")]
+
+#[path = "../tests/support/clock.rs"]
+mod clock;
+#[path = "../tests/support/graphs.rs"]
+mod graphs;
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
-use model::{
-    ActivityGraph, Bytes, Generation, GraphNode, GroupId, Network, NetworkLink, Platform, Resource,
-    ResourceId, Work,
-};
+use clock::worked_seconds;
+use graphs::{fork_join, layered, lognormal, platform};
+use model::{ActivityGraph, Bytes, Generation, GraphNode, Platform, Work};
+use schedule::random::Random;
 use schedule::{Dag, Problem, Request, SchedulerKind, Task, bound, check, plan};
 
-/// Powers by group of the reference platforms.
-const POWERS: [f64; 16] = [
-    1.0, 1.9, 2.8, 4.5, 1.2, 2.2, 3.4, 6.4, 1.1, 1.5, 2.5, 3.9, 1.7, 2.0, 3.1, 5.1,
-];
 /// How often each plan is made; the fastest counts.
 const REPEATS: usize = 3;
 
@@ -26,7 +27,7 @@ const TASKS_MAX: [(SchedulerKind, usize); 11] = [
     (SchedulerKind::Cpop, 100_000),
     (SchedulerKind::Peft, 100_000),
     (SchedulerKind::Pch, 5_000),
-    (SchedulerKind::PchFast, 100_000),
+    (SchedulerKind::PchFast, 1_000_000),
     (SchedulerKind::Xavantes, 100_000),
     (SchedulerKind::Best, 5_000),
     (SchedulerKind::Lookahead, 1_000),
@@ -38,6 +39,10 @@ const TASKS_MAX: [(SchedulerKind, usize); 11] = [
 /// Arguments restrict what is measured: a line is left out unless it contains each of them.
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
+    if wanted == ["growth"] {
+        growth();
+        return;
+    }
     let platforms = [
         ("1 x 2 slots", platform(1, 1, 2)),
         ("1 x 64 slots", platform(1, 1, 64)),
@@ -71,32 +76,81 @@ fn main() {
             let line = format!("request to checked plan, {graph} {n}, 1 x 2 slots");
             if n <= 100_000 && wanted.iter().all(|part| line.contains(part)) {
                 let request = request(dag.get_or_insert_with(|| make(n)), &platforms[0].1);
-                let start = Instant::now();
+                let start = worked_seconds();
                 plan(&request).expect("a plan");
-                println!("{line}: {:.1}", start.elapsed().as_secs_f64() * 1e3);
+                println!("{line}: {:.1}", (worked_seconds() - start) * 1e3);
             }
         }
     }
+}
+
+/// Planning times of ten times the activities, as powers of ten; on 64 machines.
+fn growth() {
+    let machines = platform(8, 8, 1);
+    for (graph, make) in [
+        ("layered", (|n| layered(n, 0.0)) as fn(usize) -> Dag),
+        ("fork-join", fork_join),
+    ] {
+        let mut before: Option<[f64; 2]> = None;
+        for n in [1_000, 10_000, 100_000, 1_000_000] {
+            let dag = make(n);
+            let problem = Problem::new(dag, &machines).expect("a sound problem");
+            let mut best = [f64::INFINITY; 2];
+            for _ in 0..(3_000_000 / n).clamp(1, 100) {
+                for (best, kind) in best
+                    .iter_mut()
+                    .zip([SchedulerKind::Heft, SchedulerKind::PchFast])
+                {
+                    let start = worked_seconds();
+                    let schedule = kind.scheduler().schedule(&problem);
+                    *best = best.min(worked_seconds() - start);
+                    schedule.expect("everything fits");
+                }
+            }
+            let [heft, fast] = best.map(|seconds| seconds * 1e3);
+            let exponent = |number: usize| {
+                let before = before.map(|before| (best[number] / before[number]).log10());
+                before.map_or(String::new(), |exponent| {
+                    format!(", exponent {exponent:.2}")
+                })
+            };
+            println!(
+                "{graph} {n} x 64: heft {heft:.2} ms{}; pch-fast {fast:.2} ms{}; ratio {:.2}; peak so far {}",
+                exponent(0),
+                exponent(1),
+                fast / heft,
+                peak_memory(),
+            );
+            before = Some(best);
+        }
+    }
+}
+
+/// The most memory that this program has held so far.
+fn peak_memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.map_or("unknown".to_owned(), |peak| peak.trim().to_owned())
 }
 
 fn measure(line: &str, problem: &Problem, kind: SchedulerKind) {
     let mut best = f64::INFINITY;
     let mut schedule = None;
     for _ in 0..REPEATS {
-        let start = Instant::now();
+        let start = worked_seconds();
         schedule = kind.scheduler().schedule(problem).ok();
-        best = best.min(start.elapsed().as_secs_f64());
+        best = best.min(worked_seconds() - start);
     }
     let Some(schedule) = schedule else {
         println!("{line}: given up after {:.1}", best * 1e3);
         return;
     };
-    let start = Instant::now();
+    let start = worked_seconds();
     check(problem, &schedule).expect("a valid schedule");
     println!(
         "{line}: {:.2}; {:.2}; {:.3}",
         best * 1e3,
-        start.elapsed().as_secs_f64() * 1e3,
+        (worked_seconds() - start) * 1e3,
         schedule.makespan() / bound(problem)
     );
 }
@@ -123,112 +177,13 @@ fn request(dag: &Dag, platform: &Platform) -> Request {
     }
 }
 
-/// About sqrt(n) levels, each task with 1 to 5 predecessors in the two levels before; works and
-/// data are lognormal. A part of the works is zero.
-fn layered(n: usize, zeros: f64) -> Dag {
-    let mut random = Random(n as u64);
-    let width = (n as f64).sqrt() as usize;
-    let tasks: Vec<Task> = (0..n)
-        .map(|_| {
-            let zero = random.unit() < zeros;
-            Task {
-                work: if zero { 0.0 } else { 10.0 * random.lognormal() },
-                cores: 1,
-            }
-        })
-        .collect();
-    let mut edges = Vec::new();
-    for task in width..n {
-        let level = task / width;
-        let first = level.saturating_sub(2) * width;
-        let count = 1 + random.below(5);
-        for _ in 0..count {
-            let from = first + random.below(level * width - first);
-            edges.push((from as u32, task as u32, 1e6 * random.lognormal()));
-        }
-    }
-    Dag::new(&tasks, &edges).expect("edges go up")
-}
-
-/// Montage-like: wide levels between single tasks.
-fn fork_join(n: usize) -> Dag {
-    let mut random = Random(n as u64 + 1);
-    let tasks: Vec<Task> = (0..n)
-        .map(|_| Task {
-            work: 10.0 * random.lognormal(),
-            cores: 1,
-        })
-        .collect();
-    let width = n / 4;
-    let mut edges = Vec::new();
-    for task in 1..n {
-        let mut edge = |from: usize, to: usize| {
-            edges.push((from as u32, to as u32, 1e6 * random.lognormal()));
-        };
-        if task % width == 0 {
-            (task - width + 1..task).for_each(|before| edge(before, task));
-        } else {
-            edge(task - task % width, task);
-        }
-    }
-    Dag::new(&tasks, &edges).expect("edges go up")
-}
-
 fn independent(n: usize) -> Dag {
-    let mut random = Random(n as u64 + 2);
+    let mut random = Random::new(n as u64 + 2);
     let tasks: Vec<Task> = (0..n)
         .map(|_| Task {
-            work: 10.0 * random.lognormal(),
+            work: 10.0 * lognormal(&mut random),
             cores: 1,
         })
         .collect();
     Dag::new(&tasks, &[]).expect("no edges")
-}
-
-fn platform(groups: u32, hosts: u32, slots: u32) -> Platform {
-    let resources = (0..groups * hosts).map(|number| Resource {
-        id: ResourceId(number),
-        name: format!("m{number}"),
-        group: GroupId(number / hosts),
-        power: POWERS[(number / hosts) as usize],
-        slots,
-        memory: Bytes::ZERO,
-        labels: BTreeMap::new(),
-    });
-    let mut network = Network::uniform(NetworkLink {
-        bandwidth: 12.5e6,
-        latency: 5e-3,
-    });
-    network.inside = NetworkLink {
-        bandwidth: 125e6,
-        latency: 1e-4,
-    };
-    Platform::new(resources.collect(), network).expect("a sound platform")
-}
-
-/// Splitmix64: the same numbers on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ word >> 31
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
-    /// Median 1, sigma 0.5: the sum of twelve units is near enough to a normal number.
-    fn lognormal(&mut self) -> f64 {
-        let normal: f64 = (0..12).map(|_| self.unit()).sum::<f64>() - 6.0;
-        (0.5 * normal).exp()
-    }
 }

@@ -146,6 +146,19 @@ impl Tree {
         self.parent.len()
     }
 
+    /// The controller that a task belongs to.
+    pub(crate) fn controller_of(&self, task: u32) -> u32 {
+        self.of_task[task as usize]
+    }
+
+    /// Whether one controller is another one or above it. O(depth).
+    pub(crate) fn leads(&self, above: u32, mut below: u32) -> bool {
+        while self.depth[below as usize] > self.depth[above as usize] {
+            below = self.parent[below as usize].unwrap_or(below);
+        }
+        below == above
+    }
+
     /// The controllers that a message passes: up from the sender's one to the shared one, and
     /// those from the receiver's one up to below the shared one.
     pub(crate) fn way(&self, from: u32, to: u32) -> (Vec<u32>, Vec<u32>) {
@@ -176,7 +189,10 @@ pub fn through_controllers(
     let traffic = Traffic::new(problem, tree);
     let controllers = match placing {
         Placing::Paper => by_paper(problem, tree, schedule, &traffic),
-        Placing::LeastTraffic => by_least_traffic(problem, tree, schedule, &traffic),
+        Placing::LeastTraffic => {
+            let host = |task: u32| schedule.entries[task as usize].host;
+            by_least_traffic(problem, tree, host, &traffic)
+        }
     };
     let schedule = again(problem, schedule, |pred, task, edge| {
         let hosts = [pred, task].map(|task| schedule.entries[task as usize].host);
@@ -186,6 +202,18 @@ pub fn through_controllers(
         schedule,
         controllers,
     }
+}
+
+/// The machines of controllers for the least traffic, each message counted as often as its edge
+/// weighs.
+pub(crate) fn places_by_weight(
+    problem: &Problem,
+    tree: &Tree,
+    host_of: impl Fn(u32) -> u32,
+    weight: impl Fn(u32) -> f64,
+) -> Vec<u32> {
+    let traffic = Traffic::weighted(problem, tree, weight);
+    by_least_traffic(problem, tree, host_of, &traffic)
 }
 
 /// The rules of [`crate::check()`] with messages that take the controllers' way.
@@ -235,19 +263,29 @@ struct Traffic {
 
 impl Traffic {
     fn new(problem: &Problem, tree: &Tree) -> Traffic {
+        Traffic::weighted(problem, tree, |_| 1.0)
+    }
+
+    /// With each message counted as often as its edge weighs.
+    fn weighted(problem: &Problem, tree: &Tree, weight: impl Fn(u32) -> f64) -> Traffic {
         let dag = problem.dag();
         let mut traffic = Traffic {
             of_task: vec![Hop::default(); dag.n_tasks()],
             of_controller: vec![Hop::default(); tree.n_controllers()],
         };
         for task in dag.tasks() {
-            for (succ, data) in dag.successors(task).filter(|&(_, data)| data > 0.0) {
-                let (up, down) = tree.way(task, succ);
-                traffic.of_task[task as usize].add(data);
-                traffic.of_task[succ as usize].add(data);
+            for (pred, edge) in dag.predecessors(task) {
+                let data = dag.data(edge);
+                if data <= 0.0 {
+                    continue;
+                }
+                let (up, down) = tree.way(pred, task);
+                let weight = weight(edge);
+                traffic.of_task[pred as usize].add(data, weight);
+                traffic.of_task[task as usize].add(data, weight);
                 // The shared controller is the last one on the way up, and is not left upwards.
                 for &controller in up[..up.len() - 1].iter().chain(&down) {
-                    traffic.of_controller[controller as usize].add(data);
+                    traffic.of_controller[controller as usize].add(data, weight);
                 }
             }
         }
@@ -256,9 +294,9 @@ impl Traffic {
 }
 
 impl Hop {
-    fn add(&mut self, data: f64) {
-        self.messages += 1.0;
-        self.data += data;
+    fn add(&mut self, data: f64, weight: f64) {
+        self.messages += weight;
+        self.data += weight * data;
     }
 
     /// Seconds to carry all of it, one after the other, between machines of two groups.
@@ -358,7 +396,7 @@ struct Choice {
 fn by_least_traffic(
     problem: &Problem,
     tree: &Tree,
-    schedule: &Schedule,
+    host_of: impl Fn(u32) -> u32,
     traffic: &Traffic,
 ) -> Vec<u32> {
     let tasks = tasks_by_controller(tree);
@@ -371,8 +409,7 @@ fn by_least_traffic(
     for &controller in &tree.upwards {
         let mut costs = Costs::new(problem);
         for &task in &tasks[controller as usize] {
-            let host = schedule.entries[task as usize].host;
-            costs.add(problem, traffic.of_task[task as usize], host);
+            costs.add(problem, traffic.of_task[task as usize], host_of(task));
         }
         let mut total = below[controller as usize]
             .take()

@@ -24,8 +24,8 @@ pub(crate) struct Insertion<'a> {
     tried: Vec<u32>,
     before: Vec<(u32, Timeline)>,
     arrivals: Arrivals,
-    /// Reused: machines whose gaps have to be looked at, with arrival and duration.
-    gappy: Vec<(u32, f64, f64)>,
+    /// Reused: machines whose gaps have to be looked at, with the arrival there.
+    gappy: Vec<(u32, f64)>,
 }
 
 /// A place for a task.
@@ -149,7 +149,6 @@ impl<'a> Insertion<'a> {
         let problem = self.problem;
         let cores = problem.dag().cores(task);
         let mut best: Option<Found> = None;
-        self.gappy.clear();
         for run in &self.runs[problem.demand_class(task) as usize] {
             let arrival = self.arrivals.in_group(run.group);
             let duration = problem.duration(task, run.first);
@@ -163,6 +162,7 @@ impl<'a> Insertion<'a> {
             if best.is_some_and(|best| soonest + duration > margin(best.finish)) {
                 continue;
             }
+            self.gappy.clear();
             for host in run.first..=run.last {
                 let arrival = if near && host == source {
                     self.arrivals.at(host, run.group)
@@ -171,7 +171,7 @@ impl<'a> Insertion<'a> {
                 };
                 let trail = self.trails[host as usize];
                 if cores > 1 || duration <= 0.0 || margin(trail.gaps_until) >= arrival + duration {
-                    self.gappy.push((host, arrival, duration));
+                    self.gappy.push((host, arrival));
                     continue;
                 }
                 let start = arrival.max(trail.free_from);
@@ -189,23 +189,27 @@ impl<'a> Insertion<'a> {
                     break;
                 }
             }
-        }
-        for &(host, arrival, duration) in &self.gappy {
-            if let Some(best) = best
-                && (arrival + duration > margin(best.finish)
-                    || (host > best.host && !less(arrival + duration, best.finish)))
-            {
-                continue;
-            }
-            let start = self.machines[host as usize].earliest(arrival, duration, cores);
-            let finish = start + duration;
-            let found = Found {
-                host,
-                start,
-                finish,
-            };
-            if best.is_none_or(|best| found.is_better_than(best)) {
-                best = Some(found);
+            // Before other machines are looked at, since these are faster.
+            for &(host, arrival) in &self.gappy {
+                let soonest = arrival + duration;
+                let limit = best.map_or(f64::INFINITY, |best| margin(best.finish));
+                let in_vain = |best: Found| host > best.host && !less(soonest, best.finish);
+                if soonest > limit || best.is_some_and(in_vain) {
+                    continue;
+                }
+                let machine = &self.machines[host as usize];
+                let Some(start) = machine.earliest_until(arrival, duration, cores, limit) else {
+                    continue;
+                };
+                let finish = start + duration;
+                let found = Found {
+                    host,
+                    start,
+                    finish,
+                };
+                if best.is_none_or(|best| found.is_better_than(best)) {
+                    best = Some(found);
+                }
             }
         }
         best

@@ -86,4 +86,4 @@ pub use request::{
 pub use retime::{SECONDS_MAX, TooLong, retime};
 pub use round_robin::RoundRobin;
 pub use schedule::{Placement, Schedule, ScheduleError, Scheduler};
-pub use xavantes::{STEPS_PER_SECOND, Xavantes, XavantesCopied, XavantesThrough};
+pub use xavantes::{Part, STEPS_PER_SECOND, Xavantes, XavantesCopied, XavantesThrough};

@@ -15,14 +15,15 @@
 //! Gates move like tasks but hold no slot. Tasks of several cores and what has started stay where
 //! they are.
 
-use crate::controllers::{Placing, Tree, through_controllers};
+use crate::controllers::Tree;
 use crate::problem::Problem;
 use crate::random::Random;
 use crate::schedule::{Placement, Schedule};
 
-mod copies;
 mod net;
+mod places;
 mod reach;
+mod repeats;
 mod routes;
 mod solution;
 mod spots;
@@ -30,6 +31,7 @@ mod ways;
 
 use net::Net;
 use reach::Reach;
+pub(crate) use repeats::Repeats;
 use routes::Routes;
 use solution::{Sites, Solution};
 use spots::noise;
@@ -38,16 +40,14 @@ use ways::Ways;
 const NONE: u32 = u32::MAX;
 /// The temperature at the beginning, in makespans / sqrt(tasks).
 const HEAT: f64 = 0.5;
-/// How often the search starts again from the best schedule that it has seen.
-const CYCLES: f64 = 3.0;
+/// How often a search starts again from the best schedule that it has seen, unless it is told.
+pub(crate) const CYCLES: u32 = 3;
 /// The temperature at the beginning of a cycle / that of the cycle before.
 const FALL: f64 = 0.3;
 /// One move in so many is of any task, not of a critical one.
 const ANY_TASK: usize = 4;
-/// One move in so many is of a controller, where there are any.
-const A_CONTROLLER: usize = 4;
-/// One move in so many places all controllers again.
-const ALL_CONTROLLERS: usize = 64;
+/// One move in so many is of controllers, where there are any.
+const OF_CONTROLLERS: usize = 2;
 /// A makespan is better if it is shorter by this part.
 const BETTER: f64 = 1e-9;
 
@@ -68,6 +68,8 @@ pub(crate) struct Search<'a> {
     arrivals: Reach,
     tails: Reach,
     random: Random,
+    cycles: u32,
+    moves_controllers: bool,
     /// Tasks, messages and slots looked at so far.
     pub(crate) steps: u64,
 }
@@ -118,11 +120,26 @@ impl<'a> Search<'a> {
             arrivals: Reach::new(problem),
             tails: Reach::new(problem),
             random: Random::new(1),
+            cycles: CYCLES,
+            moves_controllers: tree.is_some(),
             steps: 0,
         };
         search.count_costs();
         search.recount();
         search
+    }
+
+    /// The same search with so many cycles, each from the best schedule so far.
+    pub(crate) fn in_cycles(self, cycles: u32) -> Search<'a> {
+        Search { cycles, ..self }
+    }
+
+    /// The same search with all controllers where they are.
+    pub(crate) fn without_controller_moves(self) -> Search<'a> {
+        Search {
+            moves_controllers: false,
+            ..self
+        }
     }
 
     /// How long the schedule is.
@@ -136,15 +153,14 @@ impl<'a> Search<'a> {
     }
 
     /// Improves the schedule until so many steps are used up, nothing can be moved, or it is as
-    /// short as is enough. `heat` is 1 for a search from a schedule that was not searched before.
-    pub(crate) fn run(&mut self, steps_max: u64, enough: f64, heat: f64) {
+    /// short as is enough.
+    pub(crate) fn run(&mut self, steps_max: u64, enough: f64) {
         let from = self.steps;
         let mut best = self.solution.clone();
         let mut cycle = 0.0;
-        let n_nodes = self.net.n_nodes();
-        let unit = HEAT * heat * best.makespan / (n_nodes.max(1) as f64).sqrt();
+        let unit = HEAT * best.makespan / (self.net.n_nodes().max(1) as f64).sqrt();
         while self.steps - from < steps_max && best.makespan > enough && !self.critical.is_empty() {
-            let at = CYCLES * (self.steps - from) as f64 / steps_max as f64;
+            let at = f64::from(self.cycles) * (self.steps - from) as f64 / steps_max as f64;
             if at.floor() > cycle {
                 cycle = at.floor();
                 if best.makespan < self.solution.makespan {
@@ -153,17 +169,10 @@ impl<'a> Search<'a> {
                 }
             }
             let temperature = unit * FALL.powf(cycle) * (1.0 - at.fract());
-            let n_controllers = self.routes.n_controllers();
-            if n_controllers > 0 && self.random.below(ALL_CONTROLLERS) == 0 {
-                self.move_all_controllers(temperature);
-            } else if n_controllers > 0 && self.random.below(A_CONTROLLER) == 0 {
-                let controller = self.random.below(n_controllers) as u32;
-                self.move_controller(controller, temperature);
+            if self.moves_controllers && self.random.below(OF_CONTROLLERS) == 0 {
+                self.move_controllers(temperature);
             } else {
-                let node = match self.random.below(ANY_TASK) {
-                    0 => self.random.below(n_nodes) as u32,
-                    _ => self.critical[self.random.below(self.critical.len())],
-                };
+                let node = self.some_node();
                 self.move_node(node, temperature);
             }
             if self.solution.makespan < best.makespan * (1.0 - BETTER) {
@@ -176,7 +185,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The schedule as it is; copies are not in it.
+    /// The schedule as it is.
     pub(crate) fn schedule(&self) -> Schedule {
         let solution = &self.solution;
         let n_tasks = self.problem.dag().n_tasks() as u32;
@@ -198,7 +207,7 @@ impl<'a> Search<'a> {
 
     fn placement(&self, node: u32) -> Placement {
         Placement {
-            task: self.net.task[node as usize],
+            task: node,
             host: self.solution.host[node as usize],
             slot: self.slot_on_host(node),
             start: self.now.start[node as usize],
@@ -217,8 +226,15 @@ impl<'a> Search<'a> {
 
     /// Whether the search may move a node.
     fn moves(&self, node: u32) -> bool {
-        let task = self.net.task[node as usize];
-        self.problem.dag().cores(task) <= 1 && self.problem.fixed(task).is_none()
+        self.problem.dag().cores(node) <= 1 && self.problem.fixed(node).is_none()
+    }
+
+    /// A critical node, or sometimes any.
+    fn some_node(&mut self) -> u32 {
+        match self.random.below(ANY_TASK) {
+            0 => self.random.below(self.net.n_nodes()) as u32,
+            _ => self.critical[self.random.below(self.critical.len())],
+        }
     }
 
     /// Moves a node to the best other place, or leaves it where that is too much worse.
@@ -236,60 +252,6 @@ impl<'a> Search<'a> {
                 self.recount();
             }
             Some(_) | None => self.solution.relink(node),
-        }
-    }
-
-    /// Moves a controller to the machine of one of its neighbours.
-    fn move_controller(&mut self, controller: u32, temperature: f64) {
-        self.steps += 1;
-        let passing = self.routes.passing(controller);
-        if passing.is_empty() {
-            return;
-        }
-        let edge = passing[self.random.below(passing.len())] as usize;
-        let from = self.net.from[edge];
-        let way = self.routes.stops(edge);
-        let place = way.iter().position(|&stop| stop == controller).unwrap_or(0);
-        // The stop before it on the way, or the one behind it.
-        let before = match place.checked_sub(1) {
-            Some(before) => self.solution.controllers[way[before] as usize],
-            None => self.solution.host[from as usize],
-        };
-        let after = match way.get(place + 1) {
-            Some(&after) => self.solution.controllers[after as usize],
-            None => self.solution.host[self.net.to[edge] as usize],
-        };
-        let host = [before, after][self.random.below(2)];
-        let old = self.solution.controllers[controller as usize];
-        if host == old || host as usize >= self.problem.hosts().len() {
-            return;
-        }
-        let allowed = self.solution.makespan + noise(&mut self.random, temperature);
-        self.set_controller(controller, host);
-        self.count_makespan();
-        if self.without.makespan() <= allowed {
-            self.recount();
-        } else {
-            self.set_controller(controller, old);
-        }
-    }
-
-    /// Places all controllers where the traffic is least.
-    fn move_all_controllers(&mut self, temperature: f64) {
-        let Some(tree) = self.tree else { return };
-        let schedule = self.schedule();
-        let placed = through_controllers(self.problem, tree, &schedule, Placing::LeastTraffic);
-        let allowed = self.solution.makespan + noise(&mut self.random, temperature);
-        let old = std::mem::replace(&mut self.solution.controllers, placed.controllers);
-        self.count_costs();
-        self.count_makespan();
-        // Placing them takes about as long as some looks at a task.
-        self.steps += 4 * (self.net.n_nodes() + self.net.n_edges()) as u64;
-        if self.without.makespan() <= allowed {
-            self.recount();
-        } else {
-            self.solution.controllers = old;
-            self.count_costs();
         }
     }
 

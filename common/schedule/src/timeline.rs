@@ -99,7 +99,21 @@ impl Timeline {
 
     /// The earliest start from `ready` on of a task that takes `duration` on `cores` slots.
     pub(crate) fn earliest(&self, ready: f64, duration: f64, cores: u32) -> f64 {
-        let limit = self.slots.saturating_sub(cores);
+        let start = self.earliest_until(ready, duration, cores, f64::INFINITY);
+        // The last step lasts for ever and is free, so only a start at infinity is never found.
+        start.unwrap_or(ready)
+    }
+
+    /// The same, or none if the task would end after `limit`.
+    pub(crate) fn earliest_until(
+        &self,
+        ready: f64,
+        duration: f64,
+        cores: u32,
+        limit: f64,
+    ) -> Option<f64> {
+        let latest = limit - duration;
+        let full = self.slots.saturating_sub(cores);
         let (mut chunk, mut first) = self.locate(ready);
         let mut run = None;
         loop {
@@ -114,7 +128,7 @@ impl Timeline {
                 } else if here.head_end > here.from {
                     let start = *run.get_or_insert(here.from.max(ready));
                     if !less(here.head_end, start + duration) {
-                        return start;
+                        return Some(start).filter(|&start| start <= latest);
                     }
                     if here.head_end < end {
                         run = (here.tail_start < end).then_some(here.tail_start);
@@ -126,22 +140,25 @@ impl Timeline {
                 for (place, step) in here.steps.iter().enumerate().skip(first) {
                     let until = here.steps.get(place + 1).map_or(end, |next| next.at);
                     let at = step.at.max(ready);
+                    if run.is_none() && at > latest {
+                        return None;
+                    }
                     if self.points {
                         if duration <= 0.0 {
                             let starts = if at <= step.at { step.starts } else { 0 };
-                            if step.used - starts <= limit {
-                                return at;
+                            if step.used - starts <= full {
+                                return Some(at).filter(|&at| at <= latest);
                             }
-                        } else if step.bars(limit) {
+                        } else if step.bars(full) {
                             run = None;
                         }
                     }
-                    if step.used > limit {
+                    if step.used > full {
                         run = None;
                     } else {
                         let start = *run.get_or_insert(at);
                         if !less(until, start + duration) {
-                            return start;
+                            return Some(start).filter(|&start| start <= latest);
                         }
                     }
                 }
@@ -149,8 +166,7 @@ impl Timeline {
             chunk += 1;
             first = 0;
             if chunk == self.chunks.len() {
-                // The last step lasts for ever and is free, so only a start at infinity gets here.
-                return ready;
+                return None;
             }
         }
     }

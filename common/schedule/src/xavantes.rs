@@ -17,7 +17,7 @@ use crate::pch::Pch;
 use crate::problem::Problem;
 use crate::request::SchedulerKind;
 use crate::schedule::{Schedule, ScheduleError, Scheduler};
-use crate::search::Search;
+use crate::search::{CYCLES, Repeats, Search};
 
 mod enough;
 
@@ -32,7 +32,7 @@ const BUDGET_PART: f64 = 0.02;
 /// A member may use this part of what is left of the budget.
 const MEMBER_PART: f64 = 0.25;
 /// One part in so many of a search through controllers begins as a search in direct mode.
-const DIRECT_PART: u64 = 3;
+const DIRECT_PART: u64 = 10;
 /// A search that can look at fewer tasks than this is not begun.
 const LOOKS_MIN: u64 = 20;
 
@@ -41,7 +41,20 @@ const LOOKS_MIN: u64 = 20;
 pub struct Xavantes {
     /// Seconds; none for the default.
     budget: Option<f64>,
-    searches: bool,
+    without: Option<Part>,
+}
+
+/// What can be left out, to see what it is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// All members but HEFT-B.
+    Portfolio,
+    /// The search.
+    Search,
+    /// The second and the third cycle of the search: its first one takes the whole budget.
+    Cycles,
+    /// Moves of controllers in the search: they stay where the traffic was least before it.
+    ControllerMoves,
 }
 
 /// A schedule whose messages pass the controllers of a process, and how it was found.
@@ -86,7 +99,7 @@ impl Xavantes {
     pub const fn new() -> Xavantes {
         Xavantes {
             budget: None,
-            searches: true,
+            without: None,
         }
     }
 
@@ -94,15 +107,15 @@ impl Xavantes {
     pub const fn within(seconds: f64) -> Xavantes {
         Xavantes {
             budget: Some(seconds),
-            searches: true,
+            without: None,
         }
     }
 
-    /// Without the search, to see what the search is worth.
+    /// With a part left out.
     #[must_use]
-    pub const fn portfolio_only(self) -> Xavantes {
+    pub const fn without(self, part: Part) -> Xavantes {
         Xavantes {
-            searches: false,
+            without: Some(part),
             ..self
         }
     }
@@ -113,12 +126,14 @@ impl Xavantes {
         let enough = enough(problem);
         let mut portfolio =
             Portfolio::new(self, problem, |schedule| (schedule.makespan(), schedule))?;
-        portfolio.ask_all(problem, enough)?;
+        if self.without != Some(Part::Portfolio) {
+            portfolio.ask_all(problem, enough)?;
+        }
         let steps = portfolio.steps_left();
         let (mut makespan, mut schedule) = portfolio.best;
-        if self.searches && worth_searching(problem, makespan, enough, steps) {
-            let mut search = Search::new(problem, &schedule);
-            search.run(steps, enough, 1.0);
+        if self.without != Some(Part::Search) && worth_searching(problem, makespan, enough, steps) {
+            let mut search = Search::new(problem, &schedule).in_cycles(self.cycles());
+            search.run(steps, enough);
             if less(search.makespan(), makespan) {
                 makespan = search.makespan();
                 schedule = search.schedule();
@@ -147,14 +162,16 @@ impl Xavantes {
             let controlled = through_controllers(problem, tree, &schedule, Placing::LeastTraffic);
             (controlled.schedule.makespan(), controlled)
         })?;
-        portfolio.ask_all(problem, enough)?;
+        if self.without != Some(Part::Portfolio) {
+            portfolio.ask_all(problem, enough)?;
+        }
         let steps = portfolio.steps_left();
         let (mut makespan, mut controlled) = portfolio.best;
-        if self.searches && worth_searching(problem, makespan, enough, steps) {
+        if self.without != Some(Part::Search) && worth_searching(problem, makespan, enough, steps) {
             // First as if messages went directly: what is short then often is so through
             // controllers too.
             let mut direct = Search::new(problem, &controlled.schedule);
-            direct.run(steps / DIRECT_PART, enough, 1.0);
+            direct.run(steps / DIRECT_PART, enough);
             let searched = direct.schedule();
             let placed = through_controllers(problem, tree, &searched, Placing::LeastTraffic);
             if less(placed.schedule.makespan(), makespan) {
@@ -163,7 +180,11 @@ impl Xavantes {
             }
             let places = &controlled.controllers;
             let mut search = Search::through(problem, &controlled.schedule, tree, places);
-            search.run(steps - steps / DIRECT_PART, enough, 1.0);
+            if self.without == Some(Part::ControllerMoves) {
+                search = search.without_controller_moves();
+            }
+            search = search.in_cycles(self.cycles());
+            search.run(steps - steps / DIRECT_PART, enough);
             if less(search.makespan(), makespan) {
                 makespan = search.makespan();
                 controlled = Controlled {
@@ -200,13 +221,20 @@ impl Xavantes {
             copies: Vec::new(),
         };
         if worth_searching(problem, makespan, enough, steps) {
-            let mut search = Search::new(problem, &before.schedule);
-            search.run_with_copies(&repeatable, steps, enough);
-            if less(search.makespan(), makespan) {
-                copied = search.copied();
+            let mut repeats = Repeats::new(problem, &before.schedule, &repeatable);
+            repeats.run(steps, enough);
+            if less(repeats.makespan(), makespan) {
+                copied = repeats.copied();
             }
         }
         Ok(XavantesCopied { copied, before })
+    }
+
+    fn cycles(&self) -> u32 {
+        match self.without {
+            Some(Part::Cycles) => 1,
+            Some(Part::Portfolio | Part::Search | Part::ControllerMoves) | None => CYCLES,
+        }
     }
 }
 

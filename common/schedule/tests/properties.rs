@@ -4,18 +4,19 @@
     reason = "a test may stop at what it did not expect"
 )]
 
-use std::collections::BTreeMap;
+#[path = "support/requests.rs"]
+mod requests;
 
-use model::{
-    ActivityGraph, ActivityId, Bytes, Generation, GraphNode, GroupId, Network, NetworkLink, Plan,
-    Platform, Resource, ResourceId, Span, Work,
-};
+use model::{ActivityGraph, ActivityId, GraphNode, Plan, Platform, Resource, ResourceId, Span};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use schedule::{
-    Demand, Options, Placed, Refusal, Request, Scheduler, SchedulerKind, Xavantes, bound, check,
-    check_plan, less, plan_with_options, problem,
+    Options, Placed, Placing, Refusal, Request, Scheduler, SchedulerKind, Tree, Xavantes, bound,
+    check, check_plan, check_through_controllers, less, plan_with_options, problem,
+    through_controllers,
 };
+
+use requests::requests;
 
 proptest! {
     // The same cases at every run; PROPTEST_CASES asks for more of them.
@@ -72,6 +73,43 @@ proptest! {
     }
 
     #[test]
+    fn through_controllers_the_same_holds(
+        request in requests(), above in prop::collection::vec(any::<usize>(), 0..6),
+        belongs in prop::collection::vec(any::<usize>(), 25),
+    ) {
+        let problem = problem(&request).unwrap();
+        let n_controllers = above.len() + 1;
+        let parents: Vec<Option<u32>> = std::iter::once(None)
+            .chain((1..).zip(&above).map(|(below, &above)| Some((above % below) as u32)))
+            .collect();
+        let of_task: Vec<u32> = belongs[..problem.dag().n_tasks()]
+            .iter()
+            .map(|&controller| (controller % n_controllers) as u32)
+            .collect();
+        let tree = Tree::new(&problem, &parents, &of_task).unwrap();
+        let schedule = if request.scheduler == SchedulerKind::Xavantes {
+            let run = || Xavantes::within(BUDGET.seconds()).run_through(&problem, &tree);
+            let (first, again) = (run(), run());
+            let Ok(through) = first else { return Ok(()) };
+            prop_assert_eq!(check_through_controllers(&problem, &tree, &through.controlled), Ok(()));
+            prop_assert_eq!(Ok(&through), again.as_ref());
+            let makespan = through.controlled.schedule.makespan();
+            prop_assert!(!less(makespan, bound(&problem)));
+            let of_members = through.estimates.iter().filter_map(|estimate| estimate.makespan);
+            prop_assert!(of_members.into_iter().all(|member| !less(member, makespan)));
+            return Ok(());
+        } else {
+            request.scheduler.scheduler().schedule(&problem)
+        };
+        let Ok(schedule) = schedule else { return Ok(()) };
+        for placing in [Placing::Paper, Placing::LeastTraffic] {
+            let controlled = through_controllers(&problem, &tree, &schedule, placing);
+            prop_assert_eq!(check_through_controllers(&problem, &tree, &controlled), Ok(()));
+            prop_assert!(!less(controlled.schedule.makespan(), bound(&problem)));
+        }
+    }
+
+    #[test]
     fn what_has_started_stays_and_the_rest_is_planned_after_it(
         mut request in requests(), keep in 0.0f64..1.0, later in 0u64..20_000_000,
     ) {
@@ -105,77 +143,6 @@ fn planned(request: &Request) -> Result<Plan, Refusal> {
         ..Options::default()
     };
     Ok(plan_with_options(request, &options)?.plan)
-}
-
-prop_compose! {
-    /// Up to 25 nodes, some of them gates, with works, data, powers and links from short lists so
-    /// that ties are frequent.
-    fn requests()(
-        n in 0usize..25,
-    )(
-        works in prop::collection::vec(prop_oneof![Just(0u64), 1u64..5, 1u64..5_000_000], n),
-        cores in prop::collection::vec(prop_oneof![1 => Just(0u32), 6 => Just(1u32), 2 => 2u32..4], n),
-        edges in prop::collection::vec((any::<u32>(), any::<u32>(), prop_oneof![Just(0u64), 0u64..50_000_000]), 0..60),
-        machines in prop::collection::vec((0u32..3, 0usize..4, 1u32..5, any::<bool>()), 1..7),
-        links in prop::collection::vec((1usize..4, 0usize..3), 6),
-        ready in prop::collection::vec(prop::collection::vec(0u64..9_000_000, 0..2), 0..2),
-        picky in prop::collection::vec(0u8..12, n),
-        scheduler in prop::sample::select(SchedulerKind::ALL.to_vec()),
-    ) -> Request {
-        const POWERS: [f64; 4] = [1.0, 2.0, 1.0 / 3.0, 4.5];
-        const BANDWIDTHS: [f64; 4] = [1e5, 1e6, 1e7, 1e9];
-        const LATENCIES: [f64; 3] = [0.0, 0.001, 0.1];
-        let n = works.len() as u32;
-        let nodes = works.iter().zip(&cores).zip(0u32..).map(|((&work, &cores), id)| GraphNode {
-            activity: (cores > 0).then_some(ActivityId(id)),
-            work: if cores > 0 { Work(work) } else { Work::ZERO },
-            cores,
-        });
-        let pairs = edges.into_iter().filter(|_| n > 1).filter_map(|(a, b, data)| {
-            let (a, b) = (a % n, b % n);
-            (a != b).then_some((a.min(b), a.max(b), Bytes(data)))
-        });
-        let graph = ActivityGraph::new(nodes, pairs).unwrap();
-        let link = |&(bandwidth, latency): &(usize, usize)| NetworkLink {
-            bandwidth: BANDWIDTHS[bandwidth],
-            latency: LATENCIES[latency],
-        };
-        let network = Network {
-            inside: link(&links[0]),
-            between: link(&links[1]),
-            inside_of: BTreeMap::from([(GroupId(1), link(&links[2]))]),
-            between_pairs: BTreeMap::from([
-                ((GroupId(0), GroupId(2)), link(&links[3])),
-                ((GroupId(1), GroupId(2)), link(&links[4])),
-            ]),
-        };
-        let resources = machines.iter().zip(0u32..).map(|(&(group, power, slots, gpu), id)| Resource {
-            id: ResourceId(id),
-            name: format!("m{id}"),
-            group: GroupId(group),
-            power: POWERS[power],
-            slots,
-            memory: Bytes(u64::from(slots) << 30),
-            labels: BTreeMap::from([("gpu".to_owned(), gpu.to_string())]),
-        });
-        let gpu = Demand { labels: vec![("gpu".to_owned(), "true".to_owned())], ..Demand::default() };
-        let large = Demand { memory: Bytes(2 << 30), ..Demand::default() };
-        let demands = picky.iter().zip(0u32..).filter_map(|(&pick, id)| match pick {
-            0 => Some((ActivityId(id), gpu.clone())),
-            1 => Some((ActivityId(id), large.clone())),
-            _ => None,
-        });
-        let ready = ready.into_iter().map(|slots| slots.into_iter().map(Span).collect()).collect();
-        Request {
-            graph,
-            demands: demands.collect(),
-            platform: Platform::new(resources.collect(), network).unwrap(),
-            ready,
-            placed: Vec::new(),
-            generation: Generation(3),
-            scheduler,
-        }
-    }
 }
 
 /// Every id another one, in another order; places in the lists stay.

@@ -1,8 +1,8 @@
 //! Estimated starts and finishes of all tasks while some are placed and others are not, kept up
 //! to date by visiting only what a change can reach.
 
-use crate::bound::Shortest;
-use crate::order::by_priority;
+use super::virtual_system::{VirtualLink, VirtualSystem};
+use crate::order::places;
 use crate::problem::{OUTSIDE, Problem};
 
 /// The estimates of Bittencourt and Madeira's recompute pass (rules A3 to A5). Tasks are walked in
@@ -47,35 +47,18 @@ pub(super) struct Estimates<'a> {
 
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What a message costs while one of its ends is not placed: the highest bandwidth and the lowest
-/// latency between any two machines (A3). Between slots of the only machine nothing costs; where
-/// there is one slot only, the bandwidth is 1, as in the published vectors.
-struct VirtualLink {
-    latency: f64,
-    bandwidth: f64,
-}
-
 impl<'a> Estimates<'a> {
     /// Nothing placed but what has started. O((n + e) log n).
     pub(super) fn new(problem: &'a Problem) -> Estimates<'a> {
         let dag = problem.dag();
         let n = dag.n_tasks();
-        let virtual_link = VirtualLink::new(problem);
-        let durations = Shortest::new(problem);
-        let shortest: Vec<f64> = dag.tasks().map(|task| durations.duration(task)).collect();
-        let mut priority = vec![0.0; n];
-        for task in dag.tasks().rev() {
-            let after = dag
-                .successors(task)
-                .map(|(succ, data)| virtual_link.seconds(data) + priority[succ as usize])
-                .fold(0.0, f64::max);
-            priority[task as usize] = shortest[task as usize] + after;
-        }
-        let order = by_priority(&priority);
-        let mut rank = vec![0; n];
-        for (place, &task) in (0u32..).zip(&order) {
-            rank[task as usize] = place;
-        }
+        let VirtualSystem {
+            link: virtual_link,
+            shortest,
+            priority,
+            order,
+        } = VirtualSystem::new(problem);
+        let rank = places(&order);
         let mut link_off = Vec::with_capacity(n + 1);
         let mut owner = Vec::new();
         for task in dag.tasks() {
@@ -311,11 +294,6 @@ impl<'a> Estimates<'a> {
         }
     }
 
-    /// What a message costs while one of its ends is not placed.
-    pub(super) fn virtual_seconds(&self, data: f64) -> f64 {
-        self.virtual_link.seconds(data)
-    }
-
     fn mark_successors(&mut self, task: u32) {
         let dag = self.problem.dag();
         for (succ, _) in dag.successors(task) {
@@ -352,42 +330,5 @@ impl<'a> Estimates<'a> {
 
     pub(super) fn place_in(&self, list: usize, rank: u32) -> usize {
         self.lists[list].partition_point(|&link| self.rank_of(link) < rank)
-    }
-}
-
-impl VirtualLink {
-    fn new(problem: &Problem) -> VirtualLink {
-        let links = problem.links();
-        let mut hosts = vec![0u32; links.n_groups() as usize];
-        for host in problem.hosts() {
-            hosts[host.group as usize] += 1;
-        }
-        let mut best = VirtualLink {
-            latency: f64::INFINITY,
-            bandwidth: 0.0,
-        };
-        for from in 0..links.n_groups() {
-            for to in 0..links.n_groups() {
-                if from != to || hosts[from as usize] > 1 {
-                    best.latency = best.latency.min(links.latency(from, to));
-                    best.bandwidth = best.bandwidth.max(links.bandwidth(from, to));
-                }
-            }
-        }
-        match problem.hosts() {
-            [only] => VirtualLink {
-                latency: 0.0,
-                bandwidth: if only.slots > 1 { f64::INFINITY } else { 1.0 },
-            },
-            _ => best,
-        }
-    }
-
-    fn seconds(&self, data: f64) -> f64 {
-        if data > 0.0 {
-            self.latency + data / self.bandwidth
-        } else {
-            0.0
-        }
     }
 }

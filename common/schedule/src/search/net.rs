@@ -2,12 +2,9 @@
 
 use crate::problem::Problem;
 
-/// The graph of a problem as a search walks it. A node stands for a task; a task may have several
-/// nodes, which are copies of it, each with consumers of its own.
-#[derive(Clone, Debug)]
+/// The graph of a problem as a search walks it; each task is a node.
+#[derive(Debug)]
 pub(super) struct Net {
-    /// By node: its task.
-    pub(super) task: Vec<u32>,
     /// By node: where its incoming edges begin; edges are numbered in this order.
     pub(super) in_off: Vec<u32>,
     /// By edge.
@@ -29,14 +26,12 @@ impl Net {
             dag.predecessors(task)
                 .map(move |(pred, edge)| (pred, task, dag.data(edge)))
         });
-        Net::from_edges(dag.tasks().collect(), edges.collect())
+        Net::from_edges(dag.n_tasks(), edges.collect())
     }
 
     /// From edges (tail, head, data) that are sorted by head.
-    pub(super) fn from_edges(task: Vec<u32>, edges: Vec<(u32, u32, f64)>) -> Net {
-        let n = task.len();
+    fn from_edges(n: usize, edges: Vec<(u32, u32, f64)>) -> Net {
         let mut net = Net {
-            task,
             in_off: vec![0; n + 1],
             from: Vec::with_capacity(edges.len()),
             to: Vec::with_capacity(edges.len()),
@@ -65,7 +60,7 @@ impl Net {
     }
 
     pub(super) fn n_nodes(&self) -> usize {
-        self.task.len()
+        self.in_off.len() - 1
     }
 
     pub(super) fn n_edges(&self) -> usize {

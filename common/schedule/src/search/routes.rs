@@ -47,13 +47,6 @@ impl Routes {
         }
     }
 
-    /// How many controllers there are; none in direct mode.
-    pub(super) fn n_controllers(&self) -> usize {
-        self.through
-            .as_ref()
-            .map_or(0, |through| through.passing.len())
-    }
-
     /// The edges that pass a controller.
     pub(super) fn passing(&self, controller: u32) -> &[u32] {
         match &self.through {

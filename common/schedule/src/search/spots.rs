@@ -23,7 +23,6 @@ impl Search<'_> {
     /// it was. The node is out of its slot, and the ways without it are counted.
     pub(super) fn find_spot(&mut self, node: u32, temperature: f64) -> Option<Spot> {
         let problem = self.problem;
-        let task = self.net.task[node as usize];
         let (net, solution) = (&self.net, &self.solution);
         self.arrivals.clear();
         self.tails.clear();
@@ -54,13 +53,13 @@ impl Search<'_> {
             solution.links(node).next().map(|link| solution.slot[link]),
         );
         let old_prev = solution.links(node).next().map(|link| solution.prev[link]);
-        let gate = problem.dag().is_gate(task);
+        let gate = problem.dag().is_gate(node);
         let mut best: Option<Spot> = None;
-        for &host in problem.fitting(problem.demand_class(task)) {
+        for &host in problem.fitting(problem.demand_class(node)) {
             let group = self.sites.group[host as usize];
             let arrival = self.arrivals.at(host, group);
             let tail = self.tails.at(host, group);
-            let duration = self.sites.duration(problem, task, host);
+            let duration = self.sites.duration(problem, node, host);
             let least = arrival + duration + tail;
             self.steps += 1;
             if best.is_some_and(|best| least >= best.energy) {
@@ -161,8 +160,7 @@ impl Search<'_> {
         };
         solution.shift(node, target);
         solution.host[node as usize] = spot.host;
-        let task = net.task[node as usize];
-        solution.duration[node as usize] = self.sites.duration(problem, task, spot.host);
+        solution.duration[node as usize] = self.sites.duration(problem, node, spot.host);
         if spot.slot != NONE {
             solution.link(node, spot.slot, spot.index);
         }

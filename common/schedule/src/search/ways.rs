@@ -29,12 +29,6 @@ impl Ways {
         self.tail.copy_from_slice(&other.tail);
     }
 
-    pub(super) fn resize(&mut self, n_nodes: usize) {
-        for list in [&mut self.start, &mut self.finish, &mut self.tail] {
-            list.resize(n_nodes, 0.0);
-        }
-    }
-
     pub(super) fn makespan(&self) -> f64 {
         self.finish.iter().copied().fold(0.0, f64::max)
     }
@@ -47,7 +41,7 @@ impl Ways {
         sites: &Sites,
         node: u32,
     ) {
-        if let Some(fixed) = problem.fixed(net.task[node as usize]) {
+        if let Some(fixed) = problem.fixed(node) {
             self.start[node as usize] = fixed.finish;
             self.finish[node as usize] = fixed.finish;
             return;

@@ -1,4 +1,4 @@
-use super::{MEMBERS, Xavantes, cost};
+use super::{MEMBERS, Part, Xavantes, cost};
 use crate::fixtures::{platform, random, task};
 use crate::platform::{MessageCost, paper};
 use crate::request::SchedulerKind;
@@ -21,7 +21,7 @@ fn it_is_never_longer_than_a_member() {
         }
         assert_eq!(run.estimates.len(), MEMBERS.len() + 1);
         let of_members = Xavantes::within(0.002)
-            .portfolio_only()
+            .without(Part::Search)
             .run(&problem)
             .unwrap();
         assert!(!less(of_members.schedule.makespan(), makespan));

@@ -1,4 +1,6 @@
-use super::PchFast;
+use super::slots::Slots;
+use super::times::Times;
+use super::{Path, PchFast};
 use crate::fixtures::{grouped, random, task};
 use crate::pch::Pch;
 use crate::platform::{MessageCost, paper};
@@ -64,4 +66,70 @@ fn what_fits_nowhere_is_refused() {
     let problem = Problem::new(dag, &grouped(&[(1.0, 3, 0)], 1.0, 1.0)).unwrap();
     let refused = PchFast.schedule(&problem).unwrap_err();
     assert_eq!(refused, ScheduleError::NoHost { task: 1 });
+}
+
+#[test]
+fn times_that_were_guessed_are_right_in_the_end() {
+    for seed in 0..40 {
+        let problem = random(seed, 150, 2 + seed as usize % 6);
+        let n_hosts = problem.hosts().len() as u32;
+        let mut times = Times::new(&problem);
+        let mut path = Path::default();
+        for head in 0..150 {
+            if times.is_placed(head) {
+                continue;
+            }
+            times.settle(head);
+            path.follow(&times, head);
+            let host = (seed as u32 + 7 * head) % n_hosts;
+            // As wrong as can be: what depends on them has to be counted again.
+            let guesses = vec![(0.0, 0.0); path.tasks.len()];
+            times.put(&path.tasks, host, 0, &guesses);
+        }
+        times.settle(150);
+        let mut free = vec![0.0f64; n_hosts as usize];
+        for task in 0..150 {
+            let place = times.places[task as usize];
+            let arrivals = times.predecessors(task).iter();
+            let start = arrivals
+                .map(|edge| times.arrival(edge, place))
+                .fold(free[place.host as usize], f64::max);
+            let position = times.order[task as usize];
+            let finish = start + problem.duration(position, place.host);
+            free[place.host as usize] = finish;
+            let got = (times.est[task as usize], times.eft[task as usize]);
+            assert_eq!(got, (start, finish), "seed {seed}, task {task}");
+        }
+    }
+}
+
+#[test]
+fn of_empty_slots_that_are_alike_the_lowest_one_is_open() {
+    let dag = Dag::new(&[task(1.0, 2)], &[]).unwrap();
+    let machines = grouped(&[(1.0, 2, 0), (1.0, 2, 0), (1.0, 2, 0)], 1.0, 1.0);
+    let problem = Problem::new(dag, &machines).unwrap();
+    let mut slots = Slots::new(&problem);
+    let mut fill = |host, number: usize| {
+        slots.touch(&problem, host, number);
+        slots.tasks[number].push(0);
+        slots.open().to_vec()
+    };
+    assert_eq!(fill(0, 0), [0, 1, 2]);
+    // A task of several cores may come to a machine that is not open.
+    assert_eq!(fill(2, 4), [0, 1, 2, 4, 5]);
+    assert_eq!(fill(2, 5), [0, 1, 2, 4, 5]);
+    assert_eq!(fill(1, 2), [0, 1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn on_graphs_of_any_shape_it_is_as_good_as_exact_pch() {
+    let mut sum = 0.0;
+    for seed in 0..40 {
+        let problem = random(seed, 200, 8);
+        let [fast, exact] = [&PchFast as &dyn Scheduler, &Pch::new()]
+            .map(|scheduler| scheduler.schedule(&problem).unwrap().makespan());
+        sum += fast / exact;
+    }
+    let mean: f64 = sum / 40.0;
+    assert!(mean < 1.03, "{mean}");
 }
