@@ -147,6 +147,9 @@ pub struct Founded {
     /// How long it is kept after its end.
     #[n(8)]
     pub keep: Option<Span>,
+    /// The machine that has its files, where they do not lie on each.
+    #[n(9)]
+    pub store: Option<ResourceId>,
 }
 
 /// A recorded outcome that stands for an activity, with all that is to be known of it: whoever

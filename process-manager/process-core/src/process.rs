@@ -41,6 +41,7 @@ pub struct Process {
     pub(crate) base: Option<ProcessId>,
     pub(crate) keep_going: bool,
     pub(crate) keep: Option<Span>,
+    pub(crate) store: Option<ResourceId>,
     pub(crate) course: Course,
     pub(crate) index: Index,
 }
@@ -143,6 +144,7 @@ impl Process {
             base: founded.base,
             keep_going: founded.keep_going,
             keep: founded.keep,
+            store: founded.store,
             course,
             index: Index::default(),
         };
