@@ -22,7 +22,9 @@ mod peek;
 mod planning;
 mod process;
 mod recall;
+mod remake;
 mod settle;
+mod sources;
 mod submit;
 #[cfg(test)]
 mod tests;

@@ -30,7 +30,7 @@ impl ProcessManager {
                 "{many} clients are looking at attempts here already"
             )));
         }
-        let resource = known.activity(attempt.activity).resource;
+        let (resource, _) = known.out_of(attempt.activity);
         let link = self.machines.get(&resource);
         if link.is_none_or(|link| link.life.is_none()) {
             return Some(refused(format!(

@@ -146,6 +146,7 @@ fn check(submit: Submit, now: Now) -> Result<Founded, Vec<String>> {
         base,
         keep_going,
         keep,
+        store,
         inputs: _,
     } = submit;
     Ok(Founded {
@@ -158,6 +159,7 @@ fn check(submit: Submit, now: Now) -> Result<Founded, Vec<String>> {
         base,
         keep_going,
         keep,
+        store,
     })
 }
 

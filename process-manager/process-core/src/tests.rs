@@ -3,6 +3,7 @@
 mod bench;
 mod keep_going;
 mod recall;
+mod remake;
 mod upkeep;
 mod why;
 

@@ -386,6 +386,7 @@ impl World {
         self.sent.push(ToActivity::Dispatch {
             meant_for,
             attempts,
+            holders: Vec::new(),
         });
     }
 

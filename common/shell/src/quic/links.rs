@@ -508,7 +508,7 @@ async fn dial(
     Ok((greeted, place))
 }
 
-async fn resolve(address: &str) -> Result<SocketAddr, LinkError> {
+pub(super) async fn resolve(address: &str) -> Result<SocketAddr, LinkError> {
     if let Ok(address) = address.parse() {
         return Ok(address);
     }
@@ -591,6 +591,6 @@ fn transport() -> TransportConfig {
     config
 }
 
-fn duration(span: Span) -> Duration {
+pub(super) fn duration(span: Span) -> Duration {
     Duration::from_micros(span.0)
 }
