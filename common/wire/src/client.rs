@@ -201,6 +201,10 @@ pub struct Summary {
     /// How long it is kept after its end.
     #[n(8)]
     pub keep: Option<Span>,
+    /// Whose it is, as the certificate says: `xav://grid/group/role/name`; none where it was
+    /// submitted on the manager's own machine.
+    #[n(9)]
+    pub owner: Option<String>,
 }
 
 /// How many activities are where in their lives.

@@ -7,13 +7,15 @@ use wire::client::{
     RUNNING_SHOWN_MAX, Running, Status, Submit, Summary,
 };
 
-use crate::alphabet::{ClientId, Effect};
+use crate::alphabet::{Caller, ClientId, Effect};
 use crate::manager::{Live, ProcessManager, State, Timer, Watcher, limits, process};
 use crate::process::Process;
 
 impl ProcessManager {
-    pub(crate) fn list(&self, cx: &Context<'_, Self>) -> Answer {
-        Answer::Processes(summaries(cx.states()))
+    pub(crate) fn list(&self, cx: &Context<'_, Self>, caller: &Caller) -> Answer {
+        let mut all = summaries(cx.states());
+        all.retain(|one| caller.sees(one.owner.as_deref()));
+        Answer::Processes(all)
     }
 
     pub(crate) fn status(&self, cx: &Context<'_, Self>, id: ProcessId) -> Answer {
@@ -176,6 +178,7 @@ pub fn summary(process: &Process) -> Summary {
         totals: process.totals(),
         base: process.base,
         keep: process.keep,
+        owner: process.owner.clone(),
     }
 }
 

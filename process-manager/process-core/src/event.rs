@@ -147,6 +147,10 @@ pub struct Founded {
     /// How long it is kept after its end.
     #[n(8)]
     pub keep: Option<Span>,
+    /// Whose it is, by the certificate of the one who submitted it; where there is none, it came
+    /// from the manager's own machine.
+    #[n(9)]
+    pub owner: Option<String>,
 }
 
 /// A recorded outcome that stands for an activity, with all that is to be known of it: whoever

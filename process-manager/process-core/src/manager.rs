@@ -424,8 +424,8 @@ impl Machine for ProcessManager {
                 self.attach_machine(cx, now, resource);
             }
             Input::ActivityDown(resource) => self.machine_down(resource),
-            Input::Request(client, number, request) => {
-                self.on_request(cx, now, client, number, request);
+            Input::Request(client, caller, number, request) => {
+                self.on_request(cx, now, (client, number), &caller, request);
             }
             Input::ClientGone(client) => {
                 let gone: Vec<(ClientId, u64)> = self

@@ -113,7 +113,12 @@ fn a_peek_is_answered_by_the_machine_or_refused_in_time() {
     bench.answers.clear();
     for _ in 0..3 {
         for number in 0..limits::PEEKS_MAX as u64 {
-            bench.give(Input::Request(ClientId(9), number, Request::Peek(attempt)));
+            bench.give(Input::Request(
+                ClientId(9),
+                Caller::Local,
+                number,
+                Request::Peek(attempt),
+            ));
         }
         bench.give(Input::ClientGone(ClientId(9)));
     }
@@ -126,7 +131,12 @@ fn who_watches_a_process_again_takes_one_place() {
     bench.submit(diamond());
     let watch = Request::Watch(KEY.process());
     for number in 0..2_000 {
-        bench.give(Input::Request(ClientId(3), number, watch.clone()));
+        bench.give(Input::Request(
+            ClientId(3),
+            Caller::Local,
+            number,
+            watch.clone(),
+        ));
         let answer = bench.answers.pop();
         assert!(
             matches!(answer, Some(Answer::Progress(_))),
