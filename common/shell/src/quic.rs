@@ -8,6 +8,7 @@
 //! One thread with a small runtime serves all links of a program. It knows no messages and decides
 //! nothing but whom to believe. Read [`Links`] first, then [`LinkConfig`] and [`Link`].
 
+mod calls;
 mod error;
 mod greeting;
 mod life;
@@ -16,8 +17,10 @@ mod pump;
 mod registry;
 mod retry;
 mod socket;
+mod stream;
 mod trust;
 
+pub(crate) use calls::Calls;
 pub use error::LinkError;
 pub use life::{Life, LifeError};
 pub use links::{Event, Kept, Link, LinkConfig, LinkCounts, Links, LinksError};
