@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
 use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, Produced, ResourceId, Span};
-use wire::attempt::{FromActivity, ToActivity};
+use wire::attempt::{FromActivity, ReadLog, ToActivity};
 use wire::executor::{FromExecutor, ToExecutor, Written};
 use wire::resource::{FromResource, ToResource};
 
@@ -150,6 +150,9 @@ pub enum Effect {
         /// What is in memory, and where the rest is.
         written: Box<Written>,
     },
+    /// Read a part of what an attempt wrote, and send it to this process manager as
+    /// [`FromActivity::LogPart`].
+    ReadLog(u32, Box<ReadLog>),
     /// The group manager has told this machine's number.
     Numbered(ResourceId),
 }

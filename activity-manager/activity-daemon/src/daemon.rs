@@ -307,7 +307,7 @@ pub fn open_log(
     )
 }
 
-fn open_in(
+pub(crate) fn open_in(
     logs: &Path,
     attempt: AttemptId,
     stream: Stream,

@@ -174,7 +174,9 @@ impl Client {
             | Request::Watch(_)
             | Request::Submission(_)
             | Request::Why { .. }
-            | Request::Peek(_) => None,
+            | Request::Peek(_)
+            | Request::Log { .. }
+            | Request::Machines => None,
         };
         let number = self.send(request)?;
         let patience = self.patience;
@@ -380,7 +382,9 @@ impl Watch<'_> {
             | Answer::Submission(_)
             | Answer::Forgotten(_)
             | Answer::Why(_)
-            | Answer::Peeked(_) => Err(ClientError::Unfit),
+            | Answer::Peeked(_)
+            | Answer::LogPart(_)
+            | Answer::Machines(_) => Err(ClientError::Unfit),
         }
     }
 }

@@ -3,7 +3,7 @@
 use machine::{Context, States};
 use model::{ActivityId, NodeId, NodeKind, Now, ProcessId, Span, Wall};
 use wire::client::{
-    ActivityStatus, Answer, CONTROLLERS_SHOWN_MAX, ControllerProgress, Planned, Progress,
+    ActivityStatus, Answer, CONTROLLERS_SHOWN_MAX, ControllerProgress, Machine, Planned, Progress,
     RUNNING_SHOWN_MAX, Running, Status, Submit, Summary,
 };
 
@@ -30,6 +30,22 @@ impl ProcessManager {
             Some(known) => Answer::Submission(Box::new(submission(known))),
             None => Answer::Unknown(id),
         }
+    }
+
+    /// The machines that were offered last.
+    pub(crate) fn machines_known(&self) -> Answer {
+        let offers = self
+            .groups
+            .values()
+            .filter_map(|group| group.offer.as_ref());
+        let machines = offers
+            .flat_map(|offer| &offer.resources)
+            .map(|one| Machine {
+                resource: one.resource,
+                name: one.name.clone(),
+                slots: one.slots,
+            });
+        Answer::Machines(machines.collect())
     }
 
     fn status_of(&self, known: &Process) -> Status {
@@ -226,7 +242,7 @@ pub fn status(process: &Process) -> Status {
     }
 }
 
-fn activity_status(process: &Process, id: ActivityId) -> ActivityStatus {
+pub(crate) fn activity_status(process: &Process, id: ActivityId) -> ActivityStatus {
     let outputs = match process.definition().activity(id) {
         Some(activity) => activity
             .outputs

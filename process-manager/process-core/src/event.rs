@@ -149,7 +149,7 @@ pub struct Founded {
     pub keep: Option<Span>,
     /// Whose it is, by the certificate of the one who submitted it; where there is none, it came
     /// from the manager's own machine.
-    #[n(9)]
+    #[n(10)]
     pub owner: Option<String>,
 }
 

@@ -30,6 +30,7 @@ impl ProcessManager {
             | Request::Forget(id)
             | Request::Why { process: id, .. }
             | Request::Peek(AttemptId { process: id, .. })
+            | Request::Log { process: id, .. }
                 if is_hidden(id) =>
             {
                 Answer::Unknown(id)
@@ -45,6 +46,20 @@ impl ProcessManager {
                 Some(answer) => answer,
                 None => return,
             },
+            Request::Log {
+                process,
+                activity,
+                attempt,
+                stream,
+                offset,
+            } => {
+                let of = (process, activity, attempt);
+                match self.read_log(cx, now, (client, number), of, (stream, offset)) {
+                    Some(answer) => answer,
+                    None => return,
+                }
+            }
+            Request::Machines => self.machines_known(),
         };
         cx.effect(Effect::Answer {
             client,

@@ -138,7 +138,9 @@ impl Source {
                 | Request::Submission(process)
                 | Request::Forget(process)
                 | Request::Why { process, .. } => Answer::Unknown(*process),
+                Request::Log { process, .. } => Answer::Unknown(*process),
                 Request::Peek(attempt) => Answer::Unknown(attempt.process),
+                Request::Machines => Answer::Machines(Vec::new()),
                 Request::List | Request::Submit(_) | Request::Cancel(_) | Request::Watch(_) => {
                     Answer::Processes(Vec::new())
                 }
@@ -201,7 +203,9 @@ pub(crate) fn unfit(answer: &Answer) -> Failure {
         | Answer::Submission(_)
         | Answer::Forgotten(_)
         | Answer::Why(_)
-        | Answer::Peeked(_) => {
+        | Answer::Peeked(_)
+        | Answer::LogPart(_)
+        | Answer::Machines(_) => {
             Failure::new("could not use the manager's answer: it does not fit the question")
         }
     }

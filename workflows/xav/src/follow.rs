@@ -138,7 +138,9 @@ impl Followed<'_> {
             | Answer::Submission(_)
             | Answer::Forgotten(_)
             | Answer::Why(_)
-            | Answer::Peeked(_) => None,
+            | Answer::Peeked(_)
+            | Answer::LogPart(_)
+            | Answer::Machines(_) => None,
         }
     }
 

@@ -212,7 +212,9 @@ fn forget_live(directory: &StateDirectory, processes: &[ProcessId]) -> Result<()
             | Answer::Submission(_)
             | Answer::Forgotten(_)
             | Answer::Why(_)
-            | Answer::Peeked(_)) => return Err(unfit(&answer)),
+            | Answer::Peeked(_)
+            | Answer::LogPart(_)
+            | Answer::Machines(_)) => return Err(unfit(&answer)),
         }
     }
     garbage::mark(directory.path()).map_err(|error| cannot_write(directory, &error))?;
@@ -304,7 +306,9 @@ fn forget_by(client: &mut Client, processes: &[ProcessId]) -> Result<(), Failure
                 | Answer::Progress(_)
                 | Answer::Submission(_)
                 | Answer::Why(_)
-                | Answer::Peeked(_)) => return Err(unfit(&answer)),
+                | Answer::Peeked(_)
+                | Answer::LogPart(_)
+                | Answer::Machines(_)) => return Err(unfit(&answer)),
             }
         }
         home::unlink(process);

@@ -443,7 +443,9 @@ impl Order<'_> {
             | Answer::Submission(_)
             | Answer::Forgotten(_)
             | Answer::Why(_)
-            | Answer::Peeked(_) => Err(Failure::new("the process manager did not understand it")),
+            | Answer::Peeked(_)
+            | Answer::LogPart(_)
+            | Answer::Machines(_) => Err(Failure::new("the process manager did not understand it")),
         }
     }
 }

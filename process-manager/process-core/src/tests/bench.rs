@@ -232,7 +232,10 @@ impl Bench {
                     }
                 }
             }
-            Effect::ToActivity(_, ToActivity::Retract(_) | ToActivity::Peek(_)) => {}
+            Effect::ToActivity(
+                _,
+                ToActivity::Retract(_) | ToActivity::Peek(_) | ToActivity::ReadLog(_),
+            ) => {}
             Effect::Answer { answer, .. } => self.answers.push(answer),
             Effect::Plan(request) => {
                 let result = schedule::plan(&request.request);

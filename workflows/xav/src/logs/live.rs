@@ -38,7 +38,9 @@ pub(super) fn so_far(
         | Answer::Progress(_)
         | Answer::Submission(_)
         | Answer::Forgotten(_)
-        | Answer::Why(_)) => Err(unfit(&answer)),
+        | Answer::Why(_)
+        | Answer::LogPart(_)
+        | Answer::Machines(_)) => Err(unfit(&answer)),
     }
 }
 
