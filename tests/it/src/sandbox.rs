@@ -67,6 +67,8 @@ impl Sandbox {
             .env("HOME", self.dir.path())
             .env("XDG_DATA_HOME", self.path("data"))
             .env_remove("XDG_RUNTIME_DIR")
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("XAVANTES_GRID")
             .env_remove("XAVANTES_LOG")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -97,6 +99,11 @@ impl Sandbox {
         Started {
             child: self.command(arguments).spawn().unwrap(),
         }
+    }
+
+    /// Does a command to its end, with a variable in its environment.
+    pub(crate) fn xav_with(&self, variable: (&str, &str), arguments: &[&str]) -> Done {
+        self.start_with(variable, arguments).end()
     }
 
     /// Starts a command with a variable in its environment.
