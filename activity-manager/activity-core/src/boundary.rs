@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
 use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, Produced, ResourceId, Span};
-use wire::attempt::{FromActivity, ReadLog, ToActivity};
+use wire::attempt::{FromActivity, Holder, ReadLog, ToActivity};
 use wire::executor::{FromExecutor, ToExecutor, Written};
 use wire::resource::{FromResource, ToResource};
 
@@ -30,6 +30,8 @@ pub struct Config {
     pub power: f64,
     /// What it is or has, by name.
     pub labels: BTreeMap<String, String>,
+    /// Where others are given its files: host and port. None where nobody is.
+    pub bulk: Option<String>,
     /// Environment variables of every command: `PATH`, `HOME`... A dispatch may replace them.
     pub environment: Vec<(String, String)>,
     /// Priority of commands, -20 to 19; none leaves that of the executor.
@@ -81,6 +83,15 @@ pub enum Input {
         /// Where it may run, or why it cannot.
         result: Result<Workplace, Trouble>,
     },
+    /// The answer to [`Effect::Stage`] where inputs are not here and could not be had.
+    Lacking {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// Which of its inputs.
+        inputs: Vec<u32>,
+        /// The directory that was made for it, and is empty.
+        workplace: Workplace,
+    },
     /// The answer to [`Effect::Collect`].
     Collected {
         /// Which attempt.
@@ -115,13 +126,15 @@ pub enum Effect {
     ToProcess(u32, FromActivity),
     /// Send to the executor; dropped where there is none.
     Execute(ToExecutor),
-    /// Make the directory of an attempt and lay its inputs into it. Repeated when there is no answer
+    /// Fetch what is not here, make the directory of an attempt and lay its inputs into it. Repeated when there is no answer
     /// for long: whoever is at it ignores that, whoever has done it answers again.
     Stage {
         /// Which attempt.
         attempt: AttemptId,
         /// What is laid into the directory, by path; a directory's path ends with `/`.
         inputs: Vec<(String, Artifact)>,
+        /// Who has inputs that may not be here, by their place.
+        sources: Vec<(u32, Vec<Holder>)>,
     },
     /// Take outputs out of a directory and keep them durably. Repeated like `Stage`.
     Collect {

@@ -14,6 +14,7 @@ use crate::boundary::{
 };
 use crate::closed::{Closed, ClosedSet};
 use crate::executor::ExecutorLink;
+use crate::holders::Holders;
 use crate::note::Note;
 use crate::outbox::Outbox;
 use crate::outcome;
@@ -57,6 +58,7 @@ pub struct ActivityManager {
     pub(crate) closed: ClosedSet,
     pub(crate) out: Outbox,
     pub(crate) peeks: Peeks,
+    pub(crate) holders: Holders,
     tick: Option<Mono>,
 }
 
@@ -83,6 +85,7 @@ impl ActivityManager {
             closed: ClosedSet::default(),
             out: Outbox::default(),
             peeks: Peeks::default(),
+            holders: Holders::default(),
             tick: None,
         }
     }
@@ -140,6 +143,11 @@ impl Machine for ActivityManager {
                 self.end_peeks(cx);
             }
             Input::Staged { attempt, result } => self.on_staged(now, attempt, result),
+            Input::Lacking {
+                attempt,
+                inputs,
+                workplace,
+            } => self.on_lacking(now, attempt, inputs, workplace),
             Input::Collected { attempt, result } => self.on_collected(now, attempt, result),
         }
         self.finish_step(cx, now);
@@ -226,10 +234,7 @@ impl ActivityManager {
             return;
         };
         if let Life::Waiting(dispatch) = attempt.life {
-            cx.effect(Effect::Stage {
-                attempt: id,
-                inputs: dispatch.inputs.clone(),
-            });
+            cx.effect(self.holders.stage(&dispatch));
             attempt.asked = now;
             attempt.life = Life::Staging(dispatch);
         }
@@ -354,6 +359,32 @@ impl ActivityManager {
         self.attempts.insert(attempt);
     }
 
+    /// What it needs is nowhere to be had: its process manager has it made again.
+    fn on_lacking(
+        &mut self,
+        now: Mono,
+        id: AttemptId,
+        inputs: Vec<u32>,
+        Workplace { directory }: Workplace,
+    ) {
+        self.out.clears.push((id, directory));
+        let Some(attempt) = self.attempts.remove(id) else {
+            return;
+        };
+        match &attempt.life {
+            Life::Staging(_) => {
+                let outcome = outcome::without_run(id, End::Lacking(inputs));
+                self.end(now, attempt, outcome);
+            }
+            Life::Waiting(_)
+            | Life::Staged(_)
+            | Life::Queued(_)
+            | Life::Running { .. }
+            | Life::Collecting(_)
+            | Life::Ended(_) => self.attempts.insert(attempt),
+        }
+    }
+
     fn on_collected(
         &mut self,
         now: Mono,
@@ -395,6 +426,7 @@ impl ActivityManager {
             memory,
             power,
             labels,
+            bulk,
             ..
         } = &self.config;
         let facts = Facts {
@@ -403,6 +435,7 @@ impl ActivityManager {
             memory: *memory,
             power: *power,
             labels: labels.clone(),
+            bulk: bulk.clone(),
         };
         self.group.asked = now;
         cx.effect(Effect::ToGroup(FromResource::Register {
@@ -459,11 +492,7 @@ impl ActivityManager {
             let silent = now.since(attempt.asked);
             let is_late = match &attempt.life {
                 Life::Staging(dispatch) if silent >= WORKER_PERIOD => {
-                    let inputs = dispatch.inputs.clone();
-                    cx.effect(Effect::Stage {
-                        attempt: attempt.id,
-                        inputs,
-                    });
+                    cx.effect(self.holders.stage(dispatch));
                     true
                 }
                 Life::Collecting(collecting) if silent >= WORKER_PERIOD => {

@@ -135,6 +135,7 @@ pub(crate) fn weight(outcome: &Outcome) -> usize {
         End::Failed(failure) => {
             failure.message.len() + failure.directory.len() + failure.stderr_tail.len()
         }
+        End::Lacking(inputs) => inputs.len() * size_of::<u32>(),
         End::Completed | End::Stopped | End::Lost => 0,
     };
     size_of::<Outcome>()

@@ -60,7 +60,9 @@ impl ActivityManager {
             ToActivity::Dispatch {
                 meant_for,
                 attempts,
+                holders,
             } => {
+                self.holders.learn(holders);
                 self.on_dispatch(now, from, meant_for, attempts);
             }
             ToActivity::Acknowledge(ids) => {
@@ -270,7 +272,7 @@ impl ActivityManager {
         };
         let is_kept = match outcome.end {
             End::Failed(_) => true,
-            End::Completed | End::Stopped | End::Lost => false,
+            End::Completed | End::Stopped | End::Lost | End::Lacking(_) => false,
         };
         self.closed.insert(id, Closed::Acknowledged);
         self.out.forgets.push(id);

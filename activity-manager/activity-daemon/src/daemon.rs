@@ -12,6 +12,7 @@ use activity_blobs::{AddError, FlushError, Store};
 use activity_core::{ActivityManager, Input, Peer, prefetch_default};
 use activity_executor::{LogError, LogReader, Share, Stream, log_directory};
 use model::{Artifact, AttemptId, Bytes, ResourceId, Span};
+use shell::quic::Bulk;
 use shell::{End, Inbox, Peers, Received, RunError, Runner, Stats};
 use thiserror::Error;
 use wire::attempt::{FromActivity, Log, ToActivity};
@@ -20,10 +21,11 @@ use wire::resource::{FromResource, ToResource};
 
 use crate::executor::{Executor, ExecutorError, Place};
 use crate::facts;
+use crate::fetch::Fetchers;
 use crate::outside::Hands;
 use crate::places::{Places, PlacesError};
 use crate::sweeper::Sweeper;
-use crate::workers::Workers;
+use crate::workers::{AtWork, Workers};
 
 /// The one group manager's number among this manager's links to group managers.
 const GROUP: u32 = 0;
@@ -50,8 +52,18 @@ pub struct Config {
     pub guise: Option<Guise>,
     /// The blob store that it shares with others in this program; none for one of its own.
     pub blobs: Option<Store>,
+    /// How files come from other machines; none where each machine has all files.
+    pub transfers: Option<Transfers>,
     /// Called once, from the manager's thread, if it ends by an error.
     pub failed: Box<dyn FnOnce(&RunError) + Send>,
+}
+
+/// How files come from other machines, and go there.
+pub struct Transfers {
+    /// What fetches them.
+    pub bulk: Bulk,
+    /// Where others ask for those of this machine: host and port.
+    pub address: String,
 }
 
 /// A machine that is imitated on this one.
@@ -108,6 +120,7 @@ pub struct Handle {
     processes: Peers<FromActivity>,
     executor: Executor,
     blobs: Store,
+    bulk: Option<Arc<Bulk>>,
     logs: PathBuf,
     number: Arc<Number>,
 }
@@ -169,6 +182,10 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         memory: guise.memory.unwrap_or_else(facts::memory),
         power: guise.power,
         labels,
+        bulk: config
+            .transfers
+            .as_ref()
+            .map(|transfers| transfers.address.clone()),
         environment: environment(&place.binary),
         nice: config.nice,
         prefetch: prefetch_default(config.slots),
@@ -179,12 +196,24 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let (group, processes) = (Peers::new(), Peers::new());
     let executor = Executor::start(place, &inbox)?;
     let number = Arc::new(Number::default());
+    let at_work = AtWork::default();
+    let bulk = config.transfers.map(|transfers| Arc::new(transfers.bulk));
+    let fetchers = match &bulk {
+        Some(bulk) => {
+            let started = Fetchers::start(&blobs, Arc::clone(bulk), &inbox, at_work.clone());
+            Some(started.map_err(StartError::Thread)?)
+        }
+        None => None,
+    };
+    let fetch = fetchers.as_ref().map(Fetchers::way);
     let hands = Hands {
         group: group.clone(),
         processes: processes.clone(),
         executor: executor.way(),
         orders: Vec::new(),
-        workers: Workers::start(&blobs, &inbox).map_err(StartError::Thread)?,
+        workers: Workers::start(&blobs, &inbox, at_work, fetch.as_ref())
+            .map_err(StartError::Thread)?,
+        _fetchers: fetchers,
         sweeper: Sweeper::start(places.root()).map_err(StartError::Thread)?,
         places,
         logs: log_directory(&state),
@@ -205,6 +234,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         processes,
         executor,
         blobs,
+        bulk,
         logs: log_directory(&state),
         number,
     })
@@ -249,6 +279,11 @@ impl Handle {
     /// The blob store, to read and export from.
     pub fn blobs(&self) -> &Store {
         &self.blobs
+    }
+
+    /// What moves files from and to other machines.
+    pub fn bulk(&self) -> Option<&Bulk> {
+        self.bulk.as_deref()
     }
 
     /// Opens what an attempt wrote to a stream.

@@ -6,8 +6,10 @@
 //! what the core wants.
 
 mod daemon;
+mod depot;
 mod executor;
 pub mod facts;
+mod fetch;
 mod outside;
 mod peek;
 mod places;
@@ -15,7 +17,10 @@ mod service;
 mod sweeper;
 mod workers;
 
-pub use daemon::{AddFilesError, Commands, Config, Guise, Handle, StartError, open_log, start};
+pub use daemon::{
+    AddFilesError, Commands, Config, Guise, Handle, StartError, Transfers, open_log, start,
+};
+pub use depot::{Keeping, StoreDepot};
 pub use executor::ExecutorError;
 pub use places::{PlacesError, work_directory};
 pub use service::{Service, Settings};

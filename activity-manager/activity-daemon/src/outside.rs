@@ -12,6 +12,7 @@ use wire::resource::FromResource;
 
 use crate::daemon::Number;
 use crate::executor::Way;
+use crate::fetch::{Fetchers, Sources};
 use crate::peek::{log_part, peeked};
 use crate::places::Places;
 use crate::sweeper::Sweeper;
@@ -29,6 +30,8 @@ pub(crate) struct Hands {
     /// those goes with it, so that the executor is woken once.
     pub(crate) orders: Vec<ToExecutor>,
     pub(crate) workers: Workers,
+    /// None where nothing can be fetched.
+    pub(crate) _fetchers: Option<Fetchers>,
     pub(crate) sweeper: Sweeper,
     pub(crate) places: Places,
     /// Where the executor keeps what commands write.
@@ -47,8 +50,9 @@ impl Outside<ActivityManager> for Hands {
                 Effect::Stage {
                     attempt,
                     inputs: files,
+                    sources,
                 } => {
-                    self.stage(attempt, files, &mut jobs, inputs);
+                    self.stage(attempt, (files, sources), &mut jobs, inputs);
                 }
                 Effect::Collect {
                     attempt,
@@ -128,7 +132,7 @@ impl Hands {
     fn stage(
         &mut self,
         attempt: AttemptId,
-        files: Vec<(String, Artifact)>,
+        (files, sources): (Vec<(String, Artifact)>, Sources),
         jobs: &mut Vec<Job>,
         inputs: &mut Vec<Input>,
     ) {
@@ -141,6 +145,7 @@ impl Hands {
                     attempt,
                     workplace,
                     inputs: files,
+                    sources,
                 });
             }
             result => inputs.push(Input::Staged { attempt, result }),

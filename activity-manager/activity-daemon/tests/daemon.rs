@@ -191,6 +191,7 @@ impl Bench {
             nice: None,
             guise: None,
             blobs: None,
+            transfers: None,
             failed: Box::new(|error| panic!("{error}")),
         });
         let handle = handle.unwrap();
@@ -281,6 +282,7 @@ impl Grid {
         self.send(&ToActivity::Dispatch {
             meant_for: self.epoch,
             attempts: vec![dispatch],
+            holders: Vec::new(),
         });
     }
 
@@ -344,5 +346,6 @@ fn dispatch(activity: u32) -> Dispatch {
         cores: 1,
         memory: None,
         timeout: None,
+        sources: Vec::new(),
     }
 }

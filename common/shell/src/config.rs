@@ -162,10 +162,22 @@ impl Config<'_> {
 
     /// An address to listen on, that must be there.
     pub fn address(&mut self, key: &str) -> SocketAddr {
-        let wanted = "an address and a port, such as \"0.0.0.0:7400\"";
-        let address = self.value(key, wanted, |value| value.as_str()?.parse().ok());
+        let address = self.optional_address(key);
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         self.must_be(key, address).unwrap_or(nowhere)
+    }
+
+    /// An address to listen on, where it is there.
+    pub fn optional_address(&mut self, key: &str) -> Option<SocketAddr> {
+        self.value(key, LISTENED, |value| value.as_str()?.parse().ok())
+    }
+
+    /// A host and a port to be told to others, where they are there.
+    pub fn optional_host_and_port(&mut self, key: &str) -> Option<String> {
+        self.value(key, "\"HOST:PORT\"", |value| {
+            let text = value.as_str()?;
+            is_host_and_port(text).then(|| text.to_owned())
+        })
     }
 
     /// A whole number, where it is there.
@@ -260,6 +272,16 @@ impl Config<'_> {
     }
 }
 
+/// What an address to listen on is written as.
+const LISTENED: &str = "an address and a port, such as \"0.0.0.0:7400\"";
+
+fn is_host_and_port(text: &str) -> bool {
+    let parts = text.rsplit_once(':');
+    parts.is_some_and(|(host, port)| {
+        !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
+    })
+}
+
 /// What a peer is written as.
 const PEER: &str = "{ name = \"NAME\", address = \"HOST:PORT\" }";
 
@@ -267,11 +289,10 @@ fn peer(value: &DeValue<'_>) -> Option<PeerAddress> {
     let table = value.as_table()?;
     let text = |key| Some(table.get(key)?.get_ref().as_str()?.to_owned());
     let (name, address): (String, String) = (text("name")?, text("address")?);
-    let (host, port) = address.rsplit_once(':')?;
     // Any role does: what is looked at is the name.
     let is_name = Identity::new("x", "x", Role::Gm, &name).is_ok();
-    let is_address = !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0);
-    (table.len() == 2 && is_name && is_address).then_some(PeerAddress { name, address })
+    (table.len() == 2 && is_name && is_host_and_port(&address))
+        .then_some(PeerAddress { name, address })
 }
 
 fn lines(path: &Path, mistakes: &[Mistake]) -> String {

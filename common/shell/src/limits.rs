@@ -90,5 +90,57 @@ pub const LINK_RETRY_MIN: Span = Span::from_millis(100);
 /// within the time that a lease leaves.
 pub const LINK_RETRY_MAX: Span = Span::from_secs(2);
 
+/// Connections for files that others may have to this program: as many as links.
+pub const BULK_CONNECTIONS_MAX: usize = LINKS_MAX;
+
+/// Connections for files of one peer: one, and another while the first is given up.
+pub const BULK_CONNECTIONS_EACH_MAX: usize = 2;
+
+/// Transfers at a time on one connection. More would only share the same link.
+pub const BULK_STREAMS_MAX: u32 = 4;
+
+/// Bytes that are read from a disk or written to it at a time.
+pub const BULK_PIECE_BYTES: usize = 256 << 10;
+
+/// Bytes that a peer must move within [`BULK_SILENCE_MAX`], or the transfer ends.
+pub const BULK_PROGRESS_BYTES: usize = 64 << 10;
+
+/// How long a peer may be silent, or take for [`BULK_PROGRESS_BYTES`], in a transfer.
+pub const BULK_SILENCE_MAX: Span = Span::from_secs(5);
+
+/// How often a peer is told that its blob has come while the disk is still at it.
+pub const BULK_SIGN_OF_LIFE: Span = Span::from_secs(1);
+
+/// Pieces that wait between the network and whoever writes them.
+pub const BULK_WAITING_PIECES_MAX: usize = 4;
+
+/// Bytes under way on one transfer: a tenth of a second at 40 MiB/s.
+pub const BULK_STREAM_WINDOW_BYTES: u32 = 4 << 20;
+
+/// Bytes under way on one connection, of all its transfers.
+pub const BULK_WINDOW_BYTES: u32 = 8 << 20;
+
+/// Transfers that were cut and are kept to be gone on with.
+pub const BULK_PARKED_MAX: usize = 16;
+
+/// How often a transfer that is cut again without having come further is gone on with.
+pub const BULK_TRIES_MAX: u32 = 3;
+
+/// The pause before a transfer that was cut goes on.
+pub const BULK_PAUSE: Span = Span::from_millis(200);
+
+/// For how long a peer that could not be reached is not tried again, so that the next hundred files
+/// do not wait for it one after another.
+pub const BULK_UNREACHABLE: Span = Span::from_secs(2);
+
+/// Bytes of the largest file that is taken from a peer, where nothing else is configured.
+pub const BULK_BLOB_BYTES_MAX: u64 = 1 << 40;
+
+/// Bytes a second to or from one peer beyond which no bound is kept.
+pub const BULK_RATE_MAX: u64 = 100 << 30;
+
+/// The longest burst over the rate of a link: what moves in a tenth of a second.
+pub const BULK_BURST: Span = Span::from_millis(100);
+
 /// How long the links' end waits until peers have been told.
 pub const LINK_FAREWELL_MAX: Span = Span::from_millis(500);

@@ -15,7 +15,7 @@ use model::Role;
 
 use crate::config::Config;
 use crate::identity::Credentials;
-use crate::quic::{Event, Life, Link, LinkConfig, Links};
+use crate::quic::{Event, Life, Link, LinkConfig, Links, LinksError};
 use crate::runner::RunError;
 use crate::shutdown::{Signal, Signals};
 use crate::telemetry::log_to;
@@ -45,6 +45,10 @@ pub trait Service: Sized {
     ) -> Result<Self, Box<dyn Error>>;
     /// Its links.
     fn links(&self) -> &Links;
+    /// Uses another certificate of the same identity from then on.
+    fn renew(&self, credentials: &Credentials) -> Result<(), LinksError> {
+        self.links().renew(credentials)
+    }
     /// Called a few times a second.
     fn tick(&mut self) {}
     /// Ends it: no more work, what was decided is durable.
@@ -215,7 +219,7 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
 
 fn reload<S: Service>(service: &S, place: &Place) -> Result<(), Box<dyn Error>> {
     let credentials = Credentials::load(&place.identity)?;
-    Ok(service.links().renew(&credentials)?)
+    Ok(service.renew(&credentials)?)
 }
 
 /// An error with its causes.

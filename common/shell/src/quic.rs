@@ -6,8 +6,10 @@
 //! does not keep up loses its link, and nobody waits for it.
 //!
 //! One thread with a small runtime serves all links of a program. It knows no messages and decides
-//! nothing but whom to believe. Read [`Links`] first, then [`LinkConfig`] and [`Link`].
+//! nothing but whom to believe. Read [`Links`] first, then [`LinkConfig`] and [`Link`]. Files go on
+//! connections of their own, with a thread of their own: [`Bulk`].
 
+mod bulk;
 mod calls;
 mod error;
 mod greeting;
@@ -20,6 +22,7 @@ mod socket;
 mod stream;
 mod trust;
 
+pub use bulk::{Arrival, Arriving, Bulk, BulkConfig, BulkCounts, BulkError, Depot, Source};
 pub(crate) use calls::Calls;
 pub use error::LinkError;
 pub use life::{Life, LifeError};

@@ -4,12 +4,14 @@
 //! repeats an outcome until it is acknowledged. Both answer repeats from what they know.
 
 use minicbor::{Decode, Encode};
-use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, Produced, Span, Wall};
+use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, Produced, ResourceId, Span, Wall};
 
 use crate::executor::Kept;
 
 /// Attempts of one message at most.
 pub const ATTEMPTS_MAX: usize = 1_024;
+/// Machines that are named for one input at most: the next one is asked when one fails.
+pub const SOURCES_MAX: usize = 8;
 /// Bytes of a stream that may go into a variable.
 pub const CAPTURE_BYTES_MAX: u32 = 1 << 20;
 /// Bytes of stderr that go with a fault.
@@ -38,6 +40,9 @@ pub enum ToActivity {
         /// What to run.
         #[n(1)]
         attempts: Vec<Dispatch>,
+        /// The machines that the attempts' sources name.
+        #[cbor(n(2), default)]
+        holders: Vec<Holder>,
     },
     /// These outcomes are durable: forget them.
     #[n(2)]
@@ -122,6 +127,35 @@ pub struct Dispatch {
     /// The longest it may run.
     #[n(10)]
     pub timeout: Option<Span>,
+    /// Who has the inputs that the receiver may lack.
+    #[cbor(n(11), default)]
+    pub sources: Vec<Sources>,
+}
+
+/// Who has an input.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Sources {
+    /// Its place in [`Dispatch::inputs`].
+    #[n(0)]
+    pub input: u32,
+    /// The machines, the likeliest first, at most [`SOURCES_MAX`]. Where they are stands once in
+    /// the message.
+    #[n(1)]
+    pub holders: Vec<ResourceId>,
+}
+
+/// A machine that has files which others want.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Holder {
+    /// Its number.
+    #[n(0)]
+    pub resource: ResourceId,
+    /// Its name, as in its certificate.
+    #[n(1)]
+    pub name: String,
+    /// Where it is asked for files: host and port.
+    #[n(2)]
+    pub address: String,
 }
 
 /// What an attempt reads from stdin.
@@ -299,6 +333,10 @@ pub enum End {
     /// What became of it cannot be known, its machine or executor went; it does not run any more.
     #[n(3)]
     Lost,
+    /// It could not begin: these of its inputs, by their place in [`Dispatch::inputs`], are not on
+    /// its machine and could not be had from any machine that was named for them.
+    #[n(4)]
+    Lacking(#[n(0)] Vec<u32>),
 }
 
 /// What went wrong with an attempt.

@@ -107,6 +107,10 @@ pub struct Submit {
     /// How long the process is kept after its end; until it is forgotten by hand where not given.
     #[n(7)]
     pub keep: Option<Span>,
+    /// The machine to which the client has given the files, by its number; none where each machine
+    /// has them.
+    #[n(8)]
+    pub store: Option<ResourceId>,
 }
 
 /// To a client.

@@ -122,6 +122,9 @@ pub struct Offered {
     /// What it is or has.
     #[n(6)]
     pub labels: BTreeMap<String, String>,
+    /// Where others of the grid are given its files: host and port. None where nobody is.
+    #[n(7)]
+    pub bulk: Option<String>,
 }
 
 /// Leave to use slots of a machine.

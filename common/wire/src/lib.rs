@@ -5,8 +5,10 @@
 //! these types crosses a connection.
 //! Read [`attempt`] first (process manager and activity manager), then [`group`], [`resource`],
 //! [`client`] and [`executor`]; [`hello`] comes before all of them on a connection between machines.
+//! Files go on connections of their own: [`bulk`].
 
 pub mod attempt;
+pub mod bulk;
 pub mod client;
 pub mod executor;
 pub mod frame;

@@ -39,6 +39,9 @@ pub struct Facts {
     /// What it is or has, by name: `os: linux`.
     #[n(4)]
     pub labels: BTreeMap<String, String>,
+    /// Where others of the grid are given its files: host and port. None where nobody is.
+    #[n(5)]
+    pub bulk: Option<String>,
 }
 
 /// From a group manager.

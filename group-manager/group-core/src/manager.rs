@@ -432,6 +432,7 @@ impl GroupManager {
                 memory,
                 power,
                 labels,
+                bulk,
             } = &machine.facts;
             Offered {
                 resource,
@@ -441,6 +442,7 @@ impl GroupManager {
                 free: self.free(state, resource),
                 memory: *memory,
                 labels: labels.clone(),
+                bulk: bulk.clone(),
             }
         });
         Offer {

@@ -80,6 +80,7 @@ impl Bench {
             memory: Bytes(1 << 30),
             power: 1.0,
             labels: BTreeMap::new(),
+            bulk: None,
         };
         self.from_machine.send(
             0,

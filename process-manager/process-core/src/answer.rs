@@ -211,6 +211,7 @@ pub fn submission(process: &Process) -> Submit {
         base: process.base,
         keep_going: process.keep_going,
         keep: process.keep,
+        store: process.store,
     }
 }
 

@@ -7,6 +7,7 @@ use wire::group::{FromGroup, Grant, ToGroup, Want};
 use crate::alphabet::{Effect, Stream};
 use crate::event::Event;
 use crate::manager::{ProcessManager, Stage, Timer, limits, process};
+use crate::sources::learn_stores;
 
 impl ProcessManager {
     pub(crate) fn on_group(
@@ -21,6 +22,7 @@ impl ProcessManager {
                 let Some(link) = self.groups.get_mut(&group) else {
                     return;
                 };
+                learn_stores(&mut self.stores, &offer);
                 link.offer = Some(offer);
                 link.offered = now.mono;
                 self.n_offers += 1;

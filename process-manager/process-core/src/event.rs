@@ -151,6 +151,9 @@ pub struct Founded {
     /// from the manager's own machine.
     #[n(10)]
     pub owner: Option<String>,
+    /// The machine that has its files, where they do not lie on each.
+    #[n(9)]
+    pub store: Option<ResourceId>,
 }
 
 /// A recorded outcome that stands for an activity, with all that is to be known of it: whoever

@@ -23,6 +23,7 @@ mod planning;
 mod process;
 mod recall;
 mod settle;
+mod sources;
 mod submit;
 #[cfg(test)]
 mod tests;

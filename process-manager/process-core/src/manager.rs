@@ -11,7 +11,7 @@ use machine::{Context, Machine};
 use model::{
     ActivityId, AttemptId, Epoch, GroupId, Mono, Now, Plan, ProcessId, ResourceId, Span, Wall,
 };
-use wire::attempt::ToActivity;
+use wire::attempt::{Holder, ToActivity};
 use wire::client::Phase;
 use wire::group::{Offer, ToGroup, Want};
 
@@ -108,6 +108,8 @@ pub struct ProcessManager {
     /// In the order in which they were forgotten.
     pub(crate) forgotten: VecDeque<ProcessId>,
     pub(crate) n_offers: u64,
+    /// Machines that give files to others, and where.
+    pub(crate) stores: BTreeMap<ResourceId, Holder>,
     timers: Timers,
     n_asked: u32,
     n_basis: u64,

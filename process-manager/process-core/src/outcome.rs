@@ -232,7 +232,7 @@ impl ProcessManager {
 fn judge(process: &Process, now: Now, mut outcome: Outcome) -> Ended {
     let captured = match outcome.end {
         End::Completed => capture(process, &outcome),
-        End::Failed(_) | End::Stopped | End::Lost => Ok(Vec::new()),
+        End::Failed(_) | End::Stopped | End::Lost | End::Lacking(_) => Ok(Vec::new()),
     };
     outcome.stdout = None;
     outcome.stderr = None;
@@ -248,12 +248,13 @@ fn judge(process: &Process, now: Now, mut outcome: Outcome) -> Ended {
             };
             (fail(process, now, &outcome, &failure), Vec::new())
         }
-        (End::Failed(_) | End::Stopped | End::Lost, _) if is_ending => {
+        (End::Failed(_) | End::Stopped | End::Lost | End::Lacking(_), _) if is_ending => {
             (Verdict::Stopped, Vec::new())
         }
         (End::Failed(failure), _) => (fail(process, now, &outcome, failure), Vec::new()),
         (End::Stopped, _) => (Verdict::Again, Vec::new()),
         (End::Lost, _) => (lost(process, now, &outcome), Vec::new()),
+        (End::Lacking(inputs), _) => (lacking(process, now, &outcome, inputs), Vec::new()),
     };
     Ended {
         outcome,
@@ -299,6 +300,17 @@ fn lost(process: &Process, now: Now, outcome: &Outcome) -> Verdict {
             "lost with its machine or executor {} times while it ran",
             limits::LOSSES_MAX
         ),
+        directory: String::new(),
+        stderr_tail: String::new(),
+    };
+    fail(process, now, outcome, &failure)
+}
+
+/// Inputs that nobody has.
+fn lacking(process: &Process, now: Now, outcome: &Outcome, inputs: &[u32]) -> Verdict {
+    let failure = Failure {
+        name: FaultName::Staging,
+        message: format!("{} of its inputs are nowhere to be had", inputs.len()),
         directory: String::new(),
         stderr_tail: String::new(),
     };

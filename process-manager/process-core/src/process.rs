@@ -43,6 +43,7 @@ pub struct Process {
     pub(crate) keep: Option<Span>,
     /// Whose it is, where it was not submitted on the manager's own machine.
     pub(crate) owner: Option<String>,
+    pub(crate) store: Option<ResourceId>,
     pub(crate) course: Course,
     pub(crate) index: Index,
 }
@@ -146,6 +147,7 @@ impl Process {
             keep_going: founded.keep_going,
             keep: founded.keep,
             owner: founded.owner.clone(),
+            store: founded.store,
             course,
             index: Index::default(),
         };

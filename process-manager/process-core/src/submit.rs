@@ -188,6 +188,7 @@ fn check(submit: Submit, caller: &Caller, now: Now) -> Result<Founded, Vec<Strin
         base,
         keep_going,
         keep,
+        store,
         inputs: _,
     } = submit;
     Ok(Founded {
@@ -201,6 +202,7 @@ fn check(submit: Submit, caller: &Caller, now: Now) -> Result<Founded, Vec<Strin
         keep_going,
         keep,
         owner: caller.owner(),
+        store,
     })
 }
 

@@ -243,7 +243,9 @@ impl Sim {
                 activity_core::Effect::Execute(message) => {
                     self.send_executor(machine, wire::encode(&message));
                 }
-                activity_core::Effect::Stage { attempt, inputs } => {
+                activity_core::Effect::Stage {
+                    attempt, inputs, ..
+                } => {
                     observer.see(self.at, &Seen::Stages(attempt, &inputs))?;
                     self.stage(machine, attempt, inputs, observer)?;
                 }

@@ -125,6 +125,7 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
         base: None,
         keep_going,
         keep: None,
+        store: None,
         draft,
     };
     let cores = submit.draft.nodes.iter().map(|node| match &node.kind {

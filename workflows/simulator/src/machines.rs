@@ -77,6 +77,7 @@ impl Machines {
                 memory: Bytes(8 << 30),
                 power: random.between(5, 20) as f64 / 10.0,
                 labels: BTreeMap::new(),
+                bulk: None,
                 environment: Vec::new(),
                 nice: None,
                 prefetch: activity_core::prefetch_default(slots).min(random.between(0, 40) as u32),

@@ -104,6 +104,7 @@ impl Grid {
                         nice: None,
                         guise: machine.guise.clone(),
                         blobs: blobs.clone(),
+                        transfers: None,
                         failed: trouble.teller(),
                     };
                     scope.spawn(|| activity_daemon::start(config))

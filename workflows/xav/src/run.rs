@@ -450,6 +450,7 @@ impl Order<'_> {
             base: self.base,
             keep_going: self.keep_going,
             keep: self.keep,
+            store: None,
         })
     }
 

@@ -115,6 +115,7 @@ pub(super) fn config(slots: u32, prefetch: u32) -> Config {
         memory: Bytes(1 << 30),
         power: 1.0,
         labels: Default::default(),
+        bulk: None,
         environment: vec![pair("PATH", "/bin"), pair("HOME", "/home")],
         nice: Some(5),
         prefetch,
@@ -153,6 +154,7 @@ pub(super) fn job(attempt: AttemptId) -> Dispatch {
         cores: 1,
         memory: None,
         timeout: None,
+        sources: Vec::new(),
     }
 }
 
@@ -177,6 +179,7 @@ pub(super) fn dispatch(attempts: Vec<Dispatch>) -> Input {
     from_pm(ToActivity::Dispatch {
         meant_for: Epoch(2),
         attempts,
+        holders: Vec::new(),
     })
 }
 
@@ -274,11 +277,21 @@ fn line(effect: &Effect) -> String {
         }
         Effect::ToProcess(number, message) => format!("pm{number}: {}", answer(message)),
         Effect::Execute(message) => format!("executor: {}", order(message)),
-        Effect::Stage { attempt, inputs } => {
-            let paths: Vec<&str> = inputs.iter().map(|(path, _)| path.as_str()).collect();
-            format!("stage {} {}", attempt.activity, paths.join(" "))
-                .trim_end()
-                .to_owned()
+        Effect::Stage {
+            attempt,
+            inputs,
+            sources,
+        } => {
+            let mut words = vec![format!("stage {}", attempt.activity)];
+            words.extend(inputs.iter().map(|(path, _)| path.clone()));
+            for (input, holders) in sources {
+                let names: Vec<String> = holders
+                    .iter()
+                    .map(|holder| format!("{}@{}", holder.name, holder.address))
+                    .collect();
+                words.push(format!("{input}<-{}", names.join(",")));
+            }
+            words.join(" ")
         }
         Effect::Collect {
             attempt,
@@ -344,6 +357,7 @@ fn outcome(outcome: &Outcome) -> String {
         End::Failed(failure) => format!("{}: {}", failure.name, failure.message),
         End::Stopped => "stopped".to_owned(),
         End::Lost => "lost".to_owned(),
+        End::Lacking(inputs) => format!("lacking {inputs:?}"),
     };
     format!("{id} {end}")
 }

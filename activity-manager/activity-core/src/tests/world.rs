@@ -390,6 +390,7 @@ impl World {
         self.sent.push(ToActivity::Dispatch {
             meant_for,
             attempts,
+            holders: Vec::new(),
         });
     }
 

@@ -79,7 +79,11 @@ pub(super) fn refuse(connection: &Connection, refusal: Refusal) -> LinkError {
     LinkError::Refused(refusal)
 }
 
-fn known(connection: &Connection, wanted: &Wanted<'_>) -> Result<Certificate, LinkError> {
+/// The certificate of a peer that is wanted. Others are told why they are not.
+pub(super) fn known(
+    connection: &Connection,
+    wanted: &Wanted<'_>,
+) -> Result<Certificate, LinkError> {
     let chain = connection
         .peer_identity()
         .and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());

@@ -35,7 +35,13 @@ fn provider() -> Arc<CryptoProvider> {
 }
 
 impl Trust {
+    /// Those of links.
     pub(super) fn of(credentials: &Credentials) -> Result<Trust, Error> {
+        Trust::speaking(CONTROL, credentials)
+    }
+
+    /// Those of connections for something else, which both sides name.
+    pub(super) fn speaking(purpose: &[u8], credentials: &Credentials) -> Result<Trust, Error> {
         let provider = provider();
         let mut roots = RootCertStore::empty();
         roots.add(credentials.authority())?;
@@ -55,7 +61,7 @@ impl Trust {
             .with_protocol_versions(&[&TLS13])?
             .with_client_cert_verifier(Arc::clone(&judge) as Arc<dyn ClientCertVerifier>)
             .with_single_cert(chain.clone(), key.clone_key())?;
-        server.alpn_protocols = vec![CONTROL.to_vec()];
+        server.alpn_protocols = vec![purpose.to_vec()];
         server.session_storage = Arc::new(NoServerSessionStorage {});
         server.send_tls13_tickets = 0;
         let mut client = rustls::ClientConfig::builder_with_provider(provider)
@@ -63,7 +69,7 @@ impl Trust {
             .dangerous()
             .with_custom_certificate_verifier(judge)
             .with_client_auth_cert(chain, key)?;
-        client.alpn_protocols = vec![CONTROL.to_vec()];
+        client.alpn_protocols = vec![purpose.to_vec()];
         client.resumption = Resumption::disabled();
         client.enable_sni = false;
         let no_suite = |_| Error::General("no cipher suite for QUIC".to_owned());

@@ -130,6 +130,7 @@ pub(super) fn facts(name: &str, slots: u32) -> Facts {
         memory: Bytes(1 << 30),
         power: 1.0,
         labels: Default::default(),
+        bulk: None,
     }
 }
 

@@ -9,7 +9,7 @@ use model::{
     GroupId, Hash, Join, Mono, Node, NodeId, NodeKind, Now, ResourceId, Span, SubmitKey, Template,
     Type, Value, Variable, Wall,
 };
-use wire::attempt::{Dispatch, End, Failure, FromActivity, Outcome, ToActivity};
+use wire::attempt::{Dispatch, End, Failure, FromActivity, Holder, Outcome, ToActivity};
 use wire::client::{Answer, Request, Status, Submit};
 use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
@@ -34,6 +34,8 @@ pub(super) struct Bench {
     /// The command lines in the order in which they were started.
     pub(super) started: Vec<String>,
     pub(super) held: BTreeMap<AttemptId, Dispatch>,
+    /// Where dispatches say that files are.
+    pub(super) holders: Vec<Holder>,
     pub(super) acknowledged: BTreeSet<AttemptId>,
     pub(super) answers: Vec<Answer>,
     pub(super) grants: u64,
@@ -72,6 +74,7 @@ impl Bench {
             script: Box::new(script),
             started: Vec::new(),
             held: BTreeMap::new(),
+            holders: Vec::new(),
             acknowledged: BTreeSet::new(),
             answers: Vec::new(),
             grants: 0,
@@ -143,6 +146,7 @@ impl Bench {
                     free: self.slots,
                     memory: Bytes(1 << 30),
                     labels: BTreeMap::new(),
+                    bulk: None,
                 };
                 let offer = Offer {
                     epoch: Epoch(1),
@@ -200,9 +204,11 @@ impl Bench {
                 ToActivity::Dispatch {
                     meant_for,
                     attempts,
+                    holders,
                 },
             ) => {
                 assert_eq!(meant_for, self.life);
+                self.holders.extend(holders);
                 for dispatch in attempts {
                     if self
                         .held
@@ -366,6 +372,7 @@ pub(super) fn submission(key: SubmitKey, draft: Draft) -> Submit {
         base: None,
         keep_going: false,
         keep: None,
+        store: None,
     }
 }
 

@@ -35,6 +35,7 @@ fn submit(key: u64, name: &str) -> Request {
         base: None,
         keep_going: false,
         keep: None,
+        store: None,
     }))
 }
 

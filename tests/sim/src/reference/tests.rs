@@ -111,6 +111,7 @@ fn process() -> Generated {
             base: None,
             keep_going: false,
             keep: None,
+            store: None,
         },
         meaning,
         behaviours: BTreeMap::new(),

@@ -1,0 +1,257 @@
+//! Files between machines: two activity managers, each with a blob store of its own.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it starts programs and reads the environment that cargo makes"
+)]
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod daemons;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use activity_blobs::Store;
+use daemons::{Daemon, Grid, peer, programs};
+use model::{Artifact, Role, SubmitKey, Value};
+use shell::Client;
+use wire::client::{Answer, Phase, Request, Status, Submit};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Parts of a MiB are dealt out, turned side by side and put together again.
+const FORK_JOIN: &str = r#"
+xavantes: 1
+name: fork-join
+variables: { sums: string }
+outputs: { sums: "${ sums }", all: merge.all }
+files: [deal.sh]
+body:
+  sequence:
+    - activity: deal
+      run: [./deal.sh]
+      work: 10s
+      outputs: { part1: part1, part2: part2, part3: part3, part4: part4, both: both/ }
+    - parallel:
+        - activity: turn1
+          run: { shell: "tr 1234 abcd < part > turned; cat both/* | cksum" }
+          work: 60s
+          inputs: { part: deal.part1, both/: deal.both }
+          outputs: { turned: turned }
+        - activity: turn2
+          run: { shell: "tr 1234 abcd < part > turned; cat both/* | cksum" }
+          work: 60s
+          inputs: { part: deal.part2, both/: deal.both }
+          outputs: { turned: turned }
+        - activity: turn3
+          run: { shell: "tr 1234 abcd < part > turned; cat both/* | cksum" }
+          work: 60s
+          inputs: { part: deal.part3, both/: deal.both }
+          outputs: { turned: turned }
+        - activity: turn4
+          run: { shell: "tr 1234 abcd < part > turned; cat both/* | cksum" }
+          work: 60s
+          inputs: { part: deal.part4, both/: deal.both }
+          outputs: { turned: turned }
+    - activity: merge
+      run: { shell: "cat turned1 turned2 turned3 turned4 > all; cksum < all" }
+      work: 10s
+      inputs:
+        turned1: turn1.turned
+        turned2: turn2.turned
+        turned3: turn3.turned
+        turned4: turn4.turned
+      outputs: { all: all }
+      stdout: { into: sums, as: text }
+"#;
+
+/// What begins it.
+const DEAL: &str = r#"#!/bin/sh
+set -e
+mkdir both
+for n in 1 2 3 4; do
+    head -c 1048576 /dev/zero | tr '\0' $n > part$n
+    head -c 3000 part$n > both/$n
+done
+"#;
+
+/// One process that a machine can run at once.
+const PROBE: &str = r#"
+xavantes: 1
+name: probe
+body: { activity: probe, run: ["true"] }
+"#;
+
+/// The same on one machine without managers.
+fn alone(dir: &Path) -> (String, Vec<u8>) {
+    fs::write(dir.join("deal.sh"), DEAL).unwrap();
+    let all = "sh ./deal.sh; for n in 1 2 3 4; do tr 1234 abcd < part$n; done > all; cksum < all";
+    let mut shell = Command::new("sh");
+    let ran = shell.args(["-c", all]).current_dir(dir);
+    let out = ran.output().unwrap().stdout;
+    let sums = String::from_utf8(out).unwrap().trim_end().to_owned();
+    (sums, fs::read(dir.join("all")).unwrap())
+}
+
+/// A grid with two machines of two slots each: the process before may hold one for a moment.
+struct TwoMachines {
+    grid: Grid,
+    gm: Daemon,
+    pm: Daemon,
+    ams: Vec<(PathBuf, Daemon)>,
+    am_program: PathBuf,
+    client: Client,
+    n_submitted: u64,
+}
+
+impl TwoMachines {
+    fn start() -> TwoMachines {
+        let grid = Grid::new();
+        let (gm_program, am_program) = programs();
+        let gm = Daemon::start(&gm_program, &grid.member(Role::Gm, 1, ""));
+        let gm_peer = peer(Role::Gm, &gm.address);
+        let settings = format!("group-manager = {gm_peer}\nsocket = \"pm.sock\"\n");
+        let pm = grid.member(Role::Pm, 1, &settings);
+        let socket = pm.parent().unwrap().join("pm.sock");
+        let pm = Daemon::start(Path::new(env!("CARGO_BIN_EXE_xavantes-pm")), &pm);
+        let pm_peer = peer(Role::Pm, &pm.address);
+        let settings =
+            format!("group-manager = {gm_peer}\nprocess-managers = [{pm_peer}]\nslots = 2\n");
+        let ams = [1, 2].map(|number| {
+            let config = grid.member(Role::Am, number, &settings);
+            (config.clone(), Daemon::start(&am_program, &config))
+        });
+        let client = Client::connect(&socket).unwrap();
+        let mut machines = TwoMachines {
+            grid,
+            gm,
+            pm,
+            ams: ams.into(),
+            am_program,
+            client,
+            n_submitted: 0,
+        };
+        machines.wait_for_both();
+        machines
+    }
+
+    /// Plans are made for the machines that have registered.
+    fn wait_for_both(&mut self) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let probe = self.run(PROBE, Vec::new());
+            if probe.machines.len() == 2 {
+                return;
+            }
+            assert!(Instant::now() < until, "both machines register");
+        }
+    }
+
+    fn submit(&mut self, text: &str, files: Vec<Artifact>) -> SubmitKey {
+        let compiled = language::compile("p.yaml", text.as_bytes()).unwrap();
+        self.n_submitted += 1;
+        let key = SubmitKey(self.n_submitted);
+        let submitted = self.client.ask(Request::Submit(Box::new(Submit {
+            key,
+            draft: compiled.definition.draft().clone(),
+            inputs: Vec::new(),
+            files,
+            origin: "p.yaml".to_owned(),
+            base: None,
+            keep_going: false,
+            keep: None,
+            store: None,
+        })));
+        assert_eq!(submitted.unwrap(), Answer::Submitted(key.process()));
+        key
+    }
+
+    fn finish(&mut self, key: SubmitKey) -> Status {
+        let watched = self.client.watch(key.process()).unwrap();
+        let last = watched.map(Result::unwrap).last().unwrap();
+        let Answer::Status(status) = self.client.ask(Request::Status(key.process())).unwrap()
+        else {
+            panic!("a process that was submitted is known")
+        };
+        assert_eq!(last.phase, Phase::Completed, "{:?}", status.faults);
+        *status
+    }
+
+    fn run(&mut self, text: &str, files: Vec<Artifact>) -> Status {
+        let key = self.submit(text, files);
+        self.finish(key)
+    }
+
+    /// Puts a file where a client of the grid would have put it.
+    fn lay(&mut self, index: usize, name: &str, content: &str) -> Artifact {
+        let (config, daemon) = self.ams.remove(index);
+        daemon.stop();
+        let file = self.grid.dir.path().join(name);
+        fs::write(&file, content).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&file, mode).unwrap();
+        let store = store(&config);
+        let artifact = store.add_file(&file).unwrap();
+        store.flush().unwrap();
+        drop(store);
+        let daemon = Daemon::start(&self.am_program, &config);
+        self.ams.insert(index, (config, daemon));
+        self.wait_for_both();
+        artifact
+    }
+
+    fn stop(self) -> (Grid, Vec<Store>) {
+        let stores = self.ams.into_iter().map(|(config, daemon)| {
+            daemon.stop();
+            store(&config)
+        });
+        let stores = stores.collect();
+        self.pm.stop();
+        self.gm.stop();
+        (self.grid, stores)
+    }
+}
+
+fn store(config: &Path) -> Store {
+    Store::open(&config.parent().unwrap().join("state/blobs")).unwrap()
+}
+
+fn value<'a>(status: &'a Status, name: &str) -> &'a Value {
+    let found = status.outputs.iter().find(|(output, _)| output == name);
+    &found.unwrap().1
+}
+
+fn artifact(status: &Status, name: &str) -> Artifact {
+    let Value::Artifact(artifact) = value(status, name) else {
+        panic!("{name} is a file")
+    };
+    *artifact
+}
+
+#[test]
+fn files_cross_between_two_machines() {
+    let mut machines = TwoMachines::start();
+    let script = machines.lay(0, "deal.sh", DEAL);
+    let status = machines.run(FORK_JOIN, vec![script]);
+    let dir = machines.grid.dir.path().join("alone");
+    fs::create_dir(&dir).unwrap();
+    let (sums, all) = alone(&dir);
+    assert_eq!(*value(&status, "sums"), Value::Text(sums));
+    let made = artifact(&status, "all");
+    let (_grid, stores) = machines.stop();
+    let read = |store: &&Store| store.read(made.hash, 1 << 24).ok();
+    let found: Vec<Vec<u8>> = stores.iter().filter_map(|store| read(&store)).collect();
+    assert!(found == [all], "it lies on the one machine that made it");
+    // The script was put on one machine only, and both have run it or what came of it.
+    let ran = status
+        .activities
+        .iter()
+        .flat_map(|activity| &activity.attempts);
+    let mut on: Vec<_> = ran.map(|attempt| attempt.resource).collect();
+    on.sort_unstable();
+    on.dedup();
+    assert_eq!(on.len(), 2, "both machines have worked");
+    assert!(stores.iter().all(|store| store.contains(script.hash)));
+}
