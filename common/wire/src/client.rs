@@ -169,6 +169,9 @@ pub struct Machine {
     /// Slots it has.
     #[n(2)]
     pub slots: u32,
+    /// Where users give files to it and fetch them: host and port. None where nobody does.
+    #[n(3)]
+    pub bulk: Option<String>,
 }
 
 /// Where a process is in its life.

@@ -44,6 +44,7 @@ impl ProcessManager {
                 resource: one.resource,
                 name: one.name.clone(),
                 slots: one.slots,
+                bulk: one.bulk.clone(),
             });
         Answer::Machines(machines.collect())
     }

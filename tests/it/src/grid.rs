@@ -1,5 +1,6 @@
 //! `xav` against a grid of the real daemons: each command does what it does without one.
 
+mod files;
 mod world;
 
 use serde_json::Value;
@@ -207,9 +208,10 @@ fn who_stops_watching_stops_nothing() {
     let id = list[0]["process"].as_str().unwrap();
     left.says(&format!("watch it again: xav watch {} --grid ", &id[..6]));
     assert_eq!(list[0]["state"], "running");
+    let mut resumed = sandbox.start(&["resume", id, "--grid", &ana]);
+    resumed.until_it_says("goes on in the grid by itself");
     open_gate(sandbox);
-    let resumed = sandbox.xav(&["resume", id, "--grid", &ana]).expect(0);
-    assert_eq!(resumed.stdout, "word: done\n");
+    assert_eq!(resumed.end().expect(0).stdout, "word: done\n");
 }
 
 #[test]

@@ -143,6 +143,25 @@ impl Started {
         self.child.try_wait().unwrap().is_some()
     }
 
+    /// Waits until it has said something on standard error; what it said until then is not told at its
+    /// end.
+    #[track_caller]
+    pub(crate) fn until_it_says(&mut self, words: &str) {
+        let said = self.child.stderr.as_mut().unwrap();
+        let mut all = Vec::new();
+        let mut byte = [0];
+        while !String::from_utf8_lossy(&all).contains(words) {
+            let n = said.read(&mut byte).unwrap();
+            assert_eq!(
+                n,
+                1,
+                "ended without {words}: {}",
+                String::from_utf8_lossy(&all)
+            );
+            all.push(byte[0]);
+        }
+    }
+
     /// Waits for its end.
     pub(crate) fn end(mut self) -> Done {
         let mut done = Done {

@@ -95,7 +95,10 @@ impl Followed<'_> {
     fn ended(self, ended: &Status, told_faults: bool, how: Following) -> Outcome {
         let results = self.directory.results(self.process);
         let exported = export::all(
-            |artifact, path| self.grid.blobs().export(artifact, path),
+            |artifact, path| {
+                let exported = self.grid.blobs().export(artifact, path);
+                exported.map_err(|error| Failure::because(&error))
+            },
             self.definition,
             &ended.outputs,
             &results,

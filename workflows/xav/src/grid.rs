@@ -153,13 +153,6 @@ impl Grid {
         })
     }
 
-    /// Adds the files beside a definition to the blob store, durably.
-    pub(crate) fn add_files(&self, paths: &[PathBuf]) -> Result<Vec<Artifact>, Failure> {
-        self.first()
-            .add_files(paths)
-            .map_err(|error| Failure::because(&error))
-    }
-
     /// Adds a file or a directory; [`Grid::flush`] makes it durable.
     pub(crate) fn add(&self, path: &Path, is_directory: bool) -> Result<Artifact, Failure> {
         let blobs = self.blobs();

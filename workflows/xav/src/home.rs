@@ -63,6 +63,16 @@ pub(crate) fn runs() -> Result<PathBuf, Failure> {
     Ok(home()?.join("runs"))
 }
 
+/// Where files are on their way to and from grids.
+pub(crate) fn transfers() -> Result<PathBuf, Failure> {
+    Ok(home()?.join("transfers"))
+}
+
+/// Where the outputs of a process of a grid are written that are files.
+pub(crate) fn results(process: ProcessId) -> Result<PathBuf, Failure> {
+    Ok(home()?.join("results").join(process.to_string()))
+}
+
 fn home() -> Result<PathBuf, Failure> {
     let data = shell::environment::data_directory().ok_or_else(|| {
         Failure::new("there is no place for processes: neither XDG_DATA_HOME nor HOME is set")

@@ -1,7 +1,7 @@
 //! Commands that look and change nothing: `list`, `status`, `results`, `validate`, `schema`, `show`.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use model::{Bytes, Value};
 use serde_json::json;
@@ -16,7 +16,7 @@ use crate::home::{self, Found, Scope};
 use crate::place::Place;
 use crate::source_file;
 use crate::state::StateDirectory;
-use crate::{fault, json, machines, screen, tell, text};
+use crate::{fault, json, machines, screen, submit, tell, text};
 
 /// `xav list`
 pub(crate) fn list(arguments: &List) -> Outcome {
@@ -147,7 +147,17 @@ pub(crate) fn results(arguments: &Results) -> Outcome {
         (Place::Here(directory), None) => {
             Exported::found(&definition, &status.outputs, &directory.results(process))
         }
-        (Place::Grid(_), _) => Exported::default(),
+        (Place::Grid(home), Some(to)) => {
+            submit::fetch(home, &definition, &status.outputs, &absolute(to)?)?
+        }
+        (Place::Grid(home), None) => {
+            let there = home::results(process)?;
+            let found = Exported::found(&definition, &status.outputs, &there);
+            match found.has_all(&status.outputs) {
+                true => found,
+                false => submit::fetch(home, &definition, &status.outputs, &there)?,
+            }
+        }
     };
     if arguments.json {
         let path_of = |name: &str| exported.path(name).map(|path| path.display().to_string());
@@ -165,14 +175,18 @@ pub(crate) fn results(arguments: &Results) -> Outcome {
     Ok(0)
 }
 
+fn absolute(to: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(to)
+        .map_err(|error| Failure::refused(format!("could not use {}: {error}", to.display())))
+}
+
 fn write_to(
     directory: &StateDirectory,
     definition: &model::Definition,
     outputs: &[(String, Value)],
     to: &Path,
 ) -> Result<Exported, Failure> {
-    let to = std::path::absolute(to)
-        .map_err(|error| Failure::refused(format!("could not use {}: {error}", to.display())))?;
+    let to = absolute(to)?;
     // Another run may have the directory: what this one reads is durable and stays.
     let with_blobs = machines::directories(directory.path())
         .into_iter()
@@ -184,7 +198,10 @@ fn write_to(
     })?;
     let blobs = activity_blobs::Reader::open(&blobs).map_err(|error| Failure::because(&error))?;
     export::all(
-        |artifact, path| blobs.export(artifact, path),
+        |artifact, path| {
+            let exported = blobs.export(artifact, path);
+            exported.map_err(|error| Failure::because(&error))
+        },
         definition,
         outputs,
         &to,

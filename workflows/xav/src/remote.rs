@@ -6,6 +6,7 @@
 //! ```
 
 mod choice;
+mod files;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::screen;
 use crate::watch::Host;
 
 pub(crate) use choice::{Command, chosen, obey, of_this_machine, only};
+pub(crate) use files::Transfers;
 
 /// What a grid's directory says of it.
 const FILE: &str = "grid.toml";

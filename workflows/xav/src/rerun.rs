@@ -65,6 +65,7 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
         base: Some(process),
         keep_going: arguments.ending.keep_going,
         keep,
+        store: base.store,
     };
     let options = arguments.which.state.options();
     let directory = match place {

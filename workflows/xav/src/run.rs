@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use language::platform::PlatformFile;
-use model::{Artifact, Definition, Draft, ProcessId, Span, SubmitKey, Value};
+use model::{Artifact, Definition, Draft, ProcessId, ResourceId, Span, SubmitKey, Value};
 use shell::Client;
 use wire::client::{Answer, Phase, Request, Submit, Summary};
 
@@ -58,6 +58,7 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
         base: None,
         keep_going: arguments.ending.keep_going,
         keep,
+        store: None,
     };
     let directory = taken.directory.clone();
     let followed = Followed {
@@ -403,22 +404,22 @@ pub(crate) struct Order<'a> {
     pub(crate) keep_going: bool,
     /// How long it is kept after its end.
     pub(crate) keep: Option<Span>,
+    /// The machine of a grid that has files of it already.
+    pub(crate) store: Option<ResourceId>,
 }
 
 /// The files beside a definition.
 pub(crate) enum Files {
     /// Where they are.
     Paths(Vec<PathBuf>),
-    /// They are in the state directory.
+    /// They are in the state directory, or on a machine of the grid.
     Kept(Vec<Artifact>),
 }
 
 impl Order<'_> {
     fn submit(&self, grid: &Grid) -> Result<(), Failure> {
-        let request = self.resolved(
-            |path, is_directory| grid.add(path, is_directory),
-            |paths| grid.add_files(paths),
-        )?;
+        let request =
+            self.resolved(&mut |path: &Path, is_directory| grid.add(path, is_directory))?;
         grid.flush()?;
         let answer = grid
             .client()?
@@ -430,15 +431,18 @@ impl Order<'_> {
     /// What is sent, with files and directories added to a store.
     pub(crate) fn resolved(
         &self,
-        mut add: impl FnMut(&Path, bool) -> Result<Artifact, Failure>,
-        add_files: impl FnOnce(&[PathBuf]) -> Result<Vec<Artifact>, Failure>,
+        add: &mut impl FnMut(&Path, bool) -> Result<Artifact, Failure>,
     ) -> Result<Submit, Failure> {
         let mut values = Vec::new();
         for (name, given) in &self.inputs {
-            values.push((name.clone(), given.resolve(&mut add)?));
+            values.push((name.clone(), given.resolve(add)?));
         }
         let files = match &self.files {
-            Files::Paths(paths) => add_files(paths)?,
+            Files::Paths(paths) => {
+                let added: Result<Vec<Artifact>, Failure> =
+                    paths.iter().map(|path| add(path, false)).collect();
+                added?
+            }
             Files::Kept(files) => files.clone(),
         };
         Ok(Submit {
@@ -450,7 +454,7 @@ impl Order<'_> {
             base: self.base,
             keep_going: self.keep_going,
             keep: self.keep,
-            store: None,
+            store: self.store,
         })
     }
 

@@ -1,22 +1,26 @@
 //! Processes that a grid runs: `xav submit`, and what `xav run`, `xav resume` and `xav rerun` do
 //! there.
 
-use model::{Definition, ProcessId};
+use std::path::Path;
+
+use model::{Definition, ProcessId, Value};
 use serde_json::json;
 use shell::{Client, Signal};
 use wire::client::{Answer, Phase, Request, Status};
 
 use crate::arguments::{Following, Run, Submit};
 use crate::ask::{Source, checked};
+use crate::export::{self, Exported};
 use crate::failure::{Failure, Outcome};
 use crate::follow;
+use crate::home;
 use crate::place::Place;
 use crate::progress::Display;
-use crate::remote::{self, Home, Remote};
+use crate::remote::{self, Home, Remote, Transfers};
 use crate::run::{self, Files, Order};
 use crate::source_file::{self, SourceFile};
 use crate::watch::{End, Host, Watched, exit_status, left};
-use crate::{export, fault, screen, tell};
+use crate::{fault, screen, tell};
 
 /// `xav submit`
 pub(crate) fn submit(arguments: &Submit) -> Outcome {
@@ -92,18 +96,15 @@ fn order<'a>(
         base: None,
         keep_going,
         keep,
+        store: None,
     })
 }
 
-/// Gives a process to a process manager. What is lost on the way is sent again, with the same key.
+/// Gives a process to a process manager, and its files to a machine before. What is lost on the way is
+/// sent again, with the same key.
 pub(crate) fn give(home: &Home, client: &mut Client, order: &Order<'_>) -> Result<(), Failure> {
-    let request = order.resolved(
-        |_, _| Err(no_files()),
-        |paths| match paths {
-            [] => Ok(Vec::new()),
-            [_, ..] => Err(no_files()),
-        },
-    )?;
+    let mut request = with_files(home, client, order)?;
+    request.store = request.store.or(order.store);
     let answer = client.ask(Request::Submit(Box::new(request)));
     let answer = answer.map_err(|error| {
         let process = order.key.process();
@@ -115,8 +116,47 @@ pub(crate) fn give(home: &Home, client: &mut Client, order: &Order<'_>) -> Resul
     order.accepted(&answer)
 }
 
-fn no_files() -> Failure {
-    Failure::new("files cannot be given to a grid")
+/// What is sent, once a machine has the files that it names.
+fn with_files(
+    home: &Home,
+    client: &mut Client,
+    order: &Order<'_>,
+) -> Result<wire::client::Submit, Failure> {
+    let mut transfers = None;
+    let mut added = Vec::new();
+    let mut add = |path: &Path, is_directory| {
+        let transfers = match &mut transfers {
+            Some(transfers) => transfers,
+            none => none.insert(Transfers::begin(home, client)?),
+        };
+        let artifact = transfers.add(path, is_directory)?;
+        added.push(artifact);
+        Ok(artifact)
+    };
+    let mut request = order.resolved(&mut add)?;
+    if let Some(transfers) = transfers {
+        request.store = Some(transfers.give(&added, order.store)?);
+    }
+    Ok(request)
+}
+
+/// Fetches the outputs that are files or directories, and writes them below a directory.
+pub(crate) fn fetch(
+    home: &Home,
+    definition: &Definition,
+    outputs: &[(String, Value)],
+    to: &Path,
+) -> Result<Exported, Failure> {
+    if !export::has_files(outputs) {
+        return Ok(Exported::default());
+    }
+    let transfers = Transfers::begin(home, &mut home.client()?)?;
+    export::all(
+        |artifact, path| transfers.fetch(artifact, path),
+        definition,
+        outputs,
+        to,
+    )
 }
 
 /// A process of a grid that somebody waits for.
@@ -166,7 +206,8 @@ impl Task<'_> {
     }
 
     fn ended(&self, ended: &Status, how: Following) -> Outcome {
-        let exported = export::Exported::default();
+        let to = home::results(self.process)?;
+        let exported = fetch(self.home, self.definition, &ended.outputs, &to)?;
         if how.json {
             let place = Place::Grid(self.home.clone());
             let document = follow::document(ended, self.definition, &place, &exported, None);

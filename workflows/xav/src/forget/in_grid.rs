@@ -2,6 +2,7 @@
 //! needs by themselves.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use model::ProcessId;
 use serde_json::json;
@@ -76,5 +77,10 @@ fn forget_at(
         *kept = Some((home.name().to_owned(), home.client()?));
     }
     let (_, client) = kept.as_mut().expect("it was put there");
-    forget_one(client, summary.process)
+    forget_one(client, summary.process)?;
+    // What was fetched of it goes with it; there may be nothing.
+    if let Ok(results) = home::results(summary.process) {
+        let _ = fs::remove_dir_all(results);
+    }
+    Ok(())
 }
