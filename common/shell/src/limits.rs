@@ -93,7 +93,7 @@ pub const LINK_RETRY_MAX: Span = Span::from_secs(2);
 /// Connections for files that others may have to this program: as many as links.
 pub const BULK_CONNECTIONS_MAX: usize = LINKS_MAX;
 
-/// Connections for files of one peer: one, and another while the first is given up.
+/// Connections for files of one machine: one, and another while the first is given up.
 pub const BULK_CONNECTIONS_EACH_MAX: usize = 2;
 
 /// Transfers at a time on one connection. More would only share the same link.

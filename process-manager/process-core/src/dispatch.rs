@@ -29,6 +29,7 @@ pub(crate) const ATTEMPT_VARIABLE: &str = "XAVANTES_ATTEMPT";
 impl ProcessManager {
     /// Sends what is ready and has a place.
     pub(crate) fn dispatch(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) {
+        self.send_remakes(cx, now, id);
         let Some(known) = process(cx, id) else { return };
         if known.course.plan.generation.0 == 0 || known.index.ready.is_empty() {
             return;
@@ -49,8 +50,9 @@ impl ProcessManager {
             }
             let next = queue
                 .iter()
-                .take(window - n_out)
-                .map(|&(_, activity)| activity);
+                .map(|&(_, activity)| activity)
+                .filter(|&activity| !known.awaits_remake(activity))
+                .take(window - n_out);
             chosen.push((resource, life, next.collect()));
         }
         for (resource, life, activities) in chosen {
@@ -200,7 +202,7 @@ impl ProcessManager {
         self.arm(Timer::Stop(id), now.mono + limits::REPEAT);
     }
 
-    fn send_in_parts(
+    pub(crate) fn send_in_parts(
         &self,
         cx: &mut Context<'_, Self>,
         resource: ResourceId,
@@ -303,6 +305,7 @@ pub(crate) fn staged(
 }
 
 /// A file or directory that is laid into the directory of an attempt.
+#[derive(Debug)]
 pub(crate) struct Laid {
     pub(crate) path: String,
     pub(crate) artifact: Artifact,

@@ -115,6 +115,9 @@ pub enum Event {
         #[n(1)]
         fault: Box<Fault>,
     },
+    /// Attempts to make files again were sent to machines: activity, number of the attempt, machine.
+    #[n(20)]
+    Remaking(#[n(0)] Vec<(ActivityId, u32, ResourceId)>),
 }
 
 /// A submission.
@@ -257,4 +260,7 @@ pub enum Verdict {
     /// It was stopped because the process ends.
     #[n(4)]
     Stopped,
+    /// It could not begin, for want of what these have produced: they make it again first.
+    #[n(5)]
+    Lacking(#[n(0)] Vec<ActivityId>),
 }

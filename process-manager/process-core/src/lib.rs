@@ -22,6 +22,7 @@ mod peek;
 mod planning;
 mod process;
 mod recall;
+mod remake;
 mod settle;
 mod sources;
 mod submit;

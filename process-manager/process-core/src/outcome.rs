@@ -15,6 +15,7 @@ use crate::dispatch::command;
 use crate::event::{Ended, Event, Verdict};
 use crate::manager::{ProcessManager, Timer, backoff, limits, process};
 use crate::process::Process;
+use crate::remake::{judge_remake, lacking};
 use crate::settle::admit;
 
 impl ProcessManager {
@@ -122,7 +123,9 @@ impl ProcessManager {
         let mut touched = Vec::new();
         for one in started {
             let id = one.attempt.process;
-            let is_out = process(cx, id).is_some_and(|known| known.is_out(one.attempt));
+            // Whoever makes files again has completed, and stays so for those who watch.
+            let is_out = process(cx, id)
+                .is_some_and(|known| known.is_out(one.attempt) && !known.is_remake(one.attempt));
             if let Some(live) = self.live.get_mut(&id)
                 && is_out
             {
@@ -169,7 +172,7 @@ impl ProcessManager {
             .iter()
             .filter(|attempt| {
                 process(cx, attempt.process).is_some_and(|known| {
-                    known.is_out(**attempt) && known.activity(attempt.activity).resource == resource
+                    known.is_out(**attempt) && known.out_of(attempt.activity).0 == resource
                 })
             })
             .map(|&attempt| {
@@ -230,6 +233,9 @@ impl ProcessManager {
 
 /// What follows from an outcome.
 fn judge(process: &Process, now: Now, mut outcome: Outcome) -> Ended {
+    if process.is_remake(outcome.attempt) {
+        return judge_remake(process, outcome);
+    }
     let captured = match outcome.end {
         End::Completed => capture(process, &outcome),
         End::Failed(_) | End::Stopped | End::Lost | End::Lacking(_) => Ok(Vec::new()),
@@ -254,7 +260,7 @@ fn judge(process: &Process, now: Now, mut outcome: Outcome) -> Ended {
         (End::Failed(failure), _) => (fail(process, now, &outcome, failure), Vec::new()),
         (End::Stopped, _) => (Verdict::Again, Vec::new()),
         (End::Lost, _) => (lost(process, now, &outcome), Vec::new()),
-        (End::Lacking(inputs), _) => (lacking(process, now, &outcome, inputs), Vec::new()),
+        (End::Lacking(inputs), _) => (lacking(process, &outcome, inputs), Vec::new()),
     };
     Ended {
         outcome,
@@ -300,17 +306,6 @@ fn lost(process: &Process, now: Now, outcome: &Outcome) -> Verdict {
             "lost with its machine or executor {} times while it ran",
             limits::LOSSES_MAX
         ),
-        directory: String::new(),
-        stderr_tail: String::new(),
-    };
-    fail(process, now, outcome, &failure)
-}
-
-/// Inputs that nobody has.
-fn lacking(process: &Process, now: Now, outcome: &Outcome, inputs: &[u32]) -> Verdict {
-    let failure = Failure {
-        name: FaultName::Staging,
-        message: format!("{} of its inputs are nowhere to be had", inputs.len()),
         directory: String::new(),
         stderr_tail: String::new(),
     };

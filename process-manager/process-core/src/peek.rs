@@ -43,7 +43,7 @@ impl ProcessManager {
         if !known.is_out(attempt) {
             return Some(refused(format!("{attempt} does not run")));
         }
-        let resource = known.activity(attempt.activity).resource;
+        let (resource, _) = known.out_of(attempt.activity);
         let question = ToActivity::Peek(attempt);
         let looked = Looked::SoFar(attempt);
         self.look(cx, now, (client, number), looked, (resource, question))

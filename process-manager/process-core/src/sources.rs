@@ -84,9 +84,7 @@ impl Process {
     /// The machine that has a file, as far as that was recorded.
     pub(crate) fn holder(&self, source: Option<Source>) -> Option<ResourceId> {
         match source {
-            Some(Source::Output { activity, .. }) => {
-                Some(self.activity(ActivityId(activity.0)).resource)
-            }
+            Some(Source::Output { activity, .. }) => Some(self.holder_of(ActivityId(activity.0))),
             Some(Source::Input(_)) | None => self.store,
         }
     }

@@ -4,6 +4,7 @@ mod bench;
 mod keep_going;
 mod owners;
 mod recall;
+mod remake;
 mod upkeep;
 mod why;
 

@@ -31,7 +31,7 @@ use crate::identity::Credentials;
 use crate::limits::{LINK_GREETING_MAX, LINK_RETRY_MAX};
 
 /// How long the end waits for its farewell to leave; a manager that does not hear it sees silence.
-const FAREWELL: Duration = Duration::from_millis(10);
+pub(super) const FAREWELL: Duration = Duration::from_millis(10);
 
 /// Streams to one manager, one at a time. Dropping it ends the last one.
 pub(crate) struct Calls {

@@ -34,6 +34,10 @@ pub(super) struct Bench {
     /// The command lines in the order in which they were started.
     pub(super) started: Vec<String>,
     pub(super) held: BTreeMap<AttemptId, Dispatch>,
+    /// Machines that are offered beside the one that works.
+    pub(super) others: Vec<Offered>,
+    /// Whether a command produces something else each time.
+    pub(super) drifts: bool,
     /// Where dispatches say that files are.
     pub(super) holders: Vec<Holder>,
     pub(super) acknowledged: BTreeSet<AttemptId>,
@@ -74,6 +78,8 @@ impl Bench {
             script: Box::new(script),
             started: Vec::new(),
             held: BTreeMap::new(),
+            others: Vec::new(),
+            drifts: false,
             holders: Vec::new(),
             acknowledged: BTreeSet::new(),
             answers: Vec::new(),
@@ -148,10 +154,12 @@ impl Bench {
                     labels: BTreeMap::new(),
                     bulk: None,
                 };
+                let mut resources = vec![offered];
+                resources.extend(self.others.iter().cloned());
                 let offer = Offer {
                     epoch: Epoch(1),
                     group: GROUP,
-                    resources: vec![offered],
+                    resources,
                 };
                 self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
             }
@@ -264,6 +272,9 @@ impl Bench {
         given.update(dispatch.command.join(" ").as_bytes());
         for (path, artifact) in &dispatch.inputs {
             given.update(path.as_bytes()).update(&artifact.hash.0);
+        }
+        if self.drifts {
+            given.update(&attempt.number.to_le_bytes());
         }
         let kept = Artifact {
             hash: Hash(*given.finalize().as_bytes()),

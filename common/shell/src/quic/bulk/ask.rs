@@ -46,7 +46,7 @@ enum Piece {
 }
 
 /// Why a try has ended.
-enum Failed {
+pub(super) enum Failed {
     /// Another one may go on from there.
     Cut(BulkError),
     /// Another one would end the same way.
@@ -241,10 +241,7 @@ async fn push(
 }
 
 /// A stream to a peer, on the connection that is there or on another one.
-pub(super) async fn open(
-    shared: &Shared,
-    to: &Source,
-) -> Result<(SendStream, RecvStream), Failed> {
+pub(super) async fn open(shared: &Shared, to: &Source) -> Result<(SendStream, RecvStream), Failed> {
     let line = {
         let mut dialled = lock(&shared.dialled);
         if dialled.0.len() >= BULK_CONNECTIONS_MAX && !dialled.0.contains_key(to) {

@@ -1,5 +1,4 @@
 //! Programs, certificates and configurations for a grid on loopback.
-#![expect(dead_code, reason = "each test needs some of it")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};

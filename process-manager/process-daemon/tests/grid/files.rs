@@ -1,11 +1,4 @@
 //! Files between machines: two activity managers, each with a blob store of its own.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "it starts programs and reads the environment that cargo makes"
-)]
-#![expect(clippy::unwrap_used, reason = "tests")]
-
-mod daemons;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,10 +6,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use activity_blobs::Store;
-use daemons::{Daemon, Grid, peer, programs};
 use model::{Artifact, Role, SubmitKey, Value};
 use shell::Client;
-use wire::client::{Answer, Phase, Request, Status, Submit};
+use wire::client::{Answer, AttemptStatus, Phase, Request, Status, Submit};
+
+use crate::daemons::{Daemon, Grid, peer, programs};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -75,6 +69,30 @@ for n in 1 2 3 4; do
     head -c 1048576 /dev/zero | tr '\0' $n > part$n
     head -c 3000 part$n > both/$n
 done
+"#;
+
+/// Four files are made side by side; when they are there, it waits for a file before the rest.
+const GATED: &str = r#"
+xavantes: 1
+name: gated
+inputs: { gate: string }
+variables: { sums: string }
+outputs: { sums: "${ sums }" }
+body:
+  sequence:
+    - parallel:
+        - { activity: make1, run: { shell: "head -c 1000000 /dev/zero > out" }, work: 60s, outputs: { out: out } }
+        - { activity: make2, run: { shell: "head -c 2000000 /dev/zero > out" }, work: 60s, outputs: { out: out } }
+        - { activity: make3, run: { shell: "head -c 3000000 /dev/zero > out" }, work: 60s, outputs: { out: out } }
+        - { activity: make4, run: { shell: "head -c 4000000 /dev/zero > out" }, work: 60s, outputs: { out: out } }
+    - activity: gate
+      run: { shell: "while [ ! -e ${inputs.gate} ]; do sleep 0.02; done" }
+      work: 10s
+    - activity: merge
+      run: { shell: "cat 1 2 3 4 | wc -c" }
+      work: 10s
+      inputs: { "1": make1.out, "2": make2.out, "3": make3.out, "4": make4.out }
+      stdout: { into: sums, as: text }
 "#;
 
 /// One process that a machine can run at once.
@@ -149,14 +167,19 @@ impl TwoMachines {
         }
     }
 
-    fn submit(&mut self, text: &str, files: Vec<Artifact>) -> SubmitKey {
+    fn submit(
+        &mut self,
+        text: &str,
+        inputs: Vec<(String, Value)>,
+        files: Vec<Artifact>,
+    ) -> SubmitKey {
         let compiled = language::compile("p.yaml", text.as_bytes()).unwrap();
         self.n_submitted += 1;
         let key = SubmitKey(self.n_submitted);
         let submitted = self.client.ask(Request::Submit(Box::new(Submit {
             key,
             draft: compiled.definition.draft().clone(),
-            inputs: Vec::new(),
+            inputs,
             files,
             origin: "p.yaml".to_owned(),
             base: None,
@@ -168,19 +191,24 @@ impl TwoMachines {
         key
     }
 
-    fn finish(&mut self, key: SubmitKey) -> Status {
-        let watched = self.client.watch(key.process()).unwrap();
-        let last = watched.map(Result::unwrap).last().unwrap();
+    fn status(&mut self, key: SubmitKey) -> Status {
         let Answer::Status(status) = self.client.ask(Request::Status(key.process())).unwrap()
         else {
             panic!("a process that was submitted is known")
         };
-        assert_eq!(last.phase, Phase::Completed, "{:?}", status.faults);
         *status
     }
 
+    fn finish(&mut self, key: SubmitKey) -> Status {
+        let watched = self.client.watch(key.process()).unwrap();
+        let last = watched.map(Result::unwrap).last().unwrap();
+        let status = self.status(key);
+        assert_eq!(last.phase, Phase::Completed, "{:?}", status.faults);
+        status
+    }
+
     fn run(&mut self, text: &str, files: Vec<Artifact>) -> Status {
-        let key = self.submit(text, files);
+        let key = self.submit(text, Vec::new(), files);
         self.finish(key)
     }
 
@@ -254,4 +282,53 @@ fn files_cross_between_two_machines() {
     on.dedup();
     assert_eq!(on.len(), 2, "both machines have worked");
     assert!(stores.iter().all(|store| store.contains(script.hash)));
+}
+
+#[test]
+fn what_a_machine_had_alone_is_made_again_when_it_is_gone() {
+    let mut machines = TwoMachines::start();
+    let gate = machines.grid.dir.path().join("gate");
+    let path = Value::Text(gate.to_str().unwrap().to_owned());
+    let key = machines.submit(GATED, vec![("gate".to_owned(), path)], Vec::new());
+    let watched = machines.client.watch(key.process()).unwrap();
+    let mut watched = watched.map(Result::unwrap);
+    // All is made, and the gate is all that runs.
+    let at_gate =
+        watched.find(|progress| progress.totals.completed == 4 && progress.running.len() == 1);
+    let running = at_gate.unwrap().running[0];
+    let status = machines.status(key);
+    let name = |resource| {
+        let of = status
+            .machines
+            .iter()
+            .find(|(number, _)| *number == resource);
+        of.unwrap().1.clone()
+    };
+    let made_by = |attempts: &[AttemptStatus]| name(attempts[0].resource);
+    let makers = status.activities.iter().take(4);
+    let makers: Vec<String> = makers.map(|one| made_by(&one.attempts)).collect();
+    let lost = match name(running.resource).as_str() {
+        "am1" => "am2",
+        _ => "am1",
+    };
+    let n_lost = makers.iter().filter(|maker| *maker == lost).count();
+    assert!(n_lost > 0, "both machines have made something");
+
+    let at = machines
+        .ams
+        .iter()
+        .position(|(config, _)| config.parent().unwrap().ends_with(lost));
+    let (config, daemon) = machines.ams.remove(at.unwrap());
+    daemon.kill();
+    fs::remove_dir_all(config.parent().unwrap().join("state")).unwrap();
+    let daemon = Daemon::start(&machines.am_program, &config);
+    machines.ams.push((config, daemon));
+    fs::write(gate, "").unwrap();
+
+    let status = machines.finish(key);
+    assert_eq!(*value(&status, "sums"), Value::Text("10000000".to_owned()));
+    let attempts = status.activities.iter().flat_map(|one| &one.attempts);
+    let again = attempts.filter(|attempt| attempt.end.as_deref() == Some("made again"));
+    assert_eq!(again.count(), n_lost);
+    machines.stop();
 }

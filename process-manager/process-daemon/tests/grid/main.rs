@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod daemons;
+mod files;
 
 use std::fs;
 use std::path::Path;
