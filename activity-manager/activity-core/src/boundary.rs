@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
 use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, Produced, ResourceId, Span};
-use wire::attempt::{FromActivity, Holder, ToActivity};
+use wire::attempt::{FromActivity, Holder, ReadLog, ToActivity};
 use wire::executor::{FromExecutor, ToExecutor, Written};
 use wire::resource::{FromResource, ToResource};
 
@@ -163,6 +163,9 @@ pub enum Effect {
         /// What is in memory, and where the rest is.
         written: Box<Written>,
     },
+    /// Read a part of what an attempt wrote, and send it to this process manager as
+    /// [`FromActivity::LogPart`].
+    ReadLog(u32, Box<ReadLog>),
     /// The group manager has told this machine's number.
     Numbered(ResourceId),
 }

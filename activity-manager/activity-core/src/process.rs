@@ -81,6 +81,7 @@ impl ActivityManager {
                 }
             }
             ToActivity::Peek(id) => self.on_peek(cx, from, id),
+            ToActivity::ReadLog(wanted) => cx.effect(Effect::ReadLog(from, wanted)),
         }
     }
 

@@ -354,7 +354,7 @@ pub fn open_log(
     )
 }
 
-fn open_in(
+pub(crate) fn open_in(
     logs: &Path,
     attempt: AttemptId,
     stream: Stream,

@@ -13,7 +13,7 @@ use wire::resource::FromResource;
 use crate::daemon::Number;
 use crate::executor::Way;
 use crate::fetch::{Fetchers, Sources};
-use crate::peek::peeked;
+use crate::peek::{log_part, peeked};
 use crate::places::Places;
 use crate::sweeper::Sweeper;
 use crate::workers::{Job, Workers};
@@ -77,6 +77,11 @@ impl Outside<ActivityManager> for Hands {
                 } => {
                     let peeked = peeked(&self.logs, attempt, &written);
                     let message = FromActivity::Peeked(attempt, Some(Box::new(peeked)));
+                    self.processes.send(to, &message);
+                }
+                Effect::ReadLog(to, wanted) => {
+                    let part = log_part(&self.logs, &wanted);
+                    let message = FromActivity::LogPart(Box::new(part));
                     self.processes.send(to, &message);
                 }
                 Effect::Numbered(resource) => self.number.set(resource),

@@ -29,6 +29,16 @@ pub const LINK_PAUSE: Span = Span::from_millis(100);
 /// Clients that may be connected at the same time: people and scripts of one user.
 pub const CLIENTS_MAX: usize = 64;
 
+/// Clients on other machines that may be connected at the same time, all users together.
+pub const GUESTS_MAX: usize = 256;
+
+/// Connections of one user on other machines: some terminals and scripts. Whoever opens more takes
+/// no places of others.
+pub const GUEST_CONNECTIONS_MAX: usize = 32;
+
+/// Bytes of the longest request from another machine: the longest definition that is read.
+pub const GUEST_MESSAGE_BYTES_MAX: usize = 64 << 20;
+
 /// Bytes of answers that wait for one client; a single longer answer is sent where nothing waits.
 pub const CLIENT_WAITING_BYTES_MAX: usize = 16 << 20;
 
@@ -40,6 +50,10 @@ pub const CLIENT_WRITE_SECONDS_MAX: u64 = 10;
 
 /// How long a client waits for the answer to a request, unless it says otherwise.
 pub const CLIENT_ANSWER_SECONDS_MAX: u64 = 60;
+
+/// How long a client tries to reach a manager on another machine before it says that it cannot: the
+/// time in which a daemon that was killed is started again, and some more.
+pub const CLIENT_REACH_SECONDS_MAX: u64 = 10;
 
 /// Connections from other machines that may be between their first packet and their greeting.
 /// Whoever says nothing holds one of these places, and no other.
@@ -79,7 +93,7 @@ pub const LINK_RETRY_MAX: Span = Span::from_secs(2);
 /// Connections for files that others may have to this program: as many as links.
 pub const BULK_CONNECTIONS_MAX: usize = LINKS_MAX;
 
-/// Connections for files of one peer: one, and another while the first is given up.
+/// Connections for files of one machine: one, and another while the first is given up.
 pub const BULK_CONNECTIONS_EACH_MAX: usize = 2;
 
 /// Transfers at a time on one connection. More would only share the same link.

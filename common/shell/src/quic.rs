@@ -10,6 +10,7 @@
 //! connections of their own, with a thread of their own: [`Bulk`].
 
 mod bulk;
+mod calls;
 mod error;
 mod greeting;
 mod life;
@@ -18,9 +19,11 @@ mod pump;
 mod registry;
 mod retry;
 mod socket;
+mod stream;
 mod trust;
 
 pub use bulk::{Arrival, Arriving, Bulk, BulkConfig, BulkCounts, BulkError, Depot, Source};
+pub(crate) use calls::Calls;
 pub use error::LinkError;
 pub use life::{Life, LifeError};
 pub use links::{Event, Kept, Link, LinkConfig, LinkCounts, Links, LinksError};

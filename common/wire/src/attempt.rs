@@ -57,6 +57,38 @@ pub enum ToActivity {
     /// What this attempt has written so far. Answered by `Peeked`.
     #[n(5)]
     Peek(#[n(0)] AttemptId),
+    /// A part of what this attempt wrote. Answered by `LogPart`.
+    #[n(20)]
+    ReadLog(#[n(0)] Box<ReadLog>),
+}
+
+/// A part of what an attempt wrote that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ReadLog {
+    /// Which.
+    #[n(0)]
+    pub attempt: AttemptId,
+    /// Where it is kept, as its outcome said.
+    #[n(1)]
+    pub log: Log,
+    /// Which stream.
+    #[n(2)]
+    pub stream: Stream,
+    /// From which byte on.
+    #[n(3)]
+    pub offset: u64,
+}
+
+/// What a command writes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Stream {
+    /// Standard output.
+    #[n(0)]
+    Stdout,
+    /// Standard error.
+    #[n(1)]
+    Stderr,
 }
 
 /// One attempt to run. Everything is resolved: the receiver evaluates nothing.
@@ -188,6 +220,9 @@ pub enum FromActivity {
     /// What an attempt has written so far; none where it does not run here.
     #[n(6)]
     Peeked(#[n(0)] AttemptId, #[n(1)] Option<Box<Peeked>>),
+    /// A part of what an attempt wrote.
+    #[n(20)]
+    LogPart(#[n(0)] Box<LogPart>),
 }
 
 /// Why a dispatch was not taken.
@@ -323,6 +358,26 @@ pub struct Failure {
 
 /// Bytes of each stream that a peek gives.
 pub const PEEK_BYTES_MAX: u32 = 256 << 10;
+
+/// A part of what an attempt wrote.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct LogPart {
+    /// Which attempt.
+    #[n(0)]
+    pub attempt: AttemptId,
+    /// Which stream.
+    #[n(1)]
+    pub stream: Stream,
+    /// From which byte on.
+    #[n(2)]
+    pub offset: u64,
+    /// The bytes, up to [`PEEK_BYTES_MAX`]; none at the end of the stream.
+    #[cbor(n(3), with = "minicbor::bytes")]
+    pub bytes: Vec<u8>,
+    /// Why there are no bytes, where that is not the end.
+    #[n(4)]
+    pub trouble: Option<String>,
+}
 
 /// What an attempt that still runs has written so far.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]

@@ -150,6 +150,10 @@ pub struct Founded {
     /// How long it is kept after its end.
     #[n(8)]
     pub keep: Option<Span>,
+    /// Whose it is, by the certificate of the one who submitted it; where there is none, it came
+    /// from the manager's own machine.
+    #[n(10)]
+    pub owner: Option<String>,
     /// The machine that has its files, where they do not lie on each.
     #[n(9)]
     pub store: Option<ResourceId>,

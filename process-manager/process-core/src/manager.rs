@@ -17,6 +17,7 @@ use wire::group::{Offer, ToGroup, Want};
 
 use crate::alphabet::{ClientId, Effect, Input, Stream};
 use crate::event::Event;
+use crate::peek::Looked;
 use crate::process::{Course, Process};
 use crate::recall::{BaseIndex, Recorded};
 
@@ -54,7 +55,7 @@ pub mod limits {
     /// Recorded outcomes of all processes that can be found by what decided them, each about a
     /// hundred bytes; the ones recorded first go first.
     pub const RECORDED_MAX: usize = 200_000;
-    /// Clients that wait for what an attempt has written so far: each answer is some hundred KiB.
+    /// Clients that wait for something that an attempt has written: each answer is some hundred KiB.
     pub const PEEKS_MAX: usize = 64;
     /// How long they wait for its machine.
     pub const PEEK: Span = Span::from_secs(5);
@@ -103,7 +104,7 @@ pub struct ProcessManager {
     pub(crate) machines: BTreeMap<ResourceId, MachineLink>,
     pub(crate) live: BTreeMap<ProcessId, Live>,
     pub(crate) watchers: BTreeMap<(ClientId, u64), Watcher>,
-    pub(crate) peeks: BTreeMap<(ClientId, u64), AttemptId>,
+    pub(crate) peeks: BTreeMap<(ClientId, u64), Looked>,
     pub(crate) recorded: Recorded,
     /// In the order in which they were forgotten.
     pub(crate) forgotten: VecDeque<ProcessId>,
@@ -427,8 +428,8 @@ impl Machine for ProcessManager {
                 self.attach_machine(cx, now, resource);
             }
             Input::ActivityDown(resource) => self.machine_down(resource),
-            Input::Request(client, number, request) => {
-                self.on_request(cx, now, client, number, request);
+            Input::Request(client, caller, number, request) => {
+                self.on_request(cx, now, (client, number), &caller, request);
             }
             Input::ClientGone(client) => {
                 let gone: Vec<(ClientId, u64)> = self

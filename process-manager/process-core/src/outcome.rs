@@ -57,6 +57,7 @@ impl ProcessManager {
                 self.lose(cx, now, resource, &attempts);
             }
             FromActivity::Peeked(attempt, peeked) => self.on_peeked(cx, attempt, peeked),
+            FromActivity::LogPart(part) => self.on_log_part(cx, &part),
             FromActivity::Refused { attempts, why } => match why {
                 // The repeat finds the grant, or room.
                 Refusal::NoGrantYet | Refusal::Full => {}

@@ -42,6 +42,8 @@ pub struct Process {
     pub(crate) base: Option<ProcessId>,
     pub(crate) keep_going: bool,
     pub(crate) keep: Option<Span>,
+    /// Whose it is, where it was not submitted on the manager's own machine.
+    pub(crate) owner: Option<String>,
     pub(crate) store: Option<ResourceId>,
     pub(crate) course: Course,
     pub(crate) index: Index,
@@ -148,6 +150,7 @@ impl Process {
             base: founded.base,
             keep_going: founded.keep_going,
             keep: founded.keep,
+            owner: founded.owner.clone(),
             store: founded.store,
             course,
             index: Index::default(),

@@ -1,10 +1,11 @@
 //! Starting and stopping, and what a program asks of a process manager that runs in it.
 
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use model::{GroupId, ResourceId};
-use process_core::{ClientId, Input, ProcessManager};
+use model::{GroupId, Identity, ResourceId};
+use process_core::{Caller, ClientId, Input, ProcessManager};
 use schedule::SchedulerKind;
 use shell::{
     Client, Clients, ClientsError, End, Peers, Received, RunError, Runner, Stats, Visitor,
@@ -65,7 +66,10 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     });
     let (inbox, intake) = shell::inbox();
     let visitor = Visitor {
-        request: |client, number, request| Input::Request(ClientId(client), number, request),
+        request: |client, who, number, request| {
+            let caller = who.map_or(Caller::Local, |who| Caller::Holder(who.clone()));
+            Input::Request(ClientId(client), caller, number, request)
+        },
         gone: |client| Input::ClientGone(ClientId(client)),
     };
     let mut clients = Clients::new(&inbox, visitor);
@@ -126,6 +130,12 @@ impl Handle {
     /// A client inside the program.
     pub fn client(&self) -> io::Result<Client> {
         self.clients.join()
+    }
+
+    /// Lets a client on another machine in, whose certificate is of this identity: what is written
+    /// to the stream are its requests, and its answers come out of it.
+    pub fn guest(&self, who: &Identity) -> io::Result<UnixStream> {
+        self.clients.guest(who)
     }
 
     /// What its loop has done.

@@ -1,4 +1,5 @@
-//! The program around a process manager: it dials its group manager, activity managers dial it.
+//! The program around a process manager: it dials its group manager, activity managers and clients
+//! dial it.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -9,7 +10,8 @@ use schedule::SchedulerKind;
 use shell::RunError;
 use shell::config::{Config, PeerAddress};
 use shell::program::{self, Failed, Place};
-use shell::quic::{Kept, Links};
+use shell::quic::{Kept, Link, Links};
+use wire::hello::Refusal;
 
 use crate::Handle;
 
@@ -59,12 +61,8 @@ impl program::Service for Service {
             failed,
         })?);
         let theirs = Arc::clone(&manager);
-        let links = place.links(credentials, &[Role::Am], move |link| {
-            match link.hello.resource {
-                Some(resource) => theirs.connect_activity(resource, link.open()),
-                None => tracing::warn!(peer = %link.peer, "an activity manager without a number"),
-            }
-        })?;
+        let accepts = [Role::Am, Role::User, Role::Admin];
+        let links = place.links(credentials, &accepts, move |link| accept(&theirs, link))?;
         let theirs = Arc::clone(&manager);
         let on_link = program::to_log(move |link| theirs.connect_group(GROUP, link.open()));
         let group = links.keep(&group_manager.address, &gm, on_link);
@@ -91,5 +89,23 @@ impl program::Service for Service {
         manager
             .expect("links have ended, and they alone had it too")
             .stop()
+    }
+}
+
+/// Joins one who has dialled to the manager.
+fn accept(manager: &Handle, link: Link) {
+    match (link.peer.role(), link.hello.resource) {
+        (Role::Am, Some(resource)) => manager.connect_activity(resource, link.open()),
+        (Role::User | Role::Admin, _) => match manager.guest(&link.peer) {
+            Ok(stream) => link.carry(stream),
+            Err(error) => {
+                tracing::warn!(peer = %link.peer, %error, "a client was not admitted");
+                link.refuse(Refusal::Full);
+            }
+        },
+        (role @ (Role::Am | Role::Gm | Role::Pm), _) => {
+            tracing::warn!(peer = %link.peer, "there is no link with this {role}");
+            link.refuse(Refusal::Role);
+        }
     }
 }

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::Span;
 use schedule::SchedulerKind;
 
-use crate::{plan, platform, report, text};
+use crate::{plan, platform, remote, report, text};
 
 /// Slots that may be asked for: more commands than that at once no machine runs.
 const SLOTS_MAX: i64 = 4_096;
@@ -39,6 +39,11 @@ pub(crate) enum Command {
     /// Run a process and wait for its end
     #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
+    /// Give a process to a grid, and print its ID
+    #[command(after_help = SUBMIT_EXAMPLES)]
+    Submit(Submit),
+    /// Show how far a process is until it ends
+    Watch(Watch),
     /// List all processes, the newest first
     List(List),
     /// Show a process, activity by activity
@@ -72,6 +77,9 @@ pub(crate) enum Command {
     /// Descriptions of machines, for `xav plan` and `xav run --machines`
     #[command(subcommand)]
     Platform(platform::Command),
+    /// Choose the grid that runs processes
+    #[command(subcommand)]
+    Grid(remote::Command),
     /// Print the JSON Schema of definitions, for editors
     Schema,
     /// Print a definition as a tree, as a graph for Graphviz, or as JSON
@@ -90,6 +98,11 @@ Examples:
   xav run align.yaml --input sample=reads.fastq --input names=a --input names=b
   xav run montage.json.gz --cpu-total 20s --data-scale 0.001
   xav run report.yaml --input table='{\"rows\": 3}' --input more=@more.json --json > result.json";
+
+const SUBMIT_EXAMPLES: &str = "\
+Examples:
+  xav submit primes.yaml --grid lab
+  id=$(xav submit primes.yaml --input limit=3000000) && xav watch $id && xav results $id";
 
 const LOGS_EXAMPLES: &str = "\
 Examples:
@@ -134,6 +147,40 @@ pub(crate) struct State {
     /// The state directory of the process; without it, all of the user's own are looked through
     #[arg(long = "state", value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) grid: GridChoice,
+}
+
+/// Which machines.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct GridChoice {
+    /// The grid: its directory, or its name among the user's grids; without it, the one that
+    /// XAVANTES_GRID names or that `xav grid use` has chosen
+    #[arg(long, value_name = "DIR|NAME")]
+    pub(crate) grid: Option<String>,
+    /// This machine, whatever grid is chosen
+    #[arg(long)]
+    pub(crate) embedded: bool,
+}
+
+impl GridChoice {
+    /// The options that say the same again, for advices.
+    pub(crate) fn options(&self) -> Option<String> {
+        match (&self.grid, self.embedded) {
+            (Some(grid), _) => Some(format!("--grid {}", text::quoted(grid))),
+            (None, true) => Some("--embedded".to_owned()),
+            (None, false) => None,
+        }
+    }
+}
+
+impl State {
+    /// The options that say the same again, for advices.
+    pub(crate) fn options(&self) -> Option<String> {
+        let dir = self.dir.as_ref();
+        let of_dir = dir.map(|dir| format!("--state {}", text::quoted(&dir.display().to_string())));
+        of_dir.or_else(|| self.grid.options())
+    }
 }
 
 /// How a process is run and followed.
@@ -177,11 +224,53 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE", conflicts_with = "slots")]
     pub(crate) machines: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) grid: GridChoice,
+    #[command(flatten)]
     pub(crate) ending: Ending,
     #[command(flatten)]
     pub(crate) following: Following,
     #[command(flatten)]
     pub(crate) recording: Recording,
+}
+
+impl Run {
+    /// Where the process is to be kept.
+    pub(crate) fn state(&self) -> State {
+        State {
+            dir: self.state.clone(),
+            grid: self.grid.clone(),
+        }
+    }
+}
+
+/// `xav submit`
+#[derive(Args, Debug)]
+pub(crate) struct Submit {
+    /// The definition, YAML or JSON, or a recorded workflow in WfFormat (`.json`, `.json.gz`)
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// An input of the process, as with xav run
+    #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
+    pub(crate) inputs: Vec<String>,
+    #[command(flatten)]
+    pub(crate) grid: GridChoice,
+    #[command(flatten)]
+    pub(crate) ending: Ending,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) recording: Recording,
+}
+
+/// `xav watch`
+#[derive(Args, Debug)]
+pub(crate) struct Watch {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Print one JSON document at the end: what xav status tells
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What a fault ends, and what becomes of the process afterwards.
@@ -435,6 +524,8 @@ impl Command {
     pub(crate) fn wants_json(&self) -> bool {
         match self {
             Command::Run(run) => run.following.json,
+            Command::Submit(submit) => submit.json,
+            Command::Watch(watch) => watch.json,
             Command::List(list) => list.json,
             Command::Status(status) => status.json,
             Command::Logs(logs) => logs.json,
@@ -448,6 +539,7 @@ impl Command {
             Command::Plan(plan) => plan.wants_json(),
             Command::Schema
             | Command::Platform(_)
+            | Command::Grid(_)
             | Command::Report(_)
             | Command::Show(_)
             | Command::Export(_)

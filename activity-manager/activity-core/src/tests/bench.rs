@@ -314,6 +314,9 @@ fn line(effect: &Effect) -> String {
             let (stdout, stderr) = (written.stdout.bytes, written.stderr.bytes);
             format!("peeked pm{to} {} {stdout} {stderr}", attempt.activity)
         }
+        Effect::ReadLog(to, wanted) => {
+            format!("read log of {} for {to}", wanted.attempt.activity)
+        }
         Effect::Numbered(resource) => format!("numbered {resource}"),
     }
 }
@@ -342,6 +345,7 @@ fn answer(message: &FromActivity) -> String {
         FromActivity::Refused { attempts, why } => {
             format!("refused{} {why:?}", names(attempts.iter()))
         }
+        FromActivity::LogPart(part) => format!("log of {}", part.attempt.activity),
         FromActivity::Peeked(attempt, _) => format!("peeked {}", attempt.activity),
     }
 }

@@ -101,7 +101,8 @@ impl World {
                 Effect::ToGroup(_)
                 | Effect::Numbered(_)
                 | Effect::Clear { .. }
-                | Effect::Peeked { .. } => {}
+                | Effect::Peeked { .. }
+                | Effect::ReadLog(..) => {}
                 Effect::Stage { attempt, .. } => self.to_stage.push(attempt),
                 Effect::Collect { attempt, .. } => self.to_collect.push(attempt),
                 Effect::ToProcess(_, message) if !self.drops => self.pm_hears(message),
@@ -135,7 +136,10 @@ impl World {
                     self.out.retain(|id| self.held.contains(id));
                 }
             }
-            FromActivity::Accepted(_) | FromActivity::Started(_) | FromActivity::Peeked(..) => {}
+            FromActivity::Accepted(_)
+            | FromActivity::Started(_)
+            | FromActivity::Peeked(..)
+            | FromActivity::LogPart(_) => {}
             FromActivity::Outcomes(outcomes) => {
                 for outcome in outcomes {
                     self.outcomes.insert(outcome.attempt);

@@ -27,9 +27,11 @@ use quinn::{
 use thiserror::Error;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 use wire::bulk::{PROTOCOL, Refusal};
 use wire::hello;
 
+use super::calls::FAREWELL;
 use super::error::{LinkError, code};
 use super::links::{LinksError, duration};
 use super::socket;
@@ -257,6 +259,10 @@ impl Bulk {
                 let _ = runtime.block_on(stopped);
                 let why = hello::Refusal::Stopping;
                 endpoint.close(code(why), why.to_string().as_bytes());
+                // A peer that hears this keeps no place for the connection.
+                runtime.block_on(async {
+                    let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
+                });
                 // What waits for a disk is not waited for.
                 runtime.shutdown_background();
             })

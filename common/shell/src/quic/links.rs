@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -29,6 +30,7 @@ use super::pump::{self, Outgoing};
 use super::registry::{Place, Registry};
 use super::retry;
 use super::socket::{self, CountedSocket};
+use super::stream;
 use super::trust::Trust;
 use crate::identity::Credentials;
 use crate::limits::{
@@ -109,7 +111,17 @@ pub struct Link {
     pub hello: Hello,
     /// The version of the messages.
     pub protocol: u16,
-    joint: oneshot::Sender<(Arc<Outgoing>, Bringer)>,
+    joint: oneshot::Sender<Joint>,
+}
+
+/// What is on this side of a link.
+enum Joint {
+    /// A manager.
+    Manager(Arc<Outgoing>, Bringer),
+    /// Whatever reads and writes bytes: frames are not looked at.
+    Stream(UnixStream),
+    /// Nobody, for this reason.
+    Nobody(Refusal),
 }
 
 impl Link {
@@ -123,8 +135,20 @@ impl Link {
         let outgoing: Arc<Outgoing> = Arc::default();
         let bringer = theirs.carried_by(Arc::clone(&outgoing) as Arc<dyn Carry>);
         // If the connection has ended by itself, the end is down from the beginning.
-        let _ = self.joint.send((outgoing, bringer));
+        let _ = self.joint.send(Joint::Manager(outgoing, bringer));
         ours
+    }
+
+    /// Joins the link to a stream: what the peer sends can be read from it, and what is written to it
+    /// is sent. Who of both does not keep up is not read from.
+    pub fn carry(self, stream: UnixStream) {
+        // If the connection has ended by itself, the stream ends too.
+        let _ = self.joint.send(Joint::Stream(stream));
+    }
+
+    /// Ends the link, and tells the peer why.
+    pub fn refuse(self, refusal: Refusal) {
+        let _ = self.joint.send(Joint::Nobody(refusal));
     }
 
     /// A number that follows from the peer's name, for managers that number their peers: the same
@@ -537,7 +561,9 @@ async fn live(shared: &Shared, greeted: Greeted, place: Place, on_event: &OnEven
         joint,
     }));
     let error = match timeout(duration(LINK_GREETING_MAX), joined).await {
-        Ok(Ok((outgoing, bringer))) => pump::run(greeted, outgoing, bringer).await,
+        Ok(Ok(Joint::Manager(outgoing, bringer))) => pump::run(greeted, outgoing, bringer).await,
+        Ok(Ok(Joint::Stream(stream))) => stream::run(greeted, stream).await,
+        Ok(Ok(Joint::Nobody(refusal))) => greeting::refuse(&greeted.connection, refusal),
         Ok(Err(_)) | Err(_) => greeting::refuse(&greeted.connection, Refusal::Role),
     };
     let error = place.reason().map_or(error, LinkError::Refused);
@@ -570,7 +596,7 @@ fn server_config(trust: &Trust) -> ServerConfig {
     config
 }
 
-fn client_config(trust: &Trust) -> ClientConfig {
+pub(super) fn client_config(trust: &Trust) -> ClientConfig {
     let mut config = ClientConfig::new(Arc::clone(&trust.client) as _);
     config.transport_config(Arc::new(transport()));
     config

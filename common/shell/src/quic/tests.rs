@@ -1,6 +1,7 @@
 //! Links over loopback. Waiting is always for what happens, with a bound that is only reached where
 //! something is wrong.
 
+mod clients;
 mod frames;
 mod losses;
 mod raw;

@@ -13,7 +13,7 @@ use wire::attempt::{Dispatch, End, Failure, FromActivity, Holder, Outcome, ToAct
 use wire::client::{Answer, Request, Status, Submit};
 use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
-use crate::alphabet::{ClientId, Effect, Input, PlanResult, Stream};
+use crate::alphabet::{Caller, ClientId, Effect, Input, PlanResult, Stream};
 use crate::event::Event;
 use crate::manager::{Config, ProcessManager};
 
@@ -249,7 +249,10 @@ impl Bench {
                     }
                 }
             }
-            Effect::ToActivity(_, ToActivity::Retract(_) | ToActivity::Peek(_)) => {}
+            Effect::ToActivity(
+                _,
+                ToActivity::Retract(_) | ToActivity::Peek(_) | ToActivity::ReadLog(_),
+            ) => {}
             Effect::Answer { answer, .. } => self.answers.push(answer),
             Effect::Plan(request) => {
                 self.planned_by.push(request.request.scheduler);
@@ -332,12 +335,12 @@ impl Bench {
     }
 
     pub(super) fn ask(&mut self, request: Request) {
-        self.give(Input::Request(ClientId(1), 1, request));
+        self.give(Input::Request(ClientId(1), Caller::Local, 1, request));
     }
 
     /// The answer to a request that is answered at once.
     pub(super) fn answer(&mut self, request: Request) -> Answer {
-        self.give(Input::Request(ClientId(2), 1, request));
+        self.give(Input::Request(ClientId(2), Caller::Local, 1, request));
         self.answers.pop().unwrap()
     }
 

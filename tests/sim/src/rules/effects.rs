@@ -52,7 +52,8 @@ impl Rule for Effects {
                 ToActivity::Attach { .. }
                 | ToActivity::Stop(_)
                 | ToActivity::Retract(_)
-                | ToActivity::Peek(_),
+                | ToActivity::Peek(_)
+                | ToActivity::ReadLog(_),
             )
             | Seen::Machine { .. }
             | Seen::Submits(_)
@@ -139,7 +140,9 @@ fn answered(known: &Known, answer: &Answer) -> Result<(), String> {
         | Answer::Submission(_)
         | Answer::Forgotten(_)
         | Answer::Why(_)
-        | Answer::Peeked(_) => {}
+        | Answer::Peeked(_)
+        | Answer::LogPart(_)
+        | Answer::Machines(_) => {}
     }
     Ok(())
 }

@@ -52,7 +52,9 @@ impl Rule for Reported {
                 | Answer::Submission(_)
                 | Answer::Forgotten(_)
                 | Answer::Why(_)
-                | Answer::Peeked(_),
+                | Answer::Peeked(_)
+                | Answer::LogPart(_)
+                | Answer::Machines(_),
             )
             | Seen::Told(..)
             | Seen::Machine { .. }

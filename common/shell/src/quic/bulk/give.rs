@@ -24,7 +24,7 @@ use super::{Arrival, Arriving, Depot, GuestEntry, MAY_GET, MAY_PUT, Shared, lock
 use crate::clock;
 use crate::limits::{
     BULK_CONNECTIONS_EACH_MAX, BULK_CONNECTIONS_MAX, BULK_PARKED_MAX, BULK_PIECE_BYTES,
-    BULK_SIGN_OF_LIFE, BULK_SILENCE_MAX, LINK_GREETING_MAX,
+    BULK_SIGN_OF_LIFE, BULK_SILENCE_MAX, GUEST_CONNECTIONS_MAX, LINK_GREETING_MAX,
 };
 
 /// Blobs that were cut while they came, by whom they came from. The one that has waited longest
@@ -115,7 +115,13 @@ fn enter(shared: &Arc<Shared>, entry: GuestEntry) -> Option<Guest> {
     let n_of_peer = of_peer
         .filter(|other| other.identity == entry.identity)
         .count();
-    if n_of_peer >= BULK_CONNECTIONS_EACH_MAX {
+    // A machine has one daemon; a user may have several commands at work.
+    let n_max = if entry.identity.role().is_manager() {
+        BULK_CONNECTIONS_EACH_MAX
+    } else {
+        GUEST_CONNECTIONS_MAX
+    };
+    if n_of_peer >= n_max {
         return None;
     }
     let number = guests.n_entered;
