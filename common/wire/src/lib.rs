@@ -5,7 +5,9 @@
 //! these types crosses a connection.
 //! Read [`attempt`] first (process manager and activity manager), then [`group`], [`resource`],
 //! [`client`] and [`executor`]; [`hello`] comes before all of them on a connection between machines.
+//! [`admin`] has a connection of its own.
 
+pub mod admin;
 pub mod attempt;
 pub mod client;
 pub mod executor;
