@@ -98,6 +98,7 @@ impl Place {
             life: Life::begin(&self.directory)?,
             resource: None,
             accepts: accepts.to_vec(),
+            desk: None,
         };
         Ok(Links::bind(config, to_log(on_link))?)
     }

@@ -6,8 +6,15 @@
 //! does not keep up loses its link, and nobody waits for it.
 //!
 //! One thread with a small runtime serves all links of a program. It knows no messages and decides
-//! nothing but whom to believe. Read [`Links`] first, then [`LinkConfig`] and [`Link`].
+//! nothing but whom to believe. Read [`Links`] first, then [`LinkConfig`] and [`Link`]; [`Desk`] and
+//! [`ask`] are for questions that are not a manager's.
 
+use std::time::Duration;
+
+use model::Span;
+
+mod desk;
+mod errand;
 mod error;
 mod greeting;
 mod life;
@@ -18,9 +25,15 @@ mod retry;
 mod socket;
 mod trust;
 
+pub use desk::Desk;
+pub use errand::{Line, Visitor, ask};
 pub use error::LinkError;
 pub use life::{Life, LifeError};
 pub use links::{Event, Kept, Link, LinkConfig, LinkCounts, Links, LinksError};
+
+fn duration(span: Span) -> Duration {
+    Duration::from_micros(span.0)
+}
 
 #[cfg(test)]
 mod tests;

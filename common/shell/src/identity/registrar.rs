@@ -103,7 +103,9 @@ pub enum RegistrarError {
     #[error("the certificate is not one that can be renewed")]
     NotRenewed,
     /// There is nothing to revoke.
-    #[error("there is no certificate of {0:?} that is valid: give a serial number, ROLE/NAME, or xav://...")]
+    #[error(
+        "there is no certificate of {0:?} that is valid: give a serial number, ROLE/NAME, or xav://..."
+    )]
     Nobody(String),
     /// The group manager's own certificate.
     #[error("the group manager does not revoke its own certificate")]
@@ -183,7 +185,10 @@ impl Registrar {
             (None, None) => return Err(RegistrarError::Nameless),
         };
         let identity = self.identity(entry.role, name)?;
-        if self.valid(now).any(|(_, signed)| signed.identity == identity) {
+        if self
+            .valid(now)
+            .any(|(_, signed)| signed.identity == identity)
+        {
             return Err(RegistrarError::Taken(Box::new(identity)));
         }
         if let Some(address) = entry.address.filter(|address| !is_address(address)) {

@@ -270,12 +270,7 @@ impl Tokens {
     }
 
     /// Whether a token would let in, and under which name if only under one.
-    pub fn look(
-        &self,
-        id: TokenId,
-        role: Role,
-        now: Wall,
-    ) -> Result<Option<String>, TokensError> {
+    pub fn look(&self, id: TokenId, role: Role, now: Wall) -> Result<Option<String>, TokensError> {
         let path = self.path(id);
         let text = match files::read(&path) {
             Ok(text) => text,
