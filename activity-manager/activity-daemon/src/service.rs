@@ -1,6 +1,7 @@
 //! The program around an activity manager: it dials its group manager, and when that has given it
 //! its number, the process managers.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,8 @@ use std::time::Duration;
 use model::{Identity, Role};
 use shell::RunError;
 use shell::config::{Config, PeerAddress};
-use shell::program::{self, Failed, Place};
+use shell::membership::Membership;
+use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Links};
 
 use crate::{Commands, Handle};
@@ -21,9 +23,13 @@ const SLOTS_MAX: u32 = 4_096;
 pub struct Service {
     manager: Arc<Handle>,
     links: Links,
+    membership: Membership,
     kept: Vec<Kept>,
-    /// Who is dialled once the machine has its number.
-    waiting: Vec<(PeerAddress, Identity)>,
+    me: Identity,
+    /// Process managers that the configuration names.
+    named: Vec<PeerAddress>,
+    /// Process managers that are dialled: names and addresses.
+    dialled: BTreeSet<(String, String)>,
 }
 
 /// What its configuration says.
@@ -36,12 +42,22 @@ pub struct Settings {
 impl program::Service for Service {
     const NAME: &'static str = "xavantes-am";
     const ABOUT: &'static str = "The manager of a machine's activities.";
+    const JOINS: Option<Joining> = Some(Joining {
+        role: Role::Am,
+        file: "am.toml",
+        port: 0,
+        names_process_managers: true,
+        settings: &[Setting {
+            key: "slots",
+            kind: Kind::Number,
+        }],
+    });
     type Settings = Settings;
 
     fn ask(config: &mut Config<'_>) -> Settings {
         Settings {
             group_manager: config.peer("group-manager"),
-            process_managers: config.peers("process-managers"),
+            process_managers: config.optional_peers("process-managers"),
             slots: config.optional_number("slots", 0..=SLOTS_MAX),
         }
     }
@@ -71,15 +87,16 @@ impl program::Service for Service {
         let group_manager = settings.group_manager;
         let gm = group_manager.identity(&me, Role::Gm);
         let group = links.keep(&group_manager.address, &gm, on_link);
-        let waiting = settings.process_managers.into_iter().map(|peer| {
-            let identity = peer.identity(&me, Role::Pm);
-            (peer, identity)
-        });
+        let line = links.line(&group_manager.address, &gm);
+        let membership = Membership::begin(line, &place.identity, || None)?;
         Ok(Service {
             manager,
             links,
+            membership,
             kept: vec![group],
-            waiting: waiting.collect(),
+            me,
+            named: settings.process_managers,
+            dialled: BTreeSet::new(),
         })
     }
 
@@ -88,14 +105,29 @@ impl program::Service for Service {
     }
 
     fn tick(&mut self) {
-        if self.waiting.is_empty() {
+        let told = self.membership.process_managers();
+        let told = told.into_iter().map(|contact| PeerAddress {
+            name: contact.name,
+            address: contact.address,
+        });
+        // One that the configuration names is dialled where that says, and not a second time.
+        let is_named = |peer: &PeerAddress| self.named.iter().any(|named| named.name == peer.name);
+        let others = told.filter(|peer| !is_named(peer));
+        let is_dialled = |peer: &PeerAddress| {
+            let pair = (peer.name.clone(), peer.address.clone());
+            self.dialled.contains(&pair)
+        };
+        let all = self.named.iter().cloned().chain(others);
+        let missing: Vec<PeerAddress> = all.filter(|peer| !is_dialled(peer)).collect();
+        if missing.is_empty() {
             return;
         }
         let Some(number) = self.manager.number(Duration::ZERO) else {
             return;
         };
         self.links.set_resource(number);
-        for (peer, identity) in self.waiting.drain(..) {
+        for peer in missing {
+            let identity = peer.identity(&self.me, Role::Pm);
             let manager = Arc::clone(&self.manager);
             let on_link = move |link: shell::quic::Link| {
                 manager.connect_process(link.number(), link.open());
@@ -103,16 +135,23 @@ impl program::Service for Service {
             let on_event = program::to_log(on_link);
             self.kept
                 .push(self.links.keep(&peer.address, &identity, on_event));
+            self.dialled.insert((peer.name, peer.address));
         }
+    }
+
+    fn wants_reload(&mut self) -> bool {
+        self.membership.take_credentials_changed()
     }
 
     fn stop(self) -> Result<(), RunError> {
         let Service {
             manager,
             links,
+            membership,
             kept,
             ..
         } = self;
+        drop(membership);
         drop(kept);
         drop(links);
         let manager = Arc::into_inner(manager);

@@ -20,7 +20,7 @@ mod token;
 pub use authority::{Authority, AuthorityError, Issued};
 pub use certificate::{Certificate, CertificateError, Fingerprint, Serial, SerialError};
 pub use credentials::{Credentials, CredentialsError};
-pub use files::FileError;
+pub use files::{FileError, write_secret};
 pub use key::{Key, KeyError};
 pub use registrar::{
     AUTHORITY_LIFE, CERTIFICATE_LIFE, Entry, Registrar, RegistrarError, is_address,
@@ -30,7 +30,7 @@ pub use revocation::{Revocations, RevocationsError, Revoked};
 pub use roll::{Roll, RollError, Signed};
 pub use token::{JoinToken, TokenError, TokenId, Tokens, TokensError};
 
-pub(crate) use files::{read_secret, write_secret};
+pub(crate) use files::read_secret;
 
 #[cfg(test)]
 mod tests;

@@ -9,10 +9,6 @@
 //! nothing but whom to believe. Read [`Links`] first, then [`LinkConfig`] and [`Link`]; [`Desk`] and
 //! [`ask`] are for questions that are not a manager's.
 
-use std::time::Duration;
-
-use model::Span;
-
 mod desk;
 mod errand;
 mod error;
@@ -30,10 +26,6 @@ pub use errand::{Line, Visitor, ask};
 pub use error::LinkError;
 pub use life::{Life, LifeError};
 pub use links::{Event, Kept, Link, LinkConfig, LinkCounts, Links, LinksError};
-
-fn duration(span: Span) -> Duration {
-    Duration::from_micros(span.0)
-}
 
 #[cfg(test)]
 mod tests;

@@ -98,6 +98,9 @@ pub struct Join {
     /// Where others dial it, as host and port; none where nobody does.
     #[n(4)]
     pub address: Option<String>,
+    /// Under which name where neither this message nor the token insists on one.
+    #[n(5)]
+    pub otherwise: Option<String>,
 }
 
 /// Without the secret, which is not for logs.

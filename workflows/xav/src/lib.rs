@@ -4,7 +4,8 @@
 //! It is not a manager: what a process does next is decided in the cores, and everything that this
 //! crate knows of one comes from a process manager, over its socket while it runs, from its journal
 //! else. Read `run.rs` (a process from file to end) and `grid.rs` (the managers) first; `ask.rs`
-//! finds who answers questions, `tell.rs`, `fault.rs` and `json.rs` are how answers look.
+//! finds who answers questions, `tell.rs`, `fault.rs` and `json.rs` are how answers look;
+//! `grid_admin.rs` is for those who have a grid of several machines.
 
 mod arguments;
 mod ask;
@@ -17,6 +18,7 @@ mod forget;
 mod garbage;
 mod given;
 mod grid;
+mod grid_admin;
 mod home;
 mod json;
 mod logs;
@@ -87,6 +89,13 @@ fn obey(command: &Command) -> Outcome {
         Command::Schema => look::schema(),
         Command::Show(show) => look::show(show),
         Command::Export(export) => look::export(export),
+        Command::Grid(command) => grid_admin::grid(command),
+        Command::Token(command) => grid_admin::token(command),
+        Command::Cert(command) => grid_admin::certificates(command),
+        Command::Config(command) => grid_admin::check(command),
+        Command::Nodes(nodes) => grid_admin::nodes(nodes),
+        Command::Drain(drain) => grid_admin::drain(drain, true),
+        Command::Undrain(drain) => grid_admin::drain(drain, false),
         Command::Tool(Tool::Burn { arguments }) => tool_burn(arguments),
     }
 }

@@ -54,6 +54,8 @@ pub struct Entry<'a> {
     pub role: Role,
     /// Under which name; the token's own where that has one.
     pub name: Option<&'a str>,
+    /// Under which name where neither insists on one.
+    pub otherwise: Option<&'a str>,
     /// The signing request, in DER.
     pub request: &'a [u8],
     /// Where others dial it.
@@ -182,7 +184,7 @@ impl Registrar {
                 return Err(RegistrarError::OtherName(given.to_owned()));
             }
             (Some(name), _) | (None, Some(name)) => name,
-            (None, None) => return Err(RegistrarError::Nameless),
+            (None, None) => entry.otherwise.ok_or(RegistrarError::Nameless)?,
         };
         let identity = self.identity(entry.role, name)?;
         if self

@@ -97,6 +97,11 @@ impl Roll {
         Ok(())
     }
 
+    /// A certificate by its number.
+    pub fn get(&self, serial: &Serial) -> Option<&Signed> {
+        self.0.get(serial)
+    }
+
     /// All of them, by their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (&Serial, &Signed)> {
         self.0.iter()

@@ -16,9 +16,9 @@ use wire::admin::{ASK_BYTES_MAX, TOLD_BYTES_MAX};
 use wire::frame::{self, HEADER_BYTES};
 use wire::hello::Refusal;
 
-use super::duration;
 use super::error::LinkError;
 use super::greeting::{certificate, refuse};
+use super::links::duration;
 use crate::clock;
 use crate::identity::{Certificate, Revocations};
 use crate::limits::{DESK_ANSWER_MAX, DESK_QUESTIONS_MAX, DESK_VISITS_MAX, LINK_GREETING_MAX};

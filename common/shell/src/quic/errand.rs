@@ -12,10 +12,9 @@ use tokio::time::timeout;
 use wire::hello::Refusal;
 
 use super::desk;
-use super::duration;
 use super::error::{LinkError, code};
 use super::greeting::{certificate, refuse};
-use super::links::{Shared, resolve, transport};
+use super::links::{Shared, duration, resolve, transport};
 use super::trust;
 use crate::identity::{Credentials, Fingerprint};
 

@@ -6,6 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use minicbor::{Decode, Encode};
 use model::{Identity, ResourceId, Role, Span};
@@ -22,7 +23,6 @@ use tokio::time::{sleep, timeout};
 use wire::hello::{Hello, PROTOCOLS, Refusal};
 
 use super::desk::{self, Counter, Desk};
-use super::duration;
 use super::errand::{self, Line};
 use super::error::{LinkError, code};
 use super::greeting::{self, Greeted};
@@ -645,4 +645,8 @@ pub(super) fn transport() -> TransportConfig {
         .receive_window(VarInt::from_u32(LINK_WINDOW_BYTES))
         .send_window(LINK_WINDOW_BYTES.into());
     config
+}
+
+pub(super) fn duration(span: Span) -> Duration {
+    Duration::from_micros(span.0)
 }

@@ -50,6 +50,7 @@ impl Desk {
             token,
             role,
             name,
+            otherwise: None,
             request: &request,
             address: (role == Role::Pm).then_some("pm.example:7401"),
         };
