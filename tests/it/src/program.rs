@@ -16,7 +16,7 @@ const OWN: [&str; 7] = [
     "CARGO_PKG_VERSION_PRE",
 ];
 
-/// `xav`, built as the program that asks is built.
+/// `xav`, built with the daemons as the program that asks is built.
 ///
 /// # Panics
 ///
@@ -48,15 +48,13 @@ pub fn program() -> &'static Path {
             build.env_remove(name);
         }
         let status = build
-            .args([
-                "build",
-                "--quiet",
-                "--bin",
-                "xav",
-                "--profile",
-                name,
-                "--manifest-path",
-            ])
+            .args(["build", "--quiet"])
+            // Together, so that they share what they stand on.
+            .args(["-p", "xav", "-p", "group-daemon"])
+            .args(["-p", "process-daemon", "-p", "activity-daemon"])
+            .args(["--bin", "xav", "--bin", "xavantes-gm"])
+            .args(["--bin", "xavantes-pm", "--bin", "xavantes-am"])
+            .args(["--profile", name, "--manifest-path"])
             .arg(root().join("Cargo.toml"))
             .arg("--target-dir")
             .arg(
@@ -66,9 +64,18 @@ pub fn program() -> &'static Path {
             )
             .status()
             .expect("cargo is there, since it started this");
-        assert!(status.success(), "xav could not be built");
+        assert!(status.success(), "xav and the daemons could not be built");
         profile.join("xav")
     })
+}
+
+/// The program of a daemon, by its name.
+///
+/// # Panics
+///
+/// Where it cannot be built.
+pub fn daemon(name: &str) -> PathBuf {
+    program().with_file_name(name)
 }
 
 /// The workspace.

@@ -151,7 +151,11 @@ impl FromStr for JoinToken {
         if text.len() > TOKEN_CHARACTERS_MAX {
             return Err(TokenError::Form);
         }
-        let bytes = bytes(letters).ok_or(TokenError::Form)?;
+        if letters.bytes().any(|letter| !ALPHABET.contains(&letter)) {
+            return Err(TokenError::Form);
+        }
+        // A letter too few leaves bits over.
+        let bytes = bytes(letters).ok_or(TokenError::Sum)?;
         let (plain, rest) = bytes
             .split_last_chunk::<SUM_BYTES>()
             .ok_or(TokenError::Sum)?;
