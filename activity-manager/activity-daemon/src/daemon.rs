@@ -237,6 +237,17 @@ impl Handle {
         self.number.wait(patience)
     }
 
+    /// Has the group give away so many slots from here on, and no more than there are. What runs goes
+    /// on.
+    pub fn lend(&self, slots: u32) {
+        self.inbox().tell(Input::Lend(slots));
+    }
+
+    /// The session of all commands: that of the executor, where there is one.
+    pub fn session(&self) -> Option<u32> {
+        self.executor.pid()
+    }
+
     /// Adds files to the blob store, durably, in their order.
     pub fn add_files(&self, paths: &[PathBuf]) -> Result<Vec<Artifact>, AddFilesError> {
         let artifacts: Result<Vec<Artifact>, AddError> =

@@ -4,6 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::process::Child;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -66,6 +67,8 @@ pub(crate) struct Way(Arc<Shared>);
 
 struct Shared {
     sender: Mutex<Option<Sender>>,
+    /// The process that is connected; 0 where it is not known.
+    pid: AtomicU32,
     life: Mutex<Life>,
     changed: Condvar,
 }
@@ -85,6 +88,7 @@ impl Executor {
         let mut child = None;
         let (sender, receiver) = place.connect(&mut child)?;
         let shared = Arc::new(Shared {
+            pid: AtomicU32::new(sender.peer_pid().unwrap_or(0)),
             sender: Mutex::new(Some(sender)),
             life: Mutex::new(Life::Waiting),
             changed: Condvar::new(),
@@ -112,6 +116,11 @@ impl Executor {
     /// The way to it.
     pub(crate) fn way(&self) -> Way {
         Way(Arc::clone(&self.shared))
+    }
+
+    /// The process that is the executor; none where that is not known.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        Some(self.shared.pid.load(Ordering::Relaxed)).filter(|&pid| pid > 0)
     }
 
     /// Ends the connection, and the executor with it where its commands are to end.
@@ -258,6 +267,8 @@ fn serve(
             pause = (pause * 2).min(RETRY_LAST);
             match place.connect(child) {
                 Ok((sender, receiver)) => {
+                    let pid = sender.peer_pid().unwrap_or(0);
+                    shared.pid.store(pid, Ordering::Relaxed);
                     *shared.sender() = Some(sender);
                     break receiver;
                 }

@@ -5,12 +5,15 @@
 //! `activity-executor`. Read [`start`] and [`Handle`] first, then `outside.rs`, which carries out
 //! what the core wants.
 
+pub mod ceilings;
 mod daemon;
 mod executor;
 pub mod facts;
+pub mod gauge;
 mod outside;
 mod peek;
 mod places;
+pub mod power;
 mod service;
 mod sweeper;
 mod workers;

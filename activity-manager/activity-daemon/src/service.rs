@@ -6,14 +6,20 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Identity, Role};
+use model::{Bytes, Identity, Role};
 use shell::RunError;
+use shell::clock;
 use shell::config::{Config, PeerAddress};
 use shell::membership::Membership;
 use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Links};
 
-use crate::{Commands, Handle};
+use wire::admin::Load;
+
+use crate::ceilings::{Ceilings, Hours, minute_of_day};
+use crate::gauge::{Gauge, cores};
+use crate::power::power;
+use crate::{Commands, Guise, Handle};
 
 /// Slots that may be asked for: more commands than that at once no machine runs.
 const SLOTS_MAX: u32 = 4_096;
@@ -37,6 +43,9 @@ pub struct Settings {
     group_manager: PeerAddress,
     process_managers: Vec<PeerAddress>,
     slots: Option<u32>,
+    memory: Option<Bytes>,
+    power: Option<f64>,
+    ceilings: Ceilings,
 }
 
 impl program::Service for Service {
@@ -47,10 +56,20 @@ impl program::Service for Service {
         file: "am.toml",
         port: 0,
         names_process_managers: true,
-        settings: &[Setting {
-            key: "slots",
-            kind: Kind::Number,
-        }],
+        settings: &[
+            Setting {
+                key: "slots",
+                kind: Kind::Number,
+            },
+            Setting {
+                key: "memory",
+                kind: Kind::Text,
+            },
+            Setting {
+                key: "hours",
+                kind: Kind::Text,
+            },
+        ],
     });
     type Settings = Settings;
 
@@ -59,28 +78,37 @@ impl program::Service for Service {
             group_manager: config.peer("group-manager"),
             process_managers: config.optional_peers("process-managers"),
             slots: config.optional_number("slots", 0..=SLOTS_MAX),
+            memory: config.optional_bytes("memory"),
+            power: config.optional_fraction("power", 0.001..=1_000.0),
+            ceilings: Ceilings {
+                load_max: config.optional_fraction("load-max", 0.0..=4_096.0),
+                hours: config.optional("hours", "hours such as \"20:00-06:00\"", Hours::parse),
+            },
         }
     }
 
     fn start(place: &Place, settings: Settings, failed: Failed) -> Result<Service, Box<dyn Error>> {
         let credentials = place.credentials(Role::Am)?;
         let me = credentials.identity().clone();
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let slots = settings.slots.unwrap_or_else(|| cores().min(SLOTS_MAX));
+        let measured = settings.power.unwrap_or_else(|| power(&place.directory));
         let manager = Arc::new(crate::start(crate::Config {
             directory: place.directory.clone(),
             name: me.name().to_owned(),
-            slots: match settings.slots {
-                Some(slots) => slots,
-                None => u32::try_from(cores)?.min(SLOTS_MAX),
-            },
+            slots,
             executor: std::env::current_exe()?,
             linger: None,
             kill_grace: None,
             nice: None,
-            guise: None,
+            guise: Some(Guise {
+                power: measured,
+                memory: settings.memory,
+                ..Guise::default()
+            }),
             blobs: None,
             failed,
         })?);
+        manager.lend(slots);
         let links = place.links(credentials, &[], |_| {})?;
         let theirs = Arc::clone(&manager);
         let on_link = program::to_log(move |link| theirs.connect_group(link.open()));
@@ -88,7 +116,14 @@ impl program::Service for Service {
         let gm = group_manager.identity(&me, Role::Gm);
         let group = links.keep(&group_manager.address, &gm, on_link);
         let line = links.line(&group_manager.address, &gm);
-        let membership = Membership::begin(line, &place.identity, || None)?;
+        let mut watch = Watch {
+            manager: Arc::clone(&manager),
+            gauge: Gauge::of(&place.directory),
+            ceilings: settings.ceilings,
+            slots,
+            is_closed: false,
+        };
+        let membership = Membership::begin(line, &place.identity, move || Some(watch.look()))?;
         Ok(Service {
             manager,
             links,
@@ -157,5 +192,37 @@ impl program::Service for Service {
         let manager = Arc::into_inner(manager);
         let manager = manager.expect("links have ended, and they alone had it too");
         manager.stop(Commands::GoOn)
+    }
+}
+
+/// Looks at the machine each second, and lends it or does not.
+struct Watch {
+    manager: Arc<Handle>,
+    gauge: Gauge,
+    ceilings: Ceilings,
+    slots: u32,
+    is_closed: bool,
+}
+
+impl Watch {
+    fn look(&mut self) -> Load {
+        let reading = self.gauge.read(self.manager.session());
+        let minute = minute_of_day(clock::wall());
+        let closed = self.ceilings.closed(reading.others, minute, self.is_closed);
+        if self.is_closed != closed.is_some() {
+            self.is_closed = closed.is_some();
+            self.manager
+                .lend(if self.is_closed { 0 } else { self.slots });
+            tracing::info!(why = closed, "what is lent has changed");
+        }
+        Load {
+            cores: cores(),
+            slots: self.slots,
+            busy: reading.busy,
+            queue: reading.queue,
+            memory_free: reading.memory_free,
+            disk_free: reading.disk_free,
+            closed,
+        }
     }
 }

@@ -184,6 +184,12 @@ impl Sender {
         self.flush()
     }
 
+    /// The executor's process, and its session; none where the system does not say.
+    pub fn peer_pid(&self) -> Option<u32> {
+        let peer = rustix::net::sockopt::socket_peercred(&self.stream).ok()?;
+        u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
+    }
+
     /// Ends the connection for both halves: the receiver returns, and the executor begins to linger.
     pub fn close(&self) -> io::Result<()> {
         self.stream.shutdown(Shutdown::Both)

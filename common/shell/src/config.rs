@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
-use model::{Identity, Role, Span};
+use model::{Bytes, Identity, Role, Span};
 use thiserror::Error;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -193,6 +193,11 @@ impl Config<'_> {
         self.optional(key, "a time such as \"30s\", \"12h\" or \"90d\"", span)
     }
 
+    /// A number of bytes, where it is there.
+    pub fn optional_bytes(&mut self, key: &str) -> Option<Bytes> {
+        self.optional(key, "an amount such as \"512MiB\" or \"8GiB\"", bytes)
+    }
+
     /// Yes or no, where it is there.
     pub fn optional_flag(&mut self, key: &str) -> Option<bool> {
         self.value(key, "true or false", |value| value.as_bool())
@@ -314,6 +319,20 @@ fn span(text: &str) -> Option<Span> {
     };
     let number: u32 = digits.parse().ok()?;
     Some(Span::from_secs(u64::from(number) * seconds))
+}
+
+/// A whole number and a unit.
+fn bytes(text: &str) -> Option<Bytes> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let shift = match &text[digits.len()..] {
+        "KiB" => 10,
+        "MiB" => 20,
+        "GiB" => 30,
+        "TiB" => 40,
+        _ => return None,
+    };
+    let number: u32 = digits.trim_end().parse().ok()?;
+    Some(Bytes(u64::from(number) << shift))
 }
 
 /// What a peer is written as.

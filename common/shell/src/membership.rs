@@ -12,10 +12,10 @@ use wire::admin::{Ask, Contact, Load, Presence, Refused, Told};
 
 use crate::clock;
 use crate::identity::{Credentials, CredentialsError, Renewal, is_address};
-use crate::quic::{Line, LinkError};
+use crate::quic::{Line, LinkError, Stopper};
 
 /// How often it says that it is there; what was revoked is known everywhere after this time.
-const PERIOD: Duration = Duration::from_secs(2);
+const PERIOD: Duration = Duration::from_secs(1);
 
 /// Process managers of a group that are dialled.
 const PROCESS_MANAGERS_MAX: usize = 64;
@@ -26,6 +26,7 @@ const RENEWAL_PAUSE: Span = Span::from_secs(60);
 /// A membership that is kept up by a thread of its own.
 pub struct Membership {
     shared: Arc<Shared>,
+    stopper: Stopper,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -68,6 +69,7 @@ impl Membership {
         load: impl FnMut() -> Option<Load> + Send + 'static,
     ) -> std::io::Result<Membership> {
         let shared: Arc<Shared> = Arc::default();
+        let stopper = line.stopper();
         let mut member = Member {
             shared: Arc::clone(&shared),
             line,
@@ -80,6 +82,7 @@ impl Membership {
             .spawn(move || member.run())?;
         Ok(Membership {
             shared,
+            stopper,
             thread: Some(thread),
         })
     }
@@ -99,6 +102,7 @@ impl Drop for Membership {
     fn drop(&mut self) {
         self.shared.lock().has_ended = true;
         self.shared.changed.notify_all();
+        self.stopper.stop();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

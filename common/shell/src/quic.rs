@@ -22,7 +22,7 @@ mod socket;
 mod trust;
 
 pub use desk::Desk;
-pub use errand::{Line, Visitor, ask};
+pub use errand::{Line, Stopper, Visitor, ask};
 pub use error::LinkError;
 pub use life::{Life, LifeError};
 pub use links::{Event, Kept, Link, LinkConfig, LinkCounts, Links, LinksError};

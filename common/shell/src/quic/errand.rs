@@ -1,13 +1,14 @@
 //! Asking at a desk: once, from a program that has no links, or again and again beside links.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::{Identity, Role};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Connection, Endpoint};
 use tokio::runtime::{Builder, Handle};
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use wire::hello::Refusal;
 
@@ -91,6 +92,33 @@ pub struct Line {
     address: String,
     peer: Identity,
     connection: Option<Connection>,
+    stopper: Stopper,
+}
+
+/// Ends the waiting of a [`Line`] for good.
+#[derive(Clone, Debug, Default)]
+pub struct Stopper(Arc<Mutex<Stop>>);
+
+#[derive(Debug, Default)]
+struct Stop {
+    has_stopped: bool,
+    task: Option<AbortHandle>,
+}
+
+impl Stopper {
+    /// Ends it: whoever waits for an answer has none, and so has whoever asks later.
+    pub fn stop(&self) {
+        let mut stop = self.lock();
+        stop.has_stopped = true;
+        if let Some(task) = stop.task.take() {
+            task.abort();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Stop> {
+        // Nothing panics while it holds the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Line {
@@ -101,7 +129,13 @@ impl Line {
             address: address.to_owned(),
             peer: peer.clone(),
             connection: None,
+            stopper: Stopper::default(),
         }
+    }
+
+    /// What ends the waiting for an answer, from another thread.
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
     }
 
     /// Asks, and waits for the answer. After a failure the next question tries anew.
@@ -119,14 +153,23 @@ impl Line {
             let answer = desk::ask(&connection, &question).await?;
             Ok((connection, answer))
         };
-        let task = self.handle.spawn(async move {
+        let task = async move {
             let done = timeout(duration(desk::PATIENCE), errand).await;
             // Nobody waits for longer than that.
             let _ = tell.send(done.unwrap_or(Err(LinkError::Silent)));
-        });
+        };
+        {
+            let mut stop = self.stopper.lock();
+            if stop.has_stopped {
+                return Err(LinkError::Refused(Refusal::Stopping));
+            }
+            stop.task = Some(self.handle.spawn(task).abort_handle());
+        }
         // The thread of links may have ended, and the task with it.
         let done = told.recv_timeout(duration(desk::PATIENCE) * 2);
-        task.abort();
+        if let Some(task) = self.stopper.lock().task.take() {
+            task.abort();
+        }
         let (connection, answer) = done.unwrap_or(Err(LinkError::Silent))?;
         self.connection = Some(connection);
         Ok(answer)
