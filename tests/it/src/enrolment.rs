@@ -205,9 +205,19 @@ fn two_machines_join_are_looked_at_drained_and_revoked() {
     };
     let am1 = am("am1");
     let am2 = am("am2");
-    let node = yard.wait_for("am1", "ready");
+    yard.wait_for("am1", "ready");
+    // It tells of itself a little later than it registers.
+    let node = wait::until("am1 tells of itself", || {
+        let node = yard.wait_for("am1", "ready");
+        node["version"].is_string().then_some(node)
+    });
     assert_eq!((&node["slots"], &node["free"]), (&3.into(), &3.into()));
-    assert!(node["version"].is_string(), "{node}");
+    assert!(node["power"].as_f64().unwrap() > 0.0);
+    assert!(node["load"]["cores"].as_u64().unwrap() > 0, "{node}");
+    assert!(
+        node["load"]["memory_free_bytes"].as_u64().unwrap() > 0,
+        "{node}"
+    );
     yard.wait_for("am2", "ready");
 
     let done = yard.xav(&["drain", "am2", "--grid", "lab"]);

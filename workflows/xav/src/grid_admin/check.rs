@@ -101,6 +101,31 @@ mod tests {
     }
 
     #[test]
+    fn the_samples_that_are_packed_have_no_mistakes_with_all_their_settings() {
+        let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/samples");
+        for name in ["gm.toml", "pm.toml", "am.toml"] {
+            let text = std::fs::read_to_string(samples.join(name)).unwrap();
+            assert!(check_text(name, &text).is_ok(), "{name}");
+            // What is shown as a setting is one: lines such as `# slots = 6`.
+            let is_setting = |line: &str| {
+                let key = line
+                    .strip_prefix("# ")
+                    .and_then(|rest| rest.split_once(" = "));
+                key.is_some_and(|(key, _)| {
+                    key.bytes()
+                        .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+                })
+            };
+            let lines = text.lines().map(|line| match is_setting(line) {
+                true => &line[2..],
+                false => line,
+            });
+            let whole = lines.collect::<Vec<&str>>().join("\n");
+            assert_eq!(check_text(name, &whole).err(), None, "{name}");
+        }
+    }
+
+    #[test]
     fn every_mistake_is_named_with_its_place() {
         let text = "directory = 7\nlisten = \"here\"\nslots = -1\ncolour = \"red\"\n";
         assert_eq!(
