@@ -76,6 +76,9 @@ pub enum Input {
     Executor(FromExecutor),
     /// The link to the executor has closed.
     ExecutorDown,
+    /// How many slots the group may give away from here on: not more than the machine has. What
+    /// runs goes on.
+    Lend(u32),
     /// The answer to [`Effect::Stage`].
     Staged {
         /// Which attempt.

@@ -52,6 +52,8 @@ const RUNNING_PERIOD: Span = Span::from_secs(30);
 pub struct ActivityManager {
     pub(crate) config: Config,
     pub(crate) group: GroupLink,
+    /// Slots that the group may give away.
+    lends: u32,
     pub(crate) process_managers: BTreeMap<u32, ProcessLink>,
     pub(crate) executor: ExecutorLink,
     pub(crate) attempts: Attempts,
@@ -77,6 +79,7 @@ impl ActivityManager {
     pub fn new(mut config: Config) -> ActivityManager {
         config.slots = config.slots.max(1);
         ActivityManager {
+            lends: config.slots,
             config,
             group: GroupLink::default(),
             process_managers: BTreeMap::new(),
@@ -142,6 +145,7 @@ impl Machine for ActivityManager {
                 self.executor.close();
                 self.end_peeks(cx);
             }
+            Input::Lend(slots) => self.on_lend(cx, now, slots),
             Input::Staged { attempt, result } => self.on_staged(now, attempt, result),
             Input::Lacking {
                 attempt,
@@ -422,7 +426,6 @@ impl ActivityManager {
     fn register(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         let Config {
             name,
-            slots,
             memory,
             power,
             labels,
@@ -431,7 +434,7 @@ impl ActivityManager {
         } = &self.config;
         let facts = Facts {
             name: name.clone(),
-            slots: *slots,
+            slots: self.lends,
             memory: *memory,
             power: *power,
             labels: labels.clone(),
@@ -442,6 +445,16 @@ impl ActivityManager {
             epoch: epoch(cx),
             facts,
         }));
+    }
+
+    fn on_lend(&mut self, cx: &mut Context<'_, Self>, now: Mono, slots: u32) {
+        let slots = slots.min(self.config.slots);
+        if self.lends != slots {
+            self.lends = slots;
+            if self.group.is_up {
+                self.register(cx, now);
+            }
+        }
     }
 
     fn on_group(&mut self, cx: &mut Context<'_, Self>, message: ToResource) {

@@ -172,6 +172,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         linger: config.linger,
         kill_grace: config.kill_grace,
         share: guise.share,
+        account: None,
     };
     let mut labels = facts::labels();
     labels.extend(guise.labels);
@@ -272,6 +273,17 @@ impl Handle {
     /// `patience`.
     pub fn number(&self, patience: Duration) -> Option<ResourceId> {
         self.number.wait(patience)
+    }
+
+    /// Has the group give away so many slots from here on, and no more than there are. What runs goes
+    /// on.
+    pub fn lend(&self, slots: u32) {
+        self.inbox().tell(Input::Lend(slots));
+    }
+
+    /// The session of all commands: that of the executor, where there is one.
+    pub fn session(&self) -> Option<u32> {
+        self.executor.pid()
     }
 
     /// Adds files to the blob store, durably, in their order.

@@ -5,14 +5,18 @@
 //! `activity-executor`. Read [`start`] and [`Handle`] first, then `outside.rs`, which carries out
 //! what the core wants.
 
+pub mod ceilings;
 mod daemon;
 mod depot;
 mod executor;
 pub mod facts;
 mod fetch;
+mod files;
+pub mod gauge;
 mod outside;
 mod peek;
 mod places;
+pub mod power;
 mod service;
 mod sweeper;
 mod workers;

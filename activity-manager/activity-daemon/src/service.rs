@@ -1,28 +1,26 @@
 //! The program around an activity manager: it dials its group manager, and when that has given it
 //! its number, the process managers.
 
+use std::collections::BTreeSet;
 use std::error::Error;
-use std::io;
-use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use activity_blobs::Store;
-use model::{Identity, Role};
+use model::{Bytes, Identity, Role};
 use shell::RunError;
+use shell::clock;
 use shell::config::{Config, PeerAddress};
 use shell::identity::Credentials;
-use shell::limits::BULK_BLOB_BYTES_MAX;
-use shell::program::{self, Failed, Place};
-use shell::quic::{Bulk, BulkConfig, Kept, Links, LinksError};
+use shell::membership::Membership;
+use shell::program::{self, Failed, Joining, Kind, Place, Setting};
+use shell::quic::{Kept, Links, LinksError};
+use wire::admin::Load;
 
-use crate::{Commands, Handle, Keeping, StoreDepot, Transfers};
-
-/// MiB a second that may be asked for as the bound of a link: 100 GiB.
-const RATE_MAX: u32 = 100 << 10;
-
-/// GiB that may be asked for as the bound of a file: 1 PiB.
-const LARGEST_MAX: u32 = 1 << 20;
+use crate::ceilings::{Ceilings, Hours, minute_of_day};
+use crate::files::Files;
+use crate::gauge::{Gauge, cores};
+use crate::power::power;
+use crate::{Commands, Guise, Handle};
 
 /// Slots that may be asked for: more commands than that at once no machine runs.
 const SLOTS_MAX: u32 = 4_096;
@@ -32,9 +30,13 @@ const SLOTS_MAX: u32 = 4_096;
 pub struct Service {
     manager: Arc<Handle>,
     links: Links,
+    membership: Membership,
     kept: Vec<Kept>,
-    /// Who is dialled once the machine has its number.
-    waiting: Vec<(PeerAddress, Identity)>,
+    me: Identity,
+    /// Process managers that the configuration names.
+    named: Vec<PeerAddress>,
+    /// Process managers that are dialled: names and addresses.
+    dialled: BTreeSet<(String, String)>,
 }
 
 /// What its configuration says.
@@ -42,117 +44,100 @@ pub struct Settings {
     group_manager: PeerAddress,
     process_managers: Vec<PeerAddress>,
     slots: Option<u32>,
+    memory: Option<Bytes>,
+    power: Option<f64>,
+    ceilings: Ceilings,
     files: Files,
-}
-
-/// How files go to other machines and come from there.
-struct Files {
-    /// Where others ask for them; none for a port that the system chooses, where links listen.
-    listen: Option<SocketAddr>,
-    /// What others are told to dial; none for where it listens.
-    address: Option<String>,
-    /// MiB a second to each peer; none for as many as there can be.
-    rate: Option<u32>,
-    /// GiB of the largest file that is taken from others; none for the usual bound.
-    largest: Option<u32>,
-}
-
-impl Files {
-    /// Opens the store and lets others ask for its files.
-    fn start(
-        &self,
-        place: &Place,
-        credentials: &Credentials,
-        group_manager: &str,
-    ) -> Result<(Store, Transfers), Box<dyn Error>> {
-        let store = Store::open(&place.directory.join("blobs"))?;
-        let (store_max, rate) = (self.largest, self.rate);
-        let bulk = Bulk::bind(BulkConfig {
-            address: self.listen.unwrap_or((place.listen.ip(), 0).into()),
-            credentials: credentials.clone(),
-            depot: Some(Arc::new(StoreDepot::new(store.clone(), Keeping::Durably))),
-            rate: rate.map(|mebibytes| u64::from(mebibytes) << 20),
-            blob_bytes_max: store_max
-                .map_or(BULK_BLOB_BYTES_MAX, |gibibytes| u64::from(gibibytes) << 30),
-        })?;
-        let address = match &self.address {
-            Some(address) => address.clone(),
-            None => reachable(bulk.address(), group_manager)?.to_string(),
-        };
-        Ok((store, Transfers { bulk, address }))
-    }
-}
-
-/// The address by which others reach what listens here: where it listens on all addresses, the one
-/// from which the group manager is reached.
-fn reachable(bound: SocketAddr, group_manager: &str) -> io::Result<SocketAddr> {
-    if !bound.ip().is_unspecified() {
-        return Ok(bound);
-    }
-    // Nothing is sent: the system only says which way it would take.
-    let socket = UdpSocket::bind((bound.ip(), 0))?;
-    socket.connect(group_manager)?;
-    Ok((socket.local_addr()?.ip(), bound.port()).into())
 }
 
 impl program::Service for Service {
     const NAME: &'static str = "xavantes-am";
     const ABOUT: &'static str = "The manager of a machine's activities.";
+    const JOINS: Option<Joining> = Some(Joining {
+        role: Role::Am,
+        file: "am.toml",
+        port: 0,
+        names_process_managers: true,
+        settings: &[
+            Setting {
+                key: "slots",
+                kind: Kind::Number,
+            },
+            Setting {
+                key: "memory",
+                kind: Kind::Text,
+            },
+            Setting {
+                key: "hours",
+                kind: Kind::Text,
+            },
+        ],
+    });
     type Settings = Settings;
 
     fn ask(config: &mut Config<'_>) -> Settings {
         Settings {
             group_manager: config.peer("group-manager"),
-            process_managers: config.peers("process-managers"),
+            process_managers: config.optional_peers("process-managers"),
             slots: config.optional_number("slots", 0..=SLOTS_MAX),
-            files: Files {
-                listen: config.optional_address("files-listen"),
-                address: config.optional_host_and_port("files-address"),
-                rate: config.optional_number("files-mebibytes-a-second", 1..=RATE_MAX),
-                largest: config.optional_number("file-gibibytes-max", 1..=LARGEST_MAX),
+            memory: config.optional_bytes("memory"),
+            power: config.optional_fraction("power", 0.001..=1_000.0),
+            ceilings: Ceilings {
+                load_max: config.optional_fraction("load-max", 0.0..=4_096.0),
+                hours: config.optional("hours", "hours such as \"20:00-06:00\"", Hours::parse),
             },
+            files: Files::ask(config),
         }
     }
 
     fn start(place: &Place, settings: Settings, failed: Failed) -> Result<Service, Box<dyn Error>> {
         let credentials = place.credentials(Role::Am)?;
         let me = credentials.identity().clone();
-        let (blobs, transfers) =
-            settings
-                .files
-                .start(place, &credentials, &settings.group_manager.address)?;
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let slots = settings.slots.unwrap_or_else(|| cores().min(SLOTS_MAX));
+        let measured = settings.power.unwrap_or_else(|| power(&place.directory));
+        let gm = &settings.group_manager.address;
+        let (blobs, transfers) = settings.files.start(place, &credentials, gm)?;
         let manager = Arc::new(crate::start(crate::Config {
             directory: place.directory.clone(),
             name: me.name().to_owned(),
-            slots: match settings.slots {
-                Some(slots) => slots,
-                None => u32::try_from(cores)?.min(SLOTS_MAX),
-            },
+            slots,
             executor: std::env::current_exe()?,
             linger: None,
             kill_grace: None,
             nice: None,
-            guise: None,
+            guise: Some(Guise {
+                power: measured,
+                memory: settings.memory,
+                ..Guise::default()
+            }),
             blobs: Some(blobs),
             transfers: Some(transfers),
             failed,
         })?);
+        manager.lend(slots);
         let links = place.links(credentials, &[], |_| {})?;
         let theirs = Arc::clone(&manager);
         let on_link = program::to_log(move |link| theirs.connect_group(link.open()));
         let group_manager = settings.group_manager;
         let gm = group_manager.identity(&me, Role::Gm);
         let group = links.keep(&group_manager.address, &gm, on_link);
-        let waiting = settings.process_managers.into_iter().map(|peer| {
-            let identity = peer.identity(&me, Role::Pm);
-            (peer, identity)
-        });
+        let line = links.line(&group_manager.address, &gm);
+        let mut watch = Watch {
+            manager: Arc::clone(&manager),
+            gauge: Gauge::of(&place.directory),
+            ceilings: settings.ceilings,
+            slots,
+            is_closed: false,
+        };
+        let membership = Membership::begin(line, &place.identity, move || Some(watch.look()))?;
         Ok(Service {
             manager,
             links,
+            membership,
             kept: vec![group],
-            waiting: waiting.collect(),
+            me,
+            named: settings.process_managers,
+            dialled: BTreeSet::new(),
         })
     }
 
@@ -162,20 +147,34 @@ impl program::Service for Service {
 
     fn renew(&self, credentials: &Credentials) -> Result<(), LinksError> {
         self.links.renew(credentials)?;
-        self.manager
-            .bulk()
-            .map_or(Ok(()), |bulk| bulk.renew(credentials))
+        let bulk = self.manager.bulk();
+        bulk.map_or(Ok(()), |bulk| bulk.renew(credentials))
     }
 
     fn tick(&mut self) {
-        if self.waiting.is_empty() {
+        let told = self.membership.process_managers();
+        let told = told.into_iter().map(|contact| PeerAddress {
+            name: contact.name,
+            address: contact.address,
+        });
+        // One that the configuration names is dialled where that says, and not a second time.
+        let is_named = |peer: &PeerAddress| self.named.iter().any(|named| named.name == peer.name);
+        let others = told.filter(|peer| !is_named(peer));
+        let is_dialled = |peer: &PeerAddress| {
+            let pair = (peer.name.clone(), peer.address.clone());
+            self.dialled.contains(&pair)
+        };
+        let all = self.named.iter().cloned().chain(others);
+        let missing: Vec<PeerAddress> = all.filter(|peer| !is_dialled(peer)).collect();
+        if missing.is_empty() {
             return;
         }
         let Some(number) = self.manager.number(Duration::ZERO) else {
             return;
         };
         self.links.set_resource(number);
-        for (peer, identity) in self.waiting.drain(..) {
+        for peer in missing {
+            let identity = peer.identity(&self.me, Role::Pm);
             let manager = Arc::clone(&self.manager);
             let on_link = move |link: shell::quic::Link| {
                 manager.connect_process(link.number(), link.open());
@@ -183,20 +182,59 @@ impl program::Service for Service {
             let on_event = program::to_log(on_link);
             self.kept
                 .push(self.links.keep(&peer.address, &identity, on_event));
+            self.dialled.insert((peer.name, peer.address));
         }
+    }
+
+    fn wants_reload(&mut self) -> bool {
+        self.membership.take_credentials_changed()
     }
 
     fn stop(self) -> Result<(), RunError> {
         let Service {
             manager,
             links,
+            membership,
             kept,
             ..
         } = self;
+        drop(membership);
         drop(kept);
         drop(links);
         let manager = Arc::into_inner(manager);
         let manager = manager.expect("links have ended, and they alone had it too");
         manager.stop(Commands::GoOn)
+    }
+}
+
+/// Looks at the machine each second, and lends it or does not.
+struct Watch {
+    manager: Arc<Handle>,
+    gauge: Gauge,
+    ceilings: Ceilings,
+    slots: u32,
+    is_closed: bool,
+}
+
+impl Watch {
+    fn look(&mut self) -> Load {
+        let reading = self.gauge.read(self.manager.session());
+        let minute = minute_of_day(clock::wall());
+        let closed = self.ceilings.closed(reading.others, minute, self.is_closed);
+        if self.is_closed != closed.is_some() {
+            self.is_closed = closed.is_some();
+            self.manager
+                .lend(if self.is_closed { 0 } else { self.slots });
+            tracing::info!(why = closed, "what is lent has changed");
+        }
+        Load {
+            cores: cores(),
+            slots: self.slots,
+            busy: reading.busy,
+            queue: reading.queue,
+            memory_free: reading.memory_free,
+            disk_free: reading.disk_free,
+            closed,
+        }
     }
 }

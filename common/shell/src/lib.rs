@@ -11,9 +11,11 @@
 
 pub mod clock;
 pub mod config;
+pub mod enrolment;
 pub mod environment;
 pub mod identity;
 pub mod limits;
+pub mod membership;
 pub mod program;
 pub mod quic;
 

@@ -144,3 +144,13 @@ pub const BULK_BURST: Span = Span::from_millis(100);
 
 /// How long the links' end waits until peers have been told.
 pub const LINK_FAREWELL_MAX: Span = Span::from_millis(500);
+
+/// Members that are at a desk at the same time: each member of a large group, with a connection
+/// that it keeps.
+pub const DESK_VISITS_MAX: usize = 1_024;
+
+/// Questions that wait for a desk's answers; whoever comes then is told to come later.
+pub const DESK_QUESTIONS_MAX: usize = 256;
+
+/// How long a desk may take for an answer: it writes files and asks its manager.
+pub const DESK_ANSWER_MAX: Span = Span::from_secs(10);

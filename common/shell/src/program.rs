@@ -13,12 +13,16 @@ use std::time::Duration;
 
 use model::Role;
 
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 use crate::identity::Credentials;
-use crate::quic::{Event, Life, Link, LinkConfig, Links, LinksError};
+use crate::quic::{Desk, Event, Life, Link, LinkConfig, Links, LinksError};
 use crate::runner::RunError;
 use crate::shutdown::{Signal, Signals};
 use crate::telemetry::log_to;
+
+mod joining;
+
+pub use joining::{Joining, Kind, Setting, contact, place};
 
 /// How often a daemon looks after what is not told to it.
 const TICK: Duration = Duration::from_millis(200);
@@ -32,6 +36,8 @@ pub trait Service: Sized {
     const NAME: &'static str;
     /// What it is, in a line.
     const ABOUT: &'static str;
+    /// How it joins a group with a token; none where it does not.
+    const JOINS: Option<Joining>;
     /// What its configuration says beside [`Place`].
     type Settings;
 
@@ -51,6 +57,10 @@ pub trait Service: Sized {
     }
     /// Called a few times a second.
     fn tick(&mut self) {}
+    /// Whether its certificate, or what was revoked, is to be read again. Asked after each tick.
+    fn wants_reload(&mut self) -> bool {
+        false
+    }
     /// Ends it: no more work, what was decided is durable.
     fn stop(self) -> Result<(), RunError>;
 }
@@ -89,11 +99,27 @@ impl Place {
         Ok(credentials)
     }
 
+    /// The daemon's log.
+    pub fn log(&self) -> PathBuf {
+        self.directory.join("log")
+    }
+
     /// Begins another life, with links that take peers of these roles. Call it once.
     pub fn links(
         &self,
         credentials: Credentials,
         accepts: &[Role],
+        on_link: impl Fn(Link) + Send + Sync + 'static,
+    ) -> Result<Links, Box<dyn Error>> {
+        self.links_with(credentials, accepts, None, on_link)
+    }
+
+    /// As [`Place::links`], with a desk.
+    pub fn links_with(
+        &self,
+        credentials: Credentials,
+        accepts: &[Role],
+        desk: Option<Box<dyn Desk>>,
         on_link: impl Fn(Link) + Send + Sync + 'static,
     ) -> Result<Links, Box<dyn Error>> {
         let config = LinkConfig {
@@ -102,6 +128,7 @@ impl Place {
             life: Life::begin(&self.directory)?,
             resource: None,
             accepts: accepts.to_vec(),
+            desk,
         };
         Ok(Links::bind(config, to_log(on_link))?)
     }
@@ -120,13 +147,28 @@ pub fn to_log(on_link: impl Fn(Link) + Send + Sync + 'static) -> impl Fn(Event) 
 }
 
 /// Does what the command line says: `--config FILE` runs the daemon until a signal ends it,
-/// `config check FILE` tells all mistakes of a configuration.
+/// `config check FILE` tells all mistakes of a configuration, `join TOKEN` makes one.
 pub fn main<S: Service>(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let given: Vec<OsString> = arguments.into_iter().skip(1).collect();
     let words: Vec<Option<&str>> = given.iter().map(|word| word.to_str()).collect();
     let done = match &words[..] {
         [Some("--config"), _] => run::<S>(Path::new(&given[1])),
         [Some("config"), Some("check"), _] => check::<S>(Path::new(&given[2])),
+        [Some("join"), Some(token), ..] => match &S::JOINS {
+            Some(joins) => joining::token_text(token)
+                .and_then(|token| joining::join::<S>(joins, &token, &given[2..]))
+                .and_then(|joined| {
+                    say(&joined.told);
+                    if joined.runs {
+                        return run::<S>(&joined.config);
+                    }
+                    Ok(())
+                }),
+            None => {
+                complain(&usage::<S>());
+                return ExitCode::from(REFUSED);
+            }
+        },
         [Some("--version")] => {
             say(&format!("{} {}", S::NAME, env!("CARGO_PKG_VERSION")));
             Ok(())
@@ -154,12 +196,21 @@ fn usage<S: Service>() -> String {
     format!(
         "{about}\n\nUsage: {name} --config FILE        run until TERM or INT; HUP reads certificates again\n       \
          {name} config check FILE    tell all mistakes of a configuration\n       \
-         {name} --version"
+         {name} --version{}",
+        S::JOINS.map_or_else(String::new, |joins| joins.usage(name))
     )
 }
 
+/// Reads a configuration of a kind of daemon, for nothing but its mistakes.
+pub fn mistakes<S: Service>(path: &Path) -> Result<(), ConfigError> {
+    Config::read(path, |config| {
+        Place::ask(config);
+        S::ask(config);
+    })
+}
+
 fn check<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
-    Config::read(path, |config| (Place::ask(config), S::ask(config)))?;
+    mistakes::<S>(path)?;
     say(&format!("{}: no mistakes", path.display()));
     Ok(())
 }
@@ -171,7 +222,7 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
         .mode(0o700)
         .create(&place.directory)
         .map_err(|error| format!("could not create {}: {error}", place.directory.display()))?;
-    log_to(&place.directory.join("log"))?;
+    log_to(&place.log())?;
     let signals = Signals::take()?;
     let trouble: Arc<Mutex<Option<RunError>>> = Arc::default();
     let told = Arc::clone(&trouble);
@@ -185,18 +236,20 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
         service.links().address()
     ));
     loop {
-        match signals.next_within(TICK) {
+        let signal = signals.next_within(TICK);
+        match signal {
             Some(Signal::Interrupt | Signal::Terminate) => break,
-            Some(Signal::HangUp) => match reload(&service, &place) {
+            Some(Signal::HangUp) | None => service.tick(),
+        }
+        if service.wants_reload() || signal == Some(Signal::HangUp) {
+            match reload(&service, &place) {
                 Ok(()) => tracing::info!("certificates were read again"),
                 Err(error) => {
                     let error = chain(&*error);
                     tracing::error!(error, "certificates are as before");
                 }
-            },
-            None => {}
+            }
         }
-        service.tick();
         if trouble
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -223,7 +276,7 @@ fn reload<S: Service>(service: &S, place: &Place) -> Result<(), Box<dyn Error>> 
 }
 
 /// An error with its causes.
-fn chain(error: &(dyn Error + 'static)) -> String {
+pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

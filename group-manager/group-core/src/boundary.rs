@@ -2,6 +2,7 @@
 
 use minicbor::{Decode, Encode};
 use model::GroupId;
+use wire::admin::Node;
 use wire::group::{FromGroup, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
@@ -35,6 +36,17 @@ pub enum Input {
     Process(u32, ToGroup),
     /// What [`Effect::Keep`] has kept in earlier lives, in any order; once, at the start.
     Known(Vec<Record>),
+    /// Somebody asks about all machines, by a number of the question.
+    Survey(u64),
+    /// A machine is to be empty, or is to be offered again, by a number of the question.
+    Drain {
+        /// The number.
+        question: u64,
+        /// The machine's name.
+        name: String,
+        /// Whether it is to be empty.
+        is_drained: bool,
+    },
 }
 
 /// What a group manager wants done.
@@ -46,6 +58,10 @@ pub enum Effect {
     ToProcess(u32, FromGroup),
     /// Keep this in the repository, without waiting. Losing it costs nothing but time.
     Keep(Record),
+    /// Answer a question about all machines.
+    Surveyed(u64, Vec<Node>),
+    /// Say that a machine is as it is to be, durably; or that there is none of this name.
+    Drained(u64, bool),
 }
 
 /// Something that the repository keeps under a key. A later one replaces an earlier one.

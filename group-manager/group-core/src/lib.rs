@@ -12,6 +12,7 @@ mod boundary;
 mod link;
 mod manager;
 mod state;
+mod survey;
 #[cfg(test)]
 mod tests;
 

@@ -46,7 +46,7 @@ pub struct GroupManager {
     process_managers: ProcessLinks,
     /// The numbers of the last claims that were refused.
     refused: BTreeMap<ProcessId, u32>,
-    has_changed: bool,
+    pub(crate) has_changed: bool,
     offered: Option<Mono>,
 }
 
@@ -141,6 +141,12 @@ impl machine::Machine for GroupManager {
             }
             Input::Process(from, ToGroup::Release(process)) => self.on_release(cx, from, process),
             Input::Known(records) => self.on_known(cx, records),
+            Input::Survey(question) => self.on_survey(cx, question),
+            Input::Drain {
+                question,
+                name,
+                is_drained,
+            } => self.on_drain(cx, question, name, is_drained),
         }
         self.push_offers(cx, now.mono);
     }
@@ -170,7 +176,7 @@ impl machine::Machine for GroupManager {
 }
 
 /// The durable state, which is there from `resume` on.
-fn state<'a>(cx: &'a Context<'_, GroupManager>) -> &'a State {
+pub(crate) fn state<'a>(cx: &'a Context<'_, GroupManager>) -> &'a State {
     cx.state(Stream::Manager)
         .expect("resume records the first event")
 }
@@ -424,7 +430,8 @@ impl GroupManager {
         let connected = self
             .machines
             .iter()
-            .filter(|(_, machine)| machine.connection.is_some());
+            .filter(|(_, machine)| machine.connection.is_some() && machine.facts.slots > 0)
+            .filter(|(_, machine)| !state.is_drained(&machine.facts.name));
         let resources = connected.map(|(&resource, machine)| {
             let Facts {
                 name,
@@ -452,11 +459,12 @@ impl GroupManager {
         }
     }
 
-    /// Slots of a machine that nobody holds; none of one that cannot be reached. A machine with
-    /// fewer slots than before may be held beyond them: what is granted is honoured.
+    /// Slots of a machine that nobody holds; none of one that cannot be reached or is to be empty. A
+    /// machine with fewer slots than before may be held beyond them: what is granted is honoured.
     fn free(&self, state: &State, resource: ResourceId) -> u32 {
         let machine = self.machines.get(&resource);
         match machine.filter(|machine| machine.connection.is_some()) {
+            Some(machine) if state.is_drained(&machine.facts.name) => 0,
             Some(machine) => {
                 let held = u32::try_from(state.held(resource)).unwrap_or(u32::MAX);
                 machine.facts.slots.saturating_sub(held)

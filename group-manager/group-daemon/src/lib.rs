@@ -4,10 +4,13 @@
 //! It decides nothing about machines and claims, that is `group-core`. Read [`start`] and
 //! [`Handle`]; [`Service`] is what the program `xavantes-gm` runs.
 
+mod desk;
+mod questions;
 mod service;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use group_core::{Effect, GroupManager, Input, Peer, Record};
@@ -15,10 +18,14 @@ use journal::{Records, RecordsCommitter, RecordsError};
 use model::{GroupId, Mono};
 use shell::{End, Outside, Peers, Received, RunError, Runner, Stats};
 use thiserror::Error;
+use wire::admin::Node;
 use wire::group::{FromGroup, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
-pub use service::Service;
+pub use desk::Desk;
+pub use service::{Service, Settings};
+
+use crate::questions::Questions;
 
 /// What to start.
 pub struct Config {
@@ -53,6 +60,7 @@ pub struct Handle {
     machines: Peers<ToResource>,
     processes: Peers<FromGroup>,
     n_machines: AtomicU32,
+    questions: Arc<Questions>,
 }
 
 /// Starts a group manager: opens what it keeps, lets the core resume, and tells it what the
@@ -74,7 +82,9 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         machines: Peers::new(),
         processes: Peers::new(),
         records: RecordsCommitter::start(records, stopped).map_err(StartError::Thread)?,
+        questions: Arc::default(),
     };
+    let questions = Arc::clone(&hands.questions);
     let (machines, processes) = (hands.machines.clone(), hands.processes.clone());
     let (inbox, intake) = shell::inbox();
     let known = known
@@ -91,6 +101,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         machines,
         processes,
         n_machines: AtomicU32::new(0),
+        questions,
     })
 }
 
@@ -118,6 +129,25 @@ impl Handle {
             .attach(end, self.runner.inbox(), number, received);
     }
 
+    /// All machines, by their names; none where the manager does not answer.
+    pub fn nodes(&self) -> Option<Vec<Node>> {
+        let ask = |question| self.runner.inbox().tell(Input::Survey(question));
+        self.questions.nodes.ask(ask)
+    }
+
+    /// Has a machine offered no more, or again; whether there is one of this name. None where the
+    /// manager does not answer. It is durable when this returns.
+    pub fn drain(&self, name: &str, is_drained: bool) -> Option<bool> {
+        let name = name.to_owned();
+        let drain = |question| Input::Drain {
+            question,
+            name,
+            is_drained,
+        };
+        let ask = |question| self.runner.inbox().tell(drain(question));
+        self.questions.drained.ask(ask)
+    }
+
     /// What its loop has done.
     pub fn stats(&self) -> Stats {
         self.runner.stats()
@@ -138,6 +168,7 @@ struct Hands {
     machines: Peers<ToResource>,
     processes: Peers<FromGroup>,
     records: RecordsCommitter,
+    questions: Arc<Questions>,
 }
 
 impl Outside<GroupManager> for Hands {
@@ -150,6 +181,10 @@ impl Outside<GroupManager> for Hands {
                     if let Err(error) = self.records.keep(key, Some(value)) {
                         tracing::warn!(%error, "a resource record is not kept");
                     }
+                }
+                Effect::Surveyed(question, nodes) => self.questions.nodes.answer(question, nodes),
+                Effect::Drained(question, is_known) => {
+                    self.questions.drained.answer(question, is_known);
                 }
             }
         }

@@ -9,7 +9,8 @@ use model::{GroupId, Role};
 use schedule::SchedulerKind;
 use shell::RunError;
 use shell::config::{Config, PeerAddress};
-use shell::program::{self, Failed, Place};
+use shell::membership::Membership;
+use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Link, Links};
 use wire::hello::Refusal;
 
@@ -24,6 +25,7 @@ pub struct Service {
     manager: Arc<Handle>,
     links: Links,
     group: Kept,
+    membership: Membership,
 }
 
 /// What its configuration says.
@@ -35,6 +37,16 @@ pub struct Settings {
 impl program::Service for Service {
     const NAME: &'static str = "xavantes-pm";
     const ABOUT: &'static str = "A manager of processes.";
+    const JOINS: Option<Joining> = Some(Joining {
+        role: Role::Pm,
+        file: "pm.toml",
+        port: 7401,
+        names_process_managers: false,
+        settings: &[Setting {
+            key: "socket",
+            kind: Kind::Text,
+        }],
+    });
     type Settings = Settings;
 
     fn ask(config: &mut Config<'_>) -> Settings {
@@ -66,10 +78,13 @@ impl program::Service for Service {
         let theirs = Arc::clone(&manager);
         let on_link = program::to_log(move |link| theirs.connect_group(GROUP, link.open()));
         let group = links.keep(&group_manager.address, &gm, on_link);
+        let line = links.line(&group_manager.address, &gm);
+        let membership = Membership::begin(line, &place.identity, || None)?;
         Ok(Service {
             manager,
             links,
             group,
+            membership,
         })
     }
 
@@ -77,12 +92,18 @@ impl program::Service for Service {
         &self.links
     }
 
+    fn wants_reload(&mut self) -> bool {
+        self.membership.take_credentials_changed()
+    }
+
     fn stop(self) -> Result<(), RunError> {
         let Service {
             manager,
             links,
             group,
+            membership,
         } = self;
+        drop(membership);
         drop(group);
         drop(links);
         let manager = Arc::into_inner(manager);

@@ -12,6 +12,8 @@
 
 pub mod check;
 #[cfg(test)]
+mod enrolment;
+#[cfg(test)]
 mod forgotten;
 #[cfg(test)]
 mod grid;

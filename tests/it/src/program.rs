@@ -16,7 +16,7 @@ const OWN: [&str; 7] = [
     "CARGO_PKG_VERSION_PRE",
 ];
 
-/// `xav`, built as the program that asks is built.
+/// `xav`, built with the daemons as the program that asks is built.
 ///
 /// # Panics
 ///

@@ -202,7 +202,8 @@ impl Durable {
             | Event::Linked(_)
             | Event::Joined { .. }
             | Event::Assigned { .. }
-            | Event::Readied(_) => {}
+            | Event::Readied(_)
+            | Event::Remaking(_) => {}
         }
     }
 }

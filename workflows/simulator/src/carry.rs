@@ -152,6 +152,8 @@ impl Sim {
                 group_core::Effect::Keep(record) => {
                     self.records.insert(record.key, record.value);
                 }
+                // Nobody asks here.
+                group_core::Effect::Surveyed(..) | group_core::Effect::Drained(..) => {}
             }
         }
         Ok(survives.is_some())

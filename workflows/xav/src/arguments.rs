@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::Span;
 use schedule::SchedulerKind;
 
-use crate::{plan, platform, remote, report, text};
+use crate::{grid_admin, plan, platform, report, text};
 
 /// Slots that may be asked for: more commands than that at once no machine runs.
 const SLOTS_MAX: i64 = 4_096;
@@ -77,15 +77,30 @@ pub(crate) enum Command {
     /// Descriptions of machines, for `xav plan` and `xav run --machines`
     #[command(subcommand)]
     Platform(platform::Command),
-    /// Choose the grid that runs processes
-    #[command(subcommand)]
-    Grid(remote::Command),
     /// Print the JSON Schema of definitions, for editors
     Schema,
     /// Print a definition as a tree, as a graph for Graphviz, or as JSON
     Show(Show),
     /// Write a definition or a recorded workflow as YAML, DOT or WfFormat
     Export(Export),
+    /// Make a grid of several machines, become a user of one, choose the one that runs processes
+    #[command(subcommand)]
+    Grid(grid_admin::Grid),
+    /// Tokens by which machines and users join a grid
+    #[command(subcommand)]
+    Token(grid_admin::Token),
+    /// Certificates of a grid: list, renew, revoke
+    #[command(subcommand)]
+    Cert(grid_admin::Certificates),
+    /// Configuration files of a grid's daemons
+    #[command(subcommand)]
+    Config(grid_admin::Check),
+    /// Show the machines of a grid: slots, load, power, and why one is not used
+    Nodes(grid_admin::Nodes),
+    /// Send nothing more to a machine of a grid
+    Drain(grid_admin::Drain),
+    /// Use a machine of a grid again
+    Undrain(grid_admin::Drain),
     /// Small programs that processes may use
     #[command(subcommand, hide = true)]
     Tool(Tool),
@@ -537,12 +552,18 @@ impl Command {
             Command::Cancel(cancel) => cancel.json,
             Command::Validate(validate) => validate.json,
             Command::Plan(plan) => plan.wants_json(),
+            Command::Token(token) => token.wants_json(),
+            Command::Cert(certificates) => certificates.wants_json(),
+            Command::Nodes(nodes) => nodes.json,
             Command::Schema
             | Command::Platform(_)
-            | Command::Grid(_)
             | Command::Report(_)
             | Command::Show(_)
             | Command::Export(_)
+            | Command::Grid(_)
+            | Command::Config(_)
+            | Command::Drain(_)
+            | Command::Undrain(_)
             | Command::Tool(_) => false,
         }
     }

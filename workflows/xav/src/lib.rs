@@ -6,7 +6,7 @@
 //! over its socket while it runs in this user's program, from its journal else. Read `run.rs` (a
 //! process from file to end) and `grid.rs` (the managers inside) first, then `remote.rs` and
 //! `submit.rs` (the managers elsewhere); `ask.rs` finds who answers questions, `tell.rs`, `fault.rs`
-//! and `json.rs` are how answers look.
+//! and `json.rs` are how answers look; `grid_admin.rs` is for those who have a grid of several machines.
 
 mod arguments;
 mod ask;
@@ -19,6 +19,7 @@ mod forget;
 mod garbage;
 mod given;
 mod grid;
+mod grid_admin;
 mod home;
 mod json;
 mod logs;
@@ -92,10 +93,16 @@ fn obey(command: &Command) -> Outcome {
         Command::Validate(validate) => look::validate(validate),
         Command::Plan(arguments) => plan::plan(arguments),
         Command::Platform(platform::Command::Import(import)) => platform::import(import),
-        Command::Grid(command) => remote::obey(command),
         Command::Schema => look::schema(),
         Command::Show(show) => look::show(show),
         Command::Export(export) => look::export(export),
+        Command::Grid(command) => grid_admin::grid(command),
+        Command::Token(command) => grid_admin::token(command),
+        Command::Cert(command) => grid_admin::certificates(command),
+        Command::Config(command) => grid_admin::check(command),
+        Command::Nodes(nodes) => grid_admin::nodes(nodes),
+        Command::Drain(drain) => grid_admin::drain(drain, true),
+        Command::Undrain(drain) => grid_admin::drain(drain, false),
         Command::Tool(Tool::Burn { arguments }) => tool_burn(arguments),
     }
 }

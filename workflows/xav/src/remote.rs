@@ -22,7 +22,7 @@ use crate::failure::{Failure, chain, status};
 use crate::screen;
 use crate::watch::Host;
 
-pub(crate) use choice::{Command, chosen, obey, of_this_machine, only};
+pub(crate) use choice::{Use, choose, chosen, of_this_machine, only};
 pub(crate) use files::Transfers;
 
 /// What a grid's directory says of it.

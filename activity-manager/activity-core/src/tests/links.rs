@@ -65,6 +65,20 @@ fn an_attempt_goes_its_whole_way() {
 }
 
 #[test]
+fn a_machine_tells_at_once_that_it_lends_less_and_never_more_than_it_has() {
+    let mut bench = Bench::new(2, 0);
+    assert_eq!(
+        bench.all([Input::Lend(1)]),
+        "",
+        "nobody is there to be told"
+    );
+    let register = |slots: u32| format!("group: register here e1 slots={slots}\n");
+    assert_eq!(bench.all([Input::Up(Peer::Group)]), register(1));
+    assert_eq!(bench.all([Input::Lend(0), Input::Lend(0)]), register(0));
+    assert_eq!(bench.all([Input::Lend(9)]), register(2));
+}
+
+#[test]
 fn a_machine_registers_until_it_was_told_number_and_leaves() {
     let mut bench = Bench::new(2, 0);
     let register = "group: register here e1 slots=2\n";

@@ -6,6 +6,7 @@
     reason = "helpers of tests fail as tests do"
 )]
 
+mod accounts;
 mod bench;
 mod commands;
 mod frames;

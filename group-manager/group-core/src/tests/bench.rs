@@ -2,6 +2,7 @@
 
 use machine::{Codec, Drive, History, Machine};
 use model::{Bytes, Epoch, Mono, Now, ProcessId, ResourceId, Span, Wall};
+use wire::admin::Node;
 use wire::group::{FromGroup, Grant, Offer, ToGroup, Want};
 use wire::resource::{Facts, FromResource, ToResource};
 
@@ -201,6 +202,18 @@ fn line(effect: &Effect) -> String {
         }
         Effect::ToProcess(to, message) => format!("pm{to}: {}", answer(message)),
         Effect::Keep(record) => format!("keep {}", String::from_utf8_lossy(&record.key)),
+        Effect::Surveyed(question, nodes) => {
+            let nodes = nodes.iter().map(|node| {
+                let Node {
+                    name, slots, held, ..
+                } = node;
+                let drained = if node.is_drained { " drained" } else { "" };
+                let suspect = node.suspect.as_deref().unwrap_or("well");
+                format!(" {name}:{held}/{slots} {suspect}{drained};")
+            });
+            format!("#{question}:{}", nodes.collect::<String>())
+        }
+        Effect::Drained(question, is_known) => format!("#{question}: {is_known}"),
     }
 }
 

@@ -59,6 +59,7 @@ impl Slots {
                 }
             }
             Event::Released { process } => self.granted.retain(|(holder, _), _| holder != process),
+            Event::Drained { .. } => {}
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
 use super::Remote;
 use crate::arguments::{Following, GridChoice};
@@ -19,13 +19,6 @@ const VARIABLE: &str = "XAVANTES_GRID";
 const GRIDS: &str = "grids";
 const CHOSEN: &str = "grid";
 
-/// `xav grid`
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Choose the grid that commands are about where none is named
-    Use(Use),
-}
-
 /// `xav grid use`
 #[derive(Args, Debug)]
 pub(crate) struct Use {
@@ -38,14 +31,8 @@ pub(crate) struct Use {
     none: bool,
 }
 
-/// `xav grid`
-pub(crate) fn obey(command: &Command) -> Outcome {
-    match command {
-        Command::Use(arguments) => choose(arguments),
-    }
-}
-
-fn choose(arguments: &Use) -> Outcome {
+/// `xav grid use`
+pub(crate) fn choose(arguments: &Use) -> Outcome {
     let file = home()?.join(CHOSEN);
     match (&arguments.grid, arguments.none) {
         (Some(word), _) => {

@@ -53,6 +53,7 @@ impl Manager {
             credentials: self.credentials.clone(),
             life: Life::begin(self.state.path()).unwrap(),
             resource: None,
+            desk: None,
             accepts: vec![Role::User, Role::Admin],
         };
         let clients = Arc::clone(&self.clients);
