@@ -455,7 +455,9 @@ impl ActivityManager {
             }
             ToResource::Grants(leaves) => {
                 self.group.has_leaves = true;
-                self.attempts.set_leaves(&leaves);
+                for process in self.attempts.set_leaves(&leaves) {
+                    cx.effect(Effect::Unneeded(process));
+                }
             }
         }
     }

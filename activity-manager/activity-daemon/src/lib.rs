@@ -10,6 +10,7 @@ mod depot;
 mod executor;
 pub mod facts;
 mod fetch;
+mod keep;
 mod outside;
 mod peek;
 mod places;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use activity_blobs::Store;
-use model::{Identity, Role};
+use model::{Bytes, Identity, Role};
 use shell::RunError;
 use shell::config::{Config, PeerAddress};
 use shell::identity::Credentials;
@@ -16,6 +16,7 @@ use shell::limits::BULK_BLOB_BYTES_MAX;
 use shell::program::{self, Failed, Place};
 use shell::quic::{Bulk, BulkConfig, Kept, Links, LinksError};
 
+use crate::keep::Keeper;
 use crate::{Commands, Handle, Keeping, StoreDepot, Transfers};
 
 /// MiB a second that may be asked for as the bound of a link: 100 GiB.
@@ -32,6 +33,8 @@ const SLOTS_MAX: u32 = 4_096;
 pub struct Service {
     manager: Arc<Handle>,
     links: Links,
+    /// None where the store may grow.
+    keeper: Option<Keeper>,
     kept: Vec<Kept>,
     /// Who is dialled once the machine has its number.
     waiting: Vec<(PeerAddress, Identity)>,
@@ -55,6 +58,8 @@ struct Files {
     rate: Option<u32>,
     /// GiB of the largest file that is taken from others; none for the usual bound.
     largest: Option<u32>,
+    /// GiB of all files together, beside what live processes need; none for as many as come.
+    budget: Option<u32>,
 }
 
 impl Files {
@@ -110,6 +115,7 @@ impl program::Service for Service {
                 address: config.optional_host_and_port("files-address"),
                 rate: config.optional_number("files-mebibytes-a-second", 1..=RATE_MAX),
                 largest: config.optional_number("file-gibibytes-max", 1..=LARGEST_MAX),
+                budget: config.optional_number("files-gibibytes-max", 1..=LARGEST_MAX),
             },
         }
     }
@@ -121,6 +127,9 @@ impl program::Service for Service {
             settings
                 .files
                 .start(place, &credentials, &settings.group_manager.address)?;
+        let budget = settings.files.budget;
+        let keeper =
+            budget.map(|gibibytes| Keeper::new(blobs.clone(), Bytes(u64::from(gibibytes) << 30)));
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         let manager = Arc::new(crate::start(crate::Config {
             directory: place.directory.clone(),
@@ -151,6 +160,7 @@ impl program::Service for Service {
         Ok(Service {
             manager,
             links,
+            keeper,
             kept: vec![group],
             waiting: waiting.collect(),
         })
@@ -168,6 +178,9 @@ impl program::Service for Service {
     }
 
     fn tick(&mut self) {
+        if let Some(keeper) = &mut self.keeper {
+            keeper.look();
+        }
         if self.waiting.is_empty() {
             return;
         }

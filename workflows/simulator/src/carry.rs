@@ -264,6 +264,7 @@ impl Sim {
                 }
                 // Executors of the simulation write nothing.
                 activity_core::Effect::Peeked { .. } => {}
+                activity_core::Effect::Unneeded(_) => {}
                 activity_core::Effect::Numbered(resource) => {
                     self.numbered(machine, resource, observer)?;
                 }

@@ -314,6 +314,7 @@ fn line(effect: &Effect) -> String {
             let (stdout, stderr) = (written.stdout.bytes, written.stderr.bytes);
             format!("peeked pm{to} {} {stdout} {stderr}", attempt.activity)
         }
+        Effect::Unneeded(process) => format!("unneeded {}", process.0),
         Effect::Numbered(resource) => format!("numbered {resource}"),
     }
 }
