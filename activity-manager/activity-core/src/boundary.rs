@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
-use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, Produced, ResourceId, Span};
+use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, ProcessId, Produced, ResourceId, Span};
 use wire::attempt::{FromActivity, Holder, ReadLog, ToActivity};
 use wire::executor::{FromExecutor, ToExecutor, Written};
 use wire::resource::{FromResource, ToResource};
@@ -171,6 +171,8 @@ pub enum Effect {
     ReadLog(u32, Box<ReadLog>),
     /// The group manager has told this machine's number.
     Numbered(ResourceId),
+    /// A process has no leave here any more: its files may go.
+    Unneeded(ProcessId),
 }
 
 /// The manager's journal has one stream.

@@ -371,10 +371,12 @@ impl ActivityManager {
         inputs: Vec<u32>,
         Workplace { directory }: Workplace,
     ) {
-        self.out.clears.push((id, directory));
         let Some(attempt) = self.attempts.remove(id) else {
-            return;
+            return self.out.clears.push((id, directory));
         };
+        if attempt.directory.as_deref() != Some(&*directory) {
+            self.out.clears.push((id, directory));
+        }
         match &attempt.life {
             Life::Staging(_) => {
                 let outcome = outcome::without_run(id, End::Lacking(inputs));
@@ -468,7 +470,9 @@ impl ActivityManager {
             }
             ToResource::Grants(leaves) => {
                 self.group.has_leaves = true;
-                self.attempts.set_leaves(&leaves);
+                for process in self.attempts.set_leaves(&leaves) {
+                    cx.effect(Effect::Unneeded(process));
+                }
             }
         }
     }

@@ -22,10 +22,11 @@ use wire::resource::{FromResource, ToResource};
 use crate::executor::{Executor, ExecutorError, Place};
 use crate::facts;
 use crate::fetch::Fetchers;
+use crate::keep::Pins;
 use crate::outside::Hands;
 use crate::places::{Places, PlacesError};
 use crate::sweeper::Sweeper;
-use crate::workers::{AtWork, Workers};
+use crate::workers::{AtWork, Others, Workers};
 
 /// The one group manager's number among this manager's links to group managers.
 const GROUP: u32 = 0;
@@ -213,15 +214,19 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         }
         None => None,
     };
-    let fetch = fetchers.as_ref().map(Fetchers::way);
+    let others = Others {
+        fetch: fetchers.as_ref().map(Fetchers::way),
+        // Where machines share a store, whoever started them looks after it.
+        pins: bulk.is_some().then(|| Pins::new(blobs.clone())),
+    };
     let hands = Hands {
         group: group.clone(),
         processes: processes.clone(),
         executor: executor.way(),
         orders: Vec::new(),
-        workers: Workers::start(&blobs, &inbox, at_work, fetch.as_ref())
-            .map_err(StartError::Thread)?,
+        workers: Workers::start(&blobs, &inbox, at_work, &others).map_err(StartError::Thread)?,
         _fetchers: fetchers,
+        pins: others.pins,
         sweeper: Sweeper::start(places.root()).map_err(StartError::Thread)?,
         places,
         logs: log_directory(&state),

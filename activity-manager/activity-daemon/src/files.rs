@@ -7,12 +7,14 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use activity_blobs::Store;
+use model::Bytes;
 use shell::config::Config;
 use shell::identity::Credentials;
 use shell::limits::BULK_BLOB_BYTES_MAX;
 use shell::program::Place;
 use shell::quic::{Bulk, BulkConfig};
 
+use crate::keep::Keeper;
 use crate::{Keeping, StoreDepot, Transfers};
 
 /// MiB a second that may be asked for as the bound of a link: 100 GiB.
@@ -31,6 +33,8 @@ pub(crate) struct Files {
     rate: Option<u32>,
     /// GiB of the largest file that is taken from others; none for the usual bound.
     largest: Option<u32>,
+    /// GiB of all files together, beside what live processes need; none for as many as come.
+    budget: Option<u32>,
 }
 
 impl Files {
@@ -41,7 +45,15 @@ impl Files {
             address: config.optional_host_and_port("files-address"),
             rate: config.optional_number("files-mebibytes-a-second", 1..=RATE_MAX),
             largest: config.optional_number("file-gibibytes-max", 1..=LARGEST_MAX),
+            budget: config.optional_number("files-gibibytes-max", 1..=LARGEST_MAX),
         }
+    }
+
+    /// Who keeps the store within its budget; nobody where it may grow.
+    pub(crate) fn keeper(&self, store: &Store) -> Option<Keeper> {
+        let budget = self.budget?;
+        let bytes = Bytes(u64::from(budget) << 30);
+        Some(Keeper::new(store.clone(), bytes))
     }
 
     /// Opens the store and lets others ask for its files.

@@ -13,6 +13,7 @@ pub mod facts;
 mod fetch;
 mod files;
 pub mod gauge;
+mod keep;
 mod outside;
 mod peek;
 mod places;

@@ -13,6 +13,7 @@ use wire::resource::FromResource;
 use crate::daemon::Number;
 use crate::executor::Way;
 use crate::fetch::{Fetchers, Sources};
+use crate::keep::Pins;
 use crate::peek::{log_part, peeked};
 use crate::places::Places;
 use crate::sweeper::Sweeper;
@@ -32,6 +33,8 @@ pub(crate) struct Hands {
     pub(crate) workers: Workers,
     /// None where nothing can be fetched.
     pub(crate) _fetchers: Option<Fetchers>,
+    /// None where nothing is evicted.
+    pub(crate) pins: Option<Pins>,
     pub(crate) sweeper: Sweeper,
     pub(crate) places: Places,
     /// Where the executor keeps what commands write.
@@ -85,6 +88,11 @@ impl Outside<ActivityManager> for Hands {
                     self.processes.send(to, &message);
                 }
                 Effect::Numbered(resource) => self.number.set(resource),
+                Effect::Unneeded(process) => {
+                    if let Some(pins) = &self.pins {
+                        pins.release(process);
+                    }
+                }
             }
         }
         if inputs.is_empty() {

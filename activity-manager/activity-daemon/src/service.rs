@@ -19,6 +19,7 @@ use wire::admin::Load;
 use crate::ceilings::{Ceilings, Hours, minute_of_day};
 use crate::files::Files;
 use crate::gauge::{Gauge, cores};
+use crate::keep::Keeper;
 use crate::power::power;
 use crate::{Commands, Guise, Handle};
 
@@ -31,6 +32,8 @@ pub struct Service {
     manager: Arc<Handle>,
     links: Links,
     membership: Membership,
+    /// None where the store may grow.
+    keeper: Option<Keeper>,
     kept: Vec<Kept>,
     me: Identity,
     /// Process managers that the configuration names.
@@ -97,6 +100,7 @@ impl program::Service for Service {
         let measured = settings.power.unwrap_or_else(|| power(&place.directory));
         let gm = &settings.group_manager.address;
         let (blobs, transfers) = settings.files.start(place, &credentials, gm)?;
+        let keeper = settings.files.keeper(&blobs);
         let manager = Arc::new(crate::start(crate::Config {
             directory: place.directory.clone(),
             name: me.name().to_owned(),
@@ -134,6 +138,7 @@ impl program::Service for Service {
             manager,
             links,
             membership,
+            keeper,
             kept: vec![group],
             me,
             named: settings.process_managers,
@@ -152,6 +157,9 @@ impl program::Service for Service {
     }
 
     fn tick(&mut self) {
+        if let Some(keeper) = &mut self.keeper {
+            keeper.look();
+        }
         let told = self.membership.process_managers();
         let told = told.into_iter().map(|contact| PeerAddress {
             name: contact.name,

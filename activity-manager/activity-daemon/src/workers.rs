@@ -13,6 +13,7 @@ use model::{Artifact, AttemptId, FaultName, Produced};
 use shell::Inbox;
 
 use crate::fetch::{Sources, ToFetch, Wanting, lacks};
+use crate::keep::Pins;
 
 /// Threads: one may read while another waits for the disk.
 const WORKERS: usize = 2;
@@ -37,6 +38,24 @@ pub(crate) enum Job {
         directory: String,
         outputs: Vec<Produced>,
     },
+}
+
+/// What there is beside the store, where it is not shared with all other machines.
+#[derive(Clone, Default)]
+pub(crate) struct Others {
+    /// Takes what lacks files; without it, they cannot be had.
+    pub(crate) fetch: Option<ToFetch>,
+    /// What processes need stays by this; without it, nothing is evicted.
+    pub(crate) pins: Option<Pins>,
+}
+
+impl Others {
+    fn keep(&self, attempt: AttemptId, artifacts: impl Iterator<Item = Artifact>) {
+        if let Some(pins) = &self.pins {
+            let artifacts: Vec<Artifact> = artifacts.collect();
+            pins.keep(attempt.process, &artifacts);
+        }
+    }
 }
 
 /// The pool. Dropping it ends the threads after what they are at.
@@ -87,12 +106,12 @@ impl AtWork {
 }
 
 impl Workers {
-    /// Starts the threads. What is not here they hand to `fetch`; without it, it cannot be had.
+    /// Starts the threads.
     pub(crate) fn start(
         blobs: &Store,
         inbox: &Inbox<Input>,
         at_work: AtWork,
-        fetch: Option<&ToFetch>,
+        others: &Others,
     ) -> io::Result<Workers> {
         let shared = Shared {
             at_work,
@@ -104,10 +123,10 @@ impl Workers {
         };
         for number in 1..=WORKERS {
             let shared = Arc::clone(&workers.shared);
-            let (blobs, inbox, fetch) = (blobs.clone(), inbox.clone(), fetch.cloned());
+            let (blobs, inbox, others) = (blobs.clone(), inbox.clone(), others.clone());
             let thread = std::thread::Builder::new()
                 .name(format!("files-{number}"))
-                .spawn(move || work(&shared, &blobs, &inbox, fetch.as_ref()))?;
+                .spawn(move || work(&shared, &blobs, &inbox, &others))?;
             workers.threads.push(thread);
         }
         Ok(workers)
@@ -181,7 +200,7 @@ impl Shared {
     }
 }
 
-fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, fetch: Option<&ToFetch>) {
+fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
     while let Some(jobs) = shared.take() {
         let mut laid = Vec::new();
         let mut collected = Vec::new();
@@ -192,24 +211,31 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, fetch: Option<&ToF
                     workplace,
                     inputs,
                     sources,
-                } => match fetch {
-                    Some(fetch) if lacks(blobs, &inputs) => fetch.give(Wanting {
-                        attempt,
-                        workplace,
-                        inputs,
-                        sources,
-                    }),
-                    Some(_) | None => {
-                        let result = lay(blobs, &workplace.directory, &inputs).map(|()| workplace);
-                        laid.push((attempt, result));
+                } => {
+                    others.keep(attempt, inputs.iter().map(|(_, artifact)| *artifact));
+                    match &others.fetch {
+                        Some(fetch) if lacks(blobs, &inputs) => fetch.give(Wanting {
+                            attempt,
+                            workplace,
+                            inputs,
+                            sources,
+                        }),
+                        Some(_) | None => {
+                            let result =
+                                lay(blobs, &workplace.directory, &inputs).map(|()| workplace);
+                            laid.push((attempt, result));
+                        }
                     }
-                },
+                }
                 Job::Collect {
                     attempt,
                     directory,
                     outputs,
                 } => {
+                    // Between the two moments nothing that was collected goes.
+                    let _hold = blobs.hold();
                     let result = blobs.collect(Path::new(&directory), &outputs);
+                    others.keep(attempt, result.iter().flatten().copied());
                     collected.push((attempt, result.map_err(|error| uncollected(&error))));
                 }
             }

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use machine::{Context, Machine};
 use model::{
-    ActivityId, AttemptId, Epoch, GroupId, Mono, Now, Plan, ProcessId, ResourceId, Span, Wall,
+    ActivityId, AttemptId, Epoch, GroupId, Mono, NetworkLink, Now, Plan, ProcessId, ResourceId,
+    Span, Wall,
 };
 use wire::attempt::{Holder, ToActivity};
 use wire::client::Phase;
@@ -78,6 +79,8 @@ pub struct Config {
     /// How long a process waits for a machine that fits before it faults: machines of a group that
     /// has just started register one after another.
     pub patience: Span,
+    /// What files cross between two machines; none where nothing is known of it.
+    pub link: Option<NetworkLink>,
 }
 
 /// The durable state of a stream.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use machine::Context;
 use model::{
-    ActivityId, Fault, FaultName, Generation, GroupId, Network, NetworkLink, Now, Plan, Platform,
-    ProcessId, Resource, ResourceId, Span, Work,
+    ActivityId, Bytes, Fault, FaultName, Generation, GroupId, Network, NetworkLink, Now, Plan,
+    Platform, ProcessId, Resource, ResourceId, Source, Span, Work,
 };
 use schedule::{Demand, Placed, Refusal, SchedulerKind};
 use wire::client::Phase;
@@ -86,7 +86,8 @@ impl ProcessManager {
         resources: Vec<Resource>,
     ) {
         let Some(known) = process(cx, id) else { return };
-        let Ok(platform) = Platform::new(resources, Network::uniform(LINK_UNKNOWN)) else {
+        let link = self.config.link.unwrap_or(LINK_UNKNOWN);
+        let Ok(platform) = Platform::new(resources, Network::uniform(link)) else {
             let any = self.offered().next().is_some();
             if let Some(live) = self.live.get_mut(&id) {
                 let why = if any {
@@ -100,7 +101,8 @@ impl ProcessManager {
             }
             return;
         };
-        let request = problem(known, platform, self.scheduler_for(id, known));
+        let scheduler = self.scheduler_for(id, known);
+        let request = problem(known, platform, scheduler, self.config.link.is_some());
         let basis = self.next_basis();
         let n_offers = self.n_offers;
         let offered = self.offered().count();
@@ -252,8 +254,16 @@ fn gives_work(process: &Process) -> bool {
 }
 
 /// What is to be planned: the whole process, works that nobody gave taken as the mean of those
-/// that somebody did.
-fn problem(process: &Process, platform: Platform, scheduler: SchedulerKind) -> schedule::Request {
+/// that somebody did. Bytes count only where files cross between machines.
+fn problem(
+    process: &Process,
+    platform: Platform,
+    scheduler: SchedulerKind,
+    files_cross: bool,
+) -> schedule::Request {
+    let produced = &process.course.produced;
+    let all_bytes: u64 = produced.values().map(|artifact| artifact.bytes.0).sum();
+    let mean_bytes = Bytes(all_bytes / produced.len().max(1) as u64);
     let graph = process.definition.graph();
     let given: Vec<Work> = graph
         .nodes()
@@ -272,7 +282,10 @@ fn problem(process: &Process, platform: Platform, scheduler: SchedulerKind) -> s
             Some(_) if node.work == Work::ZERO => mean,
             Some(_) | None => node.work,
         },
-        |_, _, bytes| bytes,
+        |from, to, bytes| match (from.activity, to.activity) {
+            (Some(from), Some(to)) if files_cross => bytes_given(process, from, to, mean_bytes),
+            (Some(_) | None, _) => bytes,
+        },
     );
     schedule::Request {
         graph,
@@ -283,6 +296,22 @@ fn problem(process: &Process, platform: Platform, scheduler: SchedulerKind) -> s
         generation: Generation(process.course.plan.generation.0 + 1),
         scheduler,
     }
+}
+
+/// The bytes that an activity is given of what another has produced; outputs that are not there yet
+/// count as the mean of those that are.
+fn bytes_given(process: &Process, from: ActivityId, to: ActivityId, mean: Bytes) -> Bytes {
+    let declared = process.definition().activity(to);
+    let inputs = declared.map_or(&[][..], |declared| &declared.inputs);
+    let outputs = inputs.iter().filter_map(|input| match input.source {
+        Source::Output { activity, output } if activity == from.node() => Some(output),
+        Source::Output { .. } | Source::Input(_) => None,
+    });
+    let bytes = outputs.map(|output| {
+        let produced = process.course.produced.get(&(from, output));
+        produced.map_or(mean.0, |artifact| artifact.bytes.0)
+    });
+    Bytes(bytes.sum())
 }
 
 /// What has ended already, and where what it produced lies.

@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use model::{GroupId, Identity, ResourceId};
+use model::{GroupId, Identity, NetworkLink, ResourceId};
 use process_core::{Caller, ClientId, Input, ProcessManager};
 use schedule::SchedulerKind;
 use shell::{
@@ -26,6 +26,8 @@ pub struct Config {
     pub directory: PathBuf,
     /// The algorithm that makes plans.
     pub scheduler: SchedulerKind,
+    /// What files cross between two machines; none where the machines share a store.
+    pub link: Option<NetworkLink>,
     /// The socket for clients, in a directory of this user alone; none where nobody else may ask.
     pub socket: Option<PathBuf>,
     /// Called once, from the manager's thread, if it ends by an error.
@@ -62,6 +64,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let store = shell::Store::open(&journal_directory(&config.directory))?;
     let core = ProcessManager::new(process_core::Config {
         scheduler: config.scheduler,
+        link: config.link,
         ..process_core::Config::default()
     });
     let (inbox, intake) = shell::inbox();

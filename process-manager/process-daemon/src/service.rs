@@ -5,7 +5,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::{GroupId, Role};
+use model::{GroupId, NetworkLink, Role};
 use schedule::SchedulerKind;
 use shell::RunError;
 use shell::config::{Config, PeerAddress};
@@ -32,6 +32,24 @@ pub struct Service {
 pub struct Settings {
     group_manager: PeerAddress,
     socket: Option<PathBuf>,
+    link: NetworkLink,
+}
+
+/// What lies between two machines of a group, as plans take it, where nothing else is configured:
+/// a gigabit a second, half a millisecond.
+const MEGABITS: u32 = 1_000;
+const LATENCY_MICROSECONDS: u32 = 500;
+
+/// What may be configured: up to a terabit, up to ten seconds.
+const MEGABITS_MAX: u32 = 1_000_000;
+const LATENCY_MICROSECONDS_MAX: u32 = 10_000_000;
+
+fn link(megabits: Option<u32>, latency_microseconds: Option<u32>) -> NetworkLink {
+    let latency = latency_microseconds.unwrap_or(LATENCY_MICROSECONDS);
+    NetworkLink {
+        bandwidth: f64::from(megabits.unwrap_or(MEGABITS)) * 1e6 / 8.0,
+        latency: f64::from(latency) / 1e6,
+    }
 }
 
 impl program::Service for Service {
@@ -53,6 +71,10 @@ impl program::Service for Service {
         Settings {
             group_manager: config.peer("group-manager"),
             socket: config.optional_path("socket"),
+            link: link(
+                config.optional_number("link-megabits", 1..=MEGABITS_MAX),
+                config.optional_number("link-latency-microseconds", 0..=LATENCY_MICROSECONDS_MAX),
+            ),
         }
     }
 
@@ -61,11 +83,13 @@ impl program::Service for Service {
         let Settings {
             group_manager,
             socket,
+            link,
         } = settings;
         let gm = group_manager.identity(credentials.identity(), Role::Gm);
         let manager = Arc::new(crate::start(crate::Config {
             directory: place.directory.clone(),
             scheduler: SchedulerKind::default(),
+            link: Some(link),
             socket: Some(match socket {
                 Some(socket) => socket,
                 None => shell::socket_path(&place.directory, "pm.sock")?,

@@ -36,6 +36,7 @@ impl Sim {
                     // What is simulated depends on the plan, not on how long one looked for it.
                     scheduler: schedule::SchedulerKind::Best,
                     patience: PATIENCE,
+                    ..process_core::Config::default()
                 };
                 let fresh = || ProcessManager::new(config.clone());
                 process.start(fresh, *at, random, setup.looks_closely)

@@ -82,6 +82,7 @@ impl Grid {
                 process_daemon::start(process_daemon::Config {
                     directory: path.join("pm"),
                     scheduler: scheduler.unwrap_or_default(),
+                    link: None,
                     socket: Some(held.socket.clone()),
                     failed: trouble.teller(),
                 })

@@ -317,6 +317,7 @@ fn line(effect: &Effect) -> String {
         Effect::ReadLog(to, wanted) => {
             format!("read log of {} for {to}", wanted.attempt.activity)
         }
+        Effect::Unneeded(process) => format!("unneeded {}", process.0),
         Effect::Numbered(resource) => format!("numbered {resource}"),
     }
 }

@@ -100,6 +100,7 @@ impl World {
             match effect {
                 Effect::ToGroup(_)
                 | Effect::Numbered(_)
+                | Effect::Unneeded(_)
                 | Effect::Clear { .. }
                 | Effect::Peeked { .. }
                 | Effect::ReadLog(..) => {}

@@ -16,7 +16,8 @@ impl Bench {
         let dir = TempDir::new().unwrap();
         let blobs = Store::open(&dir.path().join("blobs")).unwrap();
         let (inbox, intake) = shell::inbox();
-        let workers = Workers::start(&blobs, &inbox, AtWork::default(), None).unwrap();
+        let workers =
+            Workers::start(&blobs, &inbox, AtWork::default(), &Others::default()).unwrap();
         Bench {
             dir,
             blobs,
