@@ -16,6 +16,7 @@ mod places;
 pub mod power;
 mod service;
 mod sweeper;
+mod way;
 mod workers;
 
 pub use daemon::{AddFilesError, Commands, Config, Guise, Handle, StartError, open_log, start};

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::{GroupId, Mono, Role, Span};
-use shell::RunError;
 use shell::clock;
 use shell::config::Config;
 use shell::identity::{CERTIFICATE_LIFE, Credentials, Registrar, Renewal, is_address};
 use shell::program::{self, Failed, Place, chain};
 use shell::quic::Links;
+use shell::{RunError, Stats};
 
 use crate::{Desk, Handle};
 
@@ -110,6 +110,10 @@ impl program::Service for Service {
 
     fn links(&self) -> &Links {
         &self.links
+    }
+
+    fn stats(&self) -> Stats {
+        self.manager.stats()
     }
 
     fn tick(&mut self) {

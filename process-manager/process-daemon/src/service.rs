@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use model::{GroupId, Role};
 use schedule::SchedulerKind;
-use shell::RunError;
 use shell::config::{Config, PeerAddress};
 use shell::membership::Membership;
 use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Links};
+use shell::{RunError, Stats};
 
 use crate::Handle;
 
@@ -92,6 +92,10 @@ impl program::Service for Service {
 
     fn links(&self) -> &Links {
         &self.links
+    }
+
+    fn stats(&self) -> Stats {
+        self.manager.stats()
     }
 
     fn wants_reload(&mut self) -> bool {

@@ -102,6 +102,7 @@ impl Grid {
                         kill_grace: None,
                         nice: None,
                         guise: machine.guise.clone(),
+                        account: None,
                         blobs: blobs.clone(),
                         failed: trouble.teller(),
                     };
