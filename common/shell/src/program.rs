@@ -16,7 +16,7 @@ use model::Role;
 use crate::config::{Config, ConfigError};
 use crate::identity::Credentials;
 use crate::metrics::{Board, Figures};
-use crate::quic::{Desk, Event, Life, Link, LinkConfig, Links};
+use crate::quic::{Desk, Event, Life, Link, LinkConfig, Links, LinksError};
 use crate::runner::{RunError, Stats};
 use crate::shutdown::{Signal, Signals};
 use crate::telemetry::{LogForm, log_as};
@@ -56,6 +56,11 @@ pub trait Service: Sized {
     ) -> Result<Self, Box<dyn Error>>;
     /// Its links.
     fn links(&self) -> &Links;
+    /// Uses another certificate of the same holder, and what was revoked meanwhile, wherever it has
+    /// connections.
+    fn renew(&self, credentials: &Credentials) -> Result<(), LinksError> {
+        self.links().renew(credentials)
+    }
     /// What its manager's loop has done.
     fn stats(&self) -> Stats;
     /// Figures beside those that every daemon has.
@@ -316,7 +321,7 @@ fn figures<S: Service>(service: &S) -> Figures {
 
 fn reload<S: Service>(service: &S, place: &Place) -> Result<(), Box<dyn Error>> {
     let credentials = Credentials::load(&place.identity)?;
-    Ok(service.links().renew(&credentials)?)
+    Ok(service.renew(&credentials)?)
 }
 
 /// An error with its causes.

@@ -93,7 +93,10 @@ impl program::Service for Service {
         let theirs = Arc::clone(&manager);
         let on_link = move |link: shell::quic::Link| match link.peer.role() {
             Role::Pm => theirs.connect_process(link.number(), link.open()),
-            Role::Am => theirs.connect_activity(link.open()),
+            Role::Am => {
+                let name = link.peer.name().to_owned();
+                theirs.connect_machine(&name, link.open());
+            }
             Role::Gm | Role::User | Role::Admin => {}
         };
         let accepts = &[Role::Pm, Role::Am];
