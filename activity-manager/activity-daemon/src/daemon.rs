@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use activity_blobs::{AddError, FlushError, Store};
 use activity_core::{ActivityManager, Input, Peer, prefetch_default};
-use activity_executor::{LogError, LogReader, Share, Stream, log_directory};
+use activity_executor::{Account, LogError, LogReader, Share, Stream, log_directory};
 use model::{Artifact, AttemptId, Bytes, ResourceId, Span};
 use shell::quic::Bulk;
 use shell::{End, Inbox, Peers, Received, RunError, Runner, Stats};
@@ -51,6 +51,8 @@ pub struct Config {
     pub nice: Option<i32>,
     /// What the machine is to pass for; none where it is what it is found to be.
     pub guise: Option<Guise>,
+    /// As whom commands run; none is as whom the manager runs. Only root can become others.
+    pub account: Option<Account>,
     /// The blob store that it shares with others in this program; none for one of its own.
     pub blobs: Option<Store>,
     /// How files come from other machines; none where each machine has all files.
@@ -137,8 +139,17 @@ pub enum Commands {
 }
 
 /// What commands find around them: this program's own tools come last in their `PATH`.
-fn environment(binary: &Path) -> Vec<(String, String)> {
+fn environment(binary: &Path, account: Option<&Account>) -> Vec<(String, String)> {
     let mut environment = shell::environment::base();
+    if let Some(account) = account {
+        environment.retain(|(name, _)| !["HOME", "USER", "LOGNAME", "TMPDIR"].contains(&&**name));
+        let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        environment.extend([
+            own("HOME", &account.home.to_string_lossy()),
+            own("USER", &account.name),
+            own("LOGNAME", &account.name),
+        ]);
+    }
     if let Some(tools) = binary.parent().and_then(Path::to_str) {
         for (name, value) in &mut environment {
             if name == "PATH" {
@@ -173,7 +184,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         linger: config.linger,
         kill_grace: config.kill_grace,
         share: guise.share,
-        account: None,
+        account: config.account,
     };
     let mut labels = facts::labels();
     labels.extend(guise.labels);
@@ -187,7 +198,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
             .transfers
             .as_ref()
             .map(|transfers| transfers.address.clone()),
-        environment: environment(&place.binary),
+        environment: environment(&place.binary, place.account.as_ref()),
         nice: config.nice,
         prefetch: prefetch_default(config.slots),
         linger: config.linger,

@@ -20,6 +20,7 @@ mod places;
 pub mod power;
 mod service;
 mod sweeper;
+mod way;
 mod workers;
 
 pub use daemon::{

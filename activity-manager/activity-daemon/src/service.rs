@@ -3,17 +3,19 @@
 
 use std::collections::BTreeSet;
 use std::error::Error;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use activity_executor::Account;
 use model::{Bytes, Identity, Role};
-use shell::RunError;
 use shell::clock;
 use shell::config::{Config, PeerAddress};
 use shell::identity::Credentials;
 use shell::membership::Membership;
+use shell::metrics::Figures;
 use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Links, LinksError};
+use shell::{RunError, Stats};
 use wire::admin::Load;
 
 use crate::ceilings::{Ceilings, Hours, minute_of_day};
@@ -21,6 +23,7 @@ use crate::files::Files;
 use crate::gauge::{Gauge, cores};
 use crate::keep::Keeper;
 use crate::power::power;
+use crate::way;
 use crate::{Commands, Guise, Handle};
 
 /// Slots that may be asked for: more commands than that at once no machine runs.
@@ -40,6 +43,8 @@ pub struct Service {
     named: Vec<PeerAddress>,
     /// Process managers that are dialled: names and addresses.
     dialled: BTreeSet<(String, String)>,
+    /// How the machine was when it was looked at last.
+    load: Arc<Mutex<Load>>,
 }
 
 /// What its configuration says.
@@ -51,6 +56,33 @@ pub struct Settings {
     power: Option<f64>,
     ceilings: Ceilings,
     files: Files,
+    account: Option<String>,
+    is_shared: bool,
+}
+
+impl Settings {
+    /// As whom commands run. Root's do not run as root unless that is accepted by name.
+    fn account(&self) -> Result<Option<Account>, Box<dyn Error>> {
+        let is_root = rustix::process::geteuid().is_root();
+        match &self.account {
+            Some(_) if self.is_shared => {
+                Err("account and shared are both given: commands run as the account, or as the \
+                     manager does"
+                    .into())
+            }
+            Some(name) if is_root => Ok(Some(Account::named(name)?)),
+            Some(name) => Err(format!(
+                "commands cannot run as {name:?}: only root can become another account"
+            )
+            .into()),
+            None if is_root && !self.is_shared => Err(
+                "commands would run as root: say as whom with account = \"NAME\", or accept it with \
+                 shared = true"
+                    .into(),
+            ),
+            None => Ok(None),
+        }
+    }
 }
 
 impl program::Service for Service {
@@ -74,6 +106,14 @@ impl program::Service for Service {
                 key: "hours",
                 kind: Kind::Text,
             },
+            Setting {
+                key: "account",
+                kind: Kind::Text,
+            },
+            Setting {
+                key: "shared",
+                kind: Kind::Flag,
+            },
         ],
     });
     type Settings = Settings;
@@ -90,11 +130,18 @@ impl program::Service for Service {
                 hours: config.optional("hours", "hours such as \"20:00-06:00\"", Hours::parse),
             },
             files: Files::ask(config),
+            account: config.optional_text("account"),
+            is_shared: config.optional_flag("shared").unwrap_or(false),
         }
+    }
+
+    fn approve(settings: &Settings) -> Result<(), Box<dyn Error>> {
+        settings.account().map(drop)
     }
 
     fn start(place: &Place, settings: Settings, failed: Failed) -> Result<Service, Box<dyn Error>> {
         let credentials = place.credentials(Role::Am)?;
+        let account = settings.account()?;
         let me = credentials.identity().clone();
         let slots = settings.slots.unwrap_or_else(|| cores().min(SLOTS_MAX));
         let measured = settings.power.unwrap_or_else(|| power(&place.directory));
@@ -114,10 +161,14 @@ impl program::Service for Service {
                 memory: settings.memory,
                 ..Guise::default()
             }),
+            account: account.clone(),
             blobs: Some(blobs),
             transfers: Some(transfers),
             failed,
         })?);
+        if let Some(account) = &account {
+            way::open(&place.directory, account)?;
+        }
         manager.lend(slots);
         let links = place.links(credentials, &[], |_| {})?;
         let theirs = Arc::clone(&manager);
@@ -132,7 +183,9 @@ impl program::Service for Service {
             ceilings: settings.ceilings,
             slots,
             is_closed: false,
+            load: Arc::default(),
         };
+        let load = Arc::clone(&watch.load);
         let membership = Membership::begin(line, &place.identity, move || Some(watch.look()))?;
         Ok(Service {
             manager,
@@ -143,6 +196,7 @@ impl program::Service for Service {
             me,
             named: settings.process_managers,
             dialled: BTreeSet::new(),
+            load,
         })
     }
 
@@ -154,6 +208,23 @@ impl program::Service for Service {
         self.links.renew(credentials)?;
         let bulk = self.manager.bulk();
         bulk.map_or(Ok(()), |bulk| bulk.renew(credentials))
+    }
+
+    fn stats(&self) -> Stats {
+        self.manager.stats()
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        let load = self.load.lock().unwrap_or_else(PoisonError::into_inner);
+        let about = "Cores that are busy, with whatever.";
+        figures.gauge("busy_cores", about, load.busy);
+        figures.gauge("slots", "Slots that may be lent.", load.slots.into());
+        let is_open = load.closed.is_none();
+        figures.gauge(
+            "is_lent",
+            "1 while slots are lent.",
+            u8::from(is_open).into(),
+        );
     }
 
     fn tick(&mut self) {
@@ -222,6 +293,7 @@ struct Watch {
     ceilings: Ceilings,
     slots: u32,
     is_closed: bool,
+    load: Arc<Mutex<Load>>,
 }
 
 impl Watch {
@@ -235,7 +307,7 @@ impl Watch {
                 .lend(if self.is_closed { 0 } else { self.slots });
             tracing::info!(why = closed, "what is lent has changed");
         }
-        Load {
+        let load = Load {
             cores: cores(),
             slots: self.slots,
             busy: reading.busy,
@@ -243,6 +315,8 @@ impl Watch {
             memory_free: reading.memory_free,
             disk_free: reading.disk_free,
             closed,
-        }
+        };
+        load.clone_into(&mut self.load.lock().unwrap_or_else(PoisonError::into_inner));
+        load
     }
 }

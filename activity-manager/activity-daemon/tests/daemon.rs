@@ -190,6 +190,7 @@ impl Bench {
             kill_grace: Some(Span::from_millis(100)),
             nice: None,
             guise: None,
+            account: None,
             blobs: None,
             transfers: None,
             failed: Box::new(|error| panic!("{error}")),

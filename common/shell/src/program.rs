@@ -15,10 +15,11 @@ use model::Role;
 
 use crate::config::{Config, ConfigError};
 use crate::identity::Credentials;
+use crate::metrics::{Board, Figures};
 use crate::quic::{Desk, Event, Life, Link, LinkConfig, Links, LinksError};
-use crate::runner::RunError;
+use crate::runner::{RunError, Stats};
 use crate::shutdown::{Signal, Signals};
-use crate::telemetry::log_to;
+use crate::telemetry::{LogForm, log_as};
 
 mod joining;
 
@@ -43,6 +44,10 @@ pub trait Service: Sized {
 
     /// Asks for everything that the configuration may hold.
     fn ask(config: &mut Config<'_>) -> Self::Settings;
+    /// Whether such a daemon can run here. Asked before it joins a group, and by itself at its start.
+    fn approve(_: &Self::Settings) -> Result<(), Box<dyn Error>> {
+        Ok(())
+    }
     /// Starts the manager and its links.
     fn start(
         place: &Place,
@@ -51,10 +56,15 @@ pub trait Service: Sized {
     ) -> Result<Self, Box<dyn Error>>;
     /// Its links.
     fn links(&self) -> &Links;
-    /// Uses another certificate of the same identity from then on.
+    /// Uses another certificate of the same holder, and what was revoked meanwhile, wherever it has
+    /// connections.
     fn renew(&self, credentials: &Credentials) -> Result<(), LinksError> {
         self.links().renew(credentials)
     }
+    /// What its manager's loop has done.
+    fn stats(&self) -> Stats;
+    /// Figures beside those that every daemon has.
+    fn figures(&self, _: &mut Figures) {}
     /// Called a few times a second.
     fn tick(&mut self) {}
     /// Whether its certificate, or what was revoked, is to be read again. Asked after each tick.
@@ -77,6 +87,10 @@ pub struct Place {
     pub identity: PathBuf,
     /// Where it listens.
     pub listen: SocketAddr,
+    /// How it logs, where that is said.
+    pub form: Option<LogForm>,
+    /// Where its figures are shown: an address of this machine alone.
+    pub metrics: Option<SocketAddr>,
 }
 
 impl Place {
@@ -85,6 +99,15 @@ impl Place {
             directory: config.path("directory"),
             identity: config.path("identity"),
             listen: config.address("listen"),
+            form: config.optional("log", "\"text\" or \"json\"", LogForm::named),
+            metrics: config.optional(
+                "metrics",
+                "an address of this machine alone, such as \"127.0.0.1:9100\"",
+                |text| {
+                    let address: SocketAddr = text.parse().ok()?;
+                    address.ip().is_loopback().then_some(address)
+                },
+            ),
         }
     }
 
@@ -222,7 +245,7 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
         .mode(0o700)
         .create(&place.directory)
         .map_err(|error| format!("could not create {}: {error}", place.directory.display()))?;
-    log_to(&place.log())?;
+    log_as(&place.log(), place.form)?;
     let signals = Signals::take()?;
     let trouble: Arc<Mutex<Option<RunError>>> = Arc::default();
     let told = Arc::clone(&trouble);
@@ -235,11 +258,16 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
         S::NAME,
         service.links().address()
     ));
+    let board = place.metrics.map(Board::open).transpose();
+    let board = board.map_err(|error| format!("could not show figures: {error}"))?;
     loop {
         let signal = signals.next_within(TICK);
         match signal {
             Some(Signal::Interrupt | Signal::Terminate) => break,
             Some(Signal::HangUp) | None => service.tick(),
+        }
+        if let Some(board) = &board {
+            board.show(figures(&service));
         }
         if service.wants_reload() || signal == Some(Signal::HangUp) {
             match reload(&service, &place) {
@@ -268,6 +296,27 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
         Some(error) => Err(error.into()),
         None => Ok(stopped?),
     }
+}
+
+fn figures<S: Service>(service: &S) -> Figures {
+    let mut figures = Figures::default();
+    figures.of_process();
+    let counts = service.links().counts();
+    figures.gauge("links", "Links that stand.", counts.n_links as f64);
+    let about = "Links that came about.";
+    figures.counter("links_up_total", about, counts.n_up);
+    let about = "Connections that did not become links.";
+    figures.counter("links_failed_total", about, counts.n_failed);
+    let about = "Packets that belong to no connection.";
+    figures.counter("foreign_packets_total", about, counts.n_foreign_packets);
+    let stats = service.stats();
+    let about = "Messages and other inputs that the manager has taken.";
+    figures.counter("inputs_total", about, stats.n_inputs);
+    let flushes = stats.n_flushes_inline + stats.n_flushes_beside;
+    let about = "Flushes of the manager's journal.";
+    figures.counter("flushes_total", about, flushes);
+    service.figures(&mut figures);
+    figures
 }
 
 fn reload<S: Service>(service: &S, place: &Place) -> Result<(), Box<dyn Error>> {

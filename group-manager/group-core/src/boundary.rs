@@ -36,6 +36,9 @@ pub enum Input {
     Process(u32, ToGroup),
     /// What [`Effect::Keep`] has kept in earlier lives, in any order; once, at the start.
     Known(Vec<Record>),
+    /// Whose connection an activity manager's is, before it is up: it registers under this name and
+    /// no other. Where nobody says so, it is believed.
+    Introduced(u32, String),
     /// Somebody asks about all machines, by a number of the question.
     Survey(u64),
     /// A machine is to be empty, or is to be offered again, by a number of the question.

@@ -43,6 +43,8 @@ const REFUSED_MAX: usize = 16_384;
 pub struct GroupManager {
     config: Config,
     machines: BTreeMap<ResourceId, Machine>,
+    /// Whose connections are, where that is known.
+    introduced: BTreeMap<u32, String>,
     process_managers: ProcessLinks,
     /// The numbers of the last claims that were refused.
     refused: BTreeMap<ProcessId, u32>,
@@ -118,7 +120,13 @@ impl machine::Machine for GroupManager {
     fn step(&mut self, cx: &mut Context<'_, Self>, now: Now, input: Input) {
         match input {
             Input::Up(_) => {}
-            Input::Down(Peer::Activity(connection)) => self.disconnect(connection, None),
+            Input::Down(Peer::Activity(connection)) => {
+                self.introduced.remove(&connection);
+                self.disconnect(connection, None);
+            }
+            Input::Introduced(connection, name) => {
+                self.introduced.insert(connection, name);
+            }
             Input::Down(Peer::Process(number)) => self.process_managers.detach(number),
             Input::Activity(connection, FromResource::Register { epoch, facts }) => {
                 self.on_register(cx, now, connection, epoch, facts);
@@ -192,7 +200,8 @@ impl GroupManager {
         epoch: Epoch,
         facts: Facts,
     ) {
-        if !are_sound(&facts) {
+        let known = self.introduced.get(&connection);
+        if !are_sound(&facts) || known.is_some_and(|known| *known != facts.name) {
             return;
         }
         let Some(resource) = number_of(cx, &facts.name) else {

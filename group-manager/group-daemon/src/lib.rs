@@ -108,7 +108,19 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
 impl Handle {
     /// Joins it to an activity manager, which says itself which machine it is.
     pub fn connect_activity(&self, end: End<ToResource, FromResource>) {
+        self.attach_activity(self.n_machines.fetch_add(1, Ordering::Relaxed), end);
+    }
+
+    /// As [`Handle::connect_activity`], where it is known which machine it is: under another name it
+    /// is not registered.
+    pub fn connect_machine(&self, name: &str, end: End<ToResource, FromResource>) {
         let connection = self.n_machines.fetch_add(1, Ordering::Relaxed);
+        let introduced = Input::Introduced(connection, name.to_owned());
+        self.runner.inbox().tell(introduced);
+        self.attach_activity(connection, end);
+    }
+
+    fn attach_activity(&self, connection: u32, end: End<ToResource, FromResource>) {
         let received = Received {
             message: Input::Activity,
             up: |connection| Input::Up(Peer::Activity(connection)),

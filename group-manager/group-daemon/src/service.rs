@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::{GroupId, Mono, Role, Span};
-use shell::RunError;
 use shell::clock;
 use shell::config::Config;
 use shell::identity::{CERTIFICATE_LIFE, Credentials, Registrar, Renewal, is_address};
 use shell::program::{self, Failed, Place, chain};
 use shell::quic::Links;
+use shell::{RunError, Stats};
 
 use crate::{Desk, Handle};
 
@@ -93,7 +93,10 @@ impl program::Service for Service {
         let theirs = Arc::clone(&manager);
         let on_link = move |link: shell::quic::Link| match link.peer.role() {
             Role::Pm => theirs.connect_process(link.number(), link.open()),
-            Role::Am => theirs.connect_activity(link.open()),
+            Role::Am => {
+                let name = link.peer.name().to_owned();
+                theirs.connect_machine(&name, link.open());
+            }
             Role::Gm | Role::User | Role::Admin => {}
         };
         let accepts = &[Role::Pm, Role::Am];
@@ -110,6 +113,10 @@ impl program::Service for Service {
 
     fn links(&self) -> &Links {
         &self.links
+    }
+
+    fn stats(&self) -> Stats {
+        self.manager.stats()
     }
 
     fn tick(&mut self) {

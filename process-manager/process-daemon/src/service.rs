@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use model::{GroupId, NetworkLink, Role};
 use schedule::SchedulerKind;
-use shell::RunError;
 use shell::config::{Config, PeerAddress};
 use shell::membership::Membership;
 use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Link, Links};
+use shell::{RunError, Stats};
 use wire::hello::Refusal;
 
 use crate::Handle;
@@ -114,6 +114,10 @@ impl program::Service for Service {
 
     fn links(&self) -> &Links {
         &self.links
+    }
+
+    fn stats(&self) -> Stats {
+        self.manager.stats()
     }
 
     fn wants_reload(&mut self) -> bool {

@@ -128,7 +128,7 @@ impl Yard {
     /// What joining as a machine says: its status and both outputs.
     fn join_am(&self, token: &str, dir: &str) -> (bool, String) {
         let output = Command::new(daemon("xavantes-am"))
-            .args(["join", token, "--dir", dir, "--name", "node"])
+            .args(["join", token, "--dir", dir, "--name", "node", "--shared"])
             .current_dir(self.sandbox.path(""))
             .stdin(Stdio::null())
             .output()
@@ -199,7 +199,7 @@ fn two_machines_join_are_looked_at_drained_and_revoked() {
         let token = yard.token(&["--role", "am"]);
         let dir = format!("lab/{name}");
         let arguments = [
-            "join", &token, "--dir", &dir, "--name", name, "--run", "--slots", "3",
+            "join", &token, "--dir", &dir, "--name", name, "--run", "--slots", "3", "--shared",
         ];
         Daemon::start(&yard.sandbox, "xavantes-am", &arguments)
     };
@@ -294,6 +294,15 @@ fn who_has_no_right_token_does_not_join() {
     let for_pm = yard.token(&["--role", "pm"]);
     let (_, text) = yard.join_am(&for_pm, "n1");
     assert_eq!(text, "error: the join token is for pm, not for am");
+    if rustix::process::geteuid().is_root() {
+        let output = Command::new(daemon("xavantes-am"))
+            .args(["join", &token, "--dir", "n1"])
+            .current_dir(yard.sandbox.path(""))
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains("commands would run as root"), "{text}");
+    }
     // It is not used up by that, nor by a wrong name.
     let named = yard.token(&["--role", "am", "--name", "other"]);
     let (_, text) = yard.join_am(&named, "n1");
@@ -403,7 +412,9 @@ fn members_renew_their_certificates_and_stay_linked() {
     fs::write(&config, text).unwrap();
     let gm = yard.gm();
     let token = yard.token(&["--role", "am"]);
-    let arguments = ["join", &token, "--dir", "lab/am1", "--name", "am1", "--run"];
+    let arguments = [
+        "join", &token, "--dir", "lab/am1", "--name", "am1", "--run", "--shared",
+    ];
     let am = Daemon::start(&yard.sandbox, "xavantes-am", &arguments);
     let log = yard.sandbox.path("lab/am1/state/log");
     let text = wait::until("the certificate is renewed and read", || {

@@ -99,6 +99,7 @@ impl Grid {
                         kill_grace: None,
                         nice: None,
                         guise: machine.guise.clone(),
+                        account: None,
                         blobs: blobs.clone(),
                         transfers: None,
                         failed: trouble.teller(),

@@ -128,7 +128,9 @@ pub(super) fn join<S: Service>(
         address: "x:1".to_owned(),
     };
     let draft = head.text(&nobody(), &[nobody()]);
-    Config::read_text(&path, &draft, |config| (Place::ask(config), S::ask(config)))?;
+    let (_, settings) =
+        Config::read_text(&path, &draft, |config| (Place::ask(config), S::ask(config)))?;
+    S::approve(&settings)?;
     let wishes = Wishes {
         name: arguments.name.as_deref(),
         otherwise: &name_default(),

@@ -178,6 +178,26 @@ fn a_drained_machine_is_offered_no_more_and_keeps_what_is_held() {
 }
 
 #[test]
+fn a_machine_registers_under_the_name_of_its_certificate_alone() {
+    let mut bench = Bench::new();
+    bench.all([Input::Introduced(1, "a".to_owned())]);
+    assert_eq!(bench.all([register(1, "b", 4)]), "");
+    assert!(
+        bench
+            .all([register(1, "a", 4)])
+            .contains("am1: registered r0")
+    );
+    // The next connection of this number is somebody else's.
+    bench.all([down(1), Input::Introduced(1, "b".to_owned())]);
+    assert_eq!(bench.all([register(1, "a", 4)]), "");
+    assert!(
+        bench
+            .all([register(1, "b", 4)])
+            .contains("am1: registered r1")
+    );
+}
+
+#[test]
 fn a_machine_that_lends_nothing_is_not_offered() {
     let mut bench = Bench::ready();
     bench.all([register(1, "a", 0)]);

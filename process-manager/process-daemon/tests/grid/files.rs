@@ -135,8 +135,9 @@ impl TwoMachines {
         let socket = pm.parent().unwrap().join("pm.sock");
         let pm = Daemon::start(Path::new(env!("CARGO_BIN_EXE_xavantes-pm")), &pm);
         let pm_peer = peer(Role::Pm, &pm.address);
-        let settings =
-            format!("group-manager = {gm_peer}\nprocess-managers = [{pm_peer}]\nslots = 2\n");
+        let settings = format!(
+            "group-manager = {gm_peer}\nprocess-managers = [{pm_peer}]\nslots = 2\nshared = true\n"
+        );
         let ams = [1, 2].map(|number| {
             let config = grid.member(Role::Am, number, &settings);
             (config.clone(), Daemon::start(&am_program, &config))

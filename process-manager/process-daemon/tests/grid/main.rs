@@ -28,8 +28,9 @@ fn the_primes_are_counted_by_three_programs() {
     let socket = pm.parent().unwrap().join("pm.sock");
     let pm = Daemon::start(Path::new(env!("CARGO_BIN_EXE_xavantes-pm")), &pm);
     let pm_peer = peer(Role::Pm, &pm.address);
-    let settings =
-        format!("group-manager = {gm_peer}\nprocess-managers = [{pm_peer}]\nslots = 2\n");
+    let settings = format!(
+        "group-manager = {gm_peer}\nprocess-managers = [{pm_peer}]\nslots = 2\nshared = true\n"
+    );
     let am = grid.member(Role::Am, 1, &settings);
 
     // The file beside the definition is where the machine will look for it.
