@@ -40,6 +40,9 @@ pub struct Config {
     pub linger: Option<Span>,
     /// From TERM to KILL; none leaves it to the executor.
     pub kill_grace: Option<Span>,
+    /// How long attempts go on without a word from their process manager ([`wire::lease`]); none
+    /// where they need none, since both are one program.
+    pub lease: Option<Span>,
 }
 
 /// A prefetch that keeps the cores busy: an attempt that ends is followed by one that the executor

@@ -157,13 +157,14 @@ impl ActivityManager {
             linger: self.config.linger,
             kill_grace: self.config.kill_grace,
         })));
+        self.tell_leases(cx);
         for id in missing {
             let Some(attempt) = self.attempts.remove(id) else {
                 continue;
             };
             match &attempt.life {
                 // The same executor has never received it.
-                Life::Queued(Some(start)) if is_same => {
+                Life::Queued(Some(start)) if is_same && !attempt.stopping => {
                     self.out.starts.push(wire::executor::Start::clone(start));
                     self.attempts.insert(attempt);
                 }

@@ -11,6 +11,7 @@ mod attempt;
 mod boundary;
 mod closed;
 mod executor;
+mod lease;
 mod manager;
 mod note;
 mod outbox;

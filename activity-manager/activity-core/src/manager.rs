@@ -126,6 +126,7 @@ impl Machine for ActivityManager {
 
     fn step(&mut self, cx: &mut Context<'_, Self>, now: Now, input: Input) {
         let now = now.mono;
+        self.expire(cx, now);
         match input {
             Input::Up(Peer::Group) => self.on_group_up(cx, now),
             Input::Down(Peer::Group) => self.group.is_up = false,
@@ -147,6 +148,7 @@ impl Machine for ActivityManager {
 
     fn wake(&mut self, cx: &mut Context<'_, Self>, now: Now) {
         let now = now.mono;
+        self.expire(cx, now);
         if self.tick.is_some_and(|tick| tick <= now) {
             self.tick = None;
             self.repeat(cx, now);
@@ -159,7 +161,7 @@ impl Machine for ActivityManager {
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
-        self.tick
+        self.tick.into_iter().chain(self.lease_due()).min()
     }
 }
 
@@ -189,6 +191,7 @@ impl ActivityManager {
         };
         self.out
             .empty(cx, &self.attempts, is_attached, self.executor.reach());
+        self.renew(cx, now);
         let due = if self.waits_for_others() {
             now + TICK
         } else if self.group.is_up {
@@ -215,7 +218,10 @@ impl ActivityManager {
             while let Some(id) = self.attempts.next_to_stage(process, room) {
                 self.stage(cx, now, id);
             }
-            while hands_over && let Some(id) = self.attempts.next_to_hand(process, room) {
+            while hands_over
+                && let Some(id) = self.attempts.next_to_hand(process, room)
+                && self.may_hand_over(id)
+            {
                 self.hand_over(now, id);
             }
         }
@@ -234,6 +240,11 @@ impl ActivityManager {
             attempt.life = Life::Staging(dispatch);
         }
         self.attempts.insert(attempt);
+    }
+
+    fn may_hand_over(&self, id: AttemptId) -> bool {
+        let attempt = self.attempts.get(id);
+        attempt.is_some_and(|attempt| self.may_start(attempt.owner))
     }
 
     fn hand_over(&mut self, now: Mono, id: AttemptId) {
@@ -471,6 +482,11 @@ impl ActivityManager {
                     true
                 }
                 Life::Queued(_) | Life::Running { .. } if !self.executor.is_ready => false,
+                // It was stopped before the executor had it: the executor answers that.
+                Life::Queued(_) if attempt.stopping && silent >= START_PERIOD => {
+                    self.out.stops.push(attempt.id);
+                    true
+                }
                 Life::Queued(Some(start)) if silent >= START_PERIOD && has_free(attempt.cores) => {
                     self.out.starts.push(Start::clone(start));
                     true
@@ -548,6 +564,7 @@ impl Config {
             },
             note: note.bytes(),
             nice: self.nice,
+            owner: self.lease.map(|_| note.owner),
         }
     }
 }

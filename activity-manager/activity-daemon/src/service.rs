@@ -60,6 +60,7 @@ impl program::Service for Service {
             executor: std::env::current_exe()?,
             linger: None,
             kill_grace: None,
+            lease: Some(wire::lease::LENGTH),
             nice: None,
             guise: None,
             blobs: None,

@@ -187,6 +187,7 @@ impl Bench {
             slots: 2,
             executor: std::env::current_exe().unwrap(),
             linger: Some(Span::from_secs(5)),
+            lease: None,
             kill_grace: Some(Span::from_millis(100)),
             nice: None,
             guise: None,

@@ -52,6 +52,16 @@ pub enum ToActivity {
     /// What this attempt has written so far. Answered by `Peeked`.
     #[n(5)]
     Peek(#[n(0)] AttemptId),
+    /// The answer to `Renew`: the sender waits for the receiver's attempts from here on.
+    #[n(6)]
+    Renewed {
+        /// The life of the receiver that asked.
+        #[n(0)]
+        life: Epoch,
+        /// Which question this answers.
+        #[n(1)]
+        number: u32,
+    },
 }
 
 /// One attempt to run. Everything is resolved: the receiver evaluates nothing.
@@ -154,6 +164,18 @@ pub enum FromActivity {
     /// What an attempt has written so far; none where it does not run here.
     #[n(6)]
     Peeked(#[n(0)] AttemptId, #[n(1)] Option<Box<Peeked>>),
+    /// May the receiver's attempts go on? Asked again and again ([`crate::lease`]); also the sign
+    /// that the sender is there. Answered by `Renewed`, or by `Attach` where the receiver knows
+    /// another life.
+    #[n(7)]
+    Renew {
+        /// The life that the sender has told the receiver, or wants to.
+        #[n(0)]
+        life: Epoch,
+        /// Counts up in each life of the sender's daemon.
+        #[n(1)]
+        number: u32,
+    },
 }
 
 /// Why a dispatch was not taken.

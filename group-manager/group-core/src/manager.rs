@@ -447,6 +447,7 @@ impl GroupManager {
             epoch: state.epoch(),
             group: self.config.group,
             resources: resources.collect(),
+            leaving: Vec::new(),
         }
     }
 

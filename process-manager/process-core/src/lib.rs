@@ -15,6 +15,7 @@ mod dispatch;
 mod event;
 mod forget;
 mod index;
+mod liveness;
 mod manager;
 mod memo;
 mod outcome;

@@ -17,6 +17,7 @@ use wire::group::{Offer, ToGroup, Want};
 
 use crate::alphabet::{ClientId, Effect, Input, Stream};
 use crate::event::Event;
+use crate::liveness::Liveness;
 use crate::process::{Course, Process};
 use crate::recall::{BaseIndex, Recorded};
 
@@ -76,6 +77,9 @@ pub struct Config {
     /// How long a process waits for a machine that fits before it faults: machines of a group that
     /// has just started register one after another.
     pub patience: Span,
+    /// How long attempts go on at a machine that is not answered ([`wire::lease`]); none where they
+    /// need no lease, since all is one program.
+    pub lease: Option<Span>,
 }
 
 /// The durable state of a stream.
@@ -100,6 +104,9 @@ pub struct ProcessManager {
     pub(crate) epoch: Epoch,
     pub(crate) groups: BTreeMap<GroupId, GroupLink>,
     pub(crate) machines: BTreeMap<ResourceId, MachineLink>,
+    pub(crate) liveness: BTreeMap<ResourceId, Liveness>,
+    /// Machines that their groups want emptied.
+    pub(crate) leaving: BTreeSet<ResourceId>,
     pub(crate) live: BTreeMap<ProcessId, Live>,
     pub(crate) watchers: BTreeMap<(ClientId, u64), Watcher>,
     pub(crate) peeks: BTreeMap<(ClientId, u64), AttemptId>,
@@ -146,6 +153,8 @@ pub(crate) struct Live {
     pub(crate) n_looked: usize,
     /// Since when no known machine fits one of its activities.
     pub(crate) misfit_since: Option<Mono>,
+    /// How many offers had come when it was last tried in vain to plan the rest of it again.
+    pub(crate) tried: Option<u64>,
     /// Attempts that were sent and not heard of, by machine.
     pub(crate) unheard: BTreeMap<ResourceId, BTreeSet<AttemptId>>,
     /// What is known to run: since when, and as which command.
@@ -197,6 +206,9 @@ pub(crate) struct Watcher {
 pub(crate) enum Timer {
     AttachGroup(GroupId),
     AttachMachine(ResourceId),
+    Suspect(ResourceId),
+    Retract(ResourceId),
+    Lost(ResourceId),
     Plan(ProcessId),
     Claim(ProcessId),
     Unheard(ProcessId, ResourceId),
@@ -265,6 +277,9 @@ impl ProcessManager {
         match timer {
             Timer::AttachGroup(group) => self.attach_group(cx, now, group),
             Timer::AttachMachine(resource) => self.attach_machine(cx, now, resource),
+            Timer::Suspect(resource) => self.look_at(cx, now, resource),
+            Timer::Retract(resource) => self.take_back(cx, now, resource),
+            Timer::Lost(resource) => self.give_up(cx, now, resource),
             Timer::Plan(_) => self.plan_next(cx),
             Timer::Claim(process) => self.repeat_claim(cx, now, process),
             Timer::Unheard(process, resource) => self.repeat_unheard(cx, now, process, resource),
@@ -414,6 +429,7 @@ impl Machine for ProcessManager {
             Input::Activity(resource, message) => self.on_activity(cx, now, resource, message),
             Input::ActivityUp(resource) => {
                 self.machine_down(resource);
+                self.hear(now, resource);
                 self.machines.insert(
                     resource,
                     MachineLink {
@@ -474,6 +490,7 @@ impl Machine for ProcessManager {
         for id in open {
             self.begin(cx, now, id, false);
         }
+        self.expect_all(cx, now);
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
@@ -502,11 +519,16 @@ impl ProcessManager {
                 number: process.course.claim_number + 1,
             },
         };
-        let backoff: Vec<(ActivityId, Wall)> = process
+        let longest = |activity: ActivityId| {
+            let declared = process.definition.activity(activity);
+            let n_before = process.activity(activity).n_failed.saturating_sub(1);
+            declared.map_or(Span::ZERO, |one| backoff(one.retry.backoff, n_before))
+        };
+        let waiting: Vec<(ActivityId, Wall, Span)> = process
             .course
             .backoff
             .iter()
-            .map(|(&activity, &at)| (activity, at))
+            .map(|(&activity, &at)| (activity, at, longest(activity)))
             .collect();
         let base = match process.base {
             Some(base) if process.phase() == Phase::Running => BaseIndex::of(cx.states(), base),
@@ -522,8 +544,10 @@ impl ProcessManager {
                 ..Live::default()
             },
         );
-        for (activity, at) in backoff {
-            self.arm(Timer::Backoff(id, activity), now.mono + at.since(now.wall));
+        for (activity, at, longest) in waiting {
+            // The calendar may have been set back meanwhile.
+            let wait = at.since(now.wall).min(longest);
+            self.arm(Timer::Backoff(id, activity), now.mono + wait);
         }
         self.settle(cx, now, id);
     }

@@ -25,6 +25,7 @@ impl ProcessManager {
         resource: ResourceId,
         message: FromActivity,
     ) {
+        self.hear(now, resource);
         match message {
             FromActivity::Holding {
                 epoch,
@@ -56,6 +57,7 @@ impl ProcessManager {
                 self.lose(cx, now, resource, &attempts);
             }
             FromActivity::Peeked(attempt, peeked) => self.on_peeked(cx, attempt, peeked),
+            FromActivity::Renew { life, number } => self.on_renew(cx, now, resource, life, number),
             FromActivity::Refused { attempts, why } => match why {
                 // The repeat finds the grant, or room.
                 Refusal::NoGrantYet | Refusal::Full => {}
@@ -71,6 +73,7 @@ impl ProcessManager {
                 }
             },
         }
+        self.trust(cx, now, resource);
     }
 
     /// After a machine has told what it holds: whatever else was sent there is lost, since it
@@ -82,6 +85,9 @@ impl ProcessManager {
         resource: ResourceId,
         held: &std::collections::BTreeSet<AttemptId>,
     ) {
+        if let Some(length) = self.config.lease {
+            self.wait_for(now, resource, length);
+        }
         let ids: Vec<ProcessId> = self.live.keys().copied().collect();
         for &id in &ids {
             let Some(known) = process(cx, id) else {
@@ -157,7 +163,7 @@ impl ProcessManager {
     }
 
     /// Attempts that will not run where they were sent.
-    fn lose(
+    pub(crate) fn lose(
         &mut self,
         cx: &mut Context<'_, Self>,
         now: Now,

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use model::{GroupId, ResourceId};
+use model::{GroupId, ResourceId, Span};
 use process_core::{ClientId, Input, ProcessManager};
 use schedule::SchedulerKind;
 use shell::{
@@ -25,6 +25,8 @@ pub struct Config {
     pub directory: PathBuf,
     /// The algorithm that makes plans.
     pub scheduler: SchedulerKind,
+    /// How long attempts go on at machines that are not answered; none where all is one program.
+    pub lease: Option<Span>,
     /// The socket for clients, in a directory of this user alone; none where nobody else may ask.
     pub socket: Option<PathBuf>,
     /// Called once, from the manager's thread, if it ends by an error.
@@ -61,6 +63,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let store = shell::Store::open(&journal_directory(&config.directory))?;
     let core = ProcessManager::new(process_core::Config {
         scheduler: config.scheduler,
+        lease: config.lease,
         ..process_core::Config::default()
     });
     let (inbox, intake) = shell::inbox();

@@ -52,6 +52,7 @@ impl program::Service for Service {
         let manager = Arc::new(crate::start(crate::Config {
             directory: place.directory.clone(),
             scheduler: SchedulerKind::default(),
+            lease: Some(wire::lease::LENGTH),
             socket: Some(match socket {
                 Some(socket) => socket,
                 None => shell::socket_path(&place.directory, "pm.sock")?,

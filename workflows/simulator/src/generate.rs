@@ -382,6 +382,8 @@ impl Maker {
             timeout,
             retry,
             cache: false,
+            repeatable: false,
+            at_most_once: false,
         }
     }
 

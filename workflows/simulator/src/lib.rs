@@ -7,6 +7,7 @@
 //! when everything is at rest.
 //! Read [`Sim`] and [`Setup`] first, then [`Seen`]; `host` has the moments at which managers die.
 
+mod absence;
 mod calendar;
 mod carry;
 mod client;

@@ -34,6 +34,7 @@ impl Sim {
             Node::Process => {
                 let config = process_core::Config {
                     patience: PATIENCE,
+                    lease: setup.lease,
                     ..process_core::Config::default()
                 };
                 let fresh = || ProcessManager::new(config.clone());
@@ -171,6 +172,10 @@ impl Sim {
         match turn {
             None => Ok(()),
             Some(Turn::Died) => self.dies(node, observer),
+            Some(Turn::Frozen(until)) => {
+                self.calendar.enter(until, Happening::Turn(node));
+                Ok(())
+            }
             Some(Turn::Idle) => {
                 self.turn_soon(node);
                 Ok(())
@@ -193,6 +198,13 @@ impl Sim {
     ) -> Result<(), String> {
         let closely = self.setup.looks_closely;
         let at = self.at;
+        if self.is_frozen(node) {
+            // It is on the disk, and nobody takes note of that.
+            let until = self.frozen_until(node);
+            self.calendar
+                .enter(until, Happening::Flushed { node, life, number });
+            return Ok(());
+        }
         let Sim {
             random,
             crashes,
@@ -287,6 +299,10 @@ where
 {
     if host.turn_at != Some(at) || !host.is_up() {
         return Ok((host.life, None));
+    }
+    if at < host.frozen_until {
+        host.turn_at = Some(host.frozen_until);
+        return Ok((host.life, Some(Turn::Frozen(host.frozen_until))));
     }
     host.turn_at = None;
     Ok((host.life, Some(host.turn(at, random, crashes, faults)?)))

@@ -272,6 +272,7 @@ fn forget_alone(manager: &Path, processes: &[ProcessId]) -> Result<(), Failure> 
     let manager = process_daemon::start(process_daemon::Config {
         directory: manager.to_owned(),
         scheduler: schedule::SchedulerKind::default(),
+        lease: None,
         socket: None,
         failed: Box::new(|_| {}),
     });

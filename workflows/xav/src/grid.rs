@@ -86,6 +86,7 @@ impl Grid {
                 process_daemon::start(process_daemon::Config {
                     directory: path.join("pm"),
                     scheduler: scheduler.unwrap_or_default(),
+                    lease: None,
                     socket: Some(held.socket.clone()),
                     failed: trouble.teller(),
                 })
@@ -100,6 +101,7 @@ impl Grid {
                         executor: executor.clone(),
                         linger: None,
                         kill_grace: None,
+                        lease: None,
                         nice: None,
                         guise: machine.guise.clone(),
                         blobs: blobs.clone(),

@@ -9,6 +9,7 @@
 mod bench;
 mod commands;
 mod frames;
+mod leases;
 mod limits;
 mod link;
 mod lives;

@@ -10,6 +10,7 @@ fn begin(dir: &TempDir) -> Handle {
     let handle = start(Config {
         directory: dir.path().join("process"),
         scheduler: SchedulerKind::default(),
+        lease: None,
         socket: Some(dir.path().join("s")),
         failed: Box::new(|error| panic!("{error}")),
     });

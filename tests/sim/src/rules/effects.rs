@@ -52,7 +52,8 @@ impl Rule for Effects {
                 ToActivity::Attach { .. }
                 | ToActivity::Stop(_)
                 | ToActivity::Retract(_)
-                | ToActivity::Peek(_),
+                | ToActivity::Peek(_)
+                | ToActivity::Renewed { .. },
             )
             | Seen::Machine { .. }
             | Seen::Submits(_)
