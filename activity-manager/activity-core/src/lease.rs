@@ -13,6 +13,7 @@ use model::{AttemptId, Epoch, Mono, Span};
 use wire::attempt::FromActivity;
 use wire::executor::{Lease, ToExecutor};
 use wire::lease;
+use wire::resource::FromResource;
 
 use crate::attempt::Life;
 use crate::boundary::{Config, Effect};
@@ -184,11 +185,15 @@ impl ActivityManager {
         }
     }
 
-    /// Asks those for more time whose turn it is.
+    /// Asks those for more time whose turn it is, and tells the group manager that this machine is there.
     pub(crate) fn renew(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         let Some(length) = self.config.lease else {
             return;
         };
+        if self.group.is_up && self.group.alive <= now {
+            self.group.alive = now + lease::period(length);
+            cx.effect(Effect::ToGroup(FromResource::Alive));
+        }
         for (&to, link) in &mut self.process_managers {
             if link.is_attached && link.life != Epoch::default() && link.lease.next <= now {
                 let number = link.lease.ask(now, length);
@@ -209,7 +214,8 @@ impl ActivityManager {
             let until = link.lease.end.map(|end| end.until);
             next.into_iter().chain(until)
         });
-        due.min()
+        let alive = self.group.is_up.then_some(self.group.alive);
+        due.chain(alive).min()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::attempt::{Attempt, Life, dispatch_bytes};
 use crate::boundary::{ATTEMPTS_KNOWN_MAX, Config, DISPATCH_BYTES_MAX, Effect, KNOWN_BYTES_MAX};
 use crate::closed::Closed;
 use crate::lease::ProcessLease;
-use crate::manager::{ActivityManager, raise_epoch};
+use crate::manager::{ActivityManager, raise_epoch, settle};
 use crate::outcome;
 
 /// Process managers known at once. Those beyond are not answered.
@@ -83,7 +83,7 @@ impl ActivityManager {
             }
             ToActivity::Acknowledge(ids) => {
                 for id in ids {
-                    self.on_acknowledge(id);
+                    self.on_acknowledge(cx, id);
                 }
             }
             ToActivity::Stop(ids) => {
@@ -238,6 +238,7 @@ impl ActivityManager {
             order: self.attempts.next_order(),
             asked: now,
             stopping: false,
+            is_once: dispatch.at_most_once,
             directory: None,
             life: Life::Waiting(Box::new(dispatch)),
         };
@@ -292,7 +293,7 @@ impl ActivityManager {
         }
     }
 
-    fn on_acknowledge(&mut self, id: AttemptId) {
+    fn on_acknowledge(&mut self, cx: &mut Context<'_, Self>, id: AttemptId) {
         let Some(attempt) = self.attempts.remove(id) else {
             return;
         };
@@ -303,6 +304,7 @@ impl ActivityManager {
             End::Failed(_) => true,
             End::Completed | End::Stopped | End::Lost => false,
         };
+        settle(cx, id);
         self.closed.insert(id, Closed::Acknowledged);
         self.out.forgets.push(id);
         if !is_kept {

@@ -213,7 +213,7 @@ impl Bench {
         let facts = loop {
             match from_resource.next_within(PATIENCE).unwrap() {
                 FromGroupSide::Message(FromResource::Register { facts, .. }) => break facts,
-                FromGroupSide::Link => {}
+                FromGroupSide::Link | FromGroupSide::Message(FromResource::Alive) => {}
             }
         };
         assert_eq!((facts.name.as_str(), facts.slots), ("here", 2));
@@ -345,5 +345,6 @@ fn dispatch(activity: u32) -> Dispatch {
         cores: 1,
         memory: None,
         timeout: None,
+        at_most_once: false,
     }
 }

@@ -100,6 +100,9 @@ pub struct Dispatch {
     /// The longest it may run.
     #[n(10)]
     pub timeout: Option<Span>,
+    /// Whether it must never run twice: that it may have been started outlives the receiver's daemon.
+    #[cbor(n(11), default)]
+    pub at_most_once: bool,
 }
 
 /// What an attempt reads from stdin.

@@ -14,7 +14,9 @@ mod manager;
 mod state;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use boundary::{Config, Effect, Input, Peer, Record, Stream};
 pub use manager::{GroupManager, Machine};
 pub use state::{Event, Holding, Snapshot, State};
+pub use watch::Standing;

@@ -11,6 +11,7 @@ use wire::resource::{Facts, FromResource, ToResource};
 use crate::boundary::{Config, Effect, Input, Peer, Record, Stream};
 use crate::link::ProcessLinks;
 use crate::state::{Event, Snapshot, State};
+use crate::watch::{Heard, Watch};
 
 /// How long changes are gathered before they are offered: a hundred claims at once are one offer.
 const OFFER_GAP: Span = Span::from_millis(50);
@@ -41,13 +42,14 @@ const REFUSED_MAX: usize = 16_384;
 /// It repeats offers and nothing else: who misses an answer asks again, and gets it from the state.
 #[derive(Debug, Default)]
 pub struct GroupManager {
-    config: Config,
-    machines: BTreeMap<ResourceId, Machine>,
+    pub(crate) config: Config,
+    pub(crate) machines: BTreeMap<ResourceId, Machine>,
     process_managers: ProcessLinks,
     /// The numbers of the last claims that were refused.
     refused: BTreeMap<ProcessId, u32>,
-    has_changed: bool,
+    pub(crate) has_changed: bool,
     offered: Option<Mono>,
+    pub(crate) watch: Watch,
 }
 
 /// What a machine has said of itself.
@@ -63,6 +65,7 @@ pub struct Machine {
     epoch: Epoch,
     /// The value of `seen` that the repository has.
     kept: Wall,
+    pub(crate) heard: Heard,
 }
 
 /// A record of a machine.
@@ -123,6 +126,9 @@ impl machine::Machine for GroupManager {
             Input::Activity(connection, FromResource::Register { epoch, facts }) => {
                 self.on_register(cx, now, connection, epoch, facts);
             }
+            Input::Activity(connection, FromResource::Alive) => {
+                self.on_alive(now, connection);
+            }
             Input::Process(from, ToGroup::Attach { epoch }) => {
                 if self.process_managers.attach(from, epoch) {
                     let offer = FromGroup::Offer(self.offer(cx));
@@ -146,6 +152,7 @@ impl machine::Machine for GroupManager {
     }
 
     fn wake(&mut self, cx: &mut Context<'_, Self>, now: Now) {
+        self.look_who_is_silent(now.mono);
         self.push_offers(cx, now.mono);
     }
 
@@ -155,17 +162,15 @@ impl machine::Machine for GroupManager {
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
-        let offered = self
-            .offered
-            .filter(|_| self.process_managers.any_attached())?;
-        Some(
-            offered
-                + if self.has_changed {
-                    OFFER_GAP
-                } else {
-                    OFFER_PERIOD
-                },
-        )
+        let gap = if self.has_changed {
+            OFFER_GAP
+        } else {
+            OFFER_PERIOD
+        };
+        let attached = self.process_managers.any_attached();
+        let offered = self.offered.filter(|_| attached);
+        let offer = offered.map(|offered| offered + gap);
+        offer.into_iter().chain(self.watch.due()).min()
     }
 }
 
@@ -199,6 +204,7 @@ impl GroupManager {
         let is_same = before.is_some_and(|machine| {
             machine.facts == facts && machine.connection == Some(connection)
         });
+        let heard = before.map(|machine| machine.heard).unwrap_or_default();
         let kept = before.map_or(Wall(0), |machine| machine.kept);
         let seen = now.wall;
         let is_kept = is_same && seen.since(kept) < SEEN_PERIOD;
@@ -219,8 +225,10 @@ impl GroupManager {
                 seen,
                 epoch,
                 kept,
+                heard,
             },
         );
+        self.hear(now.mono, resource);
         if let Some(connection) = connection {
             cx.effect(Effect::ToActivity(
                 connection,
@@ -258,6 +266,7 @@ impl GroupManager {
                     seen,
                     epoch,
                     kept,
+                    heard: Heard::default(),
                 };
                 self.machines.entry(resource).or_insert(machine);
             }
@@ -424,7 +433,7 @@ impl GroupManager {
         let connected = self
             .machines
             .iter()
-            .filter(|(_, machine)| machine.connection.is_some());
+            .filter(|(_, machine)| machine.is_there());
         let resources = connected.map(|(&resource, machine)| {
             let Facts {
                 name,
@@ -455,7 +464,7 @@ impl GroupManager {
     /// fewer slots than before may be held beyond them: what is granted is honoured.
     fn free(&self, state: &State, resource: ResourceId) -> u32 {
         let machine = self.machines.get(&resource);
-        match machine.filter(|machine| machine.connection.is_some()) {
+        match machine.filter(|machine| machine.is_there()) {
             Some(machine) => {
                 let held = u32::try_from(state.held(resource)).unwrap_or(u32::MAX);
                 machine.facts.slots.saturating_sub(held)

@@ -257,6 +257,7 @@ pub(crate) fn resolve(process: &Process, attempt: AttemptId) -> Result<Dispatch,
         cores: activity.cores,
         memory: activity.memory,
         timeout: activity.timeout,
+        at_most_once: activity.at_most_once,
     })
 }
 

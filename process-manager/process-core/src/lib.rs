@@ -32,7 +32,7 @@ mod why;
 pub use alphabet::{ClientId, Effect, Input, PlanRequest, PlanResult, Stream};
 pub use answer::{status, submission, summaries, summary};
 pub use attempt::ActivityState;
-pub use event::{Event, Reused, Spot};
+pub use event::{Event, Reused, Spot, Verdict};
 pub use manager::{Config, ProcessManager, Snapshot, State, limits};
 pub use memo::Memo;
 pub use process::{Course, Process};

@@ -15,6 +15,7 @@ use wire::lease;
 
 use crate::alphabet::Effect;
 use crate::manager::{ProcessManager, Stage, Timer, limits, process};
+use crate::outcome::Gone;
 use crate::process::Process;
 
 /// What is known of whether a machine is there.
@@ -22,11 +23,11 @@ use crate::process::Process;
 pub(crate) struct Liveness {
     /// When it was heard last, or first heard of.
     heard: Mono,
-    /// Until when what was sent there may run; none where nothing may.
-    runs_until: Option<Mono>,
     pub(crate) is_suspect: bool,
     /// What it was asked to give back, and has not answered.
     asked_back: BTreeSet<AttemptId>,
+    /// What it may hold for nobody, and has not said that it does not.
+    unwanted: BTreeSet<AttemptId>,
 }
 
 impl ProcessManager {
@@ -94,9 +95,8 @@ impl ProcessManager {
 
     /// What was sent to a machine, or is sent from here on, may run until its patience has passed.
     pub(crate) fn wait_for(&mut self, now: Now, resource: ResourceId, length: Span) {
-        let until = now.mono + lease::patience(length);
-        if let Some(liveness) = self.liveness.get_mut(&resource) {
-            liveness.runs_until = Some(until);
+        if self.liveness.contains_key(&resource) {
+            let until = now.mono + lease::patience(length);
             self.arm(Timer::Lost(resource), until);
         }
     }
@@ -178,8 +178,9 @@ impl ProcessManager {
                 lost.extend(out_at(known, resource).filter(|one| is_repeatable(known, *one)));
             }
         }
+        self.drop_unwanted(now, resource, &lost);
         // These may run twice, so that nobody waits for what may have become of them.
-        self.lose(cx, now, resource, &lost);
+        self.lose(cx, now, resource, &lost, Gone::Doubled);
         for id in ids {
             self.plan_again(cx, id);
         }
@@ -245,7 +246,8 @@ impl ProcessManager {
             }
         }
         liveness.asked_back.clone_from(&waiting);
-        if waiting.is_empty() {
+        let unwanted: Vec<AttemptId> = liveness.unwanted.iter().copied().collect();
+        if waiting.is_empty() && unwanted.is_empty() {
             return;
         }
         let waiting: Vec<AttemptId> = waiting.into_iter().collect();
@@ -255,8 +257,37 @@ impl ProcessManager {
                 let retract = ToActivity::Retract(part.to_vec());
                 cx.effect(Effect::ToActivity(resource, retract));
             }
+            for part in unwanted.chunks(ATTEMPTS_MAX) {
+                let stop = ToActivity::Stop(part.to_vec());
+                cx.effect(Effect::ToActivity(resource, stop));
+            }
         }
         self.arm(Timer::Retract(resource), now.mono + limits::REPEAT);
+    }
+
+    /// What a machine may hold for nobody is stopped, again and again until it says what became of it.
+    pub(crate) fn drop_unwanted(&mut self, now: Now, resource: ResourceId, ids: &[AttemptId]) {
+        if let Some(liveness) = self.liveness.get_mut(&resource)
+            && !ids.is_empty()
+        {
+            liveness.unwanted.extend(ids);
+            self.arm_once(Timer::Retract(resource), now.mono + limits::REPEAT);
+        }
+    }
+
+    /// A machine has said what became of these.
+    pub(crate) fn is_answered(
+        &mut self,
+        resource: ResourceId,
+        ids: impl Iterator<Item = AttemptId>,
+    ) {
+        if let Some(liveness) = self.liveness.get_mut(&resource)
+            && !liveness.unwanted.is_empty()
+        {
+            for id in ids {
+                liveness.unwanted.remove(&id);
+            }
+        }
     }
 
     /// The lease of a machine has ended for certain: nothing that was sent there runs any more.
@@ -264,7 +295,7 @@ impl ProcessManager {
         let Some(liveness) = self.liveness.get_mut(&resource) else {
             return;
         };
-        liveness.runs_until = None;
+        liveness.unwanted.clear();
         let mut lost = Vec::new();
         for &id in self.live.keys() {
             if let Some(known) = process(cx, id) {
@@ -273,7 +304,7 @@ impl ProcessManager {
         }
         // What was sent to this life is refused by the machine from here on.
         self.reattach(cx, now, resource);
-        self.lose(cx, now, resource, &lost);
+        self.lose(cx, now, resource, &lost, Gone::GivenUp);
     }
 }
 

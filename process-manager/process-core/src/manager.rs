@@ -105,6 +105,8 @@ pub struct ProcessManager {
     pub(crate) groups: BTreeMap<GroupId, GroupLink>,
     pub(crate) machines: BTreeMap<ResourceId, MachineLink>,
     pub(crate) liveness: BTreeMap<ResourceId, Liveness>,
+    /// Who is connected as each machine, where its certificate was seen.
+    names: BTreeMap<ResourceId, String>,
     /// Machines that their groups want emptied.
     pub(crate) leaving: BTreeSet<ResourceId>,
     pub(crate) live: BTreeMap<ProcessId, Live>,
@@ -235,6 +237,11 @@ impl ProcessManager {
         }
     }
 
+    /// Processes that have not given back all that they held.
+    pub fn n_live(&self) -> usize {
+        self.live.len()
+    }
+
     pub(crate) fn next_ask(&mut self) -> u32 {
         self.n_asked = self.n_asked.wrapping_add(1);
         self.n_asked
@@ -311,6 +318,9 @@ impl ProcessManager {
 
     fn attach_machine(&mut self, cx: &mut Context<'_, Self>, now: Now, resource: ResourceId) {
         let epoch = self.epoch;
+        if !self.is_believed(cx, resource) {
+            return self.arm(Timer::AttachMachine(resource), now.mono + limits::REPEAT);
+        }
         let ask = self.next_ask();
         let Some(link) = self.machines.get_mut(&resource) else {
             return;
@@ -328,6 +338,25 @@ impl ProcessManager {
             ToActivity::Attach { epoch, ask },
         ));
         self.arm(Timer::AttachMachine(resource), now.mono + limits::REPEAT);
+    }
+
+    /// Whether who is connected as a machine has its name: by an offer, or by what a process has
+    /// recorded of the machines it was planned on, since its group may be away.
+    pub(crate) fn is_believed(&self, cx: &Context<'_, Self>, resource: ResourceId) -> bool {
+        let Some(name) = self.names.get(&resource) else {
+            return true;
+        };
+        let mut offers = self.groups.values().flat_map(|link| &link.offer);
+        let is_offered = offers.any(|offer| {
+            let mut resources = offer.resources.iter();
+            resources.any(|one| one.resource == resource && one.name == *name)
+        });
+        is_offered
+            || self.live.keys().any(|&id| {
+                let known = process(cx, id);
+                let mut machines = known.iter().flat_map(|known| &known.course.machines);
+                machines.any(|(one, recorded)| *one == resource && recorded == name)
+            })
     }
 
     /// The machine must say anew what it holds.
@@ -438,6 +467,9 @@ impl Machine for ProcessManager {
                     },
                 );
                 self.attach_machine(cx, now, resource);
+            }
+            Input::ActivityNamed(resource, name) => {
+                self.names.insert(resource, name);
             }
             Input::ActivityDown(resource) => self.machine_down(resource),
             Input::Request(client, number, request) => {

@@ -126,6 +126,19 @@ impl Handle {
             .attach(end, self.runner.inbox(), resource.0, received);
     }
 
+    /// The same for one whose name its certificate says: it is believed once its group gives that
+    /// name the number.
+    pub fn connect_named_activity(
+        &self,
+        resource: ResourceId,
+        name: &str,
+        end: End<ToActivity, FromActivity>,
+    ) {
+        let named = Input::ActivityNamed(resource, name.to_owned());
+        self.runner.inbox().tell(named);
+        self.connect_activity(resource, end);
+    }
+
     /// A client inside the program.
     pub fn client(&self) -> io::Result<Client> {
         self.clients.join()

@@ -62,7 +62,10 @@ impl program::Service for Service {
         let theirs = Arc::clone(&manager);
         let links = place.links(credentials, &[Role::Am], move |link| {
             match link.hello.resource {
-                Some(resource) => theirs.connect_activity(resource, link.open()),
+                Some(resource) => {
+                    let name = link.peer.name().to_owned();
+                    theirs.connect_named_activity(resource, &name, link.open());
+                }
                 None => tracing::warn!(peer = %link.peer, "an activity manager without a number"),
             }
         })?;

@@ -361,6 +361,21 @@ where
         Ok(events)
     }
 
+    /// The manager, while it runs.
+    pub(crate) fn machine(&self) -> Option<&M> {
+        self.drive.as_ref().map(Drive::machine)
+    }
+
+    /// The durable state of a stream, while it runs.
+    pub(crate) fn state(&self, stream: M::Stream) -> Option<&M::State> {
+        self.drive.as_ref()?.states().get(stream)
+    }
+
+    /// The most events of a stream on its disk that no snapshot stands for.
+    pub(crate) fn n_tail_max(&self) -> usize {
+        self.disk.n_tail_max()
+    }
+
     /// Compares what is in memory with what is on disk, where nothing is on its way.
     pub(crate) fn compare(&self) -> Result<(), String> {
         match &self.drive {

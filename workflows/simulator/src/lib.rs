@@ -28,7 +28,7 @@ mod sim;
 mod trace;
 mod users;
 
-pub use observe::{Command, Observer, Seen};
+pub use observe::{Command, Observer, Seen, Sizes};
 pub use random::{Random, Rate, splitmix};
 pub use setup::{Faults, PATIENCE, Setup};
 pub use sim::{Broken, Sim, Submission};

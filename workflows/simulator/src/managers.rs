@@ -30,7 +30,14 @@ impl Sim {
             ..
         } = self;
         match node {
-            Node::Group => group.start(GroupManager::default, *at, random, setup.looks_closely),
+            Node::Group => {
+                let config = group_core::Config {
+                    lease: setup.lease,
+                    ..group_core::Config::default()
+                };
+                let fresh = || GroupManager::new(config);
+                group.start(fresh, *at, random, setup.looks_closely)
+            }
             Node::Process => {
                 let config = process_core::Config {
                     patience: PATIENCE,

@@ -66,6 +66,8 @@ impl Wire {
     pub(crate) fn mend(&mut self) {
         self.deaf_until = [Mono(0); 2];
         self.unplugged_until = Mono(0);
+        // It may be entered for when it could have been made.
+        self.is_dialling = false;
     }
 
     /// Mostly short; one in eight takes up to the longest.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use activity_core::ActivityManager;
 use group_core::GroupManager;
 use model::{Artifact, AttemptId, Mono, ProcessId, ResourceId, Span};
 use process_core::{PlanResult, ProcessManager};
@@ -16,7 +17,7 @@ use crate::connections::Link;
 use crate::host::{Crashes, Host};
 use crate::machines::Machines;
 use crate::network::Wire;
-use crate::observe::{Observer, Seen};
+use crate::observe::{Observer, Seen, Sizes};
 use crate::random::{Random, Rate};
 use crate::setup::{Faults, Setup};
 use crate::trace::Trace;
@@ -505,7 +506,27 @@ impl Sim {
             self.group.compare()?;
             self.process.compare()?;
         }
+        let sizes = self.sizes();
+        observer.see(self.at, &Seen::Sizes(&sizes))?;
         observer.see(self.at, &Seen::AtRest)
+    }
+
+    fn sizes(&mut self) -> Sizes {
+        let live = |machine: &ProcessManager| machine.n_live();
+        let mut sizes = Sizes {
+            n_live: self.process.machine().map_or(0, live),
+            n_tail_max: self.group.n_tail_max().max(self.process.n_tail_max()),
+            ..Sizes::default()
+        };
+        for machine in 0..self.machines.n() {
+            let host = &self.machines.get(machine).host;
+            let n_attempts = host.machine().map_or(0, ActivityManager::n_attempts);
+            let state = host.state(activity_core::Stream::Manager);
+            sizes.n_attempts += n_attempts;
+            sizes.n_starting += state.map_or(0, |state| state.starting.len());
+            sizes.n_tail_max = sizes.n_tail_max.max(host.n_tail_max());
+        }
+        sizes
     }
 
     fn what_goes_on(&mut self) -> Option<String> {

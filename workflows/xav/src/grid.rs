@@ -79,6 +79,7 @@ impl Grid {
                 group_daemon::start(group_daemon::Config {
                     directory: path.join("gm"),
                     group: GROUP,
+                    lease: None,
                     failed: trouble.teller(),
                 })
             });

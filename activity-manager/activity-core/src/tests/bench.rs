@@ -172,6 +172,7 @@ pub(super) fn job(attempt: AttemptId) -> Dispatch {
         cores: 1,
         memory: None,
         timeout: None,
+        at_most_once: false,
     }
 }
 
@@ -291,6 +292,7 @@ fn line(effect: &Effect) -> String {
                 facts.name, facts.slots
             )
         }
+        Effect::ToGroup(FromResource::Alive) => "group: alive".to_owned(),
         Effect::ToProcess(number, message) => format!("pm{number}: {}", answer(message)),
         Effect::Execute(message) => format!("executor: {}", order(message)),
         Effect::Stage { attempt, inputs } => {

@@ -1,11 +1,11 @@
 //! How long attempts go on without a word from their process manager.
 
 use model::{Epoch, Span};
-use wire::attempt::ToActivity;
+use wire::attempt::{Dispatch, ToActivity};
 use wire::executor::FromExecutor;
 
-use super::bench::{Bench, dispatch, from_pm, hello, id, job, show, staged, started};
-use crate::{Input, Peer};
+use super::bench::{Bench, dispatch, from_pm, hello, id, job, leaves, show, staged, started};
+use crate::{Input, Peer, Stream};
 
 fn renewed(life: u64, number: u32) -> Input {
     from_pm(ToActivity::Renewed {
@@ -37,8 +37,9 @@ fn underway() -> Bench {
 fn a_lease_is_asked_for_at_each_fifth_of_it_and_counts_from_the_question() {
     let mut bench = underway();
     // The first question went with the answer to the attachment; nobody has answered it.
-    assert_eq!(show(&bench.wait(2)), "pm0: renew e2 2\n");
-    assert_eq!(show(&bench.wait(2)), "pm0: renew e2 3\n");
+    let alive = "group: alive\n";
+    assert_eq!(show(&bench.wait(2)), format!("{alive}pm0: renew e2 2\n"));
+    assert_eq!(show(&bench.wait(2)), format!("{alive}pm0: renew e2 3\n"));
     // The answer to the question of second 2 comes at second 4.
     let log = show(&bench.feed(renewed(2, 2)));
     assert_eq!(log, "executor: lease pm0 10 12\n");
@@ -153,7 +154,7 @@ fn an_executor_that_comes_back_is_told_how_long_its_commands_may_go_on() {
 fn nobody_is_asked_who_cannot_be_reached() {
     let mut bench = underway();
     bench.feed(Input::Down(Peer::Process(0)));
-    assert_eq!(show(&bench.wait(2)), "");
+    assert_eq!(show(&bench.wait(2)), "group: alive\n");
 }
 
 #[test]
@@ -168,4 +169,84 @@ fn without_leases_nobody_asks_and_nothing_ends() {
         let log = show(&bench.wait(1));
         assert!(!log.contains("renew") && !log.contains("stop"), "{log}");
     }
+}
+
+fn once(activity: u32) -> Dispatch {
+    Dispatch {
+        at_most_once: true,
+        ..job(id(activity))
+    }
+}
+
+fn remembers(bench: &Bench) -> usize {
+    let state = bench.drive.states().get(Stream::Manager);
+    state.map_or(0, |state| state.starting.len())
+}
+
+#[test]
+fn what_must_not_run_twice_is_remembered_from_before_its_start_to_its_acknowledgement() {
+    let mut bench = Bench::ready(1, 0);
+    bench.feed(dispatch(vec![once(1)]));
+    assert_eq!(remembers(&bench), 0);
+    let log = show(&bench.feed(staged(id(1))));
+    assert_eq!(
+        (log.as_str(), remembers(&bench)),
+        ("executor: start a1\n", 1)
+    );
+    // Daemon and executor are killed: nobody else knows that it may have run.
+    bench.restart();
+    let log = bench.all([
+        Input::Executor(hello(2)),
+        Input::Executor(FromExecutor::HeldEnd),
+        from_pm(ToActivity::Attach {
+            epoch: Epoch(1),
+            ask: 6,
+        }),
+    ]);
+    assert_eq!(
+        log,
+        "executor: hello cores=1\npm0: holding e4 ask=6 1/1 a1\npm0: outcomes a1 lost\n"
+    );
+    bench.feed(from_pm(ToActivity::Acknowledge(vec![id(1)])));
+    assert_eq!(remembers(&bench), 0);
+}
+
+#[test]
+fn what_must_not_run_twice_and_has_not_started_is_forgotten() {
+    let mut bench = Bench::ready(1, 0);
+    bench.all([dispatch(vec![once(1)]), staged(id(1))]);
+    bench.feed(from_pm(ToActivity::Retract(vec![id(1)])));
+    let log = show(&bench.feed(Input::Executor(FromExecutor::Retracted(vec![id(1)]))));
+    assert!(log.starts_with("pm0: retracted a1\n"), "{log}");
+    assert_eq!(remembers(&bench), 0);
+}
+
+#[test]
+fn leaves_last_an_hour_without_the_group_manager() {
+    let mut bench = Bench::leased(1);
+    bench.all([leaves(&[(1, 1)]), Input::Down(Peer::Group)]);
+    let attach = |ask| {
+        from_pm(ToActivity::Attach {
+            epoch: Epoch(1),
+            ask,
+        })
+    };
+    let mut starts = |seconds, ask, activity| {
+        bench.now.mono = bench.now.mono + Span::from_secs(seconds);
+        bench.feed(attach(ask));
+        let life = bench.drive.states().get(Stream::Manager);
+        let meant_for = life.unwrap().epoch;
+        let attempts = vec![job(id(activity))];
+        let message = ToActivity::Dispatch {
+            meant_for,
+            attempts,
+        };
+        bench.feed(from_pm(message));
+        let log = show(&bench.feed(staged(id(activity))));
+        bench.feed(from_pm(ToActivity::Stop(vec![id(activity)])));
+        bench.feed(Input::Executor(FromExecutor::Retracted(vec![id(activity)])));
+        log.contains("start")
+    };
+    assert!(starts(3_590, 6, 1));
+    assert!(!starts(20, 7, 2));
 }

@@ -12,17 +12,23 @@ pub(super) struct Bench {
     pub(super) drive: Drive<GroupManager>,
     pub(super) events: Vec<Event>,
     pub(super) records: Vec<Record>,
-    now: Now,
+    pub(super) now: Now,
 }
 
 impl Bench {
     pub(super) fn new() -> Bench {
+        Bench::watching(None)
+    }
+
+    /// One whose machines are watched where leases have a length.
+    pub(super) fn watching(lease: Option<Span>) -> Bench {
         let now = Now {
             mono: Mono(0),
             wall: Wall(1),
         };
         let manager = GroupManager::new(Config {
             group: model::GroupId(3),
+            lease,
         });
         let drive = Drive::start(manager, Vec::new(), now);
         let mut bench = Bench {
@@ -78,6 +84,7 @@ impl Bench {
         };
         let manager = GroupManager::new(Config {
             group: model::GroupId(3),
+            lease: None,
         });
         self.drive = Drive::start(manager, vec![history], self.now);
         self.effects();
@@ -131,6 +138,10 @@ pub(super) fn facts(name: &str, slots: u32) -> Facts {
         power: 1.0,
         labels: Default::default(),
     }
+}
+
+pub(super) fn alive(connection: u32) -> Input {
+    Input::Activity(connection, FromResource::Alive)
 }
 
 pub(super) fn register(connection: u32, name: &str, slots: u32) -> Input {
@@ -209,6 +220,7 @@ fn answer(message: &FromGroup) -> String {
             epoch,
             group,
             resources,
+            leaving: _,
         }) => {
             let resources: String = resources
                 .iter()

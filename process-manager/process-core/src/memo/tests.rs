@@ -51,6 +51,7 @@ fn dispatch(activity: &Activity) -> Dispatch {
         cores: activity.cores,
         memory: None,
         timeout: None,
+        at_most_once: false,
     }
 }
 

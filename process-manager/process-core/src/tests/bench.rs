@@ -148,6 +148,7 @@ impl Bench {
                     epoch: Epoch(1),
                     group: GROUP,
                     resources: vec![offered],
+                    leaving: Vec::new(),
                 };
                 self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
             }
@@ -232,7 +233,10 @@ impl Bench {
                     }
                 }
             }
-            Effect::ToActivity(_, ToActivity::Retract(_) | ToActivity::Peek(_)) => {}
+            Effect::ToActivity(
+                _,
+                ToActivity::Retract(_) | ToActivity::Peek(_) | ToActivity::Renewed { .. },
+            ) => {}
             Effect::Answer { answer, .. } => self.answers.push(answer),
             Effect::Plan(request) => {
                 let result = schedule::plan(&request.request);

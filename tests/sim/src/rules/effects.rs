@@ -70,6 +70,7 @@ impl Rule for Effects {
             | Seen::Stages(..)
             | Seen::Troubled(_)
             | Seen::Reached { .. }
+            | Seen::Sizes(_)
             | Seen::Healed
             | Seen::AtRest => Ok(()),
         }

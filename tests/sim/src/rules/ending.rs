@@ -62,6 +62,7 @@ impl Rule for Ending {
             | Seen::Stages(..)
             | Seen::Troubled(_)
             | Seen::Reached { .. }
+            | Seen::Sizes(_)
             | Seen::Healed => Ok(()),
         }
     }
