@@ -43,6 +43,8 @@ pub(crate) struct Attempt {
     pub(crate) asked: Mono,
     /// Whether its process manager wants it stopped.
     pub(crate) stopping: bool,
+    /// Whether it must never run twice.
+    pub(crate) is_once: bool,
     /// Where it runs, once there is a directory.
     pub(crate) directory: Option<Box<str>>,
     /// How far it is.

@@ -42,6 +42,9 @@ pub struct Config {
     pub linger: Option<Span>,
     /// From TERM to KILL; none leaves it to the executor.
     pub kill_grace: Option<Span>,
+    /// How long attempts go on without a word from their process manager ([`wire::lease`]); none
+    /// where they need none, since both are one program.
+    pub lease: Option<Span>,
 }
 
 /// A prefetch that keeps the cores busy: an attempt that ends is followed by one that the executor
@@ -189,12 +192,28 @@ pub enum Event {
     /// A life has begun, or a process manager has asked what is held here.
     #[n(0)]
     Epoch(#[n(0)] Epoch),
+    /// An attempt that must never run twice is handed to the executor.
+    #[n(1)]
+    Starting {
+        /// Which.
+        #[n(0)]
+        attempt: AttemptId,
+        /// The process manager that is told what becomes of it.
+        #[n(1)]
+        owner: u32,
+    },
+    /// What became of it is durable elsewhere, or it has not started after all.
+    #[n(2)]
+    Settled(#[n(0)] AttemptId),
 }
 
 /// What is durable.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct State {
     /// Counts lives and attachments from 1, so that what was meant for an earlier one is refused.
     #[n(0)]
     pub epoch: Epoch,
+    /// Attempts that must never run twice and may have been started, with their process managers.
+    #[cbor(n(1), default)]
+    pub starting: BTreeMap<AttemptId, u32>,
 }

@@ -12,6 +12,7 @@ mod boundary;
 mod closed;
 mod executor;
 mod holders;
+mod lease;
 mod manager;
 mod note;
 mod outbox;

@@ -2,6 +2,7 @@
 
 mod bench;
 mod files;
+mod lease;
 mod life;
 mod links;
 mod world;

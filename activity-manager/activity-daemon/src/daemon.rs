@@ -47,6 +47,9 @@ pub struct Config {
     pub linger: Option<Span>,
     /// From TERM to KILL; none is the executor's default.
     pub kill_grace: Option<Span>,
+    /// How long attempts go on without a word from their process manager; none where both are one
+    /// program.
+    pub lease: Option<Span>,
     /// Priority of commands, -20 to 19; none leaves it as it is.
     pub nice: Option<i32>,
     /// What the machine is to pass for; none where it is what it is found to be.
@@ -203,6 +206,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         prefetch: prefetch_default(config.slots),
         linger: config.linger,
         kill_grace: config.kill_grace,
+        lease: config.lease,
     });
     let (inbox, intake) = shell::inbox();
     let (group, processes) = (Peers::new(), Peers::new());

@@ -155,6 +155,7 @@ impl program::Service for Service {
             executor: std::env::current_exe()?,
             linger: None,
             kill_grace: None,
+            lease: Some(wire::lease::LENGTH),
             nice: None,
             guise: Some(Guise {
                 power: measured,

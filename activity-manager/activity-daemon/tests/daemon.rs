@@ -187,6 +187,7 @@ impl Bench {
             slots: 2,
             executor: std::env::current_exe().unwrap(),
             linger: Some(Span::from_secs(5)),
+            lease: None,
             kill_grace: Some(Span::from_millis(100)),
             nice: None,
             guise: None,
@@ -214,7 +215,7 @@ impl Bench {
         let facts = loop {
             match from_resource.next_within(PATIENCE).unwrap() {
                 FromGroupSide::Message(FromResource::Register { facts, .. }) => break facts,
-                FromGroupSide::Link => {}
+                FromGroupSide::Link | FromGroupSide::Message(FromResource::Alive) => {}
             }
         };
         assert_eq!((facts.name.as_str(), facts.slots), ("here", 2));
@@ -348,5 +349,6 @@ fn dispatch(activity: u32) -> Dispatch {
         memory: None,
         timeout: None,
         sources: Vec::new(),
+        at_most_once: false,
     }
 }

@@ -60,6 +60,16 @@ pub enum ToActivity {
     /// A part of what this attempt wrote. Answered by `LogPart`.
     #[n(20)]
     ReadLog(#[n(0)] Box<ReadLog>),
+    /// The answer to `Renew`: the sender waits for the receiver's attempts from here on.
+    #[n(6)]
+    Renewed {
+        /// The life of the receiver that asked.
+        #[n(0)]
+        life: Epoch,
+        /// Which question this answers.
+        #[n(1)]
+        number: u32,
+    },
 }
 
 /// A part of what an attempt wrote that has ended.
@@ -130,6 +140,9 @@ pub struct Dispatch {
     /// Who has the inputs that the receiver may lack.
     #[cbor(n(11), default)]
     pub sources: Vec<Sources>,
+    /// Whether it must never run twice: that it may have been started outlives the receiver's daemon.
+    #[cbor(n(12), default)]
+    pub at_most_once: bool,
 }
 
 /// Who has an input.
@@ -223,6 +236,18 @@ pub enum FromActivity {
     /// A part of what an attempt wrote.
     #[n(20)]
     LogPart(#[n(0)] Box<LogPart>),
+    /// May the receiver's attempts go on? Asked again and again ([`crate::lease`]); also the sign
+    /// that the sender is there. Answered by `Renewed`, or by `Attach` where the receiver knows
+    /// another life.
+    #[n(7)]
+    Renew {
+        /// The life that the sender has told the receiver, or wants to.
+        #[n(0)]
+        life: Epoch,
+        /// Counts up in each life of the sender's daemon.
+        #[n(1)]
+        number: u32,
+    },
 }
 
 /// Why a dispatch was not taken.

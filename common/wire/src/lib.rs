@@ -16,6 +16,7 @@ pub mod executor;
 pub mod frame;
 pub mod group;
 pub mod hello;
+pub mod lease;
 pub mod resource;
 
 use minicbor::{Decode, Encode};

@@ -19,6 +19,9 @@ pub enum FromResource {
         #[n(1)]
         facts: Facts,
     },
+    /// The sender is there. Said again and again where machines are watched; not answered.
+    #[n(1)]
+    Alive,
 }
 
 /// What a machine is.

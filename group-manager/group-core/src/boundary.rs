@@ -1,7 +1,7 @@
 //! What crosses the edge of the core: settings, inputs and effects.
 
 use minicbor::{Decode, Encode};
-use model::GroupId;
+use model::{GroupId, Span};
 use wire::admin::Node;
 use wire::group::{FromGroup, ToGroup};
 use wire::resource::{FromResource, ToResource};
@@ -11,6 +11,9 @@ use wire::resource::{FromResource, ToResource};
 pub struct Config {
     /// Its number.
     pub group: GroupId,
+    /// The length of its members' leases ([`wire::lease`]): its machines are watched. None where all
+    /// is one program.
+    pub lease: Option<Span>,
 }
 
 /// Who is at the other end of a connection.

@@ -15,7 +15,9 @@ mod state;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use boundary::{Config, Effect, Input, Peer, Record, Stream};
 pub use manager::{GroupManager, Machine};
 pub use state::{Event, Holding, Snapshot, State};
+pub use watch::Standing;

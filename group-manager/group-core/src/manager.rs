@@ -11,6 +11,7 @@ use wire::resource::{Facts, FromResource, ToResource};
 use crate::boundary::{Config, Effect, Input, Peer, Record, Stream};
 use crate::link::ProcessLinks;
 use crate::state::{Event, Snapshot, State};
+use crate::watch::{Heard, Watch};
 
 /// How long changes are gathered before they are offered: a hundred claims at once are one offer.
 const OFFER_GAP: Span = Span::from_millis(50);
@@ -41,8 +42,8 @@ const REFUSED_MAX: usize = 16_384;
 /// It repeats offers and nothing else: who misses an answer asks again, and gets it from the state.
 #[derive(Debug, Default)]
 pub struct GroupManager {
-    config: Config,
-    machines: BTreeMap<ResourceId, Machine>,
+    pub(crate) config: Config,
+    pub(crate) machines: BTreeMap<ResourceId, Machine>,
     /// Whose connections are, where that is known.
     introduced: BTreeMap<u32, String>,
     process_managers: ProcessLinks,
@@ -50,6 +51,7 @@ pub struct GroupManager {
     refused: BTreeMap<ProcessId, u32>,
     pub(crate) has_changed: bool,
     offered: Option<Mono>,
+    pub(crate) watch: Watch,
 }
 
 /// What a machine has said of itself.
@@ -65,6 +67,7 @@ pub struct Machine {
     epoch: Epoch,
     /// The value of `seen` that the repository has.
     kept: Wall,
+    pub(crate) heard: Heard,
 }
 
 /// A record of a machine.
@@ -131,6 +134,9 @@ impl machine::Machine for GroupManager {
             Input::Activity(connection, FromResource::Register { epoch, facts }) => {
                 self.on_register(cx, now, connection, epoch, facts);
             }
+            Input::Activity(connection, FromResource::Alive) => {
+                self.on_alive(now, connection);
+            }
             Input::Process(from, ToGroup::Attach { epoch }) => {
                 if self.process_managers.attach(from, epoch) {
                     let offer = FromGroup::Offer(self.offer(cx));
@@ -160,6 +166,7 @@ impl machine::Machine for GroupManager {
     }
 
     fn wake(&mut self, cx: &mut Context<'_, Self>, now: Now) {
+        self.look_who_is_silent(now.mono);
         self.push_offers(cx, now.mono);
     }
 
@@ -169,17 +176,15 @@ impl machine::Machine for GroupManager {
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
-        let offered = self
-            .offered
-            .filter(|_| self.process_managers.any_attached())?;
-        Some(
-            offered
-                + if self.has_changed {
-                    OFFER_GAP
-                } else {
-                    OFFER_PERIOD
-                },
-        )
+        let gap = if self.has_changed {
+            OFFER_GAP
+        } else {
+            OFFER_PERIOD
+        };
+        let attached = self.process_managers.any_attached();
+        let offered = self.offered.filter(|_| attached);
+        let offer = offered.map(|offered| offered + gap);
+        offer.into_iter().chain(self.watch.due()).min()
     }
 }
 
@@ -214,6 +219,7 @@ impl GroupManager {
         let is_same = before.is_some_and(|machine| {
             machine.facts == facts && machine.connection == Some(connection)
         });
+        let heard = before.map(|machine| machine.heard).unwrap_or_default();
         let kept = before.map_or(Wall(0), |machine| machine.kept);
         let seen = now.wall;
         let is_kept = is_same && seen.since(kept) < SEEN_PERIOD;
@@ -234,8 +240,10 @@ impl GroupManager {
                 seen,
                 epoch,
                 kept,
+                heard,
             },
         );
+        self.hear(now.mono, resource);
         if let Some(connection) = connection {
             cx.effect(Effect::ToActivity(
                 connection,
@@ -273,6 +281,7 @@ impl GroupManager {
                     seen,
                     epoch,
                     kept,
+                    heard: Heard::default(),
                 };
                 self.machines.entry(resource).or_insert(machine);
             }
@@ -439,7 +448,7 @@ impl GroupManager {
         let connected = self
             .machines
             .iter()
-            .filter(|(_, machine)| machine.connection.is_some() && machine.facts.slots > 0)
+            .filter(|(_, machine)| machine.is_there() && machine.facts.slots > 0)
             .filter(|(_, machine)| !state.is_drained(&machine.facts.name));
         let resources = connected.map(|(&resource, machine)| {
             let Facts {
@@ -465,6 +474,7 @@ impl GroupManager {
             epoch: state.epoch(),
             group: self.config.group,
             resources: resources.collect(),
+            leaving: Vec::new(),
         }
     }
 
@@ -472,7 +482,7 @@ impl GroupManager {
     /// machine with fewer slots than before may be held beyond them: what is granted is honoured.
     fn free(&self, state: &State, resource: ResourceId) -> u32 {
         let machine = self.machines.get(&resource);
-        match machine.filter(|machine| machine.connection.is_some()) {
+        match machine.filter(|machine| machine.is_there()) {
             Some(machine) if state.is_drained(&machine.facts.name) => 0,
             Some(machine) => {
                 let held = u32::try_from(state.held(resource)).unwrap_or(u32::MAX);

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use group_core::{Effect, GroupManager, Input, Peer, Record};
 use journal::{Records, RecordsCommitter, RecordsError};
-use model::{GroupId, Mono};
+use model::{GroupId, Mono, Span};
 use shell::{End, Outside, Peers, Received, RunError, Runner, Stats};
 use thiserror::Error;
 use wire::admin::Node;
@@ -33,6 +33,8 @@ pub struct Config {
     pub directory: PathBuf,
     /// Its number.
     pub group: GroupId,
+    /// The length of its members' leases; none where all is one program.
+    pub lease: Option<Span>,
     /// Called once, from the manager's thread, if it ends by an error.
     pub failed: Box<dyn FnOnce(&RunError) + Send>,
 }
@@ -94,6 +96,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     inbox.tell(Input::Known(known));
     let core = GroupManager::new(group_core::Config {
         group: config.group,
+        lease: config.lease,
     });
     let runner = Runner::start("group", core, store, (inbox, intake), hands, config.failed)?;
     Ok(Handle {

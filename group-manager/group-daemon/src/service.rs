@@ -77,6 +77,7 @@ impl program::Service for Service {
         let manager = Arc::new(crate::start(crate::Config {
             directory: place.directory.clone(),
             group: GROUP,
+            lease: Some(wire::lease::LENGTH),
             failed,
         })?);
         let has_news: Arc<AtomicBool> = Arc::default();

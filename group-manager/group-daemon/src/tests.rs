@@ -29,6 +29,7 @@ impl Bench {
         let handle = start(Config {
             directory: dir.path().to_owned(),
             group: GroupId(3),
+            lease: None,
             failed: Box::new(|error| panic!("{error}")),
         });
         let handle = handle.unwrap();

@@ -64,6 +64,9 @@ pub enum Input {
     GroupDown(GroupId),
     /// A message of the activity manager of a machine.
     Activity(ResourceId, FromActivity),
+    /// Who says that it is the machine with this number, by its certificate: it is believed where its
+    /// group says the same. Comes before the connection is up.
+    ActivityNamed(ResourceId, String),
     /// A machine can be reached.
     ActivityUp(ResourceId),
     /// A machine cannot be reached.

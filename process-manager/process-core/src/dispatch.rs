@@ -37,9 +37,14 @@ impl ProcessManager {
         let mut chosen: Vec<(ResourceId, Epoch, Vec<ActivityId>)> = Vec::new();
         for (&place, queue) in &known.index.ready {
             // What a plan of an earlier definition left without a place runs where slots are held.
-            let resource = place.or_else(|| known.course.grants.first().map(|held| held.resource));
+            // With leases it is planned again instead, since what was lost is without one too.
+            let first = known.course.grants.first().map(|held| held.resource);
+            let resource = place.or(first.filter(|_| self.config.lease.is_none()));
             let Some(resource) = resource else { continue };
             let slots = known.granted(resource);
+            if !self.is_trusted(resource) {
+                continue;
+            }
             let Some(life) = self.machines.get(&resource).and_then(|link| link.life) else {
                 continue;
             };
@@ -268,6 +273,7 @@ pub(crate) fn resolve(process: &Process, attempt: AttemptId) -> Result<Dispatch,
         memory: activity.memory,
         timeout: activity.timeout,
         sources: Vec::new(),
+        at_most_once: activity.at_most_once,
     })
 }
 

@@ -18,6 +18,7 @@ use wire::group::{Offer, ToGroup, Want};
 
 use crate::alphabet::{ClientId, Effect, Input, Stream};
 use crate::event::Event;
+use crate::liveness::Liveness;
 use crate::peek::Looked;
 use crate::process::{Course, Process};
 use crate::recall::{BaseIndex, Recorded};
@@ -81,6 +82,9 @@ pub struct Config {
     pub patience: Span,
     /// What files cross between two machines; none where nothing is known of it.
     pub link: Option<NetworkLink>,
+    /// How long attempts go on at a machine that is not answered ([`wire::lease`]); none where they
+    /// need no lease, since all is one program.
+    pub lease: Option<Span>,
 }
 
 /// The durable state of a stream.
@@ -105,6 +109,11 @@ pub struct ProcessManager {
     pub(crate) epoch: Epoch,
     pub(crate) groups: BTreeMap<GroupId, GroupLink>,
     pub(crate) machines: BTreeMap<ResourceId, MachineLink>,
+    pub(crate) liveness: BTreeMap<ResourceId, Liveness>,
+    /// Who is connected as each machine, where its certificate was seen.
+    names: BTreeMap<ResourceId, String>,
+    /// Machines that their groups want emptied.
+    pub(crate) leaving: BTreeSet<ResourceId>,
     pub(crate) live: BTreeMap<ProcessId, Live>,
     pub(crate) watchers: BTreeMap<(ClientId, u64), Watcher>,
     pub(crate) peeks: BTreeMap<(ClientId, u64), Looked>,
@@ -153,6 +162,8 @@ pub(crate) struct Live {
     pub(crate) n_looked: usize,
     /// Since when no known machine fits one of its activities.
     pub(crate) misfit_since: Option<Mono>,
+    /// How many offers had come when it was last tried in vain to plan the rest of it again.
+    pub(crate) tried: Option<u64>,
     /// Attempts that were sent and not heard of, by machine.
     pub(crate) unheard: BTreeMap<ResourceId, BTreeSet<AttemptId>>,
     /// What is known to run: since when, and as which command.
@@ -204,6 +215,9 @@ pub(crate) struct Watcher {
 pub(crate) enum Timer {
     AttachGroup(GroupId),
     AttachMachine(ResourceId),
+    Suspect(ResourceId),
+    Retract(ResourceId),
+    Lost(ResourceId),
     Plan(ProcessId),
     Claim(ProcessId),
     Unheard(ProcessId, ResourceId),
@@ -228,6 +242,11 @@ impl ProcessManager {
             config,
             ..ProcessManager::default()
         }
+    }
+
+    /// Processes that have not given back all that they held.
+    pub fn n_live(&self) -> usize {
+        self.live.len()
     }
 
     pub(crate) fn next_ask(&mut self) -> u32 {
@@ -272,6 +291,9 @@ impl ProcessManager {
         match timer {
             Timer::AttachGroup(group) => self.attach_group(cx, now, group),
             Timer::AttachMachine(resource) => self.attach_machine(cx, now, resource),
+            Timer::Suspect(resource) => self.look_at(cx, now, resource),
+            Timer::Retract(resource) => self.take_back(cx, now, resource),
+            Timer::Lost(resource) => self.give_up(cx, now, resource),
             Timer::Plan(_) => self.plan_next(cx),
             Timer::Claim(process) => self.repeat_claim(cx, now, process),
             Timer::Unheard(process, resource) => self.repeat_unheard(cx, now, process, resource),
@@ -303,6 +325,9 @@ impl ProcessManager {
 
     fn attach_machine(&mut self, cx: &mut Context<'_, Self>, now: Now, resource: ResourceId) {
         let epoch = self.epoch;
+        if !self.is_believed(cx, resource) {
+            return self.arm(Timer::AttachMachine(resource), now.mono + limits::REPEAT);
+        }
         let ask = self.next_ask();
         let Some(link) = self.machines.get_mut(&resource) else {
             return;
@@ -320,6 +345,25 @@ impl ProcessManager {
             ToActivity::Attach { epoch, ask },
         ));
         self.arm(Timer::AttachMachine(resource), now.mono + limits::REPEAT);
+    }
+
+    /// Whether who is connected as a machine has its name: by an offer, or by what a process has
+    /// recorded of the machines it was planned on, since its group may be away.
+    pub(crate) fn is_believed(&self, cx: &Context<'_, Self>, resource: ResourceId) -> bool {
+        let Some(name) = self.names.get(&resource) else {
+            return true;
+        };
+        let mut offers = self.groups.values().flat_map(|link| &link.offer);
+        let is_offered = offers.any(|offer| {
+            let mut resources = offer.resources.iter();
+            resources.any(|one| one.resource == resource && one.name == *name)
+        });
+        is_offered
+            || self.live.keys().any(|&id| {
+                let known = process(cx, id);
+                let mut machines = known.iter().flat_map(|known| &known.course.machines);
+                machines.any(|(one, recorded)| *one == resource && recorded == name)
+            })
     }
 
     /// The machine must say anew what it holds.
@@ -421,6 +465,7 @@ impl Machine for ProcessManager {
             Input::Activity(resource, message) => self.on_activity(cx, now, resource, message),
             Input::ActivityUp(resource) => {
                 self.machine_down(resource);
+                self.hear(now, resource);
                 self.machines.insert(
                     resource,
                     MachineLink {
@@ -429,6 +474,9 @@ impl Machine for ProcessManager {
                     },
                 );
                 self.attach_machine(cx, now, resource);
+            }
+            Input::ActivityNamed(resource, name) => {
+                self.names.insert(resource, name);
             }
             Input::ActivityDown(resource) => self.machine_down(resource),
             Input::Request(client, caller, number, request) => {
@@ -481,6 +529,7 @@ impl Machine for ProcessManager {
         for id in open {
             self.begin(cx, now, id, false);
         }
+        self.expect_all(cx, now);
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
@@ -509,11 +558,16 @@ impl ProcessManager {
                 number: process.course.claim_number + 1,
             },
         };
-        let backoff: Vec<(ActivityId, Wall)> = process
+        let longest = |activity: ActivityId| {
+            let declared = process.definition.activity(activity);
+            let n_before = process.activity(activity).n_failed.saturating_sub(1);
+            declared.map_or(Span::ZERO, |one| backoff(one.retry.backoff, n_before))
+        };
+        let waiting: Vec<(ActivityId, Wall, Span)> = process
             .course
             .backoff
             .iter()
-            .map(|(&activity, &at)| (activity, at))
+            .map(|(&activity, &at)| (activity, at, longest(activity)))
             .collect();
         let base = match process.base {
             Some(base) if process.phase() == Phase::Running => BaseIndex::of(cx.states(), base),
@@ -529,8 +583,10 @@ impl ProcessManager {
                 ..Live::default()
             },
         );
-        for (activity, at) in backoff {
-            self.arm(Timer::Backoff(id, activity), now.mono + at.since(now.wall));
+        for (activity, at, longest) in waiting {
+            // The calendar may have been set back meanwhile.
+            let wait = at.since(now.wall).min(longest);
+            self.arm(Timer::Backoff(id, activity), now.mono + wait);
         }
         self.settle(cx, now, id);
     }

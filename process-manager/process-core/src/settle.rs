@@ -26,6 +26,9 @@ impl ProcessManager {
             // The rest comes in a moment; nothing is planned or sent before.
             Phase::Running if !is_advanced => {}
             Phase::Running => {
+                if known.index.ready.contains_key(&None) {
+                    self.plan_again(cx, id);
+                }
                 if self
                     .live
                     .get(&id)

@@ -2,6 +2,7 @@
 
 mod bench;
 mod keep_going;
+mod liveness;
 mod owners;
 mod recall;
 mod remake;

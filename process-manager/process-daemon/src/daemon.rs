@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use model::{GroupId, Identity, NetworkLink, ResourceId};
+use model::{GroupId, Identity, NetworkLink, ResourceId, Span};
 use process_core::{Caller, ClientId, Input, ProcessManager};
 use schedule::SchedulerKind;
 use shell::{
@@ -28,6 +28,8 @@ pub struct Config {
     pub scheduler: SchedulerKind,
     /// What files cross between two machines; none where the machines share a store.
     pub link: Option<NetworkLink>,
+    /// How long attempts go on at machines that are not answered; none where all is one program.
+    pub lease: Option<Span>,
     /// The socket for clients, in a directory of this user alone; none where nobody else may ask.
     pub socket: Option<PathBuf>,
     /// Called once, from the manager's thread, if it ends by an error.
@@ -65,6 +67,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let core = ProcessManager::new(process_core::Config {
         scheduler: config.scheduler,
         link: config.link,
+        lease: config.lease,
         ..process_core::Config::default()
     });
     let (inbox, intake) = shell::inbox();
@@ -128,6 +131,19 @@ impl Handle {
         };
         self.machines
             .attach(end, self.runner.inbox(), resource.0, received);
+    }
+
+    /// The same for one whose name its certificate says: it is believed once its group gives that
+    /// name the number.
+    pub fn connect_named_activity(
+        &self,
+        resource: ResourceId,
+        name: &str,
+        end: End<ToActivity, FromActivity>,
+    ) {
+        let named = Input::ActivityNamed(resource, name.to_owned());
+        self.runner.inbox().tell(named);
+        self.connect_activity(resource, end);
     }
 
     /// A client inside the program.

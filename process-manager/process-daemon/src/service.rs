@@ -90,6 +90,7 @@ impl program::Service for Service {
             directory: place.directory.clone(),
             scheduler: SchedulerKind::default(),
             link: Some(link),
+            lease: Some(wire::lease::LENGTH),
             socket: Some(match socket {
                 Some(socket) => socket,
                 None => shell::socket_path(&place.directory, "pm.sock")?,
@@ -144,7 +145,10 @@ impl program::Service for Service {
 /// Joins one who has dialled to the manager.
 fn accept(manager: &Handle, link: Link) {
     match (link.peer.role(), link.hello.resource) {
-        (Role::Am, Some(resource)) => manager.connect_activity(resource, link.open()),
+        (Role::Am, Some(resource)) => {
+            let name = link.peer.name().to_owned();
+            manager.connect_named_activity(resource, &name, link.open());
+        }
         (Role::User | Role::Admin, _) => match manager.guest(&link.peer) {
             Ok(stream) => link.carry(stream),
             Err(error) => {

@@ -242,7 +242,13 @@ impl Sim {
                 activity_core::Effect::ToProcess(_, message) => {
                     self.send(Link::ProcessActivity(machine), 1, wire::encode(&message));
                 }
-                activity_core::Effect::Execute(message) => {
+                activity_core::Effect::Execute(mut message) => {
+                    if let wire::executor::ToExecutor::Lease(lease) = &mut message {
+                        // One computer has one clock; here each life of the daemon has its own.
+                        let host = &self.machines.get(machine).host;
+                        lease.until = host.moment(lease.until);
+                        lease.dead_by = host.moment(lease.dead_by);
+                    }
                     self.send_executor(machine, wire::encode(&message));
                 }
                 activity_core::Effect::Stage {

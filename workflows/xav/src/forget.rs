@@ -298,6 +298,7 @@ fn forget_alone(manager: &Path, processes: &[ProcessId]) -> Result<(), Failure> 
         directory: manager.to_owned(),
         scheduler: schedule::SchedulerKind::default(),
         link: None,
+        lease: None,
         socket: None,
         failed: Box::new(|_| {}),
     });

@@ -75,6 +75,7 @@ impl Grid {
                 group_daemon::start(group_daemon::Config {
                     directory: path.join("gm"),
                     group: GROUP,
+                    lease: None,
                     failed: trouble.teller(),
                 })
             });
@@ -83,6 +84,7 @@ impl Grid {
                     directory: path.join("pm"),
                     scheduler: scheduler.unwrap_or_default(),
                     link: None,
+                    lease: None,
                     socket: Some(held.socket.clone()),
                     failed: trouble.teller(),
                 })
@@ -97,6 +99,7 @@ impl Grid {
                         executor: executor.clone(),
                         linger: None,
                         kill_grace: None,
+                        lease: None,
                         nice: None,
                         guise: machine.guise.clone(),
                         account: None,

@@ -7,7 +7,8 @@ use model::{
 };
 use wire::attempt::{Dispatch, End, FromActivity, Outcome, ToActivity};
 use wire::executor::{
-    Captured, DaemonHello, Ended, ExecutorHello, Exit, FromExecutor, PROTOCOL, Started, ToExecutor,
+    Captured, DaemonHello, Ended, ExecutorHello, Exit, FromExecutor, Lease, PROTOCOL, Started,
+    ToExecutor,
 };
 use wire::resource::{FromResource, Leave, ToResource};
 
@@ -23,7 +24,10 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(slots: u32, prefetch: u32) -> Bench {
-        let config = config(slots, prefetch);
+        Bench::of(config(slots, prefetch))
+    }
+
+    fn of(config: Config) -> Bench {
         let now = Now {
             mono: Mono(0),
             wall: Wall(0),
@@ -41,7 +45,22 @@ impl Bench {
     /// attached, and the executor holds nothing.
     pub(super) fn ready(slots: u32, prefetch: u32) -> Bench {
         let mut bench = Bench::new(slots, prefetch);
-        bench.all([
+        bench.meet_all(slots);
+        bench
+    }
+
+    /// The same with leases of ten seconds; nothing was sent to the life that was told, 2.
+    pub(super) fn leased(slots: u32) -> Bench {
+        let mut bench = Bench::of(Config {
+            lease: Some(Span::from_secs(10)),
+            ..config(slots, 0)
+        });
+        bench.meet_all(slots);
+        bench
+    }
+
+    fn meet_all(&mut self, slots: u32) {
+        self.all([
             Input::Up(Peer::Group),
             Input::Group(ToResource::Registered(model::ResourceId(7))),
             leaves(&[(1, slots)]),
@@ -52,7 +71,6 @@ impl Bench {
                 ask: 5,
             }),
         ]);
-        bench
     }
 
     /// What one input leads to.
@@ -121,6 +139,7 @@ pub(super) fn config(slots: u32, prefetch: u32) -> Config {
         prefetch,
         linger: None,
         kill_grace: None,
+        lease: None,
     }
 }
 
@@ -155,6 +174,7 @@ pub(super) fn job(attempt: AttemptId) -> Dispatch {
         memory: None,
         timeout: None,
         sources: Vec::new(),
+        at_most_once: false,
     }
 }
 
@@ -275,6 +295,7 @@ fn line(effect: &Effect) -> String {
                 facts.name, facts.slots
             )
         }
+        Effect::ToGroup(FromResource::Alive) => "group: alive".to_owned(),
         Effect::ToProcess(number, message) => format!("pm{number}: {}", answer(message)),
         Effect::Execute(message) => format!("executor: {}", order(message)),
         Effect::Stage {
@@ -348,6 +369,7 @@ fn answer(message: &FromActivity) -> String {
         }
         FromActivity::LogPart(part) => format!("log of {}", part.attempt.activity),
         FromActivity::Peeked(attempt, _) => format!("peeked {}", attempt.activity),
+        FromActivity::Renew { life, number } => format!("renew {life} {number}"),
     }
 }
 
@@ -374,7 +396,16 @@ fn order(message: &ToExecutor) -> String {
         ToExecutor::Forget(ids) => format!("forget{}", names(ids.iter())),
         ToExecutor::Peek(id) => format!("peek {}", id.activity),
         ToExecutor::Shutdown => "shutdown".to_owned(),
+        ToExecutor::Lease(Lease {
+            owner,
+            until,
+            dead_by,
+        }) => format!("lease pm{owner} {} {}", seconds(until), seconds(dead_by)),
     }
+}
+
+fn seconds(at: &Mono) -> f64 {
+    at.0 as f64 / 1e6
 }
 
 fn names<'a>(ids: impl Iterator<Item = &'a AttemptId>) -> String {

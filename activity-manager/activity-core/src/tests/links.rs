@@ -424,11 +424,18 @@ fn events_and_states_are_kept_as_these_bytes() {
     let mut bytes = Vec::new();
     Codec::encode(&Event::Epoch(Epoch(3)), &mut bytes);
     assert_eq!(bytes, [0x82, 0, 0x81, 3]);
+    // As it was before anything was remembered but the epoch.
+    let old = State {
+        epoch: Epoch(3),
+        ..State::default()
+    };
+    assert_eq!(<State as Codec>::decode(&[0x81, 3]).unwrap(), old);
     bytes.clear();
-    Codec::encode(&State { epoch: Epoch(3) }, &mut bytes);
-    assert_eq!(bytes, [0x81, 3]);
-    assert_eq!(
-        <State as Codec>::decode(&bytes).unwrap(),
-        State { epoch: Epoch(3) }
-    );
+    let state = State {
+        epoch: Epoch(3),
+        starting: [(id(1), 7)].into(),
+    };
+    Codec::encode(&state, &mut bytes);
+    assert_eq!(bytes, [0x82, 3, 0xa1, 0x83, 1, 1, 1, 7]);
+    assert_eq!(<State as Codec>::decode(&bytes).unwrap(), state);
 }

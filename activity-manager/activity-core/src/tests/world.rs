@@ -165,7 +165,7 @@ impl World {
                     self.ask();
                 }
             }
-            FromActivity::Refused { .. } => {}
+            FromActivity::Refused { .. } | FromActivity::Renew { .. } => {}
         }
     }
 
@@ -213,7 +213,7 @@ impl World {
                 let written = is_there.then(wire::executor::Written::default);
                 self.executor_says(FromExecutor::Output { attempt, written });
             }
-            ToExecutor::Hello(_) | ToExecutor::Shutdown => {}
+            ToExecutor::Hello(_) | ToExecutor::Shutdown | ToExecutor::Lease(_) => {}
         }
     }
 

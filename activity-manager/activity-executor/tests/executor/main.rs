@@ -11,6 +11,7 @@ mod accounts;
 mod bench;
 mod commands;
 mod frames;
+mod leases;
 mod limits;
 mod link;
 mod lives;

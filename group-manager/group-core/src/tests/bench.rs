@@ -13,17 +13,23 @@ pub(super) struct Bench {
     pub(super) drive: Drive<GroupManager>,
     pub(super) events: Vec<Event>,
     pub(super) records: Vec<Record>,
-    now: Now,
+    pub(super) now: Now,
 }
 
 impl Bench {
     pub(super) fn new() -> Bench {
+        Bench::watching(None)
+    }
+
+    /// One whose machines are watched where leases have a length.
+    pub(super) fn watching(lease: Option<Span>) -> Bench {
         let now = Now {
             mono: Mono(0),
             wall: Wall(1),
         };
         let manager = GroupManager::new(Config {
             group: model::GroupId(3),
+            lease,
         });
         let drive = Drive::start(manager, Vec::new(), now);
         let mut bench = Bench {
@@ -79,6 +85,7 @@ impl Bench {
         };
         let manager = GroupManager::new(Config {
             group: model::GroupId(3),
+            lease: None,
         });
         self.drive = Drive::start(manager, vec![history], self.now);
         self.effects();
@@ -133,6 +140,10 @@ pub(super) fn facts(name: &str, slots: u32) -> Facts {
         labels: Default::default(),
         bulk: None,
     }
+}
+
+pub(super) fn alive(connection: u32) -> Input {
+    Input::Activity(connection, FromResource::Alive)
 }
 
 pub(super) fn register(connection: u32, name: &str, slots: u32) -> Input {
@@ -223,6 +234,7 @@ fn answer(message: &FromGroup) -> String {
             epoch,
             group,
             resources,
+            leaving: _,
         }) => {
             let resources: String = resources
                 .iter()

@@ -52,6 +52,7 @@ fn dispatch(activity: &Activity) -> Dispatch {
         memory: None,
         timeout: None,
         sources: Vec::new(),
+        at_most_once: false,
     }
 }
 

@@ -163,6 +163,7 @@ impl Bench {
                     epoch: Epoch(1),
                     group: GROUP,
                     resources,
+                    leaving: Vec::new(),
                 };
                 self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
             }
@@ -251,7 +252,10 @@ impl Bench {
             }
             Effect::ToActivity(
                 _,
-                ToActivity::Retract(_) | ToActivity::Peek(_) | ToActivity::ReadLog(_),
+                ToActivity::Retract(_)
+                | ToActivity::Peek(_)
+                | ToActivity::ReadLog(_)
+                | ToActivity::Renewed { .. },
             ) => {}
             Effect::Answer { answer, .. } => self.answers.push(answer),
             Effect::Plan(request) => {

@@ -49,7 +49,7 @@ pub(crate) fn programs() -> (PathBuf, PathBuf) {
 
 /// A daemon that runs.
 pub(crate) struct Daemon {
-    child: Child,
+    pub(crate) child: Child,
     pub(crate) address: String,
 }
 

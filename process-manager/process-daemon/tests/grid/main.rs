@@ -7,6 +7,7 @@
 
 mod daemons;
 mod files;
+mod freeze;
 
 use std::fs;
 use std::path::Path;

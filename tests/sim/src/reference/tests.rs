@@ -29,6 +29,8 @@ fn activity(name: &str, inputs: Vec<Staged>) -> Node {
             ..Retry::default()
         },
         cache: false,
+        repeatable: false,
+        at_most_once: false,
     };
     Node {
         name: name.to_owned(),

@@ -53,7 +53,8 @@ impl Rule for Effects {
                 | ToActivity::Stop(_)
                 | ToActivity::Retract(_)
                 | ToActivity::Peek(_)
-                | ToActivity::ReadLog(_),
+                | ToActivity::ReadLog(_)
+                | ToActivity::Renewed { .. },
             )
             | Seen::Machine { .. }
             | Seen::Submits(_)
@@ -70,6 +71,7 @@ impl Rule for Effects {
             | Seen::Stages(..)
             | Seen::Troubled(_)
             | Seen::Reached { .. }
+            | Seen::Sizes(_)
             | Seen::Healed
             | Seen::AtRest => Ok(()),
         }

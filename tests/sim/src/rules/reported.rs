@@ -72,6 +72,7 @@ impl Rule for Reported {
             | Seen::Stages(..)
             | Seen::Troubled(_)
             | Seen::Reached { .. }
+            | Seen::Sizes(_)
             | Seen::Healed
             | Seen::AtRest => Ok(()),
         }
