@@ -445,12 +445,11 @@ impl GroupManager {
 
     fn offer(&self, cx: &Context<'_, Self>) -> Offer {
         let state = state(cx);
-        let connected = self
-            .machines
-            .iter()
-            .filter(|(_, machine)| machine.is_there() && machine.facts.slots > 0)
-            .filter(|(_, machine)| !state.is_drained(&machine.facts.name));
-        let resources = connected.map(|(&resource, machine)| {
+        let there = self.machines.iter().filter(|(_, one)| one.is_there());
+        let (leaving, connected): (Vec<_>, Vec<_>) = there.partition(|(_, machine)| {
+            machine.facts.slots == 0 || state.is_drained(&machine.facts.name)
+        });
+        let resources = connected.into_iter().map(|(&resource, machine)| {
             let Facts {
                 name,
                 slots,
@@ -474,7 +473,7 @@ impl GroupManager {
             epoch: state.epoch(),
             group: self.config.group,
             resources: resources.collect(),
-            leaving: Vec::new(),
+            leaving: leaving.into_iter().map(|(&resource, _)| resource).collect(),
         }
     }
 
