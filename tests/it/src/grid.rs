@@ -174,6 +174,22 @@ fn a_process_is_submitted_cancelled_run_again_and_forgotten() {
 }
 
 #[test]
+fn what_is_over_its_time_is_forgotten_by_the_next_run() {
+    let world = World::new(1, 1);
+    let (sandbox, ana) = (&world.sandbox, world.user("ana"));
+    open_gate(sandbox);
+    let run = |more: &[&str]| {
+        let mut all = arguments(sandbox, "run", &ana);
+        all.extend(more.iter().map(ToString::to_string));
+        sandbox.xav(&words(&all)).expect(0)
+    };
+    run(&["--keep", "1ms"]);
+    run(&[]).says("forgot 1 process whose time to be kept was over");
+    let list = sandbox.json(&["list", "--json", "--grid", &ana]);
+    assert_eq!(list.as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn a_watch_goes_on_while_the_process_manager_is_killed_and_starts_again() {
     let mut world = World::new(1, 1);
     let ana = world.user("ana");

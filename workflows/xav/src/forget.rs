@@ -1,6 +1,6 @@
 //! `xav forget`, and what each run forgets because its time is over.
 
-mod in_grid;
+pub(crate) mod in_grid;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -175,6 +175,17 @@ impl Scope {
                 return Ok(Found { place, process });
             }
         }
+        if let (Scope::Grid(remote), Some(process)) = (self, id.and_then(|id| id.parse().ok())) {
+            return match remote.home_of(process) {
+                Ok(home) => {
+                    let place = Place::Grid(home);
+                    Ok(Found { place, process })
+                }
+                // One that does not answer may have it.
+                Err(troubles) if !troubles.is_empty() => Err(remote::several(troubles)),
+                Err(_) => Err(unknown(&process.to_string())),
+            };
+        }
         let (mut entries, troubles) = list(self);
         if let (Scope::One(_) | Scope::Grid(_), Some(trouble)) = (self, troubles.first()) {
             // One that does not answer may have the one that is meant.
@@ -300,11 +311,7 @@ pub(crate) fn choose(
         .filter(|(process, _)| begins(*process, id))
         .collect();
     match fits.as_slice() {
-        [] => {
-            let id = text::one_line(id, 40);
-            Err(Failure::refused(format!("there is no process {id}"))
-                .help("xav list shows all processes"))
-        }
+        [] => Err(unknown(id)),
         [(process, _)] => Ok(*process),
         several => {
             let mut lines: Vec<String> = several
@@ -321,6 +328,11 @@ pub(crate) fn choose(
             )
         }
     }
+}
+
+fn unknown(id: &str) -> Failure {
+    let id = text::one_line(id, 40);
+    Failure::refused(format!("there is no process {id}")).help("xav list shows all processes")
 }
 
 fn begins(process: ProcessId, id: &str) -> bool {

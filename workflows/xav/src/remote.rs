@@ -10,8 +10,9 @@ mod files;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
 
-use model::{Identity, Role};
+use model::{Identity, ProcessId, Role};
 use shell::Client;
 use shell::config::{Config, PeerAddress};
 use shell::identity::Credentials;
@@ -113,14 +114,51 @@ impl Remote {
 
     /// All processes of the user that its process managers have, and which of them do not answer.
     pub(crate) fn list(&self) -> (Vec<(Home, Summary)>, Vec<Failure>) {
+        let mut answers: Vec<(Home, Result<Vec<Summary>, Failure>)> = self.lists().iter().collect();
+        answers.sort_by_key(|(home, _)| home.manager);
         let (mut all, mut troubles) = (Vec::new(), Vec::new());
-        for home in self.homes() {
-            match home.list() {
+        for (home, answer) in answers {
+            match answer {
                 Ok(processes) => all.extend(processes.into_iter().map(|one| (home.clone(), one))),
                 Err(failure) => troubles.push(failure),
             }
         }
         (all, troubles)
+    }
+
+    /// The process manager that has a process, as soon as it has said so; or which of them did not
+    /// answer.
+    pub(crate) fn home_of(&self, process: ProcessId) -> Result<Home, Vec<Failure>> {
+        let mut troubles = Vec::new();
+        for (home, answer) in self.lists() {
+            match answer {
+                Ok(known) if known.iter().any(|one| one.process == process) => return Ok(home),
+                Ok(_) => {}
+                Err(failure) => troubles.push(failure),
+            }
+        }
+        Err(troubles)
+    }
+
+    /// Has all process managers list processes at the same time. Nobody waits for one whose answer
+    /// is not wanted any more.
+    fn lists(&self) -> Receiver<(Home, Result<Vec<Summary>, Failure>)> {
+        let (sender, answers) = sync_channel(self.0.managers.len());
+        for home in self.homes() {
+            let sender = sender.clone();
+            let asking = std::thread::Builder::new().name("list".to_owned()).spawn({
+                let (sender, home) = (sender.clone(), home.clone());
+                move || {
+                    let answer = home.list();
+                    let _ = sender.send((home, answer));
+                }
+            });
+            if let Err(error) = asking {
+                let failure = Failure::new(format!("could not start a thread: {error}"));
+                let _ = sender.send((home, Err(failure)));
+            }
+        }
+        answers
     }
 
     /// The first process manager that answers, with a client of it.
@@ -193,7 +231,8 @@ impl Home {
         &self.remote.0.managers[self.manager]
     }
 
-    fn list(&self) -> Result<Vec<Summary>, Failure> {
+    /// The user's processes there, the newest first.
+    pub(crate) fn list(&self) -> Result<Vec<Summary>, Failure> {
         let answer = self.client()?.ask(Request::List);
         match answer.map_err(|error| Failure::because(&error))? {
             Answer::Processes(processes) => Ok(processes),

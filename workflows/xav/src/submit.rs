@@ -13,6 +13,7 @@ use crate::ask::{Source, checked};
 use crate::export::{self, Exported};
 use crate::failure::{Failure, Outcome};
 use crate::follow;
+use crate::forget::in_grid;
 use crate::home;
 use crate::place::Place;
 use crate::progress::Display;
@@ -69,14 +70,17 @@ pub(crate) fn run(arguments: &Run, remote: &Remote) -> Outcome {
     give(&home, &mut client, &order)?;
     drop(client);
     let options = arguments.grid.options();
-    Task {
+    let process = order.key.process();
+    let task = Task {
         home: &home,
-        process: order.key.process(),
+        process,
         definition: &source.definition,
         origin: &order.origin,
         options: options.as_deref(),
-    }
-    .to_the_end(how)
+    };
+    let outcome = task.to_the_end(how);
+    in_grid::what_is_over_its_time(&home, process, how);
+    outcome
 }
 
 fn order<'a>(

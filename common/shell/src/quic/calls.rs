@@ -163,31 +163,63 @@ fn failed(error: impl fmt::Display) -> LinkError {
 
 /// Dials until it is told to stop, or it is no use.
 async fn serve(called: &Called, desk: &Desk, stopped: oneshot::Receiver<()>) {
-    let mut endpoint = None;
+    let door = Door::default();
     let error = first([
         pin!(async {
             let _ = stopped.await;
+            // Before the connection is dropped, which would say nothing.
+            door.close();
             LinkError::Refused(Refusal::Stopping)
         }),
-        pin!(call(called, desk, &mut endpoint)),
+        pin!(call(called, desk, &door)),
     ])
     .await;
     desk.say(|state| {
         state.trouble = Some(error);
         state.is_final = true;
     });
-    if let Some(endpoint) = endpoint {
-        let why = Refusal::Stopping;
-        endpoint.close(code(why), why.to_string().as_bytes());
+    if let Some(endpoint) = door.close() {
         let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
     }
 }
 
+/// The socket from which is dialled, once it is known to what kind of address.
+#[derive(Default)]
+struct Door(Mutex<Option<Endpoint>>);
+
+impl Door {
+    /// Ends all connections and tells the peers; the answer is what ends.
+    fn close(&self) -> Option<Endpoint> {
+        let endpoint = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()?;
+        let why = Refusal::Stopping;
+        endpoint.close(code(why), why.to_string().as_bytes());
+        Some(endpoint)
+    }
+
+    /// One that fits an address.
+    fn towards(&self, target: SocketAddr) -> io::Result<Endpoint> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_fit = |kept: &Endpoint| {
+            let own = kept.local_addr();
+            own.is_ok_and(|own| own.is_ipv4() == target.is_ipv4())
+        };
+        let endpoint = match kept.take().filter(is_fit) {
+            Some(endpoint) => endpoint,
+            None => open(target)?,
+        };
+        Ok(kept.insert(endpoint).clone())
+    }
+}
+
 /// Dials again and again. The answer is why that is of no use.
-async fn call(called: &Called, desk: &Desk, endpoint: &mut Option<Endpoint>) -> LinkError {
+async fn call(called: &Called, desk: &Desk, door: &Door) -> LinkError {
     let mut n_failures = 0_u32;
     loop {
-        let dialled = timeout(duration(LINK_GREETING_MAX), dial(called, endpoint)).await;
+        let dialled = timeout(duration(LINK_GREETING_MAX), dial(called, door)).await;
         let error = match dialled.unwrap_or(Err(LinkError::Silent)) {
             Ok((greeted, ours, theirs)) => {
                 desk.say(|state| {
@@ -218,19 +250,12 @@ async fn call(called: &Called, desk: &Desk, endpoint: &mut Option<Endpoint>) -> 
 
 async fn dial(
     called: &Called,
-    endpoint: &mut Option<Endpoint>,
+    door: &Door,
 ) -> Result<(Greeted, UnixStream, UnixStream), LinkError> {
     let target = resolve(&called.address).await?;
-    let is_fit = |kept: &Endpoint| {
-        let own = kept.local_addr();
-        own.is_ok_and(|own| own.is_ipv4() == target.is_ipv4())
-    };
-    let dialling = match endpoint.take().filter(is_fit) {
-        Some(kept) => kept,
-        None => open(target).map_err(failed)?,
-    };
-    *endpoint = Some(dialling.clone());
-    let connection = dialling
+    let connection = door
+        .towards(target)
+        .map_err(failed)?
         // The name is not sent and not compared: the certificate names the peer otherwise.
         .connect_with(called.client.clone(), target, "xavantes")
         .map_err(failed)?

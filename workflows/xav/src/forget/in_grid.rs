@@ -9,13 +9,13 @@ use serde_json::json;
 use shell::Client;
 use wire::client::Summary;
 
-use super::{forget_one, is_older, not_ended, said};
-use crate::arguments::Forget;
+use super::{FORGETTING_TIME, FORGOTTEN_MAX, forget_one, is_older, is_over, not_ended, said};
+use crate::arguments::{Following, Forget};
 use crate::failure::{Failure, Outcome};
 use crate::home;
 use crate::remote::{Home, Remote};
-use crate::screen;
 use crate::watch::Host;
+use crate::{screen, text};
 
 /// Forgets what the command line names.
 pub(super) fn forget(remote: &Remote, arguments: &Forget) -> Outcome {
@@ -61,6 +61,32 @@ pub(super) fn forget(remote: &Remote, arguments: &Forget) -> Outcome {
         failure.tell(false);
     }
     Ok(worst.unwrap_or(0))
+}
+
+/// Forgets what of the user's own is over its time at a process manager, after a run there; not the
+/// process of that run. It fails nothing.
+pub(crate) fn what_is_over_its_time(home: &Home, own: ProcessId, following: Following) {
+    let give_up = shell::clock::mono() + FORGETTING_TIME;
+    let Ok(known) = home.list() else { return };
+    let (me, now) = (home.remote().identity().to_string(), shell::clock::wall());
+    let is_meant = |one: &&Summary| {
+        one.process != own && one.owner.as_deref() == Some(me.as_str()) && is_over(one, now)
+    };
+    let (mut client, mut n_forgotten) = (None, 0);
+    for summary in known.iter().filter(is_meant).take(FORGOTTEN_MAX) {
+        if shell::clock::mono() >= give_up {
+            break;
+        }
+        if forget_at(home, summary, &mut client).is_ok() {
+            n_forgotten += 1;
+        }
+    }
+    if n_forgotten > 0 && !following.quiet && !following.json {
+        let processes = text::count(n_forgotten, "process", "processes");
+        screen::tell(&format!(
+            "forgot {processes} whose time to be kept was over\n"
+        ));
+    }
 }
 
 /// At the process manager that has it; the client of the last one serves again.
