@@ -221,7 +221,7 @@ impl Home {
         &self.peer().name
     }
 
-    /// What it is, for people: `pm1 of the grid in /home/ana/lab`.
+    /// What it is, for people: `pm1 of the grid in grids/lab`.
     pub(crate) fn shown(&self) -> String {
         let (name, directory) = (self.name(), self.remote.directory().display());
         format!("{name} of the grid in {directory}")
