@@ -301,11 +301,6 @@ impl Handle {
         self.inbox().tell(Input::Lend(slots));
     }
 
-    /// The session of all commands: that of the executor, where there is one.
-    pub fn session(&self) -> Option<u32> {
-        self.executor.pid()
-    }
-
     /// Adds files to the blob store, durably, in their order.
     pub fn add_files(&self, paths: &[PathBuf]) -> Result<Vec<Artifact>, AddFilesError> {
         let artifacts: Result<Vec<Artifact>, AddError> =

@@ -299,7 +299,7 @@ struct Watch {
 
 impl Watch {
     fn look(&mut self) -> Load {
-        let reading = self.gauge.read(self.manager.session());
+        let reading = self.gauge.read(self.manager.executor_pid());
         let minute = minute_of_day(clock::wall());
         let closed = self.ceilings.closed(reading.others, minute, self.is_closed);
         if self.is_closed != closed.is_some() {
