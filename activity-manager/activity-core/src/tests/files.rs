@@ -44,7 +44,7 @@ fn lacking(index: u32) -> Input {
         attempt: id(index),
         inputs: vec![0, 2],
         workplace: Workplace {
-            directory: format!("/work/{index}"),
+            directory: format!("/w/{index}"),
         },
     }
 }
@@ -64,7 +64,7 @@ fn the_last_word_about_where_a_machine_is_counts() {
     let effects = bench.feed(lacking(1));
     assert_eq!(
         show(&effects),
-        "stage a2 x y z 0<-am1@h:9,am2@h:2 2<-am3@h:3\npm0: outcomes a1 lacking [0, 2]\nclear a1 /work/1\n"
+        "stage a2 x y z 0<-am1@h:9,am2@h:2 2<-am3@h:3\npm0: outcomes a1 lacking [0, 2]\nclear a1 /w/1\n"
     );
 }
 
@@ -75,11 +75,11 @@ fn what_lacks_its_inputs_is_told_until_it_is_acknowledged_and_gone_then() {
     let told = "pm0: outcomes a1 lacking [0, 2]\n";
     assert_eq!(
         show(&bench.feed(lacking(1))),
-        format!("{told}clear a1 /work/1\n")
+        format!("{told}clear a1 /w/1\n")
     );
     assert_eq!(show(&bench.wait(1)), told);
     // A second answer of a worker changes nothing.
-    assert_eq!(show(&bench.feed(lacking(1))), "clear a1 /work/1\n");
+    assert_eq!(show(&bench.feed(lacking(1))), "clear a1 /w/1\n");
     bench.feed(from_pm(ToActivity::Acknowledge(vec![id(1)])));
     assert_eq!(show(&bench.wait(1)), "");
 }
@@ -89,11 +89,11 @@ fn an_attempt_that_was_taken_back_while_it_was_fetched_for_leaves_no_directory()
     let mut bench = Bench::ready(1, 0);
     bench.feed(dispatch(vec![wanting(1)], Vec::new()));
     bench.feed(from_pm(ToActivity::Retract(vec![id(1)])));
-    assert_eq!(show(&bench.feed(lacking(1))), "clear a1 /work/1\n");
+    assert_eq!(show(&bench.feed(lacking(1))), "clear a1 /w/1\n");
     bench.feed(dispatch(vec![job(id(2))], Vec::new()));
     bench.feed(staged(id(2)));
     // Ready already, so it lacks nothing.
-    assert_eq!(show(&bench.feed(lacking(2))), "clear a2 /work/2\n");
+    assert_eq!(show(&bench.feed(lacking(2))), "clear a2 /w/2\n");
 }
 
 #[test]
