@@ -319,3 +319,94 @@ fn a_file_of_a_user_that_nobody_has_is_a_fault() {
         "a: no machine that can be reached has `x.sh`"
     );
 }
+
+/// Numbers that look drawn, the same for the same seed.
+struct Drawn(u64);
+
+impl Drawn {
+    fn below(&mut self, bound: u64) -> u64 {
+        // Knuth's multiplier; the high bits are the good ones.
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// Activities one after another, each given files of some of those before.
+fn random_chain(drawn: &mut Drawn) -> (Draft, u32) {
+    let n_activities = 3 + drawn.below(5) as u32;
+    let numbers: Vec<u32> = (1..=n_activities).collect();
+    let mut nodes = vec![controller(NodeKind::Sequence(ids(&numbers)))];
+    for number in numbers {
+        let from: Vec<u32> = (1..number).filter(|_| drawn.below(2) == 0).collect();
+        nodes.push(maker(&format!("a{number}"), &from));
+    }
+    (draft(nodes), n_activities)
+}
+
+#[test]
+fn whatever_is_lost_and_whoever_is_killed_each_outcome_is_recorded_once_and_all_ends_well() {
+    for seed in 0..300 {
+        let mut drawn = Drawn(seed);
+        let (chain, n_activities) = random_chain(&mut drawn);
+        let mut luck = Drawn(seed ^ 0x5eed);
+        let mut n_bad = 8;
+        let mut bench = Bench::new(move |dispatch| {
+            let inputs = dispatch.inputs.len() as u64;
+            match luck.below(10) {
+                0..=3 if n_bad > 0 && inputs > 0 => {
+                    n_bad -= 1;
+                    let lacked = luck.below(inputs) as u32;
+                    Some((End::Lacking(vec![lacked]), 0, String::new()))
+                }
+                4 if n_bad > 0 => {
+                    n_bad -= 1;
+                    Some((End::Lost, 0, String::new()))
+                }
+                5 | 6 => None,
+                _ => well(dispatch),
+            }
+        });
+        bench.drifts = drawn.below(2) == 0;
+        bench.submit(chain);
+        for _ in 0..200 {
+            if bench.status().summary.phase.has_ended() {
+                break;
+            }
+            let held: Vec<_> = bench.held.keys().copied().collect();
+            match (drawn.below(3), held.first()) {
+                (0, _) => bench.restart(),
+                (_, Some(&attempt)) => bench.end(attempt, End::Completed, 0, ""),
+                (_, None) => bench.run(),
+            }
+        }
+        assert_eq!(bench.end_line(), "completed", "seed {seed}");
+        let remade = bench.events.iter().filter_map(|(_, event)| {
+            if let Event::Remaking(sent) = event {
+                return sent
+                    .first()
+                    .map(|&(activity, number, _)| (activity, number));
+            }
+            None
+        });
+        let remade: Vec<_> = remade.collect();
+        let is_outcome_of = |event: &Event, activity: u32| {
+            let Event::Ended(ended) = event else {
+                return false;
+            };
+            let attempt = ended.outcome.attempt;
+            attempt.activity.0 == activity
+                && ended.verdict == crate::event::Verdict::Completed
+                && !remade.contains(&(attempt.activity, attempt.number))
+        };
+        for number in 1..=n_activities {
+            let events = bench.events.iter();
+            let recorded = events
+                .filter(|(_, event)| is_outcome_of(event, number))
+                .count();
+            assert_eq!(recorded, 1, "seed {seed}, a{number}");
+        }
+    }
+}
