@@ -89,7 +89,7 @@ fn kinds(problem: &Problem) -> Vec<(f64, f64)> {
 fn cuts(problem: &Problem) -> Vec<bool> {
     let dag = problem.dag();
     let is_source = |&task: &u32| dag.predecessors(task).len() == 0;
-    let last_source = dag.tasks().filter(is_source).next_back().unwrap_or(0);
+    let last_source = dag.tasks().rfind(is_source).unwrap_or(0);
     let mut is_cut = vec![false; dag.n_tasks()];
     // The furthest that a message from before goes, and whether something before leads nowhere.
     let (mut furthest, mut ended) = (0, false);
