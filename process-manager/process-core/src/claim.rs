@@ -9,7 +9,6 @@ use wire::group::{FromGroup, Grant, ToGroup, Want};
 use crate::alphabet::{Effect, Stream};
 use crate::event::Event;
 use crate::manager::{ProcessManager, Stage, Timer, limits, process};
-use crate::sources::learn_stores;
 
 impl ProcessManager {
     pub(crate) fn on_group(
@@ -24,7 +23,7 @@ impl ProcessManager {
                 let Some(link) = self.groups.get_mut(&group) else {
                     return;
                 };
-                learn_stores(&mut self.stores, &offer);
+                self.stores.learn(&offer);
                 let mut fresh = BTreeSet::new();
                 for offered in &offer.resources {
                     fresh.insert(offered.resource);

@@ -208,7 +208,7 @@ impl ProcessManager {
     }
 
     pub(crate) fn send_in_parts(
-        &self,
+        &mut self,
         cx: &mut Context<'_, Self>,
         resource: ResourceId,
         life: Epoch,

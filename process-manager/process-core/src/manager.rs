@@ -12,7 +12,7 @@ use model::{
     ActivityId, AttemptId, Epoch, GroupId, Mono, NetworkLink, Now, Plan, ProcessId, ResourceId,
     Span, Wall,
 };
-use wire::attempt::{Holder, ToActivity};
+use wire::attempt::ToActivity;
 use wire::client::Phase;
 use wire::group::{Offer, ToGroup, Want};
 
@@ -22,6 +22,7 @@ use crate::liveness::Liveness;
 use crate::peek::Looked;
 use crate::process::{Course, Process};
 use crate::recall::{BaseIndex, Recorded};
+use crate::sources::Stores;
 
 /// What a process manager bounds, and why.
 pub mod limits {
@@ -122,7 +123,7 @@ pub struct ProcessManager {
     pub(crate) forgotten: VecDeque<ProcessId>,
     pub(crate) n_offers: u64,
     /// Machines that give files to others, and where.
-    pub(crate) stores: BTreeMap<ResourceId, Holder>,
+    pub(crate) stores: Stores,
     timers: Timers,
     n_asked: u32,
     n_basis: u64,
@@ -168,6 +169,8 @@ pub(crate) struct Live {
     pub(crate) unheard: BTreeMap<ResourceId, BTreeSet<AttemptId>>,
     /// What is known to run: since when, and as which command.
     pub(crate) running: BTreeMap<ActivityId, (Wall, u32)>,
+    /// Attempts that were told where files are, and when: see [`Stores`].
+    pub(crate) told: BTreeMap<ActivityId, u64>,
     pub(crate) waiting_for: Option<String>,
     /// Counts what a watcher could see.
     pub(crate) revision: u64,

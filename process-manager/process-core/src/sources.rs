@@ -3,26 +3,46 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ActivityId, ResourceId, Source};
-use wire::attempt::{Dispatch, Holder, SOURCES_MAX, Sources};
+use machine::Context;
+use model::{ActivityId, AttemptId, ResourceId, Source};
+use wire::attempt::{Dispatch, End, Holder, Outcome, SOURCES_MAX, Sources};
 use wire::group::Offer;
 
 use crate::dispatch::laid;
-use crate::manager::ProcessManager;
+use crate::manager::{ProcessManager, process};
 use crate::process::Process;
 
-/// Remembers where machines give files. One that is not offered for the moment stays: who tries it in
-/// vain says so.
-pub(crate) fn learn_stores(stores: &mut BTreeMap<ResourceId, Holder>, offer: &Offer) {
-    for one in &offer.resources {
-        if let Some(address) = &one.bulk {
+/// Machines that give files to others, and where they have been found last.
+#[derive(Debug, Default)]
+pub(crate) struct Stores {
+    known: BTreeMap<ResourceId, Holder>,
+    /// When a machine was found elsewhere, counted in such moments.
+    moved: BTreeMap<ResourceId, u64>,
+    n_moved: u64,
+}
+
+impl Stores {
+    /// Takes in an offer. A machine that is not offered for the moment stays: who tries it in vain
+    /// says so.
+    pub(crate) fn learn(&mut self, offer: &Offer) {
+        for one in &offer.resources {
+            let Some(address) = &one.bulk else { continue };
             let holder = Holder {
                 resource: one.resource,
                 name: one.name.clone(),
                 address: address.clone(),
             };
-            stores.insert(one.resource, holder);
+            let before = self.known.insert(one.resource, holder);
+            if before.is_some_and(|before| before.address != *address) {
+                self.n_moved += 1;
+                self.moved.insert(one.resource, self.n_moved);
+            }
         }
+    }
+
+    /// Whether a machine is elsewhere than was told at a moment.
+    fn has_moved_since(&self, moment: u64, resource: ResourceId) -> bool {
+        self.moved.get(&resource).is_some_and(|at| *at > moment)
     }
 }
 
@@ -35,7 +55,7 @@ impl ProcessManager {
         receiver: ResourceId,
         message: &mut Dispatch,
     ) -> bool {
-        if self.stores.is_empty() && self.n_offers > 0 {
+        if self.stores.known.is_empty() && self.n_offers > 0 {
             return true;
         }
         let Some(activity) = process.definition().activity(message.attempt.activity) else {
@@ -57,7 +77,7 @@ impl ProcessManager {
                 // Nobody has said where it was put, so it may be anywhere.
                 None => **store != receiver,
             };
-            let holders = self.stores.keys().filter(may_have);
+            let holders = self.stores.known.keys().filter(may_have);
             let holders: Vec<ResourceId> = holders.take(SOURCES_MAX).copied().collect();
             if !holders.is_empty() {
                 message.sources.push(Sources { input, holders });
@@ -66,8 +86,14 @@ impl ProcessManager {
         true
     }
 
-    /// Where the machines are that these messages name.
-    pub(crate) fn holders(&self, messages: &[Dispatch]) -> Vec<Holder> {
+    /// Where the machines are that these messages name, and that this was said at this moment.
+    pub(crate) fn holders(&mut self, messages: &[Dispatch]) -> Vec<Holder> {
+        for message in messages.iter().filter(|one| !one.sources.is_empty()) {
+            if let Some(live) = self.live.get_mut(&message.attempt.process) {
+                live.told
+                    .insert(message.attempt.activity, self.stores.n_moved);
+            }
+        }
         let named: BTreeSet<ResourceId> = messages
             .iter()
             .flat_map(|message| message.sources.iter().flat_map(|one| &one.holders))
@@ -75,8 +101,46 @@ impl ProcessManager {
             .collect();
         named
             .iter()
-            .filter_map(|resource| self.stores.get(resource).cloned())
+            .filter_map(|resource| self.stores.known.get(resource).cloned())
             .collect()
+    }
+}
+
+impl ProcessManager {
+    /// What attempts lack though they asked where it is: a machine that has started again since they
+    /// were sent may have it all the same.
+    pub(crate) fn truly_lacking(
+        &mut self,
+        cx: &Context<'_, Self>,
+        mut outcomes: Vec<Outcome>,
+    ) -> Vec<Outcome> {
+        if self.stores.known.is_empty() {
+            return outcomes;
+        }
+        for outcome in &mut outcomes {
+            let AttemptId {
+                process: id,
+                activity,
+                ..
+            } = outcome.attempt;
+            let live = self.live.get_mut(&id);
+            let told = live.and_then(|live| live.told.remove(&activity));
+            let (End::Lacking(inputs), Some(told), Some(known)) =
+                (&mut outcome.end, told, process(cx, id))
+            else {
+                continue;
+            };
+            let declared = known.definition().activity(activity);
+            let laid = declared.and_then(|declared| laid(known, activity, declared).ok());
+            let laid = laid.unwrap_or_default();
+            inputs.retain(|input| {
+                let holder = laid
+                    .get(*input as usize)
+                    .and_then(|one| known.holder(one.source));
+                holder.is_none_or(|holder| !self.stores.has_moved_since(told, holder))
+            });
+        }
+        outcomes
     }
 }
 

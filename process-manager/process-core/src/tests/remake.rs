@@ -3,9 +3,10 @@
 use model::{Artifact, ArtifactKind, Bytes, Capture, Hash, Node, Parse, ResourceId, SubmitKey};
 use wire::attempt::{Holder, Sources};
 use wire::client::Submit;
-use wire::group::Offered;
+use wire::group::{Offered, ToGroup};
 
 use super::*;
+use crate::alphabet::Effect;
 
 type Answered = Option<(End, i32, String)>;
 
@@ -409,4 +410,27 @@ fn whatever_is_lost_and_whoever_is_killed_each_outcome_is_recorded_once_and_all_
             assert_eq!(recorded, 1, "seed {seed}, a{number}");
         }
     }
+}
+
+#[test]
+fn a_machine_that_is_found_elsewhere_is_asked_again_first() {
+    let mut bench = bench(|_, _| Some(None));
+    bench.others = vec![store()];
+    bench.restart();
+    bench.submit_as(with_file(1, Some(OTHER)));
+    let moved = Offered {
+        bulk: Some("store:2".into()),
+        ..store()
+    };
+    bench.others = vec![moved];
+    bench.play(Effect::ToGroup(GROUP, ToGroup::Attach { epoch: Epoch(1) }));
+    let held = *bench.held.keys().next().unwrap();
+    bench.end(held, End::Lacking(vec![0]), 0, "");
+    assert_eq!(bench.started, ["a", "a"]);
+    assert_eq!(bench.holders.last().unwrap().address, "store:2");
+    // It is where it was said to be, and does not have it.
+    let held = *bench.held.keys().next().unwrap();
+    bench.end(held, End::Lacking(vec![0]), 0, "");
+    let status = bench.status_of(SubmitKey(1));
+    assert_eq!(status.faults[0].name, FaultName::Staging);
 }
