@@ -24,10 +24,8 @@ impl ProcessManager {
                     return;
                 };
                 self.stores.learn(&offer);
-                let mut fresh = BTreeSet::new();
-                for offered in &offer.resources {
-                    fresh.insert(offered.resource);
-                }
+                let offered = offer.resources.iter().map(|offered| offered.resource);
+                let fresh: BTreeSet<ResourceId> = offered.collect();
                 link.offer = Some(offer);
                 link.offered = now.mono;
                 self.n_offers += 1;

@@ -310,11 +310,7 @@ impl ProcessManager {
 
 fn out_at(known: &Process, resource: ResourceId) -> impl Iterator<Item = AttemptId> {
     let out = known.index.out.get(&resource).into_iter().flatten();
-    out.map(move |&activity| AttemptId {
-        process: known.id(),
-        activity,
-        number: known.activity(activity).number,
-    })
+    out.map(|&activity| known.out_of(activity).1)
 }
 
 fn is_repeatable(known: &Process, attempt: AttemptId) -> bool {

@@ -151,6 +151,7 @@ impl ProcessManager {
                     .memory
                     .is_none_or(|memory| memory <= offered.memory)
                 && declared.labels.iter().all(has)
+                && self.is_trusted(offered.resource)
                 && self
                     .machines
                     .get(&offered.resource)
@@ -209,6 +210,12 @@ pub(crate) fn lacking(process: &Process, outcome: &Outcome, inputs: &[u32]) -> V
             return Verdict::Faulted(Box::new(fault));
         };
         let maker = ActivityId(activity.0);
+        if definition
+            .activity(maker)
+            .is_some_and(|activity| activity.at_most_once)
+        {
+            return Verdict::Faulted(Box::new(gone(process, activity, "it must not run twice")));
+        }
         let remake = process.course.remakes.get(&maker);
         // Files that have been made again since it was sent are what it lacks no more.
         if remake
