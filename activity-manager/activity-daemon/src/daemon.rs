@@ -153,7 +153,6 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         power: 1.0,
         ..Guise::default()
     });
-    let store = shell::Store::open(&directory.join("journal"))?;
     let state = directory.join("executor");
     let socket = shell::socket_path(&directory, "executor.sock");
     let place = Place {
@@ -181,7 +180,15 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     });
     let (inbox, intake) = shell::inbox();
     let (group, processes) = (Peers::new(), Peers::new());
-    let executor = Executor::start(place, &inbox)?;
+    // A program starts while the disk is waited for. Whoever else might start one here was refused by
+    // the lock of the blob store.
+    let (executor, store) = std::thread::scope(|scope| {
+        let executor = scope.spawn(|| Executor::start(place, &inbox));
+        let store = shell::Store::open(&directory.join("journal"));
+        (executor.join(), store)
+    });
+    let store = store?;
+    let executor = executor.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     let number = Arc::new(Number::default());
     let hands = Hands {
         group: group.clone(),
@@ -263,6 +270,11 @@ impl Handle {
         log: &Log,
     ) -> Result<LogReader, LogError> {
         open_in(&self.logs, attempt, stream, log)
+    }
+
+    /// The process id of its executor; none before that has told it.
+    pub fn executor_pid(&self) -> Option<u32> {
+        self.executor.pid()
     }
 
     /// What its loop has done.

@@ -4,6 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::process::Child;
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use activity_executor::{Connection, Receiver, Sender, Share, Spawn, SpawnError, 
 use model::Span;
 use shell::Inbox;
 use thiserror::Error;
-use wire::executor::ToExecutor;
+use wire::executor::{FromExecutor, ToExecutor};
 
 use crate::daemon::Commands;
 
@@ -68,6 +69,11 @@ struct Shared {
     sender: Mutex<Option<Sender>>,
     life: Mutex<Life>,
     changed: Condvar,
+    /// Attempts that the executor was given and has not spoken the last word of. Nothing rests on it
+    /// but in which thread something is done.
+    n_attempts: AtomicI64,
+    /// The executor's process id; zero before it has told it.
+    pid: AtomicU32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,6 +94,8 @@ impl Executor {
             sender: Mutex::new(Some(sender)),
             life: Mutex::new(Life::Waiting),
             changed: Condvar::new(),
+            n_attempts: AtomicI64::new(0),
+            pid: AtomicU32::new(0),
         });
         let theirs = Arc::clone(&shared);
         let inbox = inbox.clone();
@@ -112,6 +120,11 @@ impl Executor {
     /// The way to it.
     pub(crate) fn way(&self) -> Way {
         Way(Arc::clone(&self.shared))
+    }
+
+    /// Its process id, once it has told it.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        Some(self.shared.pid.load(Ordering::Relaxed)).filter(|pid| *pid > 0)
     }
 
     /// Ends the connection, and the executor with it where its commands are to end.
@@ -159,12 +172,22 @@ impl Way {
         let Some(connected) = sender.as_mut() else {
             return;
         };
+        for message in messages {
+            if let ToExecutor::Start(attempts) = message {
+                self.0.count(attempts.len() as i64);
+            }
+        }
         if let Err(error) = connected.send_all(messages) {
             tracing::warn!(%error, "the executor's connection is lost");
             // The receiving thread sees that it is closed, and goes on from there.
             let _ = connected.close();
             *sender = None;
         }
+    }
+
+    /// Whether the executor has nothing to do, so that nothing will come from it.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.0.is_idle()
     }
 
     fn close(&self) {
@@ -181,6 +204,14 @@ impl Shared {
 
     fn life(&self) -> MutexGuard<'_, Life> {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.n_attempts.load(Ordering::Relaxed) <= 0
+    }
+
+    fn count(&self, n_attempts: i64) {
+        self.n_attempts.fetch_add(n_attempts, Ordering::Relaxed);
     }
 
     fn change(&self, to: Life) {
@@ -244,8 +275,9 @@ fn serve(
     }
     let mut pause = RETRY_FIRST;
     loop {
-        let has_spoken = receive_all(&mut receiver, inbox);
+        let has_spoken = receive_all(&mut receiver, shared, inbox);
         *shared.sender() = None;
+        shared.n_attempts.store(0, Ordering::Relaxed);
         inbox.tell(Input::ExecutorDown);
         if has_spoken {
             pause = RETRY_FIRST;
@@ -270,20 +302,42 @@ fn serve(
 }
 
 /// Passes on what the executor says until its connection ends. Whether it said anything.
-fn receive_all(receiver: &mut Receiver, inbox: &Inbox<Input>) -> bool {
+fn receive_all(receiver: &mut Receiver, shared: &Shared, inbox: &Inbox<Input>) -> bool {
     let mut has_spoken = false;
+    let mut inputs = Vec::new();
     loop {
-        match receiver.receive() {
-            Ok(Some(message)) => {
-                has_spoken = true;
-                // It speaks only of what the core has handed to it.
-                inbox.tell(Input::Executor(message));
+        let mut received = receiver.receive();
+        while let Ok(Some(message)) = received {
+            match &message {
+                FromExecutor::Ended(ended) => shared.count(-(ended.len() as i64)),
+                FromExecutor::Retracted(attempts) | FromExecutor::Refused(attempts) => {
+                    shared.count(-(attempts.len() as i64));
+                }
+                FromExecutor::Hello(hello) => shared.pid.store(hello.pid, Ordering::Relaxed),
+                FromExecutor::Held(_)
+                | FromExecutor::HeldEnd
+                | FromExecutor::Started(_)
+                | FromExecutor::Output { .. } => {}
             }
-            Ok(None) => return has_spoken,
-            Err(error) => {
-                tracing::warn!(%error, "the executor's connection is lost");
-                return has_spoken;
-            }
+            inputs.push(Input::Executor(message));
+            received = receiver.receive_arrived();
+        }
+        if let Err(error) = &received {
+            tracing::warn!(%error, "the executor's connection is lost");
+        }
+        if inputs.is_empty() {
+            return has_spoken;
+        }
+        has_spoken = true;
+        // It speaks only of what the core has handed to it. Where it has nothing left to do, what will
+        // be said next comes of what the core does now, so this thread may as well do it.
+        if shared.is_idle() {
+            inbox.tell_lending(inputs.drain(..));
+        } else {
+            inbox.tell_all(inputs.drain(..));
+        }
+        if received.is_err() {
+            return has_spoken;
         }
     }
 }

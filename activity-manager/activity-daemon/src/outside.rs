@@ -84,7 +84,13 @@ impl Outside<ActivityManager> for Hands {
         if !jobs.is_empty() {
             self.workers.give(&mut jobs);
         }
-        self.processes.wake_receivers();
+        // While nothing is at work here, all that can come is what the process manager sends: it may
+        // as well run in this thread.
+        if inputs.is_empty() && self.executor.is_idle() {
+            self.processes.lend_to_receivers();
+        } else {
+            self.processes.wake_receivers();
+        }
         self.group.wake_receivers();
     }
 

@@ -208,10 +208,8 @@ impl Receiver {
     /// version does not know are left out.
     pub fn receive(&mut self) -> Result<Option<FromExecutor>, ReceiveError> {
         loop {
-            while let Some(body) = self.buffer.take()? {
-                if let Some(message) = FromExecutor::decode(body)? {
-                    return Ok(Some(message));
-                }
+            if let Some(message) = self.receive_arrived()? {
+                return Ok(Some(message));
             }
             match self.buffer.fill(&mut self.stream) {
                 Ok(0) if self.buffer.is_within_frame() => return Err(FrameError::CutOff.into()),
@@ -222,6 +220,16 @@ impl Receiver {
                 Err(source) => return Err(FrameError::Read { source }.into()),
             }
         }
+    }
+
+    /// The next message of those that arrived together with the last one; none where it was the last.
+    pub fn receive_arrived(&mut self) -> Result<Option<FromExecutor>, ReceiveError> {
+        while let Some(body) = self.buffer.take()? {
+            if let Some(message) = FromExecutor::decode(body)? {
+                return Ok(Some(message));
+            }
+        }
+        Ok(None)
     }
 
     /// How long [`Receiver::receive`] waits at most before it fails; `None` is for ever.

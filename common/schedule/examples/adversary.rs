@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use model::{Bytes, GroupId, Network, NetworkLink, Platform, Resource, ResourceId};
+use schedule::random::Random;
 use schedule::{Dag, Problem, Scheduler, SchedulerKind, Task, Xavantes, check};
 
 /// Seconds of budget: enough that all members are asked on problems of this size.
@@ -30,7 +31,7 @@ struct Instance {
 fn main() -> ExitCode {
     let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok());
     let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(30));
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let mut worst = (0.0, "", Instance::random(&mut random));
     let mut n_instances = 0u64;
     let mut longest_ratio = 0.0f64;
@@ -170,25 +171,4 @@ fn makespan(problem: &Problem, scheduler: &dyn Scheduler) -> f64 {
     let schedule = scheduler.schedule(problem).expect("everything fits");
     check(problem, &schedule).expect("a valid schedule");
     schedule.makespan()
-}
-
-/// Splitmix64: the same numbers on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ word >> 31
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
 }

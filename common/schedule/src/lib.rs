@@ -7,7 +7,7 @@
 //!
 //! Managers need [`Request`] and [`plan`], or [`plan_with_details`] to tell users which algorithm
 //! it was. Who works on algorithms reads [`Problem`] first, then [`Schedule`] and the trait
-//! [`Scheduler`], then [`Heft`], [`Pch`], [`Best`], which is the default, and [`Xavantes`]. Times are `f64` seconds
+//! [`Scheduler`], then [`Heft`], [`Pch`], [`Best`], and [`Xavantes`], which is the default. Times are `f64` seconds
 //! inside, compared with a tolerance ([`less`]), and whole microseconds in a [`model::Plan`]
 //! ([`retime()`]). Every algorithm has a file of its own and is judged by the same [`check()`] and
 //! [`Figures`].
@@ -43,7 +43,7 @@ mod pch;
 mod peft;
 pub mod platform;
 mod problem;
-mod random;
+pub mod random;
 mod random_host;
 mod rank;
 mod request;

@@ -60,11 +60,11 @@ pub struct Placed {
 /// The algorithms to choose from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SchedulerKind {
-    /// The shorter of HEFT-B and PCH.
-    #[default]
-    Best,
     /// Many algorithms, the shortest of their schedules improved by a search within a budget.
+    #[default]
     Xavantes,
+    /// The shorter of HEFT-B and PCH.
+    Best,
     /// HEFT, messages ranked by their mean cost.
     Heft,
     /// HEFT, messages ranked by the mean bandwidth, as in Bittencourt and Madeira's comparison.

@@ -4,13 +4,12 @@
 //! No heuristic is best everywhere (on recorded workflows PCH is between 0.2 and 3 times as good as
 //! HEFT), so all that fit the budget are asked, in the order of their cost, and the shortest
 //! schedule is kept; then [`crate::search`] improves it with what is left of the budget. It is
-//! never longer than any member's. All stops where the schedule is within [`NEAR`] of the bound.
+//! never longer than any member's. All stops where the schedule is within 0.01 % of the bound.
 //!
 //! The budget is counted in steps, [`STEPS_PER_SECOND`] of them a second, so that the same problem
 //! gives the same schedule on every machine. What no budget can leave out is one HEFT.
 
 use crate::best::{BestRun, Estimate};
-use crate::bound::bound;
 use crate::controllers::{Controlled, Placing, Tree, through_controllers};
 use crate::copied::Copied;
 use crate::order::less;
@@ -20,14 +19,16 @@ use crate::request::SchedulerKind;
 use crate::schedule::{Schedule, ScheduleError, Scheduler};
 use crate::search::Search;
 
+mod enough;
+
+use enough::enough;
+
 /// Steps of a budget that stand for a second. A machine of today makes more.
 pub const STEPS_PER_SECOND: f64 = 1.5e8;
 /// The longest default budget, in seconds.
 const BUDGET_MAX: f64 = 1.0;
 /// The default budget / the makespan.
 const BUDGET_PART: f64 = 0.02;
-/// A schedule this near to the bound, as a ratio, is short enough.
-const NEAR: f64 = 1.0001;
 /// A member may use this part of what is left of the budget.
 const MEMBER_PART: f64 = 0.25;
 /// One part in so many of a search through controllers begins as a search in direct mode.
@@ -109,7 +110,7 @@ impl Xavantes {
     /// The schedule in direct mode, and how it was found: the estimates list what each member
     /// gave, and at last what came of the search.
     pub fn run(&self, problem: &Problem) -> Result<BestRun, ScheduleError> {
-        let enough = bound(problem) * NEAR;
+        let enough = enough(problem);
         let mut portfolio =
             Portfolio::new(self, problem, |schedule| (schedule.makespan(), schedule))?;
         portfolio.ask_all(problem, enough)?;
@@ -141,7 +142,7 @@ impl Xavantes {
         problem: &Problem,
         tree: &Tree,
     ) -> Result<XavantesThrough, ScheduleError> {
-        let enough = bound(problem) * NEAR;
+        let enough = enough(problem);
         let mut portfolio = Portfolio::new(self, problem, |schedule| {
             let controlled = through_controllers(problem, tree, &schedule, Placing::LeastTraffic);
             (controlled.schedule.makespan(), controlled)
@@ -189,7 +190,7 @@ impl Xavantes {
         problem: &Problem,
         repeatable: impl Fn(u32) -> bool,
     ) -> Result<XavantesCopied, ScheduleError> {
-        let enough = bound(problem) * NEAR;
+        let enough = enough(problem);
         let before = self.run(problem)?;
         let repeatable: Vec<bool> = problem.dag().tasks().map(repeatable).collect();
         let makespan = before.schedule.makespan();

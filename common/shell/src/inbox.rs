@@ -1,9 +1,14 @@
 //! The queue before a core: many senders, one receiver, a bound on inputs and bytes. The receiver
 //! sleeps here and nowhere else, so everything that may wake it comes this way.
+//!
+//! The receiver is a loop with a thread of its own. A sender that would only wait for what comes of
+//! its input may lend its thread instead of waking that one ([`Inbox::tell_lending`]): a switch of
+//! threads costs as much as a step. Who runs the loop is said under the queue's lock, so there is
+//! one at a time, and nothing that is sent meanwhile is overlooked.
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use model::{Mono, Span};
@@ -24,11 +29,18 @@ pub fn inbox<I>() -> (Inbox<I>, Intake<I>) {
             bytes: 0,
             committed: None,
             is_closed: false,
-            receiver_sleeps: false,
+            is_running: true,
+            is_called: false,
+            wish: Wish {
+                n_inputs_max: 0,
+                until: Until::Something,
+            },
+            asleep: None,
             n_senders_asleep: 0,
         }),
         filled: Condvar::new(),
         emptied: Condvar::new(),
+        turns: OnceLock::new(),
     });
     (
         Inbox(Arc::clone(&shared)),
@@ -63,6 +75,7 @@ struct Shared<I> {
     state: Mutex<State<I>>,
     filled: Condvar,
     emptied: Condvar,
+    turns: OnceLock<Weak<dyn Turns>>,
 }
 
 struct State<I> {
@@ -70,8 +83,21 @@ struct State<I> {
     bytes: usize,
     committed: Option<Committed>,
     is_closed: bool,
-    receiver_sleeps: bool,
+    /// Somebody runs the loop, or is about to: its own thread, or one that is lent.
+    is_running: bool,
+    /// Its own thread has been called and has not looked yet.
+    is_called: bool,
+    /// What the loop was ready for when it was left.
+    wish: Wish,
+    /// Until when its own thread sleeps, where it does.
+    asleep: Option<Until>,
     n_senders_asleep: usize,
+}
+
+/// A loop that any thread may run. It leaves the queue by [`Intake::take`] or [`Intake::leave`].
+pub(crate) trait Turns: Send + Sync {
+    /// Does what waits, in a bounded number of turns.
+    fn run(&self);
 }
 
 enum Item<I> {
@@ -106,6 +132,16 @@ impl<I> Inbox<I> {
         }
     }
 
+    /// As [`Inbox::tell_all`], and where the core sleeps, its loop runs in this thread. For readers
+    /// that have nothing better to do than to wait for what comes of it.
+    pub fn tell_lending(&self, inputs: impl IntoIterator<Item = I>) {
+        let mut state = self.0.lock();
+        if !state.is_closed {
+            state.items.extend(inputs.into_iter().map(Item::Ready));
+            self.0.run(state);
+        }
+    }
+
     /// Sends inputs in their order, and waits where there is no room. For readers, which stop
     /// reading that way.
     pub fn send_all(&self, inputs: impl IntoIterator<Item = I>) -> Result<(), Refused> {
@@ -116,7 +152,7 @@ impl<I> Inbox<I> {
                     return Err(refused);
                 }
                 state.n_senders_asleep += 1;
-                if state.receiver_sleeps {
+                if state.calls() {
                     self.0.filled.notify_one();
                 }
                 state = wait(&self.0.emptied, state);
@@ -153,6 +189,51 @@ impl<I> Inbox<I> {
         self.0.wake(self.0.lock());
     }
 
+    /// As [`Inbox::wake`], but where the core sleeps, its loop runs in this thread.
+    pub(crate) fn run(&self) {
+        self.0.run(self.0.lock());
+    }
+
+    /// Says what the loop is, so that threads can be lent to it.
+    pub(crate) fn lend_to(&self, turns: Weak<dyn Turns>) {
+        let is_first = self.0.turns.set(turns).is_ok();
+        debug_assert!(is_first, "a queue has one loop");
+    }
+
+    /// Sleeps until there is something to do that nobody else does, and takes the loop. For the
+    /// loop's own thread, once the loop was left.
+    pub(crate) fn enter(&self) {
+        let mut state = self.0.lock();
+        loop {
+            state.is_called = false;
+            if !state.is_running && state.has_work() {
+                state.is_running = true;
+                state.asleep = None;
+                return;
+            }
+            // Whoever runs it says when it is due.
+            let until = match state.wish.until {
+                until if !state.is_running => until,
+                Until::Awake | Until::At(_) | Until::Something => Until::Something,
+            };
+            state.asleep = Some(until);
+            state = match until {
+                Until::Awake => continue,
+                Until::Something => wait(&self.0.filled, state),
+                Until::At(at) => {
+                    let patience = Duration::from_micros(at.since(clock::mono()).0);
+                    let slept = self.0.filled.wait_timeout(state, patience);
+                    slept.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    /// Leaves a loop that is to end to its own thread.
+    pub(crate) fn give_up(&self) {
+        self.0.leave(self.0.lock());
+    }
+
     /// Lets the core end after what it has taken.
     pub(crate) fn close(&self) {
         let mut state = self.0.lock();
@@ -168,7 +249,9 @@ impl<I> Inbox<I> {
     pub(crate) fn give_back(&self, committed: Committed) {
         let mut state = self.0.lock();
         state.committed = Some(committed);
-        self.0.wake(state);
+        drop(state);
+        // The loop may sleep for it while it runs.
+        self.0.filled.notify_one();
     }
 }
 
@@ -188,6 +271,7 @@ impl<I> fmt::Debug for Inbox<I> {
 }
 
 /// What the loop is ready for.
+#[derive(Clone, Copy)]
 pub(crate) struct Wish {
     /// Inputs at most.
     pub(crate) n_inputs_max: usize,
@@ -203,57 +287,53 @@ pub(crate) enum Until {
     Something,
 }
 
+/// What was found in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// Something is to be done.
+    Work,
+    /// Nothing: the loop is left, and belongs to whoever takes it next.
+    Nothing,
+    /// The queue is closed, and there is nothing more to take.
+    End,
+}
+
 impl<I> Intake<I> {
     /// The next input, for whoever has no loop: none where nothing comes within this time, or
     /// nothing will come any more.
     pub fn next_within(&mut self, patience: Span) -> Option<I> {
+        let deadline = clock::mono() + patience;
+        self.leave(Wish {
+            n_inputs_max: 1,
+            until: Until::At(deadline),
+        });
+        Inbox(Arc::clone(&self.shared)).enter();
         let wish = Wish {
             n_inputs_max: 1,
-            until: Until::At(clock::mono() + patience),
+            until: Until::Awake,
         };
         let mut inputs = Vec::with_capacity(1);
-        self.take(&wish, &mut inputs, &mut None);
+        self.take(wish, &mut inputs, &mut None);
         inputs.pop()
     }
 
-    /// Takes inputs, and the journal if it has come back; sleeps where there is neither. `false`
-    /// once the queue is closed and there is nothing more to take.
+    /// Takes inputs, and the journal if it has come back. Where there is nothing to do yet, the loop
+    /// is left.
     pub(crate) fn take(
         &mut self,
-        wish: &Wish,
+        wish: Wish,
         inputs: &mut Vec<I>,
         committed: &mut Option<Committed>,
-    ) -> bool {
+    ) -> Taken {
         let mut state = self.shared.lock();
-        let is_open = loop {
-            *committed = state.committed.take();
-            let n_inputs = wish.n_inputs_max.min(state.items.len());
-            self.taken.extend(state.items.drain(..n_inputs));
-            if committed.is_some() || n_inputs > 0 || state.is_closed {
-                break !state.is_closed;
-            }
-            state.receiver_sleeps = true;
-            state = match wish.until {
-                Until::Awake => {
-                    state.receiver_sleeps = false;
-                    break true;
-                }
-                Until::Something => wait(&self.shared.filled, state),
-                Until::At(at) => {
-                    let micros = at.since(clock::mono()).0;
-                    if micros == 0 {
-                        state.receiver_sleeps = false;
-                        break true;
-                    }
-                    let slept = self
-                        .shared
-                        .filled
-                        .wait_timeout(state, Duration::from_micros(micros));
-                    slept.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-            state.receiver_sleeps = false;
-        };
+        state.wish = wish;
+        if !state.has_work() {
+            self.shared.leave(state);
+            return Taken::Nothing;
+        }
+        *committed = state.committed.take();
+        let n_inputs = wish.n_inputs_max.min(state.items.len());
+        self.taken.extend(state.items.drain(..n_inputs));
         for item in &self.taken {
             if let Item::Sealed(bytes, _) = item {
                 state.bytes = state.bytes.saturating_sub(bytes.len());
@@ -262,6 +342,11 @@ impl<I> Intake<I> {
         if state.n_senders_asleep > 0 && state.items.len() < INBOX_INPUTS_MAX / 2 {
             self.shared.emptied.notify_all();
         }
+        let taken = if state.is_closed {
+            Taken::End
+        } else {
+            Taken::Work
+        };
         drop(state);
         for item in self.taken.drain(..) {
             match item {
@@ -269,7 +354,14 @@ impl<I> Intake<I> {
                 Item::Sealed(bytes, open) => inputs.extend(open(&bytes)),
             }
         }
-        is_open
+        taken
+    }
+
+    /// Leaves the loop to its own thread, with work in it or not.
+    pub(crate) fn leave(&self, wish: Wish) {
+        let mut state = self.shared.lock();
+        state.wish = wish;
+        self.shared.leave(state);
     }
 
     /// Sleeps until the journal has come back, whatever else comes.
@@ -277,10 +369,8 @@ impl<I> Intake<I> {
         let mut state = self.shared.lock();
         loop {
             if let Some(committed) = state.committed.take() {
-                state.receiver_sleeps = false;
                 return committed;
             }
-            state.receiver_sleeps = true;
             state = wait(&self.shared.filled, state);
         }
     }
@@ -298,6 +388,24 @@ impl<I> Drop for Intake<I> {
 }
 
 impl<I> State<I> {
+    /// Whether a loop that is ready for what it said has something to do.
+    fn has_work(&self) -> bool {
+        let is_due = match self.wish.until {
+            Until::Awake => true,
+            Until::At(at) => at <= clock::mono(),
+            Until::Something => false,
+        };
+        let has_inputs = self.wish.n_inputs_max > 0 && !self.items.is_empty();
+        has_inputs || self.committed.is_some() || self.is_closed || is_due
+    }
+
+    /// Whether the loop's own thread must be called, which counts as done.
+    fn calls(&mut self) -> bool {
+        let calls = !self.is_running && !self.is_called && self.has_work();
+        self.is_called |= calls;
+        calls
+    }
+
     fn room(&self, bytes: usize) -> Result<(), Refused> {
         if self.is_closed {
             return Err(Refused::Closed);
@@ -318,9 +426,37 @@ impl<I> Shared<I> {
     }
 
     fn wake(&self, mut state: MutexGuard<'_, State<I>>) {
-        let sleeps = std::mem::take(&mut state.receiver_sleeps);
+        let calls = state.calls();
         drop(state);
-        if sleeps {
+        if calls {
+            self.filled.notify_one();
+        }
+    }
+
+    /// Lets the loop run in this thread, where it does not run and can.
+    fn run(&self, mut state: MutexGuard<'_, State<I>>) {
+        match self.turns.get().and_then(Weak::upgrade) {
+            Some(turns) if !state.is_running && state.has_work() => {
+                state.is_running = true;
+                drop(state);
+                turns.run();
+            }
+            Some(_) | None => self.wake(state),
+        }
+    }
+
+    /// Gives the loop back; its own thread is called where there is work, or where it would sleep
+    /// too long.
+    fn leave(&self, mut state: MutexGuard<'_, State<I>>) {
+        state.is_running = false;
+        let sleeps_too_long = match (state.wish.until, state.asleep) {
+            (Until::At(at), Some(Until::At(until))) => at < until,
+            (Until::At(_), Some(Until::Something)) => true,
+            (Until::At(_) | Until::Something | Until::Awake, _) => false,
+        };
+        let calls = state.calls() || sleeps_too_long;
+        drop(state);
+        if calls {
             self.filled.notify_one();
         }
     }

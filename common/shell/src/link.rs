@@ -59,11 +59,36 @@ pub struct Received<R, I> {
 /// Which of a manager's links it is.
 pub type Key = u32;
 
+/// In which thread a receiver looks at what was sent to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wake {
+    /// In its own.
+    Call,
+    /// In the sender's, where it sleeps and is in this program: for senders that have nothing to do
+    /// until an answer comes.
+    Lend,
+}
+
 /// The way to the other end. Dropping it closes the link.
 pub struct Sender<S> {
     wire: Arc<Wire>,
     side: usize,
     messages: PhantomData<fn(S)>,
+}
+
+/// Wakes the receiver of a sender.
+pub(crate) struct Waker {
+    wire: Arc<Wire>,
+    side: usize,
+}
+
+impl Waker {
+    /// Has the receiver look at what was sent.
+    pub(crate) fn wake(&self, how: Wake) {
+        if let Some(end) = self.wire.ends[1 - self.side].get() {
+            end.wake(how);
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,7 +108,7 @@ struct Wire {
 /// A manager at one end.
 trait Attached: Send + Sync {
     fn offer(&self, bytes: Vec<u8>) -> Result<(), Refused>;
-    fn wake(&self);
+    fn wake(&self, how: Wake);
     fn up(&self);
     fn down(&self);
     fn has_drained(&self) -> bool;
@@ -163,10 +188,11 @@ impl<S: Encode<()>> Sender<S> {
         }
     }
 
-    /// Wakes the receiver.
-    pub fn wake(&self) {
-        if let Some(end) = self.wire.ends[1 - self.side].get() {
-            end.wake();
+    /// What wakes the receiver.
+    pub(crate) fn waker(&self) -> Waker {
+        Waker {
+            wire: Arc::clone(&self.wire),
+            side: self.side,
         }
     }
 
@@ -236,8 +262,11 @@ impl<R, I: Send> Attached for Manager<R, I> {
         self.inbox.offer(bytes, &self.open)
     }
 
-    fn wake(&self) {
-        self.inbox.wake();
+    fn wake(&self, how: Wake) {
+        match how {
+            Wake::Call => self.inbox.wake(),
+            Wake::Lend => self.inbox.run(),
+        }
     }
 
     fn up(&self) {

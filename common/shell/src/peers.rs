@@ -8,7 +8,7 @@ use minicbor::{Decode, Encode};
 use model::Mono;
 
 use crate::inbox::Inbox;
-use crate::link::{End, Key, Received, Sender};
+use crate::link::{End, Key, Received, Sender, Wake, Waker};
 
 /// The ways to peers of one kind, by their numbers. Shared between the loop, which sends, and
 /// whoever joins links.
@@ -55,10 +55,23 @@ impl<S: Encode<()>> Peers<S> {
 
     /// Wakes all to whom something was sent.
     pub fn wake_receivers(&self) {
-        for way in self.lock().values_mut() {
-            if std::mem::take(&mut way.is_touched) {
-                way.sender.wake();
-            }
+        self.wake_as(Wake::Call);
+    }
+
+    /// As [`Peers::wake_receivers`]; those of this program that sleep look at it in this thread. For
+    /// a sender that has nothing to do until an answer comes.
+    pub fn lend_to_receivers(&self) {
+        self.wake_as(Wake::Lend);
+    }
+
+    fn wake_as(&self, how: Wake) {
+        let touched: Vec<Waker> = self
+            .lock()
+            .values_mut()
+            .filter_map(|way| std::mem::take(&mut way.is_touched).then(|| way.sender.waker()))
+            .collect();
+        for waker in touched {
+            waker.wake(how);
         }
     }
 

@@ -5,6 +5,8 @@
 //! lone hop of a chain should not pay for switching threads; otherwise the journal goes to a thread
 //! of its own and comes back when flushed, and the loop steps the next batches meanwhile.
 //!
+//! The loop has a thread of its own, and runs in the thread of a sender that lends it (see `inbox`).
+//!
 //! ```text
 //!   Inbox --> step.. --> close --+--> [journal here]  commit ------------+--> carry out --> step..
 //!                                +--> [journal away]  wait for its turn -+      (inputs at once)
@@ -13,8 +15,8 @@
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use journal::{CommitError, Journal};
@@ -23,7 +25,7 @@ use model::{Mono, Now, Span};
 use thiserror::Error;
 
 use crate::clock;
-use crate::inbox::{Inbox, Intake, Until, Wish};
+use crate::inbox::{Inbox, Intake, Taken, Turns, Until, Wish};
 use crate::limits::{
     COMMIT_INLINE_BYTES_MAX, COMMIT_WAITING_BATCHES_MAX, COMMIT_WAITING_BYTES_MAX, STEP_INPUTS_MAX,
 };
@@ -34,7 +36,11 @@ use crate::store::{Committed, Flusher, Store, encode};
 /// keep the thread busy.
 const WAKE_PAUSE: Span = Span::from_millis(1);
 
-/// What carries a core's effects out. It lives on the loop's thread and never waits there.
+/// How often a loop turns in a thread that is lent: what an input brings about comes back in a turn
+/// or two, and the lender has its own work.
+const LENT_TURNS: usize = 4;
+
+/// What carries a core's effects out, in the thread that runs the loop. It never waits.
 pub trait Outside<M: Machine>: Send {
     /// Does what is to be done. What comes of it at once is pushed to `inputs`.
     fn carry_out(&mut self, effects: Vec<M::Effect>, inputs: &mut Vec<M::Input>);
@@ -135,13 +141,19 @@ where
             counts: Arc::clone(&counts),
             mishap: Mishap::of(name),
         };
-        let ours = inbox.clone();
+        let engine = Arc::new(Engine {
+            inbox: inbox.clone(),
+            seat: Mutex::new(Seat {
+                looping: Some(looping),
+                trouble: None,
+            }),
+        });
+        let turns: Arc<dyn Turns> = engine.clone();
+        inbox.lend_to(Arc::downgrade(&turns));
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
-                let result = catch_unwind(AssertUnwindSafe(|| looping.run()))
-                    .unwrap_or_else(|payload| Err(RunError::Panicked(said(&*payload))));
-                ours.close();
+                let result = engine.drive();
                 if let Err(error) = &result {
                     tracing::error!(%error, "a manager ended");
                     failed(error);
@@ -206,6 +218,95 @@ fn said(payload: &(dyn Any + Send)) -> String {
         .to_owned()
 }
 
+/// A loop that goes from thread to thread.
+struct Engine<M: Machine, O> {
+    inbox: Inbox<M::Input>,
+    seat: Mutex<Seat<M, O>>,
+}
+
+struct Seat<M: Machine, O> {
+    /// None once it has ended.
+    looping: Option<Loop<M, O>>,
+    /// What ended it in a thread that was lent.
+    trouble: Option<RunError>,
+}
+
+/// How the loop was left.
+enum Left {
+    /// It belongs to whoever takes it next.
+    Idle,
+    /// It is to end.
+    End,
+}
+
+impl<M: Machine, O: Outside<M>> Engine<M, O> {
+    /// Runs the loop until it ends, in its own thread.
+    fn drive(&self) -> Result<(), RunError> {
+        let mut result = self.turn(None);
+        while let Ok(Left::Idle) = result {
+            self.inbox.enter();
+            result = self.turn(None);
+        }
+        let mut seat = self.seat();
+        let looping = seat.looping.take();
+        let trouble = seat.trouble.take();
+        drop(seat);
+        let ended = match (result, trouble) {
+            (Err(error), _) | (Ok(_), Some(error)) => Err(error),
+            (Ok(_), None) => looping.map_or(Ok(()), |looping| guarded(|| looping.end())),
+        };
+        self.inbox.close();
+        ended
+    }
+
+    /// Lets the loop turn until there is nothing to do, or so often.
+    fn turn(&self, most: Option<usize>) -> Result<Left, RunError> {
+        let mut seat = self.seat();
+        match &mut *seat {
+            Seat {
+                looping: Some(looping),
+                trouble: None,
+            } => guarded(|| looping.turn(most)),
+            Seat { .. } => Ok(Left::End),
+        }
+    }
+
+    fn seat(&self) -> MutexGuard<'_, Seat<M, O>> {
+        // A panic within is caught within, and ends the loop.
+        self.seat.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<M, O> Turns for Engine<M, O>
+where
+    M: Machine + Send,
+    M::Stream: Send,
+    M::State: Send,
+    M::Event: Send,
+    M::Input: Send,
+    M::Effect: Send,
+    O: Outside<M>,
+{
+    fn run(&self) {
+        match self.turn(Some(LENT_TURNS)) {
+            Ok(Left::Idle) => {}
+            // Its own thread sees to the end.
+            Ok(Left::End) => self.inbox.give_up(),
+            Err(error) => {
+                self.seat().trouble = Some(error);
+                self.inbox.close();
+                self.inbox.give_up();
+            }
+        }
+    }
+}
+
+/// A panic in a core or in what carries out its effects, as an error.
+fn guarded<T>(what: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
+    catch_unwind(AssertUnwindSafe(what))
+        .unwrap_or_else(|payload| Err(RunError::Panicked(said(&*payload))))
+}
+
 struct Loop<M: Machine, O> {
     drive: Drive<M>,
     outside: O,
@@ -227,23 +328,28 @@ struct Loop<M: Machine, O> {
 }
 
 impl<M: Machine, O: Outside<M>> Loop<M, O> {
-    fn run(mut self) -> Result<(), RunError> {
+    /// Turns until there is nothing to do, or so often; then the loop has been left, but at its end.
+    fn turn(&mut self, most: Option<usize>) -> Result<Left, RunError> {
         self.carry_out();
-        loop {
+        for _ in 0..most.unwrap_or(usize::MAX) {
             let mut committed = None;
             let wish = self.wish();
-            let is_open = self.intake.take(&wish, &mut self.inputs, &mut committed);
+            let taken = self.intake.take(wish, &mut self.inputs, &mut committed);
             if let Some(committed) = committed {
                 self.take_back(committed)?;
                 self.carry_out();
             }
-            if !is_open {
-                return self.end();
+            match taken {
+                Taken::Nothing => return Ok(Left::Idle),
+                Taken::End => return Ok(Left::End),
+                Taken::Work => {}
             }
             self.step();
             self.close()?;
             self.carry_out();
         }
+        self.intake.leave(self.wish());
+        Ok(Left::Idle)
     }
 
     /// What to take from the inbox, and how long to wait for it.

@@ -72,7 +72,8 @@ const ASKS_BITS: u32 = 16;
 /// What an administrator may choose.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// The algorithm that makes plans.
+    /// The algorithm that makes plans. Where it searches, processes that give no work and those that
+    /// others wait behind get the best of few algorithms without a search.
     pub scheduler: schedule::SchedulerKind,
     /// How long a process waits for a machine that fits before it faults: machines of a group that
     /// has just started register one after another.

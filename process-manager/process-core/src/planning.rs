@@ -9,14 +9,14 @@ use model::{
     ActivityId, Fault, FaultName, Generation, GroupId, Network, NetworkLink, Now, Plan, Platform,
     ProcessId, Resource, ResourceId, Span, Work,
 };
-use schedule::{Demand, Placed, Refusal};
+use schedule::{Demand, Placed, Refusal, SchedulerKind};
 use wire::client::Phase;
 use wire::group::Offered;
 
 use crate::alphabet::{Effect, PlanRequest, PlanResult, Stream};
 use crate::event::Event;
 use crate::index::has_ended;
-use crate::manager::{GroupLink, ProcessManager, Stage, Timer, limits, process};
+use crate::manager::{GroupLink, Live, ProcessManager, Stage, Timer, limits, process};
 use crate::process::Process;
 
 /// What an activity is taken to compute where nothing is known of any.
@@ -132,7 +132,7 @@ impl ProcessManager {
             }
             return false;
         };
-        let request = problem(known, platform, self.config.scheduler);
+        let request = problem(known, platform, self.scheduler_for(id, known));
         let basis = self.next_basis();
         let n_offers = self.n_offers;
         let offered = self.offered().count();
@@ -155,6 +155,19 @@ impl ProcessManager {
             request,
         })));
         true
+    }
+
+    /// The algorithm for a process. A search would only polish a guess where nobody gave any work,
+    /// and hold up the others where several wait.
+    fn scheduler_for(&self, id: ProcessId, known: &Process) -> SchedulerKind {
+        let is_waiting = |(&other, live): (&ProcessId, &Live)| {
+            other != id && matches!(live.stage, Stage::Wanting)
+        };
+        let searches = self.config.scheduler == SchedulerKind::Xavantes;
+        if searches && (!gives_work(known) || self.live.iter().any(is_waiting)) {
+            return SchedulerKind::Best;
+        }
+        self.config.scheduler
     }
 
     pub(crate) fn on_planned(&mut self, cx: &mut Context<'_, Self>, now: Now, result: PlanResult) {
@@ -270,21 +283,18 @@ fn resource(group: GroupId, offered: &Offered, slots: u32) -> Option<Resource> {
 }
 
 fn knows_work(process: &Process) -> bool {
-    process.course.n_seen > 0
-        || process
-            .definition
-            .graph()
-            .nodes()
-            .any(|node| node.work > Work::ZERO)
+    process.course.n_seen > 0 || gives_work(process)
+}
+
+/// Whether the definition says of any activity how much it computes.
+fn gives_work(process: &Process) -> bool {
+    let graph = process.definition.graph();
+    graph.nodes().any(|node| node.work > Work::ZERO)
 }
 
 /// What is to be planned: the whole process, works that nobody gave taken as the mean of those
 /// that somebody did.
-fn problem(
-    process: &Process,
-    platform: Platform,
-    scheduler: schedule::SchedulerKind,
-) -> schedule::Request {
+fn problem(process: &Process, platform: Platform, scheduler: SchedulerKind) -> schedule::Request {
     let graph = process.definition.graph();
     let given: Vec<Work> = graph
         .nodes()

@@ -12,6 +12,7 @@ use model::{
     Command, Draft, Epoch, Expression, FaultName, Join, Link, NodeId, NodeKind, Output,
     OutputSource, Produced, Retry, RetryOn, Source, Span, Staged, Template, Type, Value,
 };
+use schedule::SchedulerKind;
 use wire::attempt::{Dispatch, End};
 use wire::client::{ActivityPhase, Answer, Phase, Request};
 
@@ -37,6 +38,33 @@ fn a_sequence_with_a_parallel_runs_in_order_and_completes() {
             .all(|one| one.phase == ActivityPhase::Completed)
     );
     assert!(status.activities.iter().all(|one| one.attempts.len() == 1));
+}
+
+fn working(work: u64) -> Draft {
+    let mut draft = diamond();
+    edit(&mut draft.nodes[1], |a| {
+        a.work = Some(model::Work::from_secs(work))
+    });
+    draft
+}
+
+#[test]
+fn a_plan_is_searched_for_where_work_is_given_and_nobody_waits() {
+    let mut bench = Bench::new(well);
+    bench.submit(diamond());
+    assert_eq!(bench.planned_by, [SchedulerKind::Best]);
+    bench.submit_as(submission(model::SubmitKey(78), working(3)));
+    assert_eq!(bench.planned_by[1..], [SchedulerKind::Xavantes]);
+
+    let mut bench = Bench::new(well);
+    bench.give(Input::GroupDown(GROUP));
+    for key in [1, 2] {
+        bench.submit_as(submission(model::SubmitKey(key), working(3)));
+    }
+    assert_eq!(bench.planned_by, []);
+    bench.give(Input::GroupUp(GROUP));
+    let kinds = [SchedulerKind::Best, SchedulerKind::Xavantes];
+    assert_eq!(bench.planned_by, kinds);
 }
 
 #[test]

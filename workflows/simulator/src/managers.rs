@@ -40,9 +40,10 @@ impl Sim {
             }
             Node::Process => {
                 let config = process_core::Config {
+                    // What is simulated depends on the plan, not on how long one looked for it.
+                    scheduler: schedule::SchedulerKind::Best,
                     patience: PATIENCE,
                     lease: setup.lease,
-                    ..process_core::Config::default()
                 };
                 let fresh = || ProcessManager::new(config.clone());
                 process.start(fresh, *at, random, setup.looks_closely)

@@ -142,7 +142,8 @@ pub(crate) struct Following {
     /// Commands that may run at the same time; as many as there are cores where left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=SLOTS_MAX))]
     pub(crate) slots: Option<u32>,
-    /// The algorithm that makes plans: `best`, `heft`, `pch` and others (xav plan --compare)
+    /// The algorithm that makes plans: `xavantes` where left out, `best`, `heft`, `pch` and others
+    /// (xav plan --compare)
     #[arg(long, value_name = "NAME", value_parser = scheduler)]
     pub(crate) scheduler: Option<SchedulerKind>,
     /// Print the outputs and nothing else

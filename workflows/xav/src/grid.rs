@@ -24,9 +24,6 @@ use crate::text;
 const GROUP: GroupId = GroupId(0);
 const PROCESS_MANAGER: u32 = 0;
 
-/// Where the executor of an activity manager keeps its state, in the manager's directory.
-const EXECUTOR: &str = "executor";
-
 /// How long the managers may take to know each other; it is one round of messages.
 const JOIN_PATIENCE: Duration = Duration::from_secs(20);
 
@@ -36,8 +33,6 @@ pub(crate) struct Grid {
     process: process_daemon::Handle,
     /// At least one; all have one blob store.
     activities: Vec<activity_daemon::Handle>,
-    /// Where each of these keeps everything.
-    directories: Vec<PathBuf>,
     trouble: Trouble,
     n_slots: u32,
     /// The leave to use the directory; given back when the managers have ended.
@@ -147,7 +142,6 @@ impl Grid {
             group,
             process,
             activities,
-            directories: machines.into_iter().map(|one| one.directory).collect(),
             trouble,
             n_slots,
             held,
@@ -202,8 +196,8 @@ impl Grid {
 
     /// What the executors have used so far.
     pub(crate) fn executor_usage(&self) -> Option<Usage> {
-        let of = |directory: &PathBuf| crate::measure::executor(&directory.join(EXECUTOR));
-        let usages = self.directories.iter().filter_map(of);
+        let pids = self.activities.iter().filter_map(|one| one.executor_pid());
+        let usages = pids.filter_map(crate::measure::other);
         usages.reduce(|one, other| Usage {
             cpu_seconds: one.cpu_seconds + other.cpu_seconds,
             peak_memory_bytes: one.peak_memory_bytes + other.peak_memory_bytes,

@@ -115,7 +115,13 @@ pub(crate) fn plan(arguments: &Arguments) -> Outcome {
     if arguments.compare {
         return compare::compare(&subject, arguments.plan_budget, arguments.json);
     }
-    let scheduler = arguments.scheduler.unwrap_or_default();
+    // As in a run: where nobody gave any work a search would only polish a guess.
+    let usual = if subject.is_guess {
+        SchedulerKind::Best
+    } else {
+        SchedulerKind::default()
+    };
+    let scheduler = arguments.scheduler.unwrap_or(usual);
     let made = Made::new(&subject, scheduler, arguments.plan_budget)?;
     let chart = chart(&subject, &made);
     if let Some(path) = &arguments.svg {

@@ -7,7 +7,7 @@ use wire::client::{Phase, Progress, Totals};
 
 use super::*;
 use crate::client::ClientError;
-use crate::inbox::{Intake, Until, Wish, inbox};
+use crate::inbox::{Intake, inbox};
 
 enum Input {
     Asked(u64, u64, Request),
@@ -43,13 +43,7 @@ impl Bench {
     }
 
     fn next(&mut self) -> Input {
-        let mut inputs = Vec::new();
-        let wish = Wish {
-            n_inputs_max: 1,
-            until: Until::Something,
-        };
-        assert!(self.intake.take(&wish, &mut inputs, &mut None));
-        inputs.pop().unwrap()
+        self.intake.next_within(Span::from_secs(60)).unwrap()
     }
 
     fn request(&mut self) -> (u64, u64, Request) {

@@ -1,32 +1,31 @@
+use std::thread::ThreadId;
+
 use super::*;
 
-fn take(intake: &mut Intake<u64>, n_inputs_max: usize, until: Until) -> (bool, Vec<u64>) {
+/// What is there once the loop has something to do.
+fn take(intake: &mut Intake<u64>, n_inputs_max: usize, until: Until) -> Vec<u64> {
     let mut inputs = Vec::new();
-    let is_open = intake.take(
-        &Wish {
-            n_inputs_max,
-            until,
-        },
-        &mut inputs,
-        &mut None,
-    );
-    (is_open, inputs)
+    let wish = Wish {
+        n_inputs_max,
+        until,
+    };
+    if intake.take(wish, &mut inputs, &mut None) == Taken::Nothing {
+        Inbox(Arc::clone(&intake.shared)).enter();
+        intake.take(wish, &mut inputs, &mut None);
+    }
+    inputs
 }
 
 #[test]
 fn inputs_come_in_order_and_no_more_than_wished_for() {
     let (inbox, mut intake) = inbox();
     inbox.send_all(0..5).unwrap();
-    assert_eq!(
-        take(&mut intake, 3, Until::Something),
-        (true, vec![0, 1, 2])
-    );
-    assert_eq!(take(&mut intake, 3, Until::Something), (true, vec![3, 4]));
-    assert_eq!(take(&mut intake, 3, Until::Awake), (true, vec![]));
-    assert_eq!(
-        take(&mut intake, 3, Until::At(clock::mono())),
-        (true, vec![])
-    );
+    assert_eq!(take(&mut intake, 3, Until::Something), [0, 1, 2]);
+    assert_eq!(take(&mut intake, 3, Until::Something), [3, 4]);
+    assert!(take(&mut intake, 3, Until::Awake).is_empty());
+    let soon = clock::mono() + Span::from_millis(1);
+    assert!(take(&mut intake, 3, Until::At(soon)).is_empty());
+    assert!(clock::mono() >= soon);
 }
 
 #[test]
@@ -37,7 +36,7 @@ fn a_full_queue_refuses_and_a_reader_waits_for_room() {
     let reader = std::thread::spawn(move || theirs.send_all(0..N));
     let mut inputs = Vec::new();
     while inputs.len() < N as usize {
-        inputs.extend(take(&mut intake, 100, Until::Something).1);
+        inputs.extend(take(&mut intake, 100, Until::Something));
     }
     assert!(inputs.into_iter().eq(0..N));
     reader.join().unwrap().unwrap();
@@ -53,11 +52,11 @@ fn bytes_are_bounded_but_for_a_single_message() {
     inbox.offer(vec![0; INBOX_BYTES_MAX + 1], &open).unwrap();
     assert_eq!(inbox.offer(vec![0], &open), Err(Refused::Full));
     assert_eq!(
-        take(&mut intake, 9, Until::Something).1,
+        take(&mut intake, 9, Until::Something),
         [INBOX_BYTES_MAX as u64 + 1]
     );
     inbox.offer(vec![0; 2], &open).unwrap();
-    assert_eq!(take(&mut intake, 9, Until::Something).1, [2]);
+    assert_eq!(take(&mut intake, 9, Until::Something), [2]);
 }
 
 #[test]
@@ -69,4 +68,87 @@ fn nothing_is_taken_after_the_end() {
     assert_eq!(inbox.send_all([1]), Err(Refused::Closed));
     inbox.tell(1);
     assert!(!inbox.is_open());
+}
+
+/// A loop that counts what it was given, and by whom it was run.
+struct Counter {
+    inbox: Inbox<u64>,
+    seen: Mutex<(Intake<u64>, Vec<u64>, Vec<ThreadId>)>,
+}
+
+impl Turns for Counter {
+    fn run(&self) {
+        let mut seen = self.seen.lock().unwrap();
+        let (intake, inputs, threads) = &mut *seen;
+        threads.push(std::thread::current().id());
+        let wish = Wish {
+            n_inputs_max: 2,
+            until: Until::Something,
+        };
+        while intake.take(wish, inputs, &mut None) == Taken::Work {}
+    }
+}
+
+fn counter() -> Arc<Counter> {
+    let (inbox, intake) = inbox();
+    let counter = Arc::new(Counter {
+        inbox,
+        seen: Mutex::new((intake, Vec::new(), Vec::new())),
+    });
+    let turns: Arc<dyn Turns> = counter.clone();
+    counter.inbox.lend_to(Arc::downgrade(&turns));
+    counter
+}
+
+#[test]
+fn a_loop_runs_in_a_thread_that_is_lent_if_it_has_been_left() {
+    let counter = counter();
+    counter.inbox.tell_lending([1]);
+    assert!(
+        counter.seen.lock().unwrap().1.is_empty(),
+        "its own thread has it from the beginning"
+    );
+    counter.run();
+    counter.inbox.tell_lending([2, 3, 4]);
+    let seen = counter.seen.lock().unwrap();
+    assert_eq!(seen.1, [1, 2, 3, 4]);
+    assert_eq!(seen.2.len(), 2);
+}
+
+#[test]
+fn nothing_is_overlooked_where_many_send_and_many_lend() {
+    const EACH: u64 = 2_000;
+    let counter = counter();
+    let own = {
+        let counter = Arc::clone(&counter);
+        std::thread::spawn(move || {
+            while counter.inbox.is_open() {
+                counter.run();
+                counter.inbox.enter();
+            }
+        })
+    };
+    std::thread::scope(|scope| {
+        for sender in 0..4 {
+            let inbox = counter.inbox.clone();
+            scope.spawn(move || {
+                for number in (0..EACH).map(|number| number * 4 + sender) {
+                    if sender % 2 == 0 {
+                        inbox.tell_lending([number]);
+                    } else {
+                        inbox.send_all([number]).unwrap();
+                    }
+                }
+            });
+        }
+    });
+    let n_seen = || counter.seen.lock().unwrap().1.len();
+    while n_seen() < 4 * EACH as usize {
+        std::thread::yield_now();
+    }
+    counter.inbox.close();
+    own.join().unwrap();
+    let mut all = std::mem::take(&mut counter.seen.lock().unwrap().1);
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..4 * EACH));
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Attached, End, State, Wire};
+use super::{Attached, End, State, Wake, Wire};
 use crate::inbox::Refused;
 
 /// Takes messages away. Its methods are called from the manager's thread and never wait.
@@ -50,7 +50,7 @@ impl Bringer {
     /// Wakes the manager.
     pub(crate) fn wake(&self) {
         if let Some(manager) = self.wire.ends[1 - self.side].get() {
-            manager.wake();
+            manager.wake(Wake::Call);
         }
     }
 
@@ -74,7 +74,7 @@ impl Attached for Carried {
         self.0.take(&bytes)
     }
 
-    fn wake(&self) {
+    fn wake(&self, _: Wake) {
         self.0.wake();
     }
 

@@ -15,7 +15,7 @@ fn all(intake: &mut Intake<String>) -> Vec<String> {
         until: Until::Awake,
     };
     let mut inputs = Vec::new();
-    intake.take(&wish, &mut inputs, &mut None);
+    intake.take(wish, &mut inputs, &mut None);
     inputs
 }
 

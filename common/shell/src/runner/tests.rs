@@ -214,6 +214,40 @@ fn the_machines_clock_is_honoured_and_effects_may_give_inputs_at_once() {
 }
 
 #[test]
+fn a_thread_that_is_lent_does_the_work_and_comes_back() {
+    let bench = Bench::new();
+    let (runner, tells, _fails) = bench.start();
+    assert_eq!(next(&tells), Effect::Sum(0));
+    for n in 1..=200 {
+        runner.inbox().tell_lending([Input::Add(1), Input::Ask]);
+        assert_eq!(next(&tells), Effect::Sum(n));
+        assert_eq!(next(&tells), Effect::Answer(n));
+    }
+    runner.inbox().tell_lending([Input::WakeSoon]);
+    assert_eq!(next(&tells), Effect::Woken);
+    runner.stop().unwrap();
+    assert_eq!(bench.durable_sum(), 200);
+}
+
+#[test]
+fn an_error_in_a_thread_that_is_lent_ends_the_manager_and_not_the_lender() {
+    for n_before in 0..20 {
+        let bench = Bench::new();
+        let (runner, tells, fails) = bench.start();
+        assert_eq!(next(&tells), Effect::Sum(0));
+        let before = (0..n_before).map(|_| Input::Add(1));
+        runner.inbox().tell_lending(before);
+        runner.inbox().tell_lending([Input::Panic]);
+        let error = fails.recv_timeout(Duration::from_secs(20)).unwrap();
+        assert!(
+            matches!(&error, RunError::Panicked(text) if text == "as it was told"),
+            "{error}"
+        );
+        assert!(runner.stop().is_err());
+    }
+}
+
+#[test]
 fn an_error_in_the_program_ends_the_manager_and_is_told() {
     let bench = Bench::new();
     let (runner, _tells, fails) = bench.start();

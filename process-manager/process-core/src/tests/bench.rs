@@ -37,6 +37,8 @@ pub(super) struct Bench {
     pub(super) acknowledged: BTreeSet<AttemptId>,
     pub(super) answers: Vec<Answer>,
     pub(super) grants: u64,
+    /// The algorithms that were asked for plans, in the order in which they were.
+    pub(super) planned_by: Vec<schedule::SchedulerKind>,
 }
 
 pub(super) fn well(_: &Dispatch) -> Option<(End, i32, String)> {
@@ -75,6 +77,7 @@ impl Bench {
             acknowledged: BTreeSet::new(),
             answers: Vec::new(),
             grants: 0,
+            planned_by: Vec::new(),
         };
         bench.connect();
         bench
@@ -239,6 +242,7 @@ impl Bench {
             ) => {}
             Effect::Answer { answer, .. } => self.answers.push(answer),
             Effect::Plan(request) => {
+                self.planned_by.push(request.request.scheduler);
                 let result = schedule::plan(&request.request);
                 let (process, basis) = (request.process, request.basis);
                 self.give(Input::Planned(Box::new(PlanResult {
