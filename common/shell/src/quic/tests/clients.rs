@@ -1,6 +1,7 @@
 //! Clients on other machines: let in by their certificates, and joined to the same hall as those of
 //! the socket.
 
+use std::io::{Read, Write};
 use std::sync::{Arc, OnceLock};
 
 use model::ProcessId;
@@ -9,7 +10,7 @@ use wire::client::{Answer, Phase, Progress, Request, Totals};
 use super::*;
 use crate::client::{Client, ClientError};
 use crate::clients::{Clients, Visitor};
-use crate::limits::GUEST_CONNECTIONS_MAX;
+use crate::limits::{GUEST_CONNECTIONS_MAX, GUEST_MESSAGE_BYTES_MAX};
 
 enum Input {
     Asked(u64, Option<Identity>, u64, Request),
@@ -244,4 +245,21 @@ fn one_user_takes_no_places_of_others() {
     assert_eq!(refused, "xav://grid/lab/user/n2 has 32 connections");
     guests.push(clients.guest(&ben).unwrap());
     assert!(clients.join().is_ok());
+}
+
+#[test]
+fn a_guests_request_that_is_too_long_ends_its_own_connection() {
+    let group = Group::new();
+    let mut manager = Manager::new(&group);
+    let clients = Arc::clone(&manager.clients);
+    let ana = group.member(Role::User, 2).identity().clone();
+    let mut stream = clients.get().unwrap().guest(&ana).unwrap();
+    let mut neighbour = manager.dial(&group, 2).unwrap();
+    let bytes = u32::try_from(GUEST_MESSAGE_BYTES_MAX + 1).unwrap();
+    stream.write_all(&bytes.to_le_bytes()).unwrap();
+    assert_eq!(stream.read(&mut [0; 8]).unwrap(), 0);
+    let asker = std::thread::spawn(move || neighbour.ask(Request::List).unwrap());
+    let (client, _, number, _) = manager.asked();
+    manager.answer(client, number, Answer::Processes(Vec::new()));
+    assert_eq!(asker.join().unwrap(), Answer::Processes(Vec::new()));
 }
