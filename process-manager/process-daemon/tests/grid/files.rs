@@ -136,7 +136,7 @@ impl TwoMachines {
         let pm = Daemon::start(Path::new(env!("CARGO_BIN_EXE_xavantes-pm")), &pm);
         let pm_peer = peer(Role::Pm, &pm.address);
         let settings = format!(
-            "group-manager = {gm_peer}\nprocess-managers = [{pm_peer}]\nslots = 2\nshared = true\n"
+            "group-manager = {gm_peer}\nprocess-managers = [{pm_peer}]\nslots = 2\nshared = true\npower = 1.0\n"
         );
         let ams = [1, 2].map(|number| {
             let config = grid.member(Role::Am, number, &settings);
