@@ -1,7 +1,7 @@
 //! Files named by their contents on one disk: added, collected from an activity's directory, placed
 //! into another, exported to users, pinned, evicted.
 //!
-//! It is not a cache that fetches what is missing, and it decides nothing: who needs which blob,
+//! It does not fetch what is missing, and it decides nothing: who needs which blob,
 //! when to flush and how much to keep is told to it. It has no threads and no runtime: every call
 //! blocks its caller, and a [`Store`] is cloned into as many threads as wish to call.
 //!
@@ -13,6 +13,7 @@
 //! hashed again before anybody meets it.
 
 mod add;
+mod arrive;
 mod beneath;
 mod collect;
 mod evict;
@@ -26,6 +27,7 @@ mod store;
 mod walk;
 
 pub use add::AddError;
+pub use arrive::{ArriveError, Arriving};
 pub use collect::CollectError;
 pub use evict::{EvictError, Evicted, PinError};
 pub use flush::FlushError;

@@ -206,16 +206,55 @@ impl Inner {
         lock_of(&self.index)
     }
 
-    /// An empty file in `tmp/`, readable to the store alone.
+    /// A draft that is gone when it is dropped.
     pub(crate) fn draft(&self) -> io::Result<Draft<'_>> {
-        let name = self.next_name.fetch_add(1, Ordering::Relaxed).to_string();
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::openat(&self.tmp, &name, flags, Mode::RUSR)?);
+        let (name, file) = self.begin_draft()?;
         Ok(Draft {
             inner: self,
             name,
             file,
         })
+    }
+
+    /// An empty file in `tmp/`, readable to the store alone, and its name.
+    pub(crate) fn begin_draft(&self) -> io::Result<(String, File)> {
+        let name = self.next_name.fetch_add(1, Ordering::Relaxed).to_string();
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::openat(&self.tmp, &name, flags, Mode::RUSR)?);
+        Ok((name, file))
+    }
+
+    /// Removes a draft. One that was published has no such name any more, and numbers are not used
+    /// twice.
+    pub(crate) fn remove_draft(&self, name: &str) {
+        let _ = rustix::fs::unlinkat(&self.tmp, name, AtFlags::empty());
+    }
+
+    /// Gives a draft its name as a blob, unless the blob is there already.
+    pub(crate) fn publish(&self, draft: &str, hash: Hash, bytes: u64) -> io::Result<()> {
+        if self.is_known(hash) {
+            return Ok(());
+        }
+        let mut index = self.index();
+        if index.get(hash).is_some() {
+            return Ok(());
+        }
+        let Inner { tmp, blobs, .. } = self;
+        let name = blob_name(hash);
+        let moved = match rustix::fs::renameat(tmp, draft, blobs, &name) {
+            Err(rustix::io::Errno::NOENT) => {
+                match rustix::fs::mkdirat(blobs, &name[..2], Mode::from_raw_mode(0o755)) {
+                    Ok(()) => index.made_directory(),
+                    Err(rustix::io::Errno::EXIST) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                rustix::fs::renameat(tmp, draft, blobs, &name)
+            }
+            other => other,
+        };
+        moved?;
+        index.insert(hash, bytes, Durability::Fresh);
+        Ok(())
     }
 
     /// Whether the blob is here, whole as far as its size tells, and marked as used. What has
@@ -399,36 +438,13 @@ impl Inner {
 impl Draft<'_> {
     /// Gives it its name. If the blob is there already, the draft is dropped.
     pub(crate) fn publish(self, hash: Hash, bytes: u64) -> io::Result<()> {
-        if self.inner.is_known(hash) {
-            return Ok(());
-        }
-        let mut index = self.inner.index();
-        if index.get(hash).is_some() {
-            return Ok(());
-        }
-        let Inner { tmp, blobs, .. } = self.inner;
-        let name = blob_name(hash);
-        let moved = match rustix::fs::renameat(tmp, &self.name, blobs, &name) {
-            Err(rustix::io::Errno::NOENT) => {
-                match rustix::fs::mkdirat(blobs, &name[..2], Mode::from_raw_mode(0o755)) {
-                    Ok(()) => index.made_directory(),
-                    Err(rustix::io::Errno::EXIST) => {}
-                    Err(error) => return Err(error.into()),
-                }
-                rustix::fs::renameat(tmp, &self.name, blobs, &name)
-            }
-            other => other,
-        };
-        moved?;
-        index.insert(hash, bytes, Durability::Fresh);
-        Ok(())
+        self.inner.publish(&self.name, hash, bytes)
     }
 }
 
 impl Drop for Draft<'_> {
     fn drop(&mut self) {
-        // After `publish` there is nothing of this name, and numbers are not used twice.
-        let _ = rustix::fs::unlinkat(&self.inner.tmp, &self.name, AtFlags::empty());
+        self.inner.remove_draft(&self.name);
     }
 }
 

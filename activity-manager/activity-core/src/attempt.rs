@@ -43,6 +43,8 @@ pub(crate) struct Attempt {
     pub(crate) asked: Mono,
     /// Whether its process manager wants it stopped.
     pub(crate) stopping: bool,
+    /// Whether it must never run twice.
+    pub(crate) is_once: bool,
     /// Where it runs, once there is a directory.
     pub(crate) directory: Option<Box<str>>,
     /// How far it is.
@@ -142,9 +144,14 @@ pub(crate) fn dispatch_bytes(dispatch: &Dispatch) -> usize {
         .iter()
         .map(|output| output.name.len() + output.path.len() + PIECE)
         .sum();
+    let sources: usize = dispatch
+        .sources
+        .iter()
+        .map(|sources| size_of_val(&sources.holders[..]) + PIECE)
+        .sum();
     let stdin = match &dispatch.stdin {
         Stdin::Empty => 0,
         Stdin::Text(text) | Stdin::File(text) => text.len(),
     };
-    size_of::<Dispatch>() + words + env + inputs + outputs + stdin
+    size_of::<Dispatch>() + words + env + inputs + outputs + sources + stdin
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
-use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, Produced, ResourceId, Span};
-use wire::attempt::{FromActivity, ToActivity};
+use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, ProcessId, Produced, ResourceId, Span};
+use wire::attempt::{FromActivity, Holder, ReadLog, ToActivity};
 use wire::executor::{FromExecutor, ToExecutor, Written};
 use wire::resource::{FromResource, ToResource};
 
@@ -30,6 +30,8 @@ pub struct Config {
     pub power: f64,
     /// What it is or has, by name.
     pub labels: BTreeMap<String, String>,
+    /// Where others are given its files: host and port. None where nobody is.
+    pub bulk: Option<String>,
     /// Environment variables of every command: `PATH`, `HOME`... A dispatch may replace them.
     pub environment: Vec<(String, String)>,
     /// Priority of commands, -20 to 19; none leaves that of the executor.
@@ -40,6 +42,9 @@ pub struct Config {
     pub linger: Option<Span>,
     /// From TERM to KILL; none leaves it to the executor.
     pub kill_grace: Option<Span>,
+    /// How long attempts go on without a word from their process manager ([`wire::lease`]); none
+    /// where they need none, since both are one program.
+    pub lease: Option<Span>,
 }
 
 /// A prefetch that keeps the cores busy: an attempt that ends is followed by one that the executor
@@ -74,12 +79,24 @@ pub enum Input {
     Executor(FromExecutor),
     /// The link to the executor has closed.
     ExecutorDown,
+    /// How many slots the group may give away from here on: not more than the machine has. What
+    /// runs goes on.
+    Lend(u32),
     /// The answer to [`Effect::Stage`].
     Staged {
         /// Which attempt.
         attempt: AttemptId,
         /// Where it may run, or why it cannot.
         result: Result<Workplace, Trouble>,
+    },
+    /// The answer to [`Effect::Stage`] where inputs are not here and could not be had.
+    Lacking {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// Which of its inputs.
+        inputs: Vec<u32>,
+        /// The directory that was made for it, and is empty.
+        workplace: Workplace,
     },
     /// The answer to [`Effect::Collect`].
     Collected {
@@ -115,13 +132,15 @@ pub enum Effect {
     ToProcess(u32, FromActivity),
     /// Send to the executor; dropped where there is none.
     Execute(ToExecutor),
-    /// Make the directory of an attempt and lay its inputs into it. Repeated when there is no answer
+    /// Fetch what is not here, make the directory of an attempt and lay its inputs into it. Repeated when there is no answer
     /// for long: whoever is at it ignores that, whoever has done it answers again.
     Stage {
         /// Which attempt.
         attempt: AttemptId,
         /// What is laid into the directory, by path; a directory's path ends with `/`.
         inputs: Vec<(String, Artifact)>,
+        /// Who has inputs that may not be here, by their place.
+        sources: Vec<(u32, Vec<Holder>)>,
     },
     /// Take outputs out of a directory and keep them durably. Repeated like `Stage`.
     Collect {
@@ -150,8 +169,13 @@ pub enum Effect {
         /// What is in memory, and where the rest is.
         written: Box<Written>,
     },
+    /// Read a part of what an attempt wrote, and send it to this process manager as
+    /// [`FromActivity::LogPart`].
+    ReadLog(u32, Box<ReadLog>),
     /// The group manager has told this machine's number.
     Numbered(ResourceId),
+    /// A process has no leave here any more: its files may go.
+    Unneeded(ProcessId),
 }
 
 /// The manager's journal has one stream.
@@ -168,12 +192,28 @@ pub enum Event {
     /// A life has begun, or a process manager has asked what is held here.
     #[n(0)]
     Epoch(#[n(0)] Epoch),
+    /// An attempt that must never run twice is handed to the executor.
+    #[n(1)]
+    Starting {
+        /// Which.
+        #[n(0)]
+        attempt: AttemptId,
+        /// The process manager that is told what becomes of it.
+        #[n(1)]
+        owner: u32,
+    },
+    /// What became of it is durable elsewhere, or it has not started after all.
+    #[n(2)]
+    Settled(#[n(0)] AttemptId),
 }
 
 /// What is durable.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct State {
     /// Counts lives and attachments from 1, so that what was meant for an earlier one is refused.
     #[n(0)]
     pub epoch: Epoch,
+    /// Attempts that must never run twice and may have been started, with their process managers.
+    #[cbor(n(1), default)]
+    pub starting: BTreeMap<AttemptId, u32>,
 }

@@ -10,9 +10,9 @@ use wire::executor::{
 };
 
 use crate::attempt::{Attempt, Collecting, Life};
-use crate::boundary::Effect;
+use crate::boundary::{Effect, Stream};
 use crate::closed::Closed;
-use crate::manager::ActivityManager;
+use crate::manager::{ActivityManager, settle};
 use crate::note::Note;
 use crate::outbox::Reach;
 use crate::outcome::{self, Verdict};
@@ -88,7 +88,7 @@ impl ActivityManager {
             }
             FromExecutor::Retracted(ids) => {
                 for id in ids {
-                    self.on_executor_retracted(now, id);
+                    self.on_executor_retracted(cx, now, id);
                 }
             }
             // Its queue is full. The start stays where it is and is repeated, like a lost one.
@@ -157,13 +157,14 @@ impl ActivityManager {
             linger: self.config.linger,
             kill_grace: self.config.kill_grace,
         })));
+        self.tell_leases(cx);
         for id in missing {
             let Some(attempt) = self.attempts.remove(id) else {
                 continue;
             };
             match &attempt.life {
                 // The same executor has never received it.
-                Life::Queued(Some(start)) if is_same => {
+                Life::Queued(Some(start)) if is_same && !attempt.stopping => {
                     self.out.starts.push(wire::executor::Start::clone(start));
                     self.attempts.insert(attempt);
                 }
@@ -176,6 +177,7 @@ impl ActivityManager {
                 | Life::Ended(_) => self.lose(now, attempt),
             }
         }
+        self.lose_started(cx, now);
         self.answer_attached(cx, now);
     }
 
@@ -264,10 +266,13 @@ impl ActivityManager {
         }
     }
 
-    fn on_executor_retracted(&mut self, now: Mono, id: AttemptId) {
+    fn on_executor_retracted(&mut self, cx: &mut Context<'_, Self>, now: Mono, id: AttemptId) {
         let Some(attempt) = self.attempts.remove(id) else {
             return;
         };
+        if let Life::Queued(_) = attempt.life {
+            settle(cx, id);
+        }
         match &attempt.life {
             Life::Queued(_) if attempt.stopping => {
                 let outcome = outcome::without_run(id, End::Stopped);
@@ -296,9 +301,35 @@ impl ActivityManager {
             order,
             asked: now,
             stopping: false,
+            is_once: false,
             directory: directory.map(String::into_boxed_str),
             life,
         });
+    }
+
+    /// What an earlier life has handed over that must not run twice, and no executor holds: it may
+    /// have run.
+    fn lose_started(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
+        let starting = cx.state(Stream::Manager).map(|state| &state.starting);
+        let is_gone = |id: AttemptId| {
+            let is_known = self.attempts.get(id).is_some() || self.closed.get(id).is_some();
+            !is_known
+        };
+        let gone = starting.into_iter().flatten();
+        let gone: Vec<(AttemptId, u32)> = gone
+            .map(|(&id, &owner)| (id, owner))
+            .filter(|&(id, _)| is_gone(id))
+            .collect();
+        for (id, owner) in gone {
+            let note = Note {
+                owner,
+                ..Note::default()
+            };
+            self.adopt(now, id, Some(note), Life::Queued(None));
+            if let Some(attempt) = self.attempts.remove(id) {
+                self.lose(now, attempt);
+            }
+        }
     }
 
     /// The executor holds what is over here.

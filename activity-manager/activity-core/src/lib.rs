@@ -11,6 +11,8 @@ mod attempt;
 mod boundary;
 mod closed;
 mod executor;
+mod holders;
+mod lease;
 mod manager;
 mod note;
 mod outbox;

@@ -14,6 +14,7 @@ use crate::boundary::{
 };
 use crate::closed::{Closed, ClosedSet};
 use crate::executor::ExecutorLink;
+use crate::holders::Holders;
 use crate::note::Note;
 use crate::outbox::Outbox;
 use crate::outcome;
@@ -28,6 +29,8 @@ const TICK: Span = Span::from_secs(1);
 const OUTCOMES_REPEATED_MAX: usize = 4_096;
 /// How often leaves are asked for while attempts wait: a message about them may have been lost.
 const LEAVES_PERIOD: Span = Span::from_secs(5);
+/// How long leaves go on without a word from the group manager that gave them.
+const LEAVES_ALONE_MAX: Span = Span::from_secs(3_600);
 /// How often the group manager is told again what this machine is: an answer may have come from an
 /// earlier life of it, which has forgotten.
 const REGISTER_PERIOD: Span = Span::from_secs(5);
@@ -51,23 +54,30 @@ const RUNNING_PERIOD: Span = Span::from_secs(30);
 pub struct ActivityManager {
     pub(crate) config: Config,
     pub(crate) group: GroupLink,
+    /// Slots that the group may give away.
+    lends: u32,
     pub(crate) process_managers: BTreeMap<u32, ProcessLink>,
     pub(crate) executor: ExecutorLink,
     pub(crate) attempts: Attempts,
     pub(crate) closed: ClosedSet,
     pub(crate) out: Outbox,
     pub(crate) peeks: Peeks,
+    pub(crate) holders: Holders,
     tick: Option<Mono>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct GroupLink {
-    is_up: bool,
+    pub(crate) is_up: bool,
     resource: Option<ResourceId>,
     is_registered: bool,
     /// Whether the leaves were told since they were last asked for.
     pub(crate) has_leaves: bool,
     asked: Mono,
+    /// When it said something last.
+    heard: Mono,
+    /// When it is told next that this machine is there.
+    pub(crate) alive: Mono,
 }
 
 impl ActivityManager {
@@ -75,6 +85,7 @@ impl ActivityManager {
     pub fn new(mut config: Config) -> ActivityManager {
         config.slots = config.slots.max(1);
         ActivityManager {
+            lends: config.slots,
             config,
             group: GroupLink::default(),
             process_managers: BTreeMap::new(),
@@ -83,6 +94,7 @@ impl ActivityManager {
             closed: ClosedSet::default(),
             out: Outbox::default(),
             peeks: Peeks::default(),
+            holders: Holders::default(),
             tick: None,
         }
     }
@@ -109,15 +121,21 @@ impl Machine for ActivityManager {
     fn apply(state: &mut State, event: &Event) {
         match event {
             Event::Epoch(epoch) => state.epoch = *epoch,
+            Event::Starting { attempt, owner } => {
+                state.starting.insert(*attempt, *owner);
+            }
+            Event::Settled(attempt) => {
+                state.starting.remove(attempt);
+            }
         }
     }
 
-    fn weight(_: &State) -> usize {
-        1
+    fn weight(state: &State) -> usize {
+        1 + state.starting.len()
     }
 
     fn snapshot(state: &State) -> State {
-        *state
+        state.clone()
     }
 
     fn restore(_: State, snapshot: State) -> State {
@@ -126,20 +144,27 @@ impl Machine for ActivityManager {
 
     fn step(&mut self, cx: &mut Context<'_, Self>, now: Now, input: Input) {
         let now = now.mono;
+        self.expire(cx, now);
         match input {
             Input::Up(Peer::Group) => self.on_group_up(cx, now),
             Input::Down(Peer::Group) => self.group.is_up = false,
             // It speaks first.
             Input::Up(Peer::Process(_)) => {}
             Input::Down(Peer::Process(number)) => self.detach(number),
-            Input::Group(message) => self.on_group(cx, message),
+            Input::Group(message) => self.on_group(cx, now, message),
             Input::Process(number, message) => self.on_process(cx, now, number, message),
             Input::Executor(message) => self.on_executor(cx, now, message),
             Input::ExecutorDown => {
                 self.executor.close();
                 self.end_peeks(cx);
             }
+            Input::Lend(slots) => self.on_lend(cx, now, slots),
             Input::Staged { attempt, result } => self.on_staged(now, attempt, result),
+            Input::Lacking {
+                attempt,
+                inputs,
+                workplace,
+            } => self.on_lacking(now, attempt, inputs, workplace),
             Input::Collected { attempt, result } => self.on_collected(now, attempt, result),
         }
         self.finish_step(cx, now);
@@ -147,6 +172,7 @@ impl Machine for ActivityManager {
 
     fn wake(&mut self, cx: &mut Context<'_, Self>, now: Now) {
         let now = now.mono;
+        self.expire(cx, now);
         if self.tick.is_some_and(|tick| tick <= now) {
             self.tick = None;
             self.repeat(cx, now);
@@ -159,7 +185,7 @@ impl Machine for ActivityManager {
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
-        self.tick
+        self.tick.into_iter().chain(self.lease_due()).min()
     }
 }
 
@@ -176,6 +202,14 @@ pub(crate) fn raise_epoch(cx: &mut Context<'_, ActivityManager>) -> Epoch {
     epoch
 }
 
+/// What became of an attempt that must never run twice is known: it need not be remembered.
+pub(crate) fn settle(cx: &mut Context<'_, ActivityManager>, id: AttemptId) {
+    let state = cx.state(Stream::Manager);
+    if state.is_some_and(|state| state.starting.contains_key(&id)) {
+        cx.record(Stream::Manager, Event::Settled(id));
+    }
+}
+
 impl ActivityManager {
     /// Lets attempts go on, then tells what the step has to tell.
     fn finish_step(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
@@ -189,6 +223,7 @@ impl ActivityManager {
         };
         self.out
             .empty(cx, &self.attempts, is_attached, self.executor.reach());
+        self.renew(cx, now);
         let due = if self.waits_for_others() {
             now + TICK
         } else if self.group.is_up {
@@ -215,8 +250,11 @@ impl ActivityManager {
             while let Some(id) = self.attempts.next_to_stage(process, room) {
                 self.stage(cx, now, id);
             }
-            while hands_over && let Some(id) = self.attempts.next_to_hand(process, room) {
-                self.hand_over(now, id);
+            while hands_over
+                && let Some(id) = self.attempts.next_to_hand(process, room)
+                && self.may_hand_over(now, id)
+            {
+                self.hand_over(cx, now, id);
             }
         }
     }
@@ -226,21 +264,32 @@ impl ActivityManager {
             return;
         };
         if let Life::Waiting(dispatch) = attempt.life {
-            cx.effect(Effect::Stage {
-                attempt: id,
-                inputs: dispatch.inputs.clone(),
-            });
+            cx.effect(self.holders.stage(&dispatch));
             attempt.asked = now;
             attempt.life = Life::Staging(dispatch);
         }
         self.attempts.insert(attempt);
     }
 
-    fn hand_over(&mut self, now: Mono, id: AttemptId) {
+    /// Its process manager answers, and the leave to use this machine holds.
+    fn may_hand_over(&self, now: Mono, id: AttemptId) -> bool {
+        let has_leave =
+            self.config.lease.is_none() || now.since(self.group.heard) <= LEAVES_ALONE_MAX;
+        let attempt = self.attempts.get(id);
+        has_leave && attempt.is_some_and(|attempt| self.may_start(attempt.owner))
+    }
+
+    fn hand_over(&mut self, cx: &mut Context<'_, Self>, now: Mono, id: AttemptId) {
         let Some(mut attempt) = self.attempts.remove(id) else {
             return;
         };
         if let Life::Staged(start) = attempt.life {
+            if attempt.is_once {
+                // The start leaves when this is durable.
+                let owner = attempt.owner;
+                let starting = Event::Starting { attempt: id, owner };
+                cx.record(Stream::Manager, starting);
+            }
             self.out.starts.push(Start::clone(&start));
             attempt.asked = now;
             attempt.life = Life::Queued(Some(start));
@@ -354,6 +403,34 @@ impl ActivityManager {
         self.attempts.insert(attempt);
     }
 
+    /// What it needs is nowhere to be had: its process manager has it made again.
+    fn on_lacking(
+        &mut self,
+        now: Mono,
+        id: AttemptId,
+        inputs: Vec<u32>,
+        Workplace { directory }: Workplace,
+    ) {
+        let Some(attempt) = self.attempts.remove(id) else {
+            return self.out.clears.push((id, directory));
+        };
+        if attempt.directory.as_deref() != Some(&*directory) {
+            self.out.clears.push((id, directory));
+        }
+        match &attempt.life {
+            Life::Staging(_) => {
+                let outcome = outcome::without_run(id, End::Lacking(inputs));
+                self.end(now, attempt, outcome);
+            }
+            Life::Waiting(_)
+            | Life::Staged(_)
+            | Life::Queued(_)
+            | Life::Running { .. }
+            | Life::Collecting(_)
+            | Life::Ended(_) => self.attempts.insert(attempt),
+        }
+    }
+
     fn on_collected(
         &mut self,
         now: Mono,
@@ -391,18 +468,19 @@ impl ActivityManager {
     fn register(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         let Config {
             name,
-            slots,
             memory,
             power,
             labels,
+            bulk,
             ..
         } = &self.config;
         let facts = Facts {
             name: name.clone(),
-            slots: *slots,
+            slots: self.lends,
             memory: *memory,
             power: *power,
             labels: labels.clone(),
+            bulk: bulk.clone(),
         };
         self.group.asked = now;
         cx.effect(Effect::ToGroup(FromResource::Register {
@@ -411,7 +489,18 @@ impl ActivityManager {
         }));
     }
 
-    fn on_group(&mut self, cx: &mut Context<'_, Self>, message: ToResource) {
+    fn on_lend(&mut self, cx: &mut Context<'_, Self>, now: Mono, slots: u32) {
+        let slots = slots.min(self.config.slots);
+        if self.lends != slots {
+            self.lends = slots;
+            if self.group.is_up {
+                self.register(cx, now);
+            }
+        }
+    }
+
+    fn on_group(&mut self, cx: &mut Context<'_, Self>, now: Mono, message: ToResource) {
+        self.group.heard = now;
         match message {
             ToResource::Registered(resource) => {
                 self.group.is_registered = true;
@@ -422,7 +511,9 @@ impl ActivityManager {
             }
             ToResource::Grants(leaves) => {
                 self.group.has_leaves = true;
-                self.attempts.set_leaves(&leaves);
+                for process in self.attempts.set_leaves(&leaves) {
+                    cx.effect(Effect::Unneeded(process));
+                }
             }
         }
     }
@@ -459,11 +550,7 @@ impl ActivityManager {
             let silent = now.since(attempt.asked);
             let is_late = match &attempt.life {
                 Life::Staging(dispatch) if silent >= WORKER_PERIOD => {
-                    let inputs = dispatch.inputs.clone();
-                    cx.effect(Effect::Stage {
-                        attempt: attempt.id,
-                        inputs,
-                    });
+                    cx.effect(self.holders.stage(dispatch));
                     true
                 }
                 Life::Collecting(collecting) if silent >= WORKER_PERIOD => {
@@ -471,6 +558,11 @@ impl ActivityManager {
                     true
                 }
                 Life::Queued(_) | Life::Running { .. } if !self.executor.is_ready => false,
+                // It was stopped before the executor had it: the executor answers that.
+                Life::Queued(_) if attempt.stopping && silent >= START_PERIOD => {
+                    self.out.stops.push(attempt.id);
+                    true
+                }
                 Life::Queued(Some(start)) if silent >= START_PERIOD && has_free(attempt.cores) => {
                     self.out.starts.push(Start::clone(start));
                     true
@@ -548,6 +640,7 @@ impl Config {
             },
             note: note.bytes(),
             nice: self.nice,
+            owner: self.lease.map(|_| note.owner),
         }
     }
 }

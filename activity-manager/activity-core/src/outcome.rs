@@ -85,7 +85,7 @@ pub(crate) fn judge(ended: Ended, note: Option<&Note>) -> Verdict {
         ),
         Exit::NotStarted { message, .. } => fail(FaultName::NotStarted, message.clone()),
         // Its own executor ended it, for want of a daemon: the command is not to blame.
-        Exit::Stopped | Exit::Abandoned => End::Stopped,
+        Exit::Stopped | Exit::Abandoned | Exit::Expired => End::Stopped,
     };
     if outcome.end != End::Completed {
         return Verdict::Report(outcome);
@@ -135,6 +135,7 @@ pub(crate) fn weight(outcome: &Outcome) -> usize {
         End::Failed(failure) => {
             failure.message.len() + failure.directory.len() + failure.stderr_tail.len()
         }
+        End::Lacking(inputs) => inputs.len() * size_of::<u32>(),
         End::Completed | End::Stopped | End::Lost => 0,
     };
     size_of::<Outcome>()

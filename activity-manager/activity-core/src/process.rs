@@ -7,7 +7,8 @@ use wire::attempt::{ATTEMPTS_MAX, Dispatch, End, FromActivity, Refusal, ToActivi
 use crate::attempt::{Attempt, Life, dispatch_bytes};
 use crate::boundary::{ATTEMPTS_KNOWN_MAX, Config, DISPATCH_BYTES_MAX, Effect, KNOWN_BYTES_MAX};
 use crate::closed::Closed;
-use crate::manager::{ActivityManager, raise_epoch};
+use crate::lease::ProcessLease;
+use crate::manager::{ActivityManager, raise_epoch, settle};
 use crate::outcome;
 
 /// Process managers known at once. Those beyond are not answered.
@@ -22,13 +23,30 @@ pub(crate) struct ProcessLink {
     ask: u32,
     /// The number that the answer had. What it sent before it read that answer has another one and
     /// is refused: it counts as lost by then, and must not start beside its successor.
-    life: Epoch,
+    pub(crate) life: Epoch,
+    /// When it was told that first.
+    pub(crate) told: Mono,
+    /// Whether that life is over though it has not told the process manager another one.
+    pub(crate) is_void: bool,
+    pub(crate) lease: ProcessLease,
     /// Whether it was told on its present connection what is held, so that it is told the rest.
     pub(crate) is_attached: bool,
     /// Whether it waits for `Holding`.
     wants_holding: bool,
     /// What came by the present step, so that what does not go on at once can be accepted.
     fresh: Vec<AttemptId>,
+}
+
+impl ProcessLink {
+    /// What the process manager sends for the life that it knows is refused from here on, with this
+    /// one's number, so that it attaches again.
+    pub(crate) fn void(&mut self, now: Mono, life: Epoch) {
+        if self.life != Epoch::default() {
+            self.life = life;
+            self.is_void = true;
+            self.lease.ask_anew(now);
+        }
+    }
 }
 
 impl ActivityManager {
@@ -60,12 +78,14 @@ impl ActivityManager {
             ToActivity::Dispatch {
                 meant_for,
                 attempts,
+                holders,
             } => {
-                self.on_dispatch(now, from, meant_for, attempts);
+                self.holders.learn(holders);
+                self.on_dispatch(cx, now, from, meant_for, attempts);
             }
             ToActivity::Acknowledge(ids) => {
                 for id in ids {
-                    self.on_acknowledge(id);
+                    self.on_acknowledge(cx, id);
                 }
             }
             ToActivity::Stop(ids) => {
@@ -79,6 +99,8 @@ impl ActivityManager {
                 }
             }
             ToActivity::Peek(id) => self.on_peek(cx, from, id),
+            ToActivity::ReadLog(wanted) => cx.effect(Effect::ReadLog(from, wanted)),
+            ToActivity::Renewed { life, number } => self.on_renewed(cx, now, from, life, number),
         }
     }
 
@@ -100,6 +122,7 @@ impl ActivityManager {
         }
         if (epoch, ask) != (link.epoch, link.ask) {
             link.life = Epoch::default();
+            link.is_void = false;
         }
         link.epoch = epoch;
         link.ask = ask;
@@ -118,7 +141,7 @@ impl ActivityManager {
             .filter(|(_, link)| link.wants_holding);
         let waiting: Vec<u32> = waiting.map(|(&number, _)| number).collect();
         for number in waiting {
-            self.answer_holding(cx, number);
+            self.answer_holding(cx, now, number);
             let is_own = |attempt: &&Attempt| attempt.owner == number;
             let ended = self.attempts.ended().filter(is_own);
             let ended: Vec<AttemptId> = ended.map(|attempt| attempt.id).collect();
@@ -128,7 +151,7 @@ impl ActivityManager {
         }
     }
 
-    fn answer_holding(&mut self, cx: &mut Context<'_, Self>, number: u32) {
+    fn answer_holding(&mut self, cx: &mut Context<'_, Self>, now: Mono, number: u32) {
         let Some(link) = self.process_managers.get_mut(&number) else {
             return;
         };
@@ -136,6 +159,8 @@ impl ActivityManager {
         link.is_attached = true;
         if link.life == Epoch::default() {
             link.life = raise_epoch(cx);
+            link.told = now;
+            link.lease.ask_anew(now);
         }
         let (epoch, ask) = (link.life, link.ask);
         let own = self
@@ -158,11 +183,21 @@ impl ActivityManager {
         }
     }
 
-    fn on_dispatch(&mut self, now: Mono, from: u32, meant_for: Epoch, attempts: Vec<Dispatch>) {
-        let present = self
-            .process_managers
-            .get(&from)
-            .map_or(Epoch(0), |link| link.life);
+    fn on_dispatch(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Mono,
+        from: u32,
+        meant_for: Epoch,
+        attempts: Vec<Dispatch>,
+    ) {
+        let life = |link: &ProcessLink| (link.life, link.is_void);
+        let link = self.process_managers.get(&from);
+        let (present, is_void) = link.map_or((Epoch(0), false), life);
+        if meant_for == present && !is_void {
+            self.confirm(cx, now, from);
+        }
+        let is_present = meant_for == present && self.may_start(from);
         for (index, dispatch) in attempts.into_iter().enumerate() {
             let id = dispatch.attempt;
             if self.attempts.get(id).is_some() {
@@ -174,7 +209,7 @@ impl ActivityManager {
                 // Its process manager has recorded what became of it.
                 Some(Closed::Acknowledged) => continue,
                 Some(Closed::Retracted) => Some(Refusal::Retracted),
-                None if meant_for != present => Some(Refusal::OtherLife { epoch: present }),
+                None if !is_present => Some(Refusal::OtherLife { epoch: present }),
                 None if self.attempts.leave(id.process) == 0 => {
                     // The leave may have been lost on its way.
                     self.group.has_leaves = false;
@@ -206,6 +241,7 @@ impl ActivityManager {
             order: self.attempts.next_order(),
             asked: now,
             stopping: false,
+            is_once: dispatch.at_most_once,
             directory: None,
             life: Life::Waiting(Box::new(dispatch)),
         };
@@ -260,7 +296,7 @@ impl ActivityManager {
         }
     }
 
-    fn on_acknowledge(&mut self, id: AttemptId) {
+    fn on_acknowledge(&mut self, cx: &mut Context<'_, Self>, id: AttemptId) {
         let Some(attempt) = self.attempts.remove(id) else {
             return;
         };
@@ -269,8 +305,9 @@ impl ActivityManager {
         };
         let is_kept = match outcome.end {
             End::Failed(_) => true,
-            End::Completed | End::Stopped | End::Lost => false,
+            End::Completed | End::Stopped | End::Lost | End::Lacking(_) => false,
         };
+        settle(cx, id);
         self.closed.insert(id, Closed::Acknowledged);
         self.out.forgets.push(id);
         if !is_kept {

@@ -132,17 +132,26 @@ impl Attempts {
         Some(attempt)
     }
 
-    /// Replaces all leaves.
-    pub(crate) fn set_leaves(&mut self, leaves: &[Leave]) {
-        for share in self.shares.values_mut() {
-            share.leave = 0;
+    /// Replaces all leaves. The processes that had one and have none.
+    pub(crate) fn set_leaves(&mut self, leaves: &[Leave]) -> Vec<ProcessId> {
+        let mut before = Vec::new();
+        for (&process, share) in &mut self.shares {
+            if std::mem::take(&mut share.leave) > 0 {
+                before.push(process);
+            }
         }
         for leave in leaves.iter().take(LEAVES_MAX) {
             let share = self.shares.entry(leave.process).or_default();
             share.leave = share.leave.saturating_add(leave.slots);
         }
+        before.retain(|process| {
+            self.shares
+                .get(process)
+                .is_none_or(|share| share.leave == 0)
+        });
         self.shares
             .retain(|_, share| share.leave > 0 || share.n_known > 0);
+        before
     }
 
     /// Whose attempts it is, for what is told of it from here on.

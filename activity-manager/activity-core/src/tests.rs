@@ -1,6 +1,8 @@
 //! One manager at the bench: inputs go in, and everything that it wants done comes out as text.
 
 mod bench;
+mod files;
+mod lease;
 mod life;
 mod links;
 mod world;

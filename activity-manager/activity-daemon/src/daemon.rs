@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use activity_blobs::{AddError, FlushError, Store};
 use activity_core::{ActivityManager, Input, Peer, prefetch_default};
-use activity_executor::{LogError, LogReader, Share, Stream, log_directory};
+use activity_executor::{Account, LogError, LogReader, Share, Stream, log_directory};
 use model::{Artifact, AttemptId, Bytes, ResourceId, Span};
+use shell::quic::Bulk;
 use shell::{End, Inbox, Peers, Received, RunError, Runner, Stats};
 use thiserror::Error;
 use wire::attempt::{FromActivity, Log, ToActivity};
@@ -20,10 +21,12 @@ use wire::resource::{FromResource, ToResource};
 
 use crate::executor::{Executor, ExecutorError, Place};
 use crate::facts;
+use crate::fetch::Fetchers;
+use crate::keep::Pins;
 use crate::outside::Hands;
 use crate::places::{Places, PlacesError};
 use crate::sweeper::Sweeper;
-use crate::workers::Workers;
+use crate::workers::{AtWork, Others, Workers};
 
 /// The one group manager's number among this manager's links to group managers.
 const GROUP: u32 = 0;
@@ -44,14 +47,29 @@ pub struct Config {
     pub linger: Option<Span>,
     /// From TERM to KILL; none is the executor's default.
     pub kill_grace: Option<Span>,
+    /// How long attempts go on without a word from their process manager; none where both are one
+    /// program.
+    pub lease: Option<Span>,
     /// Priority of commands, -20 to 19; none leaves it as it is.
     pub nice: Option<i32>,
     /// What the machine is to pass for; none where it is what it is found to be.
     pub guise: Option<Guise>,
+    /// As whom commands run; none is as whom the manager runs. Only root can become others.
+    pub account: Option<Account>,
     /// The blob store that it shares with others in this program; none for one of its own.
     pub blobs: Option<Store>,
+    /// How files come from other machines; none where each machine has all files.
+    pub transfers: Option<Transfers>,
     /// Called once, from the manager's thread, if it ends by an error.
     pub failed: Box<dyn FnOnce(&RunError) + Send>,
+}
+
+/// How files come from other machines, and go there.
+pub struct Transfers {
+    /// What fetches them.
+    pub bulk: Bulk,
+    /// Where others ask for those of this machine: host and port.
+    pub address: String,
 }
 
 /// A machine that is imitated on this one.
@@ -108,6 +126,7 @@ pub struct Handle {
     processes: Peers<FromActivity>,
     executor: Executor,
     blobs: Store,
+    bulk: Option<Arc<Bulk>>,
     logs: PathBuf,
     number: Arc<Number>,
 }
@@ -123,8 +142,17 @@ pub enum Commands {
 }
 
 /// What commands find around them: this program's own tools come last in their `PATH`.
-fn environment(binary: &Path) -> Vec<(String, String)> {
+fn environment(binary: &Path, account: Option<&Account>) -> Vec<(String, String)> {
     let mut environment = shell::environment::base();
+    if let Some(account) = account {
+        environment.retain(|(name, _)| !["HOME", "USER", "LOGNAME", "TMPDIR"].contains(&&**name));
+        let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        environment.extend([
+            own("HOME", &account.home.to_string_lossy()),
+            own("USER", &account.name),
+            own("LOGNAME", &account.name),
+        ]);
+    }
     if let Some(tools) = binary.parent().and_then(Path::to_str) {
         for (name, value) in &mut environment {
             if name == "PATH" {
@@ -159,6 +187,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         linger: config.linger,
         kill_grace: config.kill_grace,
         share: guise.share,
+        account: config.account,
     };
     let mut labels = facts::labels();
     labels.extend(guise.labels);
@@ -168,11 +197,16 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         memory: guise.memory.unwrap_or_else(facts::memory),
         power: guise.power,
         labels,
-        environment: environment(&place.binary),
+        bulk: config
+            .transfers
+            .as_ref()
+            .map(|transfers| transfers.address.clone()),
+        environment: environment(&place.binary, place.account.as_ref()),
         nice: config.nice,
         prefetch: prefetch_default(config.slots),
         linger: config.linger,
         kill_grace: config.kill_grace,
+        lease: config.lease,
     });
     let (inbox, intake) = shell::inbox();
     let (group, processes) = (Peers::new(), Peers::new());
@@ -186,12 +220,28 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let store = store?;
     let executor = executor.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     let number = Arc::new(Number::default());
+    let at_work = AtWork::default();
+    let bulk = config.transfers.map(|transfers| Arc::new(transfers.bulk));
+    let fetchers = match &bulk {
+        Some(bulk) => {
+            let started = Fetchers::start(&blobs, Arc::clone(bulk), &inbox, at_work.clone());
+            Some(started.map_err(StartError::Thread)?)
+        }
+        None => None,
+    };
+    let others = Others {
+        fetch: fetchers.as_ref().map(Fetchers::way),
+        // Where machines share a store, whoever started them looks after it.
+        pins: bulk.is_some().then(|| Pins::new(blobs.clone())),
+    };
     let hands = Hands {
         group: group.clone(),
         processes: processes.clone(),
         executor: executor.way(),
         orders: Vec::new(),
-        workers: Workers::start(&blobs, &inbox).map_err(StartError::Thread)?,
+        workers: Workers::start(&blobs, &inbox, at_work, &others).map_err(StartError::Thread)?,
+        _fetchers: fetchers,
+        pins: others.pins,
         sweeper: Sweeper::start(places.root()).map_err(StartError::Thread)?,
         places,
         logs: log_directory(&state),
@@ -212,6 +262,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         processes,
         executor,
         blobs,
+        bulk,
         logs: log_directory(&state),
         number,
     })
@@ -244,6 +295,12 @@ impl Handle {
         self.number.wait(patience)
     }
 
+    /// Has the group give away so many slots from here on, and no more than there are. What runs goes
+    /// on.
+    pub fn lend(&self, slots: u32) {
+        self.inbox().tell(Input::Lend(slots));
+    }
+
     /// Adds files to the blob store, durably, in their order.
     pub fn add_files(&self, paths: &[PathBuf]) -> Result<Vec<Artifact>, AddFilesError> {
         let artifacts: Result<Vec<Artifact>, AddError> =
@@ -256,6 +313,11 @@ impl Handle {
     /// The blob store, to read and export from.
     pub fn blobs(&self) -> &Store {
         &self.blobs
+    }
+
+    /// What moves files from and to other machines.
+    pub fn bulk(&self) -> Option<&Bulk> {
+        self.bulk.as_deref()
     }
 
     /// Opens what an attempt wrote to a stream.
@@ -319,7 +381,7 @@ pub fn open_log(
     )
 }
 
-fn open_in(
+pub(crate) fn open_in(
     logs: &Path,
     attempt: AttemptId,
     stream: Stream,

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use activity_core::Input;
-use activity_executor::{Connection, Receiver, Sender, Share, Spawn, SpawnError, spawn};
+use activity_executor::{Account, Connection, Receiver, Sender, Share, Spawn, SpawnError, spawn};
 use model::Span;
 use shell::Inbox;
 use thiserror::Error;
@@ -34,6 +34,7 @@ pub(crate) struct Place {
     pub(crate) linger: Option<Span>,
     pub(crate) kill_grace: Option<Span>,
     pub(crate) share: Option<Share>,
+    pub(crate) account: Option<Account>,
 }
 
 /// Why there is no executor.
@@ -67,13 +68,13 @@ pub(crate) struct Way(Arc<Shared>);
 
 struct Shared {
     sender: Mutex<Option<Sender>>,
+    /// The process that is connected; 0 where it is not known.
+    pid: AtomicU32,
     life: Mutex<Life>,
     changed: Condvar,
     /// Attempts that the executor was given and has not spoken the last word of. Nothing rests on it
     /// but in which thread something is done.
     n_attempts: AtomicI64,
-    /// The executor's process id; zero before it has told it.
-    pid: AtomicU32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,11 +92,11 @@ impl Executor {
         let mut child = None;
         let (sender, receiver) = place.connect(&mut child)?;
         let shared = Arc::new(Shared {
+            pid: AtomicU32::new(sender.peer_pid().unwrap_or(0)),
             sender: Mutex::new(Some(sender)),
             life: Mutex::new(Life::Waiting),
             changed: Condvar::new(),
             n_attempts: AtomicI64::new(0),
-            pid: AtomicU32::new(0),
         });
         let theirs = Arc::clone(&shared);
         let inbox = inbox.clone();
@@ -122,9 +123,9 @@ impl Executor {
         Way(Arc::clone(&self.shared))
     }
 
-    /// Its process id, once it has told it.
+    /// The process that is the executor; none where that is not known.
     pub(crate) fn pid(&self) -> Option<u32> {
-        Some(self.shared.pid.load(Ordering::Relaxed)).filter(|pid| *pid > 0)
+        Some(self.shared.pid.load(Ordering::Relaxed)).filter(|&pid| pid > 0)
     }
 
     /// Ends the connection, and the executor with it where its commands are to end.
@@ -254,6 +255,7 @@ impl Place {
             linger: self.linger,
             kill_grace: self.kill_grace,
             share: self.share,
+            account: self.account.as_ref(),
         })?);
         let connection = Connection::connect(&self.socket);
         connection.map(Connection::split).map_err(|source| {
@@ -290,6 +292,8 @@ fn serve(
             pause = (pause * 2).min(RETRY_LAST);
             match place.connect(child) {
                 Ok((sender, receiver)) => {
+                    let pid = sender.peer_pid().unwrap_or(0);
+                    shared.pid.store(pid, Ordering::Relaxed);
                     *shared.sender() = Some(sender);
                     break receiver;
                 }
@@ -313,8 +317,8 @@ fn receive_all(receiver: &mut Receiver, shared: &Shared, inbox: &Inbox<Input>) -
                 FromExecutor::Retracted(attempts) | FromExecutor::Refused(attempts) => {
                     shared.count(-(attempts.len() as i64));
                 }
-                FromExecutor::Hello(hello) => shared.pid.store(hello.pid, Ordering::Relaxed),
-                FromExecutor::Held(_)
+                FromExecutor::Hello(_)
+                | FromExecutor::Held(_)
                 | FromExecutor::HeldEnd
                 | FromExecutor::Started(_)
                 | FromExecutor::Output { .. } => {}

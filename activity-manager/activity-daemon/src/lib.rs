@@ -5,17 +5,28 @@
 //! `activity-executor`. Read [`start`] and [`Handle`] first, then `outside.rs`, which carries out
 //! what the core wants.
 
+pub mod ceilings;
 mod daemon;
+mod depot;
 mod executor;
 pub mod facts;
+mod fetch;
+mod files;
+pub mod gauge;
+mod keep;
 mod outside;
 mod peek;
 mod places;
+pub mod power;
 mod service;
 mod sweeper;
+mod way;
 mod workers;
 
-pub use daemon::{AddFilesError, Commands, Config, Guise, Handle, StartError, open_log, start};
+pub use daemon::{
+    AddFilesError, Commands, Config, Guise, Handle, StartError, Transfers, open_log, start,
+};
+pub use depot::{Keeping, StoreDepot};
 pub use executor::ExecutorError;
 pub use places::{PlacesError, work_directory};
 pub use service::{Service, Settings};

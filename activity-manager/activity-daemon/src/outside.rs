@@ -12,7 +12,9 @@ use wire::resource::FromResource;
 
 use crate::daemon::Number;
 use crate::executor::Way;
-use crate::peek::peeked;
+use crate::fetch::{Fetchers, Sources};
+use crate::keep::Pins;
+use crate::peek::{log_part, peeked};
 use crate::places::Places;
 use crate::sweeper::Sweeper;
 use crate::workers::{Job, Workers};
@@ -29,6 +31,10 @@ pub(crate) struct Hands {
     /// those goes with it, so that the executor is woken once.
     pub(crate) orders: Vec<ToExecutor>,
     pub(crate) workers: Workers,
+    /// None where nothing can be fetched.
+    pub(crate) _fetchers: Option<Fetchers>,
+    /// None where nothing is evicted.
+    pub(crate) pins: Option<Pins>,
     pub(crate) sweeper: Sweeper,
     pub(crate) places: Places,
     /// Where the executor keeps what commands write.
@@ -47,8 +53,9 @@ impl Outside<ActivityManager> for Hands {
                 Effect::Stage {
                     attempt,
                     inputs: files,
+                    sources,
                 } => {
-                    self.stage(attempt, files, &mut jobs, inputs);
+                    self.stage(attempt, (files, sources), &mut jobs, inputs);
                 }
                 Effect::Collect {
                     attempt,
@@ -75,7 +82,17 @@ impl Outside<ActivityManager> for Hands {
                     let message = FromActivity::Peeked(attempt, Some(Box::new(peeked)));
                     self.processes.send(to, &message);
                 }
+                Effect::ReadLog(to, wanted) => {
+                    let part = log_part(&self.logs, &wanted);
+                    let message = FromActivity::LogPart(Box::new(part));
+                    self.processes.send(to, &message);
+                }
                 Effect::Numbered(resource) => self.number.set(resource),
+                Effect::Unneeded(process) => {
+                    if let Some(pins) = &self.pins {
+                        pins.release(process);
+                    }
+                }
             }
         }
         if inputs.is_empty() {
@@ -129,7 +146,7 @@ impl Hands {
     fn stage(
         &mut self,
         attempt: AttemptId,
-        files: Vec<(String, Artifact)>,
+        (files, sources): (Vec<(String, Artifact)>, Sources),
         jobs: &mut Vec<Job>,
         inputs: &mut Vec<Input>,
     ) {
@@ -142,6 +159,7 @@ impl Hands {
                     attempt,
                     workplace,
                     inputs: files,
+                    sources,
                 });
             }
             result => inputs.push(Input::Staged { attempt, result }),

@@ -1,13 +1,15 @@
-//! The end of what an attempt has written so far. It is a read of at most two short pieces of files
-//! that were just written, so the loop does it itself.
+//! The end of what an attempt has written so far, and parts of what one wrote that has ended. It is
+//! a read of at most two short pieces of files, so the loop does it itself.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use activity_executor::{LogReader, Stream, open_log};
 use model::AttemptId;
-use wire::attempt::{PEEK_BYTES_MAX, Peeked};
+use wire::attempt::{Log, LogPart, PEEK_BYTES_MAX, Peeked, ReadLog};
 use wire::executor::{Captured, Written};
+
+use crate::daemon::open_in;
 
 /// What the executor says that an attempt has written, with the ends of both streams. What cannot
 /// be read is left out; the log says so.
@@ -25,6 +27,52 @@ pub(crate) fn peeked(logs: &Path, attempt: AttemptId, written: &Written) -> Peek
         stderr_bytes: written.stderr.bytes,
         stderr: end(Stream::Stderr, &written.stderr),
     }
+}
+
+/// A part of what an attempt wrote, or why it cannot be read.
+pub(crate) fn log_part(logs: &Path, wanted: &ReadLog) -> LogPart {
+    let ReadLog {
+        attempt,
+        log,
+        stream,
+        offset,
+    } = *wanted;
+    let (bytes, trouble) = match read_part(logs, wanted, &log) {
+        Ok(bytes) => (bytes, None),
+        Err(error) => {
+            tracing::warn!(%attempt, %error, "could not read what it wrote");
+            (Vec::new(), Some(error.to_string()))
+        }
+    };
+    LogPart {
+        attempt,
+        stream,
+        offset,
+        bytes,
+        trouble,
+    }
+}
+
+fn read_part(logs: &Path, wanted: &ReadLog, log: &Log) -> io::Result<Vec<u8>> {
+    let stream = match wanted.stream {
+        wire::attempt::Stream::Stdout => Stream::Stdout,
+        wire::attempt::Stream::Stderr => Stream::Stderr,
+    };
+    let most = u64::from(PEEK_BYTES_MAX);
+    let mut part = Vec::new();
+    match open_in(logs, wanted.attempt, stream, log).map_err(io::Error::other)? {
+        LogReader::Record(mut record) => {
+            record.set_position(wanted.offset);
+            record.take(most).read_to_end(&mut part)?;
+        }
+        LogReader::File(file) => {
+            let left = file.limit().saturating_sub(wanted.offset);
+            let mut file = file.into_inner();
+            file.seek(SeekFrom::Start(wanted.offset))?;
+            file.take(left.min(most)).read_to_end(&mut part)?;
+        }
+    }
+    Ok(part)
 }
 
 fn end_of(

@@ -1,17 +1,30 @@
 //! The program around an activity manager: it dials its group manager, and when that has given it
 //! its number, the process managers.
 
+use std::collections::BTreeSet;
 use std::error::Error;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use model::{Identity, Role};
-use shell::RunError;
+use activity_executor::Account;
+use model::{Bytes, Identity, Role};
+use shell::clock;
 use shell::config::{Config, PeerAddress};
-use shell::program::{self, Failed, Place};
-use shell::quic::{Kept, Links};
+use shell::identity::Credentials;
+use shell::membership::Membership;
+use shell::metrics::Figures;
+use shell::program::{self, Failed, Joining, Kind, Place, Setting};
+use shell::quic::{Kept, Links, LinksError};
+use shell::{RunError, Stats};
+use wire::admin::Load;
 
-use crate::{Commands, Handle};
+use crate::ceilings::{Ceilings, Hours, minute_of_day};
+use crate::files::Files;
+use crate::gauge::{Gauge, cores};
+use crate::keep::Keeper;
+use crate::power::power;
+use crate::way;
+use crate::{Commands, Guise, Handle};
 
 /// Slots that may be asked for: more commands than that at once no machine runs.
 const SLOTS_MAX: u32 = 4_096;
@@ -21,9 +34,17 @@ const SLOTS_MAX: u32 = 4_096;
 pub struct Service {
     manager: Arc<Handle>,
     links: Links,
+    membership: Membership,
+    /// None where the store may grow.
+    keeper: Option<Keeper>,
     kept: Vec<Kept>,
-    /// Who is dialled once the machine has its number.
-    waiting: Vec<(PeerAddress, Identity)>,
+    me: Identity,
+    /// Process managers that the configuration names.
+    named: Vec<PeerAddress>,
+    /// Process managers that are dialled: names and addresses.
+    dialled: BTreeSet<(String, String)>,
+    /// How the machine was when it was looked at last.
+    load: Arc<Mutex<Load>>,
 }
 
 /// What its configuration says.
@@ -31,55 +52,152 @@ pub struct Settings {
     group_manager: PeerAddress,
     process_managers: Vec<PeerAddress>,
     slots: Option<u32>,
+    memory: Option<Bytes>,
+    power: Option<f64>,
+    ceilings: Ceilings,
+    files: Files,
+    account: Option<String>,
+    is_shared: bool,
+}
+
+impl Settings {
+    /// As whom commands run. Root's do not run as root unless that is accepted by name.
+    fn account(&self) -> Result<Option<Account>, Box<dyn Error>> {
+        let is_root = rustix::process::geteuid().is_root();
+        match &self.account {
+            Some(_) if self.is_shared => {
+                Err("account and shared are both given: commands run as the account, or as the \
+                     manager does"
+                    .into())
+            }
+            Some(name) if is_root => Ok(Some(Account::named(name)?)),
+            Some(name) => Err(format!(
+                "commands cannot run as {name:?}: only root can become another account"
+            )
+            .into()),
+            None if is_root && !self.is_shared => Err(
+                "commands would run as root: say as whom with account = \"NAME\", or accept it with \
+                 shared = true"
+                    .into(),
+            ),
+            None => Ok(None),
+        }
+    }
 }
 
 impl program::Service for Service {
     const NAME: &'static str = "xavantes-am";
     const ABOUT: &'static str = "The manager of a machine's activities.";
+    const JOINS: Option<Joining> = Some(Joining {
+        role: Role::Am,
+        file: "am.toml",
+        port: 0,
+        names_process_managers: true,
+        settings: &[
+            Setting {
+                key: "slots",
+                kind: Kind::Number,
+            },
+            Setting {
+                key: "memory",
+                kind: Kind::Text,
+            },
+            Setting {
+                key: "hours",
+                kind: Kind::Text,
+            },
+            Setting {
+                key: "account",
+                kind: Kind::Text,
+            },
+            Setting {
+                key: "shared",
+                kind: Kind::Flag,
+            },
+        ],
+    });
     type Settings = Settings;
 
     fn ask(config: &mut Config<'_>) -> Settings {
         Settings {
             group_manager: config.peer("group-manager"),
-            process_managers: config.peers("process-managers"),
+            process_managers: config.optional_peers("process-managers"),
             slots: config.optional_number("slots", 0..=SLOTS_MAX),
+            memory: config.optional_bytes("memory"),
+            power: config.optional_fraction("power", 0.001..=1_000.0),
+            ceilings: Ceilings {
+                load_max: config.optional_fraction("load-max", 0.0..=4_096.0),
+                hours: config.optional("hours", "hours such as \"20:00-06:00\"", Hours::parse),
+            },
+            files: Files::ask(config),
+            account: config.optional_text("account"),
+            is_shared: config.optional_flag("shared").unwrap_or(false),
         }
+    }
+
+    fn approve(settings: &Settings) -> Result<(), Box<dyn Error>> {
+        settings.account().map(drop)
     }
 
     fn start(place: &Place, settings: Settings, failed: Failed) -> Result<Service, Box<dyn Error>> {
         let credentials = place.credentials(Role::Am)?;
+        let account = settings.account()?;
         let me = credentials.identity().clone();
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let slots = settings.slots.unwrap_or_else(|| cores().min(SLOTS_MAX));
+        let measured = settings.power.unwrap_or_else(|| power(&place.directory));
+        let gm = &settings.group_manager.address;
+        let (blobs, transfers) = settings.files.start(place, &credentials, gm)?;
+        let keeper = settings.files.keeper(&blobs);
         let manager = Arc::new(crate::start(crate::Config {
             directory: place.directory.clone(),
             name: me.name().to_owned(),
-            slots: match settings.slots {
-                Some(slots) => slots,
-                None => u32::try_from(cores)?.min(SLOTS_MAX),
-            },
+            slots,
             executor: std::env::current_exe()?,
             linger: None,
             kill_grace: None,
+            lease: Some(wire::lease::LENGTH),
             nice: None,
-            guise: None,
-            blobs: None,
+            guise: Some(Guise {
+                power: measured,
+                memory: settings.memory,
+                ..Guise::default()
+            }),
+            account: account.clone(),
+            blobs: Some(blobs),
+            transfers: Some(transfers),
             failed,
         })?);
+        if let Some(account) = &account {
+            way::open(&place.directory, account)?;
+        }
+        manager.lend(slots);
         let links = place.links(credentials, &[], |_| {})?;
         let theirs = Arc::clone(&manager);
         let on_link = program::to_log(move |link| theirs.connect_group(link.open()));
         let group_manager = settings.group_manager;
         let gm = group_manager.identity(&me, Role::Gm);
         let group = links.keep(&group_manager.address, &gm, on_link);
-        let waiting = settings.process_managers.into_iter().map(|peer| {
-            let identity = peer.identity(&me, Role::Pm);
-            (peer, identity)
-        });
+        let line = links.line(&group_manager.address, &gm);
+        let mut watch = Watch {
+            manager: Arc::clone(&manager),
+            gauge: Gauge::of(&place.directory),
+            ceilings: settings.ceilings,
+            slots,
+            is_closed: false,
+            load: Arc::default(),
+        };
+        let load = Arc::clone(&watch.load);
+        let membership = Membership::begin(line, &place.identity, move || Some(watch.look()))?;
         Ok(Service {
             manager,
             links,
+            membership,
+            keeper,
             kept: vec![group],
-            waiting: waiting.collect(),
+            me,
+            named: settings.process_managers,
+            dialled: BTreeSet::new(),
+            load,
         })
     }
 
@@ -87,15 +205,56 @@ impl program::Service for Service {
         &self.links
     }
 
+    fn renew(&self, credentials: &Credentials) -> Result<(), LinksError> {
+        self.links.renew(credentials)?;
+        let bulk = self.manager.bulk();
+        bulk.map_or(Ok(()), |bulk| bulk.renew(credentials))
+    }
+
+    fn stats(&self) -> Stats {
+        self.manager.stats()
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        let load = self.load.lock().unwrap_or_else(PoisonError::into_inner);
+        let about = "Cores that are busy, with whatever.";
+        figures.gauge("busy_cores", about, load.busy);
+        figures.gauge("slots", "Slots that may be lent.", load.slots.into());
+        let is_open = load.closed.is_none();
+        figures.gauge(
+            "is_lent",
+            "1 while slots are lent.",
+            u8::from(is_open).into(),
+        );
+    }
+
     fn tick(&mut self) {
-        if self.waiting.is_empty() {
+        if let Some(keeper) = &mut self.keeper {
+            keeper.look();
+        }
+        let told = self.membership.process_managers();
+        let told = told.into_iter().map(|contact| PeerAddress {
+            name: contact.name,
+            address: contact.address,
+        });
+        // One that the configuration names is dialled where that says, and not a second time.
+        let is_named = |peer: &PeerAddress| self.named.iter().any(|named| named.name == peer.name);
+        let others = told.filter(|peer| !is_named(peer));
+        let is_dialled = |peer: &PeerAddress| {
+            let pair = (peer.name.clone(), peer.address.clone());
+            self.dialled.contains(&pair)
+        };
+        let all = self.named.iter().cloned().chain(others);
+        let missing: Vec<PeerAddress> = all.filter(|peer| !is_dialled(peer)).collect();
+        if missing.is_empty() {
             return;
         }
         let Some(number) = self.manager.number(Duration::ZERO) else {
             return;
         };
         self.links.set_resource(number);
-        for (peer, identity) in self.waiting.drain(..) {
+        for peer in missing {
+            let identity = peer.identity(&self.me, Role::Pm);
             let manager = Arc::clone(&self.manager);
             let on_link = move |link: shell::quic::Link| {
                 manager.connect_process(link.number(), link.open());
@@ -103,20 +262,62 @@ impl program::Service for Service {
             let on_event = program::to_log(on_link);
             self.kept
                 .push(self.links.keep(&peer.address, &identity, on_event));
+            self.dialled.insert((peer.name, peer.address));
         }
+    }
+
+    fn wants_reload(&mut self) -> bool {
+        self.membership.take_credentials_changed()
     }
 
     fn stop(self) -> Result<(), RunError> {
         let Service {
             manager,
             links,
+            membership,
             kept,
             ..
         } = self;
+        drop(membership);
         drop(kept);
         drop(links);
         let manager = Arc::into_inner(manager);
         let manager = manager.expect("links have ended, and they alone had it too");
         manager.stop(Commands::GoOn)
+    }
+}
+
+/// Looks at the machine each second, and lends it or does not.
+struct Watch {
+    manager: Arc<Handle>,
+    gauge: Gauge,
+    ceilings: Ceilings,
+    slots: u32,
+    is_closed: bool,
+    load: Arc<Mutex<Load>>,
+}
+
+impl Watch {
+    fn look(&mut self) -> Load {
+        let reading = self.gauge.read(self.manager.executor_pid());
+        let minute = minute_of_day(clock::wall());
+        let closed = self.ceilings.closed(reading.others, minute, self.is_closed);
+        if self.is_closed != closed.is_some() {
+            self.is_closed = closed.is_some();
+            self.manager
+                .lend(if self.is_closed { 0 } else { self.slots });
+            tracing::info!(why = closed, "what is lent has changed");
+        }
+        let load = Load {
+            cores: cores(),
+            slots: self.slots,
+            busy: reading.busy,
+            queue: reading.queue,
+            memory_free: reading.memory_free,
+            disk_free: reading.disk_free,
+            closed,
+        };
+        load.clone_into(&mut self.load.lock().unwrap_or_else(PoisonError::into_inner));
+        load
     }
 }

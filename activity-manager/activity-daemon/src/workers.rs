@@ -12,6 +12,9 @@ use activity_core::{Input, Trouble, Workplace};
 use model::{Artifact, AttemptId, FaultName, Produced};
 use shell::Inbox;
 
+use crate::fetch::{Sources, ToFetch, Wanting, lacks};
+use crate::keep::Pins;
+
 /// Threads: one may read while another waits for the disk.
 const WORKERS: usize = 2;
 
@@ -26,6 +29,8 @@ pub(crate) enum Job {
         attempt: AttemptId,
         workplace: Workplace,
         inputs: Vec<(String, Artifact)>,
+        /// Who has those that may not be here, by their place.
+        sources: Sources,
     },
     /// Take outputs out of a directory and make them durable.
     Collect {
@@ -33,6 +38,24 @@ pub(crate) enum Job {
         directory: String,
         outputs: Vec<Produced>,
     },
+}
+
+/// What there is beside the store, where it is not shared with all other machines.
+#[derive(Clone, Default)]
+pub(crate) struct Others {
+    /// Takes what lacks files; without it, they cannot be had.
+    pub(crate) fetch: Option<ToFetch>,
+    /// What processes need stays by this; without it, nothing is evicted.
+    pub(crate) pins: Option<Pins>,
+}
+
+impl Others {
+    fn keep(&self, attempt: AttemptId, artifacts: impl Iterator<Item = Artifact>) {
+        if let Some(pins) = &self.pins {
+            let artifacts: Vec<Artifact> = artifacts.collect();
+            pins.keep(attempt.process, &artifacts);
+        }
+    }
 }
 
 /// The pool. Dropping it ends the threads after what they are at.
@@ -45,28 +68,65 @@ pub(crate) struct Workers {
 struct Shared {
     state: Mutex<State>,
     filled: Condvar,
+    at_work: AtWork,
 }
 
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
-    /// Attempts that are waiting or under way: a repeated question about them is passed over.
-    at_work: BTreeSet<AttemptId>,
     is_closing: bool,
 }
 
+/// Attempts that are waiting or under way: a repeated question about them is passed over.
+#[derive(Clone, Default)]
+pub(crate) struct AtWork(Arc<Mutex<BTreeSet<AttemptId>>>);
+
+impl AtWork {
+    /// Notes an attempt. `false` where it is noted already.
+    fn begin(&self, attempt: AttemptId) -> bool {
+        self.lock().insert(attempt)
+    }
+
+    fn has(&self, attempt: AttemptId) -> bool {
+        self.lock().contains(&attempt)
+    }
+
+    /// These may be asked about again.
+    pub(crate) fn done(&self, attempts: impl IntoIterator<Item = AttemptId>) {
+        let mut at_work = self.lock();
+        for attempt in attempts {
+            at_work.remove(&attempt);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<AttemptId>> {
+        // Nothing panics while it holds the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Workers {
-    pub(crate) fn start(blobs: &Store, inbox: &Inbox<Input>) -> io::Result<Workers> {
+    /// Starts the threads.
+    pub(crate) fn start(
+        blobs: &Store,
+        inbox: &Inbox<Input>,
+        at_work: AtWork,
+        others: &Others,
+    ) -> io::Result<Workers> {
+        let shared = Shared {
+            at_work,
+            ..Shared::default()
+        };
         let mut workers = Workers {
-            shared: Arc::default(),
+            shared: Arc::new(shared),
             threads: Vec::new(),
         };
         for number in 1..=WORKERS {
             let shared = Arc::clone(&workers.shared);
-            let (blobs, inbox) = (blobs.clone(), inbox.clone());
+            let (blobs, inbox, others) = (blobs.clone(), inbox.clone(), others.clone());
             let thread = std::thread::Builder::new()
                 .name(format!("files-{number}"))
-                .spawn(move || work(&shared, &blobs, &inbox))?;
+                .spawn(move || work(&shared, &blobs, &inbox, &others))?;
             workers.threads.push(thread);
         }
         Ok(workers)
@@ -74,7 +134,7 @@ impl Workers {
 
     /// Whether a job about this attempt is waiting or under way.
     pub(crate) fn is_at(&self, attempt: AttemptId) -> bool {
-        self.shared.lock().at_work.contains(&attempt)
+        self.shared.at_work.has(attempt)
     }
 
     /// Queues jobs, and wakes as many threads as they can occupy.
@@ -82,7 +142,7 @@ impl Workers {
         let mut state = self.shared.lock();
         let mut n_jobs: usize = 0;
         for job in jobs.drain(..) {
-            if state.at_work.insert(job.attempt()) {
+            if self.shared.at_work.begin(job.attempt()) {
                 state.jobs.push_back(job);
                 n_jobs += 1;
             }
@@ -138,16 +198,9 @@ impl Shared {
                 .unwrap_or_else(PoisonError::into_inner);
         }
     }
-
-    fn done(&self, attempts: impl IntoIterator<Item = AttemptId>) {
-        let mut state = self.lock();
-        for attempt in attempts {
-            state.at_work.remove(&attempt);
-        }
-    }
 }
 
-fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>) {
+fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
     while let Some(jobs) = shared.take() {
         let mut laid = Vec::new();
         let mut collected = Vec::new();
@@ -157,22 +210,40 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>) {
                     attempt,
                     workplace,
                     inputs,
+                    sources,
                 } => {
-                    let result = lay(blobs, &workplace.directory, inputs).map(|()| workplace);
-                    laid.push((attempt, result));
+                    others.keep(attempt, inputs.iter().map(|(_, artifact)| *artifact));
+                    match &others.fetch {
+                        Some(fetch) if lacks(blobs, &inputs) => fetch.give(Wanting {
+                            attempt,
+                            workplace,
+                            inputs,
+                            sources,
+                        }),
+                        Some(_) | None => {
+                            let result =
+                                lay(blobs, &workplace.directory, &inputs).map(|()| workplace);
+                            laid.push((attempt, result));
+                        }
+                    }
                 }
                 Job::Collect {
                     attempt,
                     directory,
                     outputs,
                 } => {
+                    // Between the two moments nothing that was collected goes.
+                    let _hold = blobs.hold();
                     let result = blobs.collect(Path::new(&directory), &outputs);
+                    others.keep(attempt, result.iter().flatten().copied());
                     collected.push((attempt, result.map_err(|error| uncollected(&error))));
                 }
             }
         }
         if !laid.is_empty() {
-            shared.done(laid.iter().map(|(attempt, _)| *attempt));
+            shared
+                .at_work
+                .done(laid.iter().map(|(attempt, _)| *attempt));
             inbox.tell_all(
                 laid.into_iter()
                     .map(|(attempt, result)| Input::Staged { attempt, result }),
@@ -183,7 +254,9 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>) {
                 name: FaultName::MissingOutput,
                 message: format!("the outputs could not be kept: {}", chain(&error)),
             });
-            shared.done(collected.iter().map(|(attempt, _)| *attempt));
+            shared
+                .at_work
+                .done(collected.iter().map(|(attempt, _)| *attempt));
             inbox.tell_all(collected.into_iter().map(|(attempt, result)| {
                 let result = match &flushed {
                     Ok(()) => result,
@@ -195,11 +268,16 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>) {
     }
 }
 
-fn lay(blobs: &Store, directory: &str, inputs: Vec<(String, Artifact)>) -> Result<(), Trouble> {
+/// Lays inputs into a directory.
+pub(crate) fn lay(
+    blobs: &Store,
+    directory: &str,
+    inputs: &[(String, Artifact)],
+) -> Result<(), Trouble> {
     for (path, artifact) in inputs {
         let path = path.trim_end_matches('/');
         blobs
-            .place(artifact, Path::new(directory), path, Placement::Copy)
+            .place(*artifact, Path::new(directory), path, Placement::Copy)
             .map_err(|error| Trouble {
                 name: FaultName::Staging,
                 message: chain(&error),
@@ -216,7 +294,7 @@ fn uncollected(error: &CollectError) -> Trouble {
 }
 
 /// An error with its causes, as one sentence.
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

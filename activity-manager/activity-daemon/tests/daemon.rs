@@ -187,10 +187,13 @@ impl Bench {
             slots: 2,
             executor: std::env::current_exe().unwrap(),
             linger: Some(Span::from_secs(5)),
+            lease: None,
             kill_grace: Some(Span::from_millis(100)),
             nice: None,
             guise: None,
+            account: None,
             blobs: None,
+            transfers: None,
             failed: Box::new(|error| panic!("{error}")),
         });
         let handle = handle.unwrap();
@@ -212,7 +215,7 @@ impl Bench {
         let facts = loop {
             match from_resource.next_within(PATIENCE).unwrap() {
                 FromGroupSide::Message(FromResource::Register { facts, .. }) => break facts,
-                FromGroupSide::Link => {}
+                FromGroupSide::Link | FromGroupSide::Message(FromResource::Alive) => {}
             }
         };
         assert_eq!((facts.name.as_str(), facts.slots), ("here", 2));
@@ -281,6 +284,7 @@ impl Grid {
         self.send(&ToActivity::Dispatch {
             meant_for: self.epoch,
             attempts: vec![dispatch],
+            holders: Vec::new(),
         });
     }
 
@@ -344,5 +348,7 @@ fn dispatch(activity: u32) -> Dispatch {
         cores: 1,
         memory: None,
         timeout: None,
+        sources: Vec::new(),
+        at_most_once: false,
     }
 }

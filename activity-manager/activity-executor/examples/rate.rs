@@ -135,6 +135,7 @@ impl Ready {
             linger: None,
             kill_grace: None,
             share: None,
+            account: None,
         })?;
         let (mut sender, receiver) = Connection::connect(&socket)?.split();
         let hello = DaemonHello {

@@ -14,6 +14,7 @@ use thiserror::Error;
 use wire::executor::{FRAME_BYTES_MAX, FromExecutor, ToExecutor};
 use wire::frame::{FrameBuffer, FrameError};
 
+use crate::account::Account;
 use crate::program::{ARGUMENT, READY};
 use crate::throttle::Share;
 
@@ -35,6 +36,8 @@ pub struct Spawn<'a> {
     pub kill_grace: Option<Span>,
     /// The part of the time that commands have; `None` is all of it.
     pub share: Option<Share>,
+    /// As whom commands run; `None` is as the executor does. Only root can become others.
+    pub account: Option<&'a Account>,
 }
 
 /// Starts an executor, in a session of its own, and returns when it listens. It does not end with its
@@ -73,6 +76,9 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Child, SpawnError> {
         command
             .arg("--share-millionths")
             .arg(share.millionths().to_string());
+    }
+    if let Some(account) = spawn.account {
+        command.arg("--account").arg(account.argument());
     }
     let mut child = command
         .stdin(Stdio::null())
@@ -182,6 +188,12 @@ impl Sender {
             }
         }
         self.flush()
+    }
+
+    /// The executor's process, and its session; none where the system does not say.
+    pub fn peer_pid(&self) -> Option<u32> {
+        let peer = rustix::net::sockopt::socket_peercred(&self.stream).ok()?;
+        u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
     }
 
     /// Ends the connection for both halves: the receiver returns, and the executor begins to linger.

@@ -8,6 +8,11 @@ pub(crate) fn mono() -> Mono {
     Mono(micros(clock_gettime(ClockId::Monotonic)))
 }
 
+/// For leases, which both sides count through a suspend.
+pub(crate) fn boot() -> Mono {
+    Mono(micros(clock_gettime(ClockId::Boottime)))
+}
+
 /// For what people read.
 pub(crate) fn wall() -> Wall {
     Wall(micros(clock_gettime(ClockId::Realtime)))

@@ -5,6 +5,7 @@
 
 mod commands;
 mod connections;
+mod leases;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -20,6 +21,7 @@ use rustix::process::Rlimit;
 use rustix::time::Timespec;
 use wire::executor::Exit;
 
+use crate::account::Numbers;
 use crate::clock;
 use crate::link::Link;
 use crate::log::Log;
@@ -30,6 +32,7 @@ use crate::sys::Launcher;
 use crate::throttle::Share;
 
 use self::commands::watch;
+use self::leases::Leases;
 
 /// Events taken at once.
 const EVENTS: usize = 256;
@@ -40,6 +43,7 @@ const SCRATCH_BYTES: usize = 64 * 1024;
 const LISTENER: u64 = u64::MAX;
 const LINK: u64 = u64::MAX - 1;
 const TERMINATION: u64 = u64::MAX - 2;
+const LEASES: u64 = u64::MAX - 3;
 
 /// What the loop is given.
 pub(crate) struct Parts {
@@ -58,6 +62,8 @@ pub(crate) struct Parts {
     pub(crate) kill_grace: Span,
     /// The part of the time that commands have, where it is not all.
     pub(crate) share: Option<Share>,
+    /// As whom commands run, where it is not as whom this runs.
+    pub(crate) account: Option<Numbers>,
 }
 
 /// See the module.
@@ -72,6 +78,7 @@ pub(crate) struct Executor {
     /// command in the same slot is not taken for one of this.
     slots: Vec<(u32, Option<Running>)>,
     free: Vec<usize>,
+    leases: Leases,
     /// 0 until a daemon has said hello.
     cores: u32,
     cores_used: u32,
@@ -103,6 +110,8 @@ impl Executor {
         };
         watch(&parts.listener, LISTENER)?;
         watch(&parts.termination, TERMINATION)?;
+        let leases = Leases::new()?;
+        watch(&leases.timer, LEASES)?;
         Ok(Executor {
             epoll,
             null: File::open("/dev/null")?.into(),
@@ -111,6 +120,7 @@ impl Executor {
             link_interest: EventFlags::IN,
             slots: Vec::new(),
             free: Vec::new(),
+            leases,
             cores: 0,
             cores_used: 0,
             linger_until: Some(clock::mono() + parts.linger),
@@ -140,12 +150,16 @@ impl Executor {
                 }
             }
             let now = clock::mono();
+            // Before anything that came meanwhile: it may renew what has ended.
+            self.expire(now);
             for event in events.drain(..) {
                 let (token, flags) = (event.data.u64(), event.flags);
                 match token {
                     LISTENER => self.accept(),
                     LINK => self.receive(flags, now),
                     TERMINATION => self.terminated(now),
+                    // It has woken this thread, and all is done.
+                    LEASES => self.leases.empty_timer(),
                     _ => self.command_event(token, now),
                 }
             }

@@ -20,6 +20,7 @@
 //! - descendants that leave the process group outlive their command. If the executor itself is killed,
 //!   the kernel kills the first process of each command, not the rest of its group.
 
+mod account;
 mod capture;
 mod client;
 mod clock;
@@ -35,6 +36,7 @@ mod store;
 mod sys;
 mod throttle;
 
+pub use account::{Account, AccountError};
 pub use client::{Connection, ReceiveError, Receiver, Sender, Spawn, SpawnError, spawn};
 pub use log::{LogError, LogReader, Stream, log_directory, open_log, read_log};
 pub use program::{ARGUMENT, main};

@@ -12,6 +12,7 @@ use rustix::fs::{Access, AtFlags, CWD, FileType, MemfdFlags, accessat, memfd_cre
 use rustix::io::Errno;
 use wire::executor::{Exit, Start, Stdin};
 
+use crate::account::Numbers;
 use crate::sys::{LaunchError, Step};
 
 /// Searched when the environment has no `PATH`.
@@ -48,14 +49,24 @@ impl From<NotStarted> for Exit {
     }
 }
 
-/// Looks up, opens and converts what `start` names.
-pub(crate) fn prepare(start: &Start) -> Result<Prepared, NotStarted> {
+/// Looks up, opens and converts what `start` names, and gives its directory to the account that the
+/// command runs as.
+pub(crate) fn prepare(start: &Start, account: Option<&Numbers>) -> Result<Prepared, NotStarted> {
     let directory = Path::new(&start.directory);
     if !directory.is_absolute() {
         return Err(failure(
             Errno::INVAL,
             format!("the directory is not absolute: {}", start.directory),
         ));
+    }
+    if let Some(account) = account {
+        account.give(directory).map_err(|error| NotStarted {
+            errno: error.raw_os_error().unwrap_or(0),
+            message: format!(
+                "could not give the directory {} to the account of commands: {error}",
+                start.directory
+            ),
+        })?;
     }
     let program = resolve(start, directory)?;
     let mut environment = Vec::with_capacity(start.env.len() + 1);
@@ -80,7 +91,7 @@ pub(crate) fn prepare(start: &Start) -> Result<Prepared, NotStarted> {
             .collect::<Result<_, _>>()?,
         environment,
         directory: c_string(start.directory.clone().into_bytes(), "directory")?,
-        stdin: open_stdin(&start.stdin, directory)?,
+        stdin: open_stdin(&start.stdin, directory, account)?,
     })
 }
 
@@ -94,6 +105,7 @@ pub(crate) fn explain(start: &Start, prepared: &Prepared, error: &LaunchError) -
         Step::ChangeDirectory => {
             format!("could not enter the directory {}: {cause}", start.directory)
         }
+        Step::Account => format!("could not become the account of commands: {cause}"),
         Step::Nice => format!("could not set the priority of {program}: {cause}"),
         Step::Execute => match error.errno {
             libc::ENOENT => format!(
@@ -177,7 +189,11 @@ fn look(path: &Path) -> Found {
     }
 }
 
-fn open_stdin(stdin: &Stdin, directory: &Path) -> Result<Option<OwnedFd>, NotStarted> {
+fn open_stdin(
+    stdin: &Stdin,
+    directory: &Path,
+    account: Option<&Numbers>,
+) -> Result<Option<OwnedFd>, NotStarted> {
     match stdin {
         Stdin::Empty => Ok(None),
         Stdin::Path(path) => {
@@ -191,7 +207,13 @@ fn open_stdin(stdin: &Stdin, directory: &Path) -> Result<Option<OwnedFd>, NotSta
                 }
             }
             match File::open(&path) {
-                Ok(file) => Ok(Some(file.into())),
+                // Root opens everything; the command has what its account may read.
+                Ok(file)
+                    if account.is_none_or(|account| account.may_read(&file).unwrap_or(false)) =>
+                {
+                    Ok(Some(file.into()))
+                }
+                Ok(_) => Err(denied_reading(&path)),
                 Err(error) => Err(NotStarted {
                     errno: error.raw_os_error().unwrap_or(0),
                     message: format!("could not open standard input {}: {error}", path.display()),
@@ -221,6 +243,16 @@ fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
 fn c_string(bytes: Vec<u8>, what: &str) -> Result<CString, NotStarted> {
     CString::new(bytes)
         .map_err(|_| failure(Errno::INVAL, format!("the {what} contains a NUL character")))
+}
+
+fn denied_reading(path: &Path) -> NotStarted {
+    failure(
+        Errno::ACCESS,
+        format!(
+            "could not open standard input {}: the account of commands may not read it",
+            path.display()
+        ),
+    )
 }
 
 fn denied(path: &Path) -> NotStarted {

@@ -13,6 +13,7 @@ use rustix::fs::{FlockOperation, Mode, flock};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid, umask};
 use thiserror::Error;
 
+use crate::account::Numbers;
 use crate::clock;
 use crate::executor::{Executor, Parts, RunError};
 use crate::log::{Log, log_directory};
@@ -40,7 +41,7 @@ const LOCK_WAIT: Span = Span::from_secs(6);
 const LOCK_LOOK: Span = Span::from_millis(20);
 
 /// Becomes the executor: `[__executor] --socket PATH --state DIR [--linger-micros N]
-/// [--kill-grace-micros N] [--share-millionths N]`, without the program's own name. Returns when it has ended: success, or 1
+/// [--kill-grace-micros N] [--share-millionths N] [--account USER:GROUP:OTHERS]`, without the program's own name. Returns when it has ended: success, or 1
 /// after a line on standard error. To be called first in a program, since every inherited descriptor
 /// but the standard streams is closed.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -69,6 +70,7 @@ struct Arguments {
     linger: Span,
     kill_grace: Span,
     share: Option<Share>,
+    account: Option<Numbers>,
 }
 
 /// Why the executor did not start or ended early.
@@ -101,7 +103,7 @@ enum ProgramError {
 
 fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, ProgramError> {
     let fail = |what: String| ProgramError::Arguments { what };
-    let (mut socket, mut state, mut share) = (None, None, None);
+    let (mut socket, mut state, mut share, mut account) = (None, None, None, None);
     let (mut linger, mut kill_grace) = (LINGER, KILL_GRACE);
     let mut arguments = arguments
         .into_iter()
@@ -131,6 +133,12 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
                     return Err(fail(format!("{} is not a part", value.display())));
                 }
             }
+            Some("--account") => {
+                account = value.to_str().and_then(Numbers::parse);
+                if account.is_none() {
+                    return Err(fail(format!("{} is not an account", value.display())));
+                }
+            }
             _ => return Err(fail(format!("{} is not known", name.display()))),
         }
     }
@@ -140,6 +148,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
         linger,
         kill_grace,
         share,
+        account,
     })
 }
 
@@ -192,6 +201,7 @@ fn run(arguments: &Arguments) -> Result<(), ProgramError> {
         linger: arguments.linger,
         kill_grace: arguments.kill_grace,
         share: arguments.share,
+        account: arguments.account.clone(),
     })
     .map_err(prepare)?;
     tell_ready().map_err(prepare)?;

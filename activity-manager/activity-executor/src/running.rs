@@ -29,6 +29,8 @@ const UNWATCHED: Span = Span::from_millis(5);
 pub(crate) struct Running {
     pub(crate) attempt: AttemptId,
     pub(crate) cores: u32,
+    /// Whose lease it needs.
+    pub(crate) owner: Option<u32>,
     pub(crate) stdout: Capture,
     pub(crate) stderr: Capture,
     /// Whether the event loop watches the pipes.
@@ -91,6 +93,7 @@ impl Running {
         Running {
             attempt,
             cores: start.cores.max(1),
+            owner: start.owner,
             stdout: Capture::new(attempt, Stream::Stdout, stdout, start.stdout_inline_max),
             stderr: Capture::new(attempt, Stream::Stderr, stderr, start.stderr_inline_max),
             is_watched: false,

@@ -171,6 +171,15 @@ impl Store {
         }
     }
 
+    /// What waits to be started for this owner.
+    pub(crate) fn queued_of(&self, owner: u32) -> Vec<AttemptId> {
+        let queued = self.attempts.iter().filter(|(_, entry)| match entry {
+            Entry::Queued(start) => start.owner == Some(owner),
+            Entry::Running { .. } | Entry::Ended(_) => false,
+        });
+        queued.map(|(&attempt, _)| attempt).collect()
+    }
+
     /// Drops all that has not started.
     pub(crate) fn clear_queue(&mut self) {
         for attempt in std::mem::take(&mut self.queue) {
@@ -275,7 +284,8 @@ pub(crate) fn ended_bytes(ended: &Ended) -> usize {
         | wire::executor::Exit::TimedOut
         | wire::executor::Exit::OutOfMemory
         | wire::executor::Exit::Stopped
-        | wire::executor::Exit::Abandoned => 0,
+        | wire::executor::Exit::Abandoned
+        | wire::executor::Exit::Expired => 0,
     };
     ENTRY_BYTES + message + ended.stdout.inline.len() + ended.stderr.inline.len() + ended.note.len()
 }

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use model::Span;
 use rustix::process::{Pid, Rlimit};
 
+use crate::account::Numbers;
+
 /// Bytes of the stack on which the child runs until it executes its program. It calls a dozen thin
 /// wrappers and has no buffers.
 const STACK_BYTES: usize = 64 * 1024;
@@ -30,6 +32,8 @@ pub(crate) struct Launch<'a> {
     /// The soft and hard number of open files that the command gets.
     pub(crate) files: Option<Rlimit>,
     pub(crate) nice: Option<i32>,
+    /// Whom the command becomes; for ever.
+    pub(crate) account: Option<&'a Numbers>,
 }
 
 /// What the child was doing when it failed.
@@ -39,6 +43,7 @@ pub(crate) enum Step {
     Prepare,
     ChangeDirectory,
     Nice,
+    Account,
     Execute,
 }
 
@@ -84,6 +89,12 @@ impl Launcher {
                 rlim_max: limit.maximum.unwrap_or(libc::RLIM_INFINITY),
             }),
             nice: launch.nice,
+            account: launch.account.map(|account| Ids {
+                user: account.user,
+                group: account.group,
+                others: account.others.as_ptr(),
+                n_others: account.others.len(),
+            }),
             parent: self.pid,
             step: AtomicI32::new(0),
             errno: AtomicI32::new(0),
@@ -116,6 +127,7 @@ impl Launcher {
             0 => return Ok((pid, pidfd)),
             STEP_DIRECTORY => Step::ChangeDirectory,
             STEP_NICE => Step::Nice,
+            STEP_ACCOUNT => Step::Account,
             STEP_EXECUTE => Step::Execute,
             _ => Step::Prepare,
         };
@@ -244,15 +256,25 @@ struct Shared {
     streams: [RawFd; 3],
     files: Option<libc::rlimit>,
     nice: Option<c_int>,
+    account: Option<Ids>,
     parent: libc::pid_t,
     step: AtomicI32,
     errno: AtomicI32,
+}
+
+/// An account, as system calls take it.
+struct Ids {
+    user: libc::uid_t,
+    group: libc::gid_t,
+    others: *const libc::gid_t,
+    n_others: usize,
 }
 
 const STEP_PREPARE: i32 = 1;
 const STEP_DIRECTORY: i32 = 2;
 const STEP_NICE: i32 = 3;
 const STEP_EXECUTE: i32 = 4;
+const STEP_ACCOUNT: i32 = 5;
 
 /// Runs in the child, in the memory of the suspended parent: system calls only, no allocation, no
 /// lock, no panic.
@@ -293,6 +315,20 @@ extern "C" fn child(shared: *mut c_void) -> c_int {
         }
         if libc::chdir(shared.directory) != 0 {
             return fail(STEP_DIRECTORY);
+        }
+        if let Some(account) = &shared.account {
+            // The library's own functions would have all threads of the parent do the same.
+            let (user, group) = (account.user, account.group);
+            if libc::syscall(libc::SYS_setgroups, account.n_others, account.others) != 0
+                || libc::syscall(libc::SYS_setresgid, group, group, group) != 0
+                || libc::syscall(libc::SYS_setresuid, user, user, user) != 0
+                || libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+                // Becoming another has taken the signal of the parent's death away.
+                || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) != 0
+                || libc::getppid() != shared.parent
+            {
+                return fail(STEP_ACCOUNT);
+            }
         }
         let mut none = MaybeUninit::<libc::sigset_t>::uninit();
         libc::sigemptyset(none.as_mut_ptr());

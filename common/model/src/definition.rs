@@ -272,6 +272,13 @@ pub struct Activity {
     /// inputs may stand for it.
     #[cbor(n(13), default)]
     pub cache: bool,
+    /// Whether two attempts may run at the same time, so that nobody waits for one of which nothing
+    /// is heard.
+    #[cbor(n(14), default)]
+    pub repeatable: bool,
+    /// Whether it must never run twice, whatever becomes of an attempt.
+    #[cbor(n(15), default)]
+    pub at_most_once: bool,
 }
 
 /// What an activity starts.
@@ -572,6 +579,8 @@ impl Activity {
             timeout: None,
             retry: Retry::default(),
             cache: false,
+            repeatable: false,
+            at_most_once: false,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The client's end of a manager's socket.
+//! The client's end of a manager's socket, or of a connection to a manager on another machine.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
@@ -6,25 +6,48 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use model::{Mono, ProcessId, Span};
+use model::{Identity, Mono, ProcessId, Span};
 use thiserror::Error;
 use wire::client::{Answer, Progress, Request};
 use wire::frame::{self, FrameBuffer, FrameError};
 use wire::{Envelope, MESSAGE_BYTES_MAX};
 
 use crate::clock;
-use crate::limits::CLIENT_ANSWER_SECONDS_MAX;
+use crate::identity::Credentials;
+use crate::limits::{CLIENT_ANSWER_SECONDS_MAX, CLIENT_REACH_SECONDS_MAX};
+use crate::quic::{Calls, LinkError};
 
 /// The longest sleep of a client that has no deadline; it only bounds a system call.
 const LONG_SECONDS: u64 = 3_600;
 
 /// A connection to a process manager. One question at a time.
+///
+/// To a manager on another machine it is made again when it is lost, and what was asked and not
+/// answered is asked again: each request is such that this changes nothing.
 pub struct Client {
-    stream: UnixStream,
+    way: Way,
+    /// None while the connection is lost.
+    stream: Option<UnixStream>,
     buffer: FrameBuffer,
     arrived: VecDeque<Envelope<Answer>>,
+    /// The last request, as it was sent.
+    asked: Vec<u8>,
+    /// Whether it was sent more than once.
+    is_repeated: bool,
     n_requests: u64,
     patience: Span,
+}
+
+/// How the manager is reached.
+enum Way {
+    /// By the one stream: whoever is at its other end is not found again.
+    Socket,
+    /// Over the network.
+    Calls {
+        calls: Calls,
+        manager: String,
+        address: String,
+    },
 }
 
 /// Why a question was not answered.
@@ -38,6 +61,17 @@ pub enum ClientError {
         /// What the system says.
         #[source]
         source: io::Error,
+    },
+    /// There is no connection to it.
+    #[error("could not reach {manager} at {address}")]
+    Reach {
+        /// Who it is, by role and name.
+        manager: String,
+        /// Where it should be.
+        address: String,
+        /// Why not.
+        #[source]
+        source: LinkError,
     },
     /// The connection failed.
     #[error("could not {action} the manager")]
@@ -78,12 +112,47 @@ impl Client {
         UnixStream::connect(path).map(Client::over).map_err(failed)
     }
 
+    /// Connects to a manager on another machine, which has this certificate's identity. `address` is
+    /// host and port. It is tried for some seconds.
+    pub fn dial(
+        credentials: &Credentials,
+        address: &str,
+        peer: &Identity,
+    ) -> Result<Client, ClientError> {
+        let manager = format!("{} {}", peer.role(), peer.name());
+        let reach = |source| ClientError::Reach {
+            manager: manager.clone(),
+            address: address.to_owned(),
+            source,
+        };
+        let calls = Calls::begin(credentials, address, peer).map_err(reach)?;
+        let until = clock::mono() + Span::from_secs(CLIENT_REACH_SECONDS_MAX);
+        let stream = calls.next(Some(until)).map_err(reach)?;
+        let stream = match stream {
+            Some(stream) => stream,
+            None => return Err(reach(calls.trouble().unwrap_or(LinkError::Silent))),
+        };
+        let way = Way::Calls {
+            calls,
+            manager,
+            address: address.to_owned(),
+        };
+        Ok(Client::with(way, stream))
+    }
+
     /// Talks over a stream that is connected already.
     pub(crate) fn over(stream: UnixStream) -> Client {
+        Client::with(Way::Socket, stream)
+    }
+
+    fn with(way: Way, stream: UnixStream) -> Client {
         Client {
-            stream,
+            way,
+            stream: Some(stream),
             buffer: FrameBuffer::new(MESSAGE_BYTES_MAX),
             arrived: VecDeque::new(),
+            asked: Vec::new(),
+            is_repeated: false,
             n_requests: 0,
             patience: Span::from_secs(CLIENT_ANSWER_SECONDS_MAX),
         }
@@ -96,10 +165,37 @@ impl Client {
 
     /// Asks, and waits for the first answer.
     pub fn ask(&mut self, request: Request) -> Result<Answer, ClientError> {
+        let forgets = match &request {
+            Request::Forget(process) => Some(*process),
+            Request::Submit(_)
+            | Request::List
+            | Request::Status(_)
+            | Request::Cancel(_)
+            | Request::Watch(_)
+            | Request::Submission(_)
+            | Request::Why { .. }
+            | Request::Peek(_)
+            | Request::Log { .. }
+            | Request::Machines => None,
+        };
         let number = self.send(request)?;
         let patience = self.patience;
-        self.receive(number, Some(clock::mono() + patience))?
-            .ok_or(ClientError::TimedOut(patience))
+        let answer = self.receive(number, Some(clock::mono() + patience))?;
+        let Some(answer) = answer else {
+            return Err(match self.trouble() {
+                Some(source) => self.unreachable(source),
+                None => ClientError::TimedOut(patience),
+            });
+        };
+        Ok(match (answer, forgets) {
+            // The answer that said so was lost.
+            (Answer::Unknown(process), Some(forgotten))
+                if self.is_repeated && process == forgotten =>
+            {
+                Answer::Forgotten(process)
+            }
+            (answer, _) => answer,
+        })
     }
 
     /// Follows a process until it has ended.
@@ -112,23 +208,75 @@ impl Client {
         })
     }
 
+    /// Why there is no connection, while there is none.
+    fn trouble(&self) -> Option<LinkError> {
+        match (&self.way, &self.stream) {
+            (Way::Calls { calls, .. }, None) => Some(calls.trouble().unwrap_or(LinkError::Silent)),
+            (Way::Calls { .. } | Way::Socket, _) => None,
+        }
+    }
+
+    fn unreachable(&self, source: LinkError) -> ClientError {
+        match &self.way {
+            Way::Calls {
+                manager, address, ..
+            } => ClientError::Reach {
+                manager: manager.clone(),
+                address: address.clone(),
+                source,
+            },
+            Way::Socket => ClientError::Closed,
+        }
+    }
+
     fn send(&mut self, request: Request) -> Result<u64, ClientError> {
         self.n_requests += 1;
         let envelope = Envelope {
             number: self.n_requests,
             message: Some(request),
         };
-        let mut bytes = Vec::new();
-        frame::append(&mut bytes, |out| {
+        self.asked.clear();
+        frame::append(&mut self.asked, |out| {
             minicbor::encode(&envelope, out).expect("a vector takes every byte");
         });
-        self.stream
-            .write_all(&bytes)
-            .map_err(|source| ClientError::Io {
-                action: "ask",
-                source,
+        self.is_repeated = false;
+        if let Some(mut stream) = self.stream.as_ref() {
+            let sent = stream.write_all(&self.asked);
+            sent.or_else(|source| {
+                let action = "ask";
+                self.lose(ClientError::Io { action, source })
             })?;
+        }
         Ok(self.n_requests)
+    }
+
+    /// The connection is lost, which is an error where there is no other.
+    fn lose(&mut self, error: ClientError) -> Result<(), ClientError> {
+        match self.way {
+            Way::Socket => Err(error),
+            Way::Calls { .. } => {
+                self.stream = None;
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes the next connection, and asks again. Without one until then, none is there.
+    fn reconnect(&mut self, until: Option<Mono>) -> Result<(), ClientError> {
+        let Way::Calls { calls, .. } = &self.way else {
+            return Err(ClientError::Closed);
+        };
+        let stream = match calls.next(until) {
+            Ok(Some(stream)) => stream,
+            Ok(None) => return Ok(()),
+            Err(error) => return Err(self.unreachable(error)),
+        };
+        self.buffer = FrameBuffer::new(MESSAGE_BYTES_MAX);
+        self.arrived.clear();
+        self.is_repeated = true;
+        let sent = (&stream).write_all(&self.asked);
+        self.stream = sent.is_ok().then_some(stream);
+        Ok(())
     }
 
     /// The next answer to a request; none where nothing has come until then. Answers to earlier
@@ -144,16 +292,20 @@ impl Client {
                 Some(until) => until.since(clock::mono()),
                 None => Span::from_secs(LONG_SECONDS),
             };
+            let Some(mut stream) = self.stream.as_ref() else {
+                if left == Span::ZERO {
+                    return Ok(None);
+                }
+                self.reconnect(until)?;
+                continue;
+            };
             // Zero would be no timeout at all.
             let timeout = Duration::from_micros(left.0.max(1));
-            self.stream
+            let read = stream
                 .set_read_timeout(Some(timeout))
-                .map_err(|source| ClientError::Io {
-                    action: "wait for",
-                    source,
-                })?;
-            match self.buffer.fill(&mut self.stream) {
-                Ok(0) => return Err(ClientError::Closed),
+                .and_then(|()| self.buffer.fill(&mut stream));
+            match read {
+                Ok(0) => self.lose(ClientError::Closed)?,
                 Ok(_) => self.take()?,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -162,14 +314,12 @@ impl Client {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => {
-                    return Err(ClientError::Closed);
+                    self.lose(ClientError::Closed)?;
                 }
-                Err(source) => {
-                    return Err(ClientError::Io {
-                        action: "hear",
-                        source,
-                    });
-                }
+                Err(source) => self.lose(ClientError::Io {
+                    action: "hear",
+                    source,
+                })?,
             }
         }
     }
@@ -195,6 +345,12 @@ impl Watch<'_> {
     /// [`Watch::has_ended`] tells which.
     pub fn next_within(&mut self, patience: Span) -> Result<Option<Progress>, ClientError> {
         self.next_until(Some(clock::mono() + patience))
+    }
+
+    /// Why nothing can be told at the moment: the connection is lost. It is made again, and then
+    /// there is progress again.
+    pub fn trouble(&self) -> Option<LinkError> {
+        self.client.trouble()
     }
 
     /// Whether the last progress has been given.
@@ -226,7 +382,9 @@ impl Watch<'_> {
             | Answer::Submission(_)
             | Answer::Forgotten(_)
             | Answer::Why(_)
-            | Answer::Peeked(_) => Err(ClientError::Unfit),
+            | Answer::Peeked(_)
+            | Answer::LogPart(_)
+            | Answer::Machines(_) => Err(ClientError::Unfit),
         }
     }
 }

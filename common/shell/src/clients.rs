@@ -1,8 +1,9 @@
-//! The socket on which clients of the same user ask a manager, and the connections that came of it.
-//! Each connection has a thread that reads and one that writes, so that no client holds up another
-//! or the core.
+//! The socket on which clients of the same user ask a manager, the doors for guests whom somebody
+//! else lets in, and the connections that came of both. Each connection has a thread that reads and
+//! one that writes, so that no client holds up another or the core.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::error::Error;
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::net::Shutdown;
@@ -14,16 +15,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use model::Identity;
 use rustix::event::{PollFd, PollFlags, poll};
 use thiserror::Error;
 use wire::Envelope;
 use wire::client::{Answer, Request};
-use wire::frame::{self, FrameError};
+use wire::frame::{self, FrameBuffer, FrameError};
 
 use crate::client::Client;
 use crate::inbox::Inbox;
 use crate::limits::{
     CLIENT_REQUESTS_MAX, CLIENT_WAITING_BYTES_MAX, CLIENT_WRITE_SECONDS_MAX, CLIENTS_MAX,
+    GUEST_CONNECTIONS_MAX, GUEST_MESSAGE_BYTES_MAX, GUESTS_MAX,
 };
 
 /// The clients of one manager. Dropping it cuts them off and removes the socket.
@@ -35,8 +38,9 @@ pub struct Clients<I> {
 /// What a manager makes of a client's doings. Clients are numbered from 1 and never twice.
 #[derive(Clone, Copy)]
 pub struct Visitor<I> {
-    /// It asks, and gave the request this number.
-    pub request: fn(client: u64, number: u64, Request) -> I,
+    /// It asks, and gave the request this number. Guests have a name; without one it is whoever the
+    /// manager itself belongs to.
+    pub request: fn(client: u64, who: Option<&Identity>, number: u64, Request) -> I,
     /// It has gone.
     pub gone: fn(client: u64) -> I,
 }
@@ -69,6 +73,8 @@ struct Hall<I> {
 
 struct Connection {
     stream: UnixStream,
+    /// The guest's name.
+    who: Option<Identity>,
     state: Mutex<Traffic>,
     changed: Condvar,
 }
@@ -136,8 +142,16 @@ impl<I: Send + 'static> Clients<I> {
     /// A client inside the program.
     pub fn join(&self) -> io::Result<Client> {
         let (ours, theirs) = UnixStream::pair()?;
-        admit(&self.hall, theirs)?;
+        admit(&self.hall, theirs, None)?;
         Ok(Client::over(ours))
+    }
+
+    /// Lets a guest in, whose bytes the caller carries: what is written to the stream is read as its
+    /// requests, and its answers come out of it.
+    pub fn guest(&self, who: &Identity) -> io::Result<UnixStream> {
+        let (ours, theirs) = UnixStream::pair()?;
+        admit(&self.hall, theirs, Some(who.clone()))?;
+        Ok(ours)
     }
 
     /// The way for answers.
@@ -203,7 +217,7 @@ fn accept_all<I: Send + 'static>(listener: &UnixListener, end: &UnixStream, hall
         }
         match listener.accept() {
             Ok((stream, _)) => {
-                let admitted = check(&stream).and_then(|()| admit(hall, stream));
+                let admitted = check(&stream).and_then(|()| admit(hall, stream, None));
                 if let Err(error) = admitted {
                     tracing::warn!(%error, "a client was not admitted");
                 }
@@ -234,23 +248,27 @@ fn check(stream: &UnixStream) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::PermissionDenied, message))
 }
 
-fn admit<I: Send + 'static>(hall: &Arc<Hall<I>>, stream: UnixStream) -> io::Result<()> {
+fn admit<I: Send + 'static>(
+    hall: &Arc<Hall<I>>,
+    stream: UnixStream,
+    who: Option<Identity>,
+) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(Duration::from_secs(CLIENT_WRITE_SECONDS_MAX)))?;
     let (reading, writing) = (stream.try_clone()?, stream.try_clone()?);
     let connection = Arc::new(Connection {
         stream,
+        who,
         state: Mutex::default(),
         changed: Condvar::new(),
     });
     let client = hall.n_admitted.fetch_add(1, Ordering::Relaxed) + 1;
     {
         let mut connections = lock(&hall.connections);
-        if connections.len() >= CLIENTS_MAX || hall.is_closing.load(Ordering::Acquire) {
-            return Err(io::Error::other(format!(
-                "{CLIENTS_MAX} clients are connected"
-            )));
+        if hall.is_closing.load(Ordering::Acquire) {
+            return Err(io::Error::other("the manager is stopping"));
         }
+        has_room(&connections, connection.who.as_ref()).map_err(io::Error::other)?;
         connections.insert(client, Arc::clone(&connection));
     }
     let theirs = Arc::clone(&connection);
@@ -282,44 +300,72 @@ fn admit<I: Send + 'static>(hall: &Arc<Hall<I>>, stream: UnixStream) -> io::Resu
     }
 }
 
+/// Whether one more may come in. Guests take no places of the others, nor one guest all of theirs.
+fn has_room(
+    connections: &BTreeMap<u64, Arc<Connection>>,
+    who: Option<&Identity>,
+) -> Result<(), String> {
+    let count = |is_meant: &dyn Fn(&Connection) -> bool| {
+        let meant = connections.values().filter(|one| is_meant(one));
+        meant.count()
+    };
+    let (n, n_max) = match who {
+        None => (count(&|one| one.who.is_none()), CLIENTS_MAX),
+        Some(who) => {
+            let n_own = count(&|one| one.who.as_ref() == Some(who));
+            if n_own >= GUEST_CONNECTIONS_MAX {
+                let n_max = GUEST_CONNECTIONS_MAX;
+                return Err(format!("{who} has {n_max} connections"));
+            }
+            (count(&|one| one.who.is_some()), GUESTS_MAX)
+        }
+    };
+    if n < n_max {
+        return Ok(());
+    }
+    Err(format!("{n_max} clients are connected"))
+}
+
 fn read_all<I>(client: u64, mut stream: UnixStream, hall: &Hall<I>, connection: &Connection) {
-    let mut body = Vec::new();
-    loop {
-        match frame::read(&mut stream, wire::MESSAGE_BYTES_MAX, &mut body) {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(error) => {
-                if !matches!(error, FrameError::Read { .. }) {
-                    tracing::warn!(client, %error, "a client was cut off");
+    // It grows with what has come and not with what is announced.
+    let mut frames = FrameBuffer::new(match connection.who {
+        None => wire::MESSAGE_BYTES_MAX,
+        Some(_) => GUEST_MESSAGE_BYTES_MAX,
+    });
+    let cut_off = |error: &dyn Error| {
+        let who = connection.who.as_ref().map(tracing::field::display);
+        tracing::warn!(client, who, %error, "a client was cut off");
+    };
+    'stream: loop {
+        loop {
+            let body = match frames.take() {
+                Ok(Some(body)) => body,
+                Ok(None) => break,
+                Err(error) => {
+                    cut_off(&error);
+                    break 'stream;
                 }
-                break;
+            };
+            let envelope = match wire::decode::<Envelope<Request>>(body) {
+                Ok(envelope) => envelope,
+                Err(error) => {
+                    cut_off(&error);
+                    break 'stream;
+                }
+            };
+            if !connection.take(client, envelope, hall) {
+                break 'stream;
             }
         }
-        let Envelope { number, message } = match wire::decode::<Envelope<Request>>(&body) {
-            Ok(envelope) => envelope,
-            Err(error) => {
-                tracing::warn!(client, %error, "a client was cut off");
+        match frames.fill(&mut stream) {
+            Ok(0) if frames.is_within_frame() => {
+                cut_off(&FrameError::CutOff);
                 break;
             }
-        };
-        if body.capacity() > CLIENT_WAITING_BYTES_MAX {
-            body = Vec::new();
-        }
-        let Some(request) = message else {
-            let reasons = vec!["this version does not know that request".to_owned()];
-            connection.queue(&Envelope {
-                number,
-                message: Some(Answer::Refused(reasons)),
-            });
-            continue;
-        };
-        if !connection.wait_for_turn()
-            || hall
-                .inbox
-                .send_all([(hall.visitor.request)(client, number, request)])
-                .is_err()
-        {
-            break;
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => break,
         }
     }
     connection.finish();
@@ -339,6 +385,21 @@ fn write_all(mut stream: UnixStream, connection: &Connection) {
 }
 
 impl Connection {
+    /// Hands a request on; `false` where nothing more is to be read.
+    fn take<I>(&self, client: u64, envelope: Envelope<Request>, hall: &Hall<I>) -> bool {
+        let Envelope { number, message } = envelope;
+        let Some(request) = message else {
+            let reasons = vec!["this version does not know that request".to_owned()];
+            self.queue(&Envelope {
+                number,
+                message: Some(Answer::Refused(reasons)),
+            });
+            return true;
+        };
+        let input = (hall.visitor.request)(client, self.who.as_ref(), number, request);
+        self.wait_for_turn() && hall.inbox.send_all([input]).is_ok()
+    }
+
     fn queue(&self, envelope: &Envelope<Answer>) {
         let mut bytes = Vec::new();
         frame::append(&mut bytes, |out| {

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
-use model::{Identity, Role};
+use model::{Bytes, Identity, Role, Span};
 use thiserror::Error;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -108,7 +108,7 @@ impl Config<'_> {
     }
 
     /// As [`Config::read`], from a file's text. Paths in it begin at the file.
-    fn read_text<T>(
+    pub(crate) fn read_text<T>(
         path: &Path,
         text: &str,
         ask: impl FnOnce(&mut Config<'_>) -> T,
@@ -162,10 +162,22 @@ impl Config<'_> {
 
     /// An address to listen on, that must be there.
     pub fn address(&mut self, key: &str) -> SocketAddr {
-        let wanted = "an address and a port, such as \"0.0.0.0:7400\"";
-        let address = self.value(key, wanted, |value| value.as_str()?.parse().ok());
+        let address = self.optional_address(key);
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         self.must_be(key, address).unwrap_or(nowhere)
+    }
+
+    /// An address to listen on, where it is there.
+    pub fn optional_address(&mut self, key: &str) -> Option<SocketAddr> {
+        self.value(key, LISTENED, |value| value.as_str()?.parse().ok())
+    }
+
+    /// A host and a port to be told to others, where they are there.
+    pub fn optional_host_and_port(&mut self, key: &str) -> Option<String> {
+        self.value(key, "\"HOST:PORT\"", |value| {
+            let text = value.as_str()?;
+            is_host_and_port(text).then(|| text.to_owned())
+        })
     }
 
     /// A whole number, where it is there.
@@ -174,6 +186,43 @@ impl Config<'_> {
         self.value(key, &wanted, |value| {
             let integer = value.as_integer()?;
             let number = u32::from_str_radix(integer.as_str(), integer.radix()).ok()?;
+            range.contains(&number).then_some(number)
+        })
+    }
+
+    /// A text of a certain kind, where it is there: `read` says what it means.
+    pub fn optional<T>(
+        &mut self,
+        key: &str,
+        wanted: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        self.value(key, wanted, |value| read(value.as_str()?))
+    }
+
+    /// A length of time, where it is there.
+    pub fn optional_span(&mut self, key: &str) -> Option<Span> {
+        self.optional(key, "a time such as \"30s\", \"12h\" or \"90d\"", span)
+    }
+
+    /// A number of bytes, where it is there.
+    pub fn optional_bytes(&mut self, key: &str) -> Option<Bytes> {
+        self.optional(key, "an amount such as \"512MiB\" or \"8GiB\"", bytes)
+    }
+
+    /// Yes or no, where it is there.
+    pub fn optional_flag(&mut self, key: &str) -> Option<bool> {
+        self.value(key, "true or false", |value| value.as_bool())
+    }
+
+    /// A number with a fraction, where it is there.
+    pub fn optional_fraction(&mut self, key: &str, range: RangeInclusive<f64>) -> Option<f64> {
+        let wanted = format!("a number from {} to {}", range.start(), range.end());
+        self.value(key, &wanted, |value| {
+            let number: f64 = match value.as_float() {
+                Some(float) => float.as_str().parse().ok()?,
+                None => value.as_integer()?.as_str().parse().ok()?,
+            };
             range.contains(&number).then_some(number)
         })
     }
@@ -197,6 +246,16 @@ impl Config<'_> {
             all.filter(|all| (1..=PEERS_MAX).contains(&all.len()))
         });
         self.must_be(key, found).unwrap_or_default()
+    }
+
+    /// Those to dial, if there are any.
+    pub fn optional_peers(&mut self, key: &str) -> Vec<PeerAddress> {
+        let is_there = self.values.iter().any(|entry| entry.key == key);
+        if is_there {
+            self.peers(key)
+        } else {
+            Vec::new()
+        }
     }
 
     /// Refuses keys that nobody has asked for, and tells all mistakes.
@@ -260,6 +319,44 @@ impl Config<'_> {
     }
 }
 
+/// What an address to listen on is written as.
+const LISTENED: &str = "an address and a port, such as \"0.0.0.0:7400\"";
+
+fn is_host_and_port(text: &str) -> bool {
+    let parts = text.rsplit_once(':');
+    parts.is_some_and(|(host, port)| {
+        !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
+    })
+}
+
+/// A whole number and a unit.
+fn span(text: &str) -> Option<Span> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let seconds = match &text[digits.len()..] {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    let number: u32 = digits.parse().ok()?;
+    Some(Span::from_secs(u64::from(number) * seconds))
+}
+
+/// A whole number and a unit.
+fn bytes(text: &str) -> Option<Bytes> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let shift = match &text[digits.len()..] {
+        "KiB" => 10,
+        "MiB" => 20,
+        "GiB" => 30,
+        "TiB" => 40,
+        _ => return None,
+    };
+    let number: u32 = digits.trim_end().parse().ok()?;
+    Some(Bytes(u64::from(number) << shift))
+}
+
 /// What a peer is written as.
 const PEER: &str = "{ name = \"NAME\", address = \"HOST:PORT\" }";
 
@@ -267,11 +364,10 @@ fn peer(value: &DeValue<'_>) -> Option<PeerAddress> {
     let table = value.as_table()?;
     let text = |key| Some(table.get(key)?.get_ref().as_str()?.to_owned());
     let (name, address): (String, String) = (text("name")?, text("address")?);
-    let (host, port) = address.rsplit_once(':')?;
     // Any role does: what is looked at is the name.
     let is_name = Identity::new("x", "x", Role::Gm, &name).is_ok();
-    let is_address = !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0);
-    (table.len() == 2 && is_name && is_address).then_some(PeerAddress { name, address })
+    (table.len() == 2 && is_name && is_host_and_port(&address))
+        .then_some(PeerAddress { name, address })
 }
 
 fn lines(path: &Path, mistakes: &[Mistake]) -> String {

@@ -43,6 +43,14 @@ pub fn data_directory() -> Option<PathBuf> {
         .or_else(|| text("HOME").map(|home| PathBuf::from(home).join(".local/share")))
 }
 
+/// The directory for this user's configuration, by `XDG_CONFIG_HOME` or `HOME`.
+pub fn config_directory() -> Option<PathBuf> {
+    text("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| text("HOME").map(|home| PathBuf::from(home).join(".config")))
+}
+
 /// This machine's name in its network.
 pub fn hostname() -> String {
     rustix::system::uname()

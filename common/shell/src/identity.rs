@@ -2,7 +2,8 @@
 //! tokens by which a machine joins, when to renew, and what was revoked.
 //!
 //! Nothing here talks to anybody; links use it. Times come in, except that files are read and
-//! written here, keys with mode 0600. Read [`Authority`] and [`Credentials`] first.
+//! written here, keys with mode 0600. Read [`Authority`] and [`Credentials`] first, then
+//! [`Registrar`], which a group manager has.
 
 mod authority;
 mod certificate;
@@ -10,20 +11,26 @@ mod credentials;
 mod files;
 mod key;
 mod pem;
+mod registrar;
 mod renewal;
 mod revocation;
+mod roll;
 mod token;
 
 pub use authority::{Authority, AuthorityError, Issued};
 pub use certificate::{Certificate, CertificateError, Fingerprint, Serial, SerialError};
 pub use credentials::{Credentials, CredentialsError};
-pub use files::FileError;
+pub use files::{FileError, write_secret};
 pub use key::{Key, KeyError};
+pub use registrar::{
+    AUTHORITY_LIFE, CERTIFICATE_LIFE, Entry, Registrar, RegistrarError, is_address,
+};
 pub use renewal::{Renewal, renewal};
 pub use revocation::{Revocations, RevocationsError, Revoked};
+pub use roll::{Roll, RollError, Signed};
 pub use token::{JoinToken, TokenError, TokenId, Tokens, TokensError};
 
-pub(crate) use files::{read_secret, write_secret};
+pub(crate) use files::read_secret;
 
 #[cfg(test)]
 mod tests;

@@ -11,9 +11,12 @@
 
 pub mod clock;
 pub mod config;
+pub mod enrolment;
 pub mod environment;
 pub mod identity;
 pub mod limits;
+pub mod membership;
+pub mod metrics;
 pub mod program;
 pub mod quic;
 
@@ -38,4 +41,4 @@ pub use runner::{Outside, RunError, Runner, StartError, Stats};
 pub use shutdown::{Signal, Signals, SignalsError};
 pub use sockets::socket_path;
 pub use store::{Store, StoreError, read_only};
-pub use telemetry::{TelemetryError, log_to};
+pub use telemetry::{LogForm, TelemetryError, log_as, log_to};

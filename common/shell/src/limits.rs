@@ -29,6 +29,16 @@ pub const LINK_PAUSE: Span = Span::from_millis(100);
 /// Clients that may be connected at the same time: people and scripts of one user.
 pub const CLIENTS_MAX: usize = 64;
 
+/// Clients on other machines that may be connected at the same time, all users together.
+pub const GUESTS_MAX: usize = 256;
+
+/// Connections of one user on other machines: some terminals and scripts. Whoever opens more takes
+/// no places of others.
+pub const GUEST_CONNECTIONS_MAX: usize = 32;
+
+/// Bytes of the longest request from another machine: the longest definition that is read.
+pub const GUEST_MESSAGE_BYTES_MAX: usize = 64 << 20;
+
 /// Bytes of answers that wait for one client; a single longer answer is sent where nothing waits.
 pub const CLIENT_WAITING_BYTES_MAX: usize = 16 << 20;
 
@@ -40,6 +50,10 @@ pub const CLIENT_WRITE_SECONDS_MAX: u64 = 10;
 
 /// How long a client waits for the answer to a request, unless it says otherwise.
 pub const CLIENT_ANSWER_SECONDS_MAX: u64 = 60;
+
+/// How long a client tries to reach a manager on another machine before it says that it cannot: the
+/// time in which a daemon that was killed is started again, and some more.
+pub const CLIENT_REACH_SECONDS_MAX: u64 = 10;
 
 /// Connections from other machines that may be between their first packet and their greeting.
 /// Whoever says nothing holds one of these places, and no other.
@@ -76,5 +90,67 @@ pub const LINK_RETRY_MIN: Span = Span::from_millis(100);
 /// within the time that a lease leaves.
 pub const LINK_RETRY_MAX: Span = Span::from_secs(2);
 
+/// Connections for files that others may have to this program: as many as links.
+pub const BULK_CONNECTIONS_MAX: usize = LINKS_MAX;
+
+/// Connections for files of one machine: one, and another while the first is given up.
+pub const BULK_CONNECTIONS_EACH_MAX: usize = 2;
+
+/// Transfers at a time on one connection. More would only share the same link.
+pub const BULK_STREAMS_MAX: u32 = 4;
+
+/// Bytes that are read from a disk or written to it at a time.
+pub const BULK_PIECE_BYTES: usize = 256 << 10;
+
+/// Bytes that a peer must move within [`BULK_SILENCE_MAX`], or the transfer ends.
+pub const BULK_PROGRESS_BYTES: usize = 64 << 10;
+
+/// How long a peer may be silent, or take for [`BULK_PROGRESS_BYTES`], in a transfer.
+pub const BULK_SILENCE_MAX: Span = Span::from_secs(5);
+
+/// How often a peer is told that its blob has come while the disk is still at it.
+pub const BULK_SIGN_OF_LIFE: Span = Span::from_secs(1);
+
+/// Pieces that wait between the network and whoever writes them.
+pub const BULK_WAITING_PIECES_MAX: usize = 4;
+
+/// Bytes under way on one transfer: a tenth of a second at 40 MiB/s.
+pub const BULK_STREAM_WINDOW_BYTES: u32 = 4 << 20;
+
+/// Bytes under way on one connection, of all its transfers.
+pub const BULK_WINDOW_BYTES: u32 = 8 << 20;
+
+/// Transfers that were cut and are kept to be gone on with.
+pub const BULK_PARKED_MAX: usize = 16;
+
+/// How often a transfer that is cut again without having come further is gone on with.
+pub const BULK_TRIES_MAX: u32 = 3;
+
+/// The pause before a transfer that was cut goes on.
+pub const BULK_PAUSE: Span = Span::from_millis(200);
+
+/// For how long a peer that could not be reached is not tried again, so that the next hundred files
+/// do not wait for it one after another.
+pub const BULK_UNREACHABLE: Span = Span::from_secs(2);
+
+/// Bytes of the largest file that is taken from a peer, where nothing else is configured.
+pub const BULK_BLOB_BYTES_MAX: u64 = 1 << 40;
+
+/// Bytes a second to or from one peer beyond which no bound is kept.
+pub const BULK_RATE_MAX: u64 = 100 << 30;
+
+/// The longest burst over the rate of a link: what moves in a tenth of a second.
+pub const BULK_BURST: Span = Span::from_millis(100);
+
 /// How long the links' end waits until peers have been told.
 pub const LINK_FAREWELL_MAX: Span = Span::from_millis(500);
+
+/// Members that are at a desk at the same time: each member of a large group, with a connection
+/// that it keeps.
+pub const DESK_VISITS_MAX: usize = 1_024;
+
+/// Questions that wait for a desk's answers; whoever comes then is told to come later.
+pub const DESK_QUESTIONS_MAX: usize = 256;
+
+/// How long a desk may take for an answer: it writes files and asks its manager.
+pub const DESK_ANSWER_MAX: Span = Span::from_secs(10);

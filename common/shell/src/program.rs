@@ -13,12 +13,17 @@ use std::time::Duration;
 
 use model::Role;
 
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 use crate::identity::Credentials;
-use crate::quic::{Event, Life, Link, LinkConfig, Links};
-use crate::runner::RunError;
+use crate::metrics::{Board, Figures};
+use crate::quic::{Desk, Event, Life, Link, LinkConfig, Links, LinksError};
+use crate::runner::{RunError, Stats};
 use crate::shutdown::{Signal, Signals};
-use crate::telemetry::log_to;
+use crate::telemetry::{LogForm, log_as};
+
+mod joining;
+
+pub use joining::{Joining, Kind, Setting, contact, place};
 
 /// How often a daemon looks after what is not told to it.
 const TICK: Duration = Duration::from_millis(200);
@@ -32,11 +37,17 @@ pub trait Service: Sized {
     const NAME: &'static str;
     /// What it is, in a line.
     const ABOUT: &'static str;
+    /// How it joins a group with a token; none where it does not.
+    const JOINS: Option<Joining>;
     /// What its configuration says beside [`Place`].
     type Settings;
 
     /// Asks for everything that the configuration may hold.
     fn ask(config: &mut Config<'_>) -> Self::Settings;
+    /// Whether such a daemon can run here. Asked before it joins a group, and by itself at its start.
+    fn approve(_: &Self::Settings) -> Result<(), Box<dyn Error>> {
+        Ok(())
+    }
     /// Starts the manager and its links.
     fn start(
         place: &Place,
@@ -45,8 +56,21 @@ pub trait Service: Sized {
     ) -> Result<Self, Box<dyn Error>>;
     /// Its links.
     fn links(&self) -> &Links;
+    /// Uses another certificate of the same holder, and what was revoked meanwhile, wherever it has
+    /// connections.
+    fn renew(&self, credentials: &Credentials) -> Result<(), LinksError> {
+        self.links().renew(credentials)
+    }
+    /// What its manager's loop has done.
+    fn stats(&self) -> Stats;
+    /// Figures beside those that every daemon has.
+    fn figures(&self, _: &mut Figures) {}
     /// Called a few times a second.
     fn tick(&mut self) {}
+    /// Whether its certificate, or what was revoked, is to be read again. Asked after each tick.
+    fn wants_reload(&mut self) -> bool {
+        false
+    }
     /// Ends it: no more work, what was decided is durable.
     fn stop(self) -> Result<(), RunError>;
 }
@@ -63,6 +87,10 @@ pub struct Place {
     pub identity: PathBuf,
     /// Where it listens.
     pub listen: SocketAddr,
+    /// How it logs, where that is said.
+    pub form: Option<LogForm>,
+    /// Where its figures are shown: an address of this machine alone.
+    pub metrics: Option<SocketAddr>,
 }
 
 impl Place {
@@ -71,6 +99,15 @@ impl Place {
             directory: config.path("directory"),
             identity: config.path("identity"),
             listen: config.address("listen"),
+            form: config.optional("log", "\"text\" or \"json\"", LogForm::named),
+            metrics: config.optional(
+                "metrics",
+                "an address of this machine alone, such as \"127.0.0.1:9100\"",
+                |text| {
+                    let address: SocketAddr = text.parse().ok()?;
+                    address.ip().is_loopback().then_some(address)
+                },
+            ),
         }
     }
 
@@ -85,11 +122,27 @@ impl Place {
         Ok(credentials)
     }
 
+    /// The daemon's log.
+    pub fn log(&self) -> PathBuf {
+        self.directory.join("log")
+    }
+
     /// Begins another life, with links that take peers of these roles. Call it once.
     pub fn links(
         &self,
         credentials: Credentials,
         accepts: &[Role],
+        on_link: impl Fn(Link) + Send + Sync + 'static,
+    ) -> Result<Links, Box<dyn Error>> {
+        self.links_with(credentials, accepts, None, on_link)
+    }
+
+    /// As [`Place::links`], with a desk.
+    pub fn links_with(
+        &self,
+        credentials: Credentials,
+        accepts: &[Role],
+        desk: Option<Box<dyn Desk>>,
         on_link: impl Fn(Link) + Send + Sync + 'static,
     ) -> Result<Links, Box<dyn Error>> {
         let config = LinkConfig {
@@ -98,6 +151,7 @@ impl Place {
             life: Life::begin(&self.directory)?,
             resource: None,
             accepts: accepts.to_vec(),
+            desk,
         };
         Ok(Links::bind(config, to_log(on_link))?)
     }
@@ -116,13 +170,28 @@ pub fn to_log(on_link: impl Fn(Link) + Send + Sync + 'static) -> impl Fn(Event) 
 }
 
 /// Does what the command line says: `--config FILE` runs the daemon until a signal ends it,
-/// `config check FILE` tells all mistakes of a configuration.
+/// `config check FILE` tells all mistakes of a configuration, `join TOKEN` makes one.
 pub fn main<S: Service>(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let given: Vec<OsString> = arguments.into_iter().skip(1).collect();
     let words: Vec<Option<&str>> = given.iter().map(|word| word.to_str()).collect();
     let done = match &words[..] {
         [Some("--config"), _] => run::<S>(Path::new(&given[1])),
         [Some("config"), Some("check"), _] => check::<S>(Path::new(&given[2])),
+        [Some("join"), Some(token), ..] => match &S::JOINS {
+            Some(joins) => joining::token_text(token)
+                .and_then(|token| joining::join::<S>(joins, &token, &given[2..]))
+                .and_then(|joined| {
+                    say(&joined.told);
+                    if joined.runs {
+                        return run::<S>(&joined.config);
+                    }
+                    Ok(())
+                }),
+            None => {
+                complain(&usage::<S>());
+                return ExitCode::from(REFUSED);
+            }
+        },
         [Some("--version")] => {
             say(&format!("{} {}", S::NAME, env!("CARGO_PKG_VERSION")));
             Ok(())
@@ -150,12 +219,21 @@ fn usage<S: Service>() -> String {
     format!(
         "{about}\n\nUsage: {name} --config FILE        run until TERM or INT; HUP reads certificates again\n       \
          {name} config check FILE    tell all mistakes of a configuration\n       \
-         {name} --version"
+         {name} --version{}",
+        S::JOINS.map_or_else(String::new, |joins| joins.usage(name))
     )
 }
 
+/// Reads a configuration of a kind of daemon, for nothing but its mistakes.
+pub fn mistakes<S: Service>(path: &Path) -> Result<(), ConfigError> {
+    Config::read(path, |config| {
+        Place::ask(config);
+        S::ask(config);
+    })
+}
+
 fn check<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
-    Config::read(path, |config| (Place::ask(config), S::ask(config)))?;
+    mistakes::<S>(path)?;
     say(&format!("{}: no mistakes", path.display()));
     Ok(())
 }
@@ -167,7 +245,7 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
         .mode(0o700)
         .create(&place.directory)
         .map_err(|error| format!("could not create {}: {error}", place.directory.display()))?;
-    log_to(&place.directory.join("log"))?;
+    log_as(&place.log(), place.form)?;
     let signals = Signals::take()?;
     let trouble: Arc<Mutex<Option<RunError>>> = Arc::default();
     let told = Arc::clone(&trouble);
@@ -180,19 +258,26 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
         S::NAME,
         service.links().address()
     ));
+    let board = place.metrics.map(Board::open).transpose();
+    let board = board.map_err(|error| format!("could not show figures: {error}"))?;
     loop {
-        match signals.next_within(TICK) {
+        let signal = signals.next_within(TICK);
+        match signal {
             Some(Signal::Interrupt | Signal::Terminate) => break,
-            Some(Signal::HangUp) => match reload(&service, &place) {
+            Some(Signal::HangUp) | None => service.tick(),
+        }
+        if let Some(board) = &board {
+            board.show(figures(&service));
+        }
+        if service.wants_reload() || signal == Some(Signal::HangUp) {
+            match reload(&service, &place) {
                 Ok(()) => tracing::info!("certificates were read again"),
                 Err(error) => {
                     let error = chain(&*error);
                     tracing::error!(error, "certificates are as before");
                 }
-            },
-            None => {}
+            }
         }
-        service.tick();
         if trouble
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -213,13 +298,34 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
     }
 }
 
+fn figures<S: Service>(service: &S) -> Figures {
+    let mut figures = Figures::default();
+    figures.of_process();
+    let counts = service.links().counts();
+    figures.gauge("links", "Links that stand.", counts.n_links as f64);
+    let about = "Links that came about.";
+    figures.counter("links_up_total", about, counts.n_up);
+    let about = "Connections that did not become links.";
+    figures.counter("links_failed_total", about, counts.n_failed);
+    let about = "Packets that belong to no connection.";
+    figures.counter("foreign_packets_total", about, counts.n_foreign_packets);
+    let stats = service.stats();
+    let about = "Messages and other inputs that the manager has taken.";
+    figures.counter("inputs_total", about, stats.n_inputs);
+    let flushes = stats.n_flushes_inline + stats.n_flushes_beside;
+    let about = "Flushes of the manager's journal.";
+    figures.counter("flushes_total", about, flushes);
+    service.figures(&mut figures);
+    figures
+}
+
 fn reload<S: Service>(service: &S, place: &Place) -> Result<(), Box<dyn Error>> {
     let credentials = Credentials::load(&place.identity)?;
-    Ok(service.links().renew(&credentials)?)
+    Ok(service.renew(&credentials)?)
 }
 
 /// An error with its causes.
-fn chain(error: &(dyn Error + 'static)) -> String {
+pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -6,8 +6,14 @@
 //! does not keep up loses its link, and nobody waits for it.
 //!
 //! One thread with a small runtime serves all links of a program. It knows no messages and decides
-//! nothing but whom to believe. Read [`Links`] first, then [`LinkConfig`] and [`Link`].
+//! nothing but whom to believe. Read [`Links`] first, then [`LinkConfig`] and [`Link`]; [`Desk`] and
+//! [`ask`] are for questions that are not a manager's. Files go on connections of their own, with a
+//! thread of their own: [`Bulk`].
 
+mod bulk;
+mod calls;
+mod desk;
+mod errand;
 mod error;
 mod greeting;
 mod life;
@@ -16,8 +22,13 @@ mod pump;
 mod registry;
 mod retry;
 mod socket;
+mod stream;
 mod trust;
 
+pub use bulk::{Arrival, Arriving, Bulk, BulkConfig, BulkCounts, BulkError, Depot, Source};
+pub(crate) use calls::Calls;
+pub use desk::Desk;
+pub use errand::{Line, Stopper, Visitor, ask};
 pub use error::LinkError;
 pub use life::{Life, LifeError};
 pub use links::{Event, Kept, Link, LinkConfig, LinkCounts, Links, LinksError};

@@ -11,6 +11,32 @@ use tracing_subscriber::EnvFilter;
 
 use crate::environment;
 
+mod lines;
+
+/// The variable that says how: `text` or `json`.
+const FORM_VARIABLE: &str = "XAVANTES_LOG_FORM";
+
+/// How a log is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogForm {
+    /// A line for people.
+    #[default]
+    Text,
+    /// A line of JSON.
+    Json,
+}
+
+impl LogForm {
+    /// By its word.
+    pub fn named(word: &str) -> Option<LogForm> {
+        match word {
+            "text" => Some(LogForm::Text),
+            "json" => Some(LogForm::Json),
+            _ => None,
+        }
+    }
+}
+
 /// The variable that says what is logged: `debug`, `shell=debug,info`...
 const VARIABLE: &str = "XAVANTES_LOG";
 
@@ -42,6 +68,13 @@ pub enum TelemetryError {
 /// Appends what the program logs from here on to a file. Where a log was opened before in this
 /// program, that one stays.
 pub fn log_to(path: &Path) -> Result<(), TelemetryError> {
+    log_as(path, None)
+}
+
+/// As [`log_to`], in a form; where none is given, in that of `XAVANTES_LOG_FORM`.
+pub fn log_as(path: &Path, form: Option<LogForm>) -> Result<(), TelemetryError> {
+    let told = || environment::text(FORM_VARIABLE).and_then(|word| LogForm::named(&word));
+    let form = form.or_else(told).unwrap_or_default();
     let value = environment::text(VARIABLE).unwrap_or_else(|| LEVEL_DEFAULT.to_owned());
     let filter = EnvFilter::try_new(&value).map_err(|error| TelemetryError::Filter {
         value,
@@ -61,10 +94,15 @@ pub fn log_to(path: &Path) -> Result<(), TelemetryError> {
         // A full disk is told by whoever needs the disk, not by the log.
         .log_internal_errors(false)
         .with_ansi(false)
-        .with_writer(Arc::new(file))
-        .finish();
+        .with_writer(Arc::new(file));
     // The second log of a program is refused, which is what is promised above.
-    let _ = tracing::subscriber::set_global_default(log);
+    let _ = match form {
+        LogForm::Text => tracing::subscriber::set_global_default(log.finish()),
+        LogForm::Json => {
+            let log = log.event_format(lines::JsonLines).finish();
+            tracing::subscriber::set_global_default(log)
+        }
+    };
     Ok(())
 }
 

@@ -4,12 +4,14 @@
 //! repeats an outcome until it is acknowledged. Both answer repeats from what they know.
 
 use minicbor::{Decode, Encode};
-use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, Produced, Span, Wall};
+use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, Produced, ResourceId, Span, Wall};
 
 use crate::executor::Kept;
 
 /// Attempts of one message at most.
 pub const ATTEMPTS_MAX: usize = 1_024;
+/// Machines that are named for one input at most: the next one is asked when one fails.
+pub const SOURCES_MAX: usize = 8;
 /// Bytes of a stream that may go into a variable.
 pub const CAPTURE_BYTES_MAX: u32 = 1 << 20;
 /// Bytes of stderr that go with a fault.
@@ -38,6 +40,9 @@ pub enum ToActivity {
         /// What to run.
         #[n(1)]
         attempts: Vec<Dispatch>,
+        /// The machines that the attempts' sources name.
+        #[cbor(n(2), default)]
+        holders: Vec<Holder>,
     },
     /// These outcomes are durable: forget them.
     #[n(2)]
@@ -52,6 +57,48 @@ pub enum ToActivity {
     /// What this attempt has written so far. Answered by `Peeked`.
     #[n(5)]
     Peek(#[n(0)] AttemptId),
+    /// A part of what this attempt wrote. Answered by `LogPart`.
+    #[n(20)]
+    ReadLog(#[n(0)] Box<ReadLog>),
+    /// The answer to `Renew`: the sender waits for the receiver's attempts from here on.
+    #[n(6)]
+    Renewed {
+        /// The life of the receiver that asked.
+        #[n(0)]
+        life: Epoch,
+        /// Which question this answers.
+        #[n(1)]
+        number: u32,
+    },
+}
+
+/// A part of what an attempt wrote that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ReadLog {
+    /// Which.
+    #[n(0)]
+    pub attempt: AttemptId,
+    /// Where it is kept, as its outcome said.
+    #[n(1)]
+    pub log: Log,
+    /// Which stream.
+    #[n(2)]
+    pub stream: Stream,
+    /// From which byte on.
+    #[n(3)]
+    pub offset: u64,
+}
+
+/// What a command writes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Stream {
+    /// Standard output.
+    #[n(0)]
+    Stdout,
+    /// Standard error.
+    #[n(1)]
+    Stderr,
 }
 
 /// One attempt to run. Everything is resolved: the receiver evaluates nothing.
@@ -90,6 +137,38 @@ pub struct Dispatch {
     /// The longest it may run.
     #[n(10)]
     pub timeout: Option<Span>,
+    /// Who has the inputs that the receiver may lack.
+    #[cbor(n(11), default)]
+    pub sources: Vec<Sources>,
+    /// Whether it must never run twice: that it may have been started outlives the receiver's daemon.
+    #[cbor(n(12), default)]
+    pub at_most_once: bool,
+}
+
+/// Who has an input.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Sources {
+    /// Its place in [`Dispatch::inputs`].
+    #[n(0)]
+    pub input: u32,
+    /// The machines, the likeliest first, at most [`SOURCES_MAX`]. Where they are stands once in
+    /// the message.
+    #[n(1)]
+    pub holders: Vec<ResourceId>,
+}
+
+/// A machine that has files which others want.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Holder {
+    /// Its number.
+    #[n(0)]
+    pub resource: ResourceId,
+    /// Its name, as in its certificate.
+    #[n(1)]
+    pub name: String,
+    /// Where it is asked for files: host and port.
+    #[n(2)]
+    pub address: String,
 }
 
 /// What an attempt reads from stdin.
@@ -154,6 +233,21 @@ pub enum FromActivity {
     /// What an attempt has written so far; none where it does not run here.
     #[n(6)]
     Peeked(#[n(0)] AttemptId, #[n(1)] Option<Box<Peeked>>),
+    /// A part of what an attempt wrote.
+    #[n(20)]
+    LogPart(#[n(0)] Box<LogPart>),
+    /// May the receiver's attempts go on? Asked again and again ([`crate::lease`]); also the sign
+    /// that the sender is there. Answered by `Renewed`, or by `Attach` where the receiver knows
+    /// another life.
+    #[n(7)]
+    Renew {
+        /// The life that the sender has told the receiver, or wants to.
+        #[n(0)]
+        life: Epoch,
+        /// Counts up in each life of the sender's daemon.
+        #[n(1)]
+        number: u32,
+    },
 }
 
 /// Why a dispatch was not taken.
@@ -264,6 +358,10 @@ pub enum End {
     /// What became of it cannot be known, its machine or executor went; it does not run any more.
     #[n(3)]
     Lost,
+    /// It could not begin: these of its inputs, by their place in [`Dispatch::inputs`], are not on
+    /// its machine and could not be had from any machine that was named for them.
+    #[n(4)]
+    Lacking(#[n(0)] Vec<u32>),
 }
 
 /// What went wrong with an attempt.
@@ -285,6 +383,26 @@ pub struct Failure {
 
 /// Bytes of each stream that a peek gives.
 pub const PEEK_BYTES_MAX: u32 = 256 << 10;
+
+/// A part of what an attempt wrote.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct LogPart {
+    /// Which attempt.
+    #[n(0)]
+    pub attempt: AttemptId,
+    /// Which stream.
+    #[n(1)]
+    pub stream: Stream,
+    /// From which byte on.
+    #[n(2)]
+    pub offset: u64,
+    /// The bytes, up to [`PEEK_BYTES_MAX`]; none at the end of the stream.
+    #[cbor(n(3), with = "minicbor::bytes")]
+    pub bytes: Vec<u8>,
+    /// Why there are no bytes, where that is not the end.
+    #[n(4)]
+    pub trouble: Option<String>,
+}
 
 /// What an attempt that still runs has written so far.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]

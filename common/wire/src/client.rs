@@ -6,7 +6,7 @@ use model::{
     ResourceId, Span, SubmitKey, Value, Wall,
 };
 
-use crate::attempt::{Log, Peeked};
+use crate::attempt::{Log, LogPart, Peeked, Stream};
 
 /// Controllers whose totals go with one progress message.
 pub const CONTROLLERS_SHOWN_MAX: usize = 32;
@@ -54,6 +54,29 @@ pub enum Request {
     /// it does not run, or by `Unknown`.
     #[n(8)]
     Peek(#[n(0)] AttemptId),
+    /// A part of what an attempt wrote that has ended. Answered by `LogPart`, by `Refused` where it
+    /// cannot be had, or by `Unknown`.
+    #[n(9)]
+    Log {
+        /// The process that asks.
+        #[n(0)]
+        process: ProcessId,
+        /// Its activity.
+        #[n(1)]
+        activity: ActivityId,
+        /// An attempt at it, or the one whose outcome stands for it.
+        #[n(2)]
+        attempt: AttemptId,
+        /// Which stream.
+        #[n(3)]
+        stream: Stream,
+        /// From which byte on.
+        #[n(4)]
+        offset: u64,
+    },
+    /// The machines that processes may use at the moment. Answered by `Machines`.
+    #[n(10)]
+    Machines,
 }
 
 /// A process to run.
@@ -84,6 +107,10 @@ pub struct Submit {
     /// How long the process is kept after its end; until it is forgotten by hand where not given.
     #[n(7)]
     pub keep: Option<Span>,
+    /// The machine to which the client has given the files, by its number; none where each machine
+    /// has them.
+    #[n(8)]
+    pub store: Option<ResourceId>,
 }
 
 /// To a client.
@@ -122,6 +149,29 @@ pub enum Answer {
     /// What an attempt has written so far, or the end of it.
     #[n(10)]
     Peeked(#[n(0)] Box<Peeked>),
+    /// A part of what an attempt wrote.
+    #[n(11)]
+    LogPart(#[n(0)] Box<LogPart>),
+    /// The machines that processes may use at the moment.
+    #[n(12)]
+    Machines(#[n(0)] Vec<Machine>),
+}
+
+/// A machine that processes may use.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Machine {
+    /// Its number.
+    #[n(0)]
+    pub resource: ResourceId,
+    /// Its name, as in its certificate.
+    #[n(1)]
+    pub name: String,
+    /// Slots it has.
+    #[n(2)]
+    pub slots: u32,
+    /// Where users give files to it and fetch them: host and port. None where nobody does.
+    #[n(3)]
+    pub bulk: Option<String>,
 }
 
 /// Where a process is in its life.
@@ -201,6 +251,10 @@ pub struct Summary {
     /// How long it is kept after its end.
     #[n(8)]
     pub keep: Option<Span>,
+    /// Whose it is, as the certificate says: `xav://grid/group/role/name`; none where it was
+    /// submitted on the manager's own machine.
+    #[n(9)]
+    pub owner: Option<String>,
 }
 
 /// How many activities are where in their lives.

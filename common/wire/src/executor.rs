@@ -7,7 +7,7 @@
 //! executor holds. Read [`Start`] and [`Ended`] first.
 
 use minicbor::{Decode, Encode};
-use model::{AttemptId, Span, Wall};
+use model::{AttemptId, Mono, Span, Wall};
 
 use crate::frame;
 
@@ -53,6 +53,25 @@ pub enum ToExecutor {
     /// Kill everything, keep what is not forgotten in the state directory, end.
     #[n(6)]
     Shutdown,
+    /// How long attempts of a process manager may go on. Not answered.
+    #[n(7)]
+    Lease(#[n(0)] Lease),
+}
+
+/// How long the attempts of one process manager may go on. The executor keeps the latest end: what
+/// has such an owner is not started before a lease for it was told, and at the end what runs is
+/// stopped and what waits taken back, whether the daemon is awake or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Lease {
+    /// Whose attempts: see [`Start::owner`].
+    #[n(0)]
+    pub owner: u32,
+    /// When they are told to end, by the clock that counts suspend (`CLOCK_BOOTTIME`).
+    #[n(1)]
+    pub until: Mono,
+    /// When what is left of them is killed, by the same clock.
+    #[n(2)]
+    pub dead_by: Mono,
 }
 
 /// What a daemon says of itself and wants of its executor.
@@ -112,6 +131,9 @@ pub struct Start {
     /// Priority of the command, -20 (first) to 19 (last).
     #[n(11)]
     pub nice: Option<i32>,
+    /// The process manager under whose lease it runs; none where it needs no lease.
+    #[n(12)]
+    pub owner: Option<u32>,
 }
 
 /// Where a command's standard input comes from.
@@ -300,6 +322,9 @@ pub enum Exit {
         #[n(1)]
         message: String,
     },
+    /// It was killed because its lease had ended.
+    #[n(7)]
+    Expired,
 }
 
 /// What one stream of an attempt has been given.

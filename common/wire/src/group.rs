@@ -96,6 +96,10 @@ pub struct Offer {
     /// Its machines, those that are suspect or drained left out.
     #[n(2)]
     pub resources: Vec<Offered>,
+    /// Machines that take nothing more, as when they are drained: what has not started there is to
+    /// go elsewhere. One that the group alone cannot reach is not named here.
+    #[cbor(n(3), default)]
+    pub leaving: Vec<ResourceId>,
 }
 
 /// One machine of an offer.
@@ -122,6 +126,9 @@ pub struct Offered {
     /// What it is or has.
     #[n(6)]
     pub labels: BTreeMap<String, String>,
+    /// Where others of the grid are given its files: host and port. None where nobody is.
+    #[n(7)]
+    pub bulk: Option<String>,
 }
 
 /// Leave to use slots of a machine.

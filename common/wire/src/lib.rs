@@ -5,13 +5,18 @@
 //! these types crosses a connection.
 //! Read [`attempt`] first (process manager and activity manager), then [`group`], [`resource`],
 //! [`client`] and [`executor`]; [`hello`] comes before all of them on a connection between machines.
+//! Files go on connections of their own, [`bulk`], and so do questions to the office of a grid,
+//! [`admin`].
 
+pub mod admin;
 pub mod attempt;
+pub mod bulk;
 pub mod client;
 pub mod executor;
 pub mod frame;
 pub mod group;
 pub mod hello;
+pub mod lease;
 pub mod resource;
 
 use minicbor::{Decode, Encode};

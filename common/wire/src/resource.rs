@@ -19,6 +19,9 @@ pub enum FromResource {
         #[n(1)]
         facts: Facts,
     },
+    /// The sender is there. Said again and again where machines are watched; not answered.
+    #[n(1)]
+    Alive,
 }
 
 /// What a machine is.
@@ -39,6 +42,9 @@ pub struct Facts {
     /// What it is or has, by name: `os: linux`.
     #[n(4)]
     pub labels: BTreeMap<String, String>,
+    /// Where others of the grid are given its files: host and port. None where nobody is.
+    #[n(5)]
+    pub bulk: Option<String>,
 }
 
 /// From a group manager.

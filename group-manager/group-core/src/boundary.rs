@@ -1,7 +1,8 @@
 //! What crosses the edge of the core: settings, inputs and effects.
 
 use minicbor::{Decode, Encode};
-use model::GroupId;
+use model::{GroupId, Span};
+use wire::admin::Node;
 use wire::group::{FromGroup, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
@@ -10,6 +11,9 @@ use wire::resource::{FromResource, ToResource};
 pub struct Config {
     /// Its number.
     pub group: GroupId,
+    /// The length of its members' leases ([`wire::lease`]): its machines are watched. None where all
+    /// is one program.
+    pub lease: Option<Span>,
 }
 
 /// Who is at the other end of a connection.
@@ -35,6 +39,20 @@ pub enum Input {
     Process(u32, ToGroup),
     /// What [`Effect::Keep`] has kept in earlier lives, in any order; once, at the start.
     Known(Vec<Record>),
+    /// Whose connection an activity manager's is, before it is up: it registers under this name and
+    /// no other. Where nobody says so, it is believed.
+    Introduced(u32, String),
+    /// Somebody asks about all machines, by a number of the question.
+    Survey(u64),
+    /// A machine is to be empty, or is to be offered again, by a number of the question.
+    Drain {
+        /// The number.
+        question: u64,
+        /// The machine's name.
+        name: String,
+        /// Whether it is to be empty.
+        is_drained: bool,
+    },
 }
 
 /// What a group manager wants done.
@@ -46,6 +64,10 @@ pub enum Effect {
     ToProcess(u32, FromGroup),
     /// Keep this in the repository, without waiting. Losing it costs nothing but time.
     Keep(Record),
+    /// Answer a question about all machines.
+    Surveyed(u64, Vec<Node>),
+    /// Say that a machine is as it is to be, durably; or that there is none of this name.
+    Drained(u64, bool),
 }
 
 /// Something that the repository keeps under a key. A later one replaces an earlier one.

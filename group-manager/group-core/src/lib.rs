@@ -12,9 +12,12 @@ mod boundary;
 mod link;
 mod manager;
 mod state;
+mod survey;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use boundary::{Config, Effect, Input, Peer, Record, Stream};
 pub use manager::{GroupManager, Machine};
 pub use state::{Event, Holding, Snapshot, State};
+pub use watch::Standing;

@@ -11,6 +11,7 @@ use wire::resource::{Facts, FromResource, ToResource};
 use crate::boundary::{Config, Effect, Input, Peer, Record, Stream};
 use crate::link::ProcessLinks;
 use crate::state::{Event, Snapshot, State};
+use crate::watch::{Heard, Watch};
 
 /// How long changes are gathered before they are offered: a hundred claims at once are one offer.
 const OFFER_GAP: Span = Span::from_millis(50);
@@ -41,13 +42,16 @@ const REFUSED_MAX: usize = 16_384;
 /// It repeats offers and nothing else: who misses an answer asks again, and gets it from the state.
 #[derive(Debug, Default)]
 pub struct GroupManager {
-    config: Config,
-    machines: BTreeMap<ResourceId, Machine>,
+    pub(crate) config: Config,
+    pub(crate) machines: BTreeMap<ResourceId, Machine>,
+    /// Whose connections are, where that is known.
+    introduced: BTreeMap<u32, String>,
     process_managers: ProcessLinks,
     /// The numbers of the last claims that were refused.
     refused: BTreeMap<ProcessId, u32>,
-    has_changed: bool,
+    pub(crate) has_changed: bool,
     offered: Option<Mono>,
+    pub(crate) watch: Watch,
 }
 
 /// What a machine has said of itself.
@@ -63,6 +67,7 @@ pub struct Machine {
     epoch: Epoch,
     /// The value of `seen` that the repository has.
     kept: Wall,
+    pub(crate) heard: Heard,
 }
 
 /// A record of a machine.
@@ -118,10 +123,19 @@ impl machine::Machine for GroupManager {
     fn step(&mut self, cx: &mut Context<'_, Self>, now: Now, input: Input) {
         match input {
             Input::Up(_) => {}
-            Input::Down(Peer::Activity(connection)) => self.disconnect(connection, None),
+            Input::Down(Peer::Activity(connection)) => {
+                self.introduced.remove(&connection);
+                self.disconnect(connection, None);
+            }
+            Input::Introduced(connection, name) => {
+                self.introduced.insert(connection, name);
+            }
             Input::Down(Peer::Process(number)) => self.process_managers.detach(number),
             Input::Activity(connection, FromResource::Register { epoch, facts }) => {
                 self.on_register(cx, now, connection, epoch, facts);
+            }
+            Input::Activity(connection, FromResource::Alive) => {
+                self.on_alive(now, connection);
             }
             Input::Process(from, ToGroup::Attach { epoch }) => {
                 if self.process_managers.attach(from, epoch) {
@@ -141,11 +155,18 @@ impl machine::Machine for GroupManager {
             }
             Input::Process(from, ToGroup::Release(process)) => self.on_release(cx, from, process),
             Input::Known(records) => self.on_known(cx, records),
+            Input::Survey(question) => self.on_survey(cx, question),
+            Input::Drain {
+                question,
+                name,
+                is_drained,
+            } => self.on_drain(cx, question, name, is_drained),
         }
         self.push_offers(cx, now.mono);
     }
 
     fn wake(&mut self, cx: &mut Context<'_, Self>, now: Now) {
+        self.look_who_is_silent(now.mono);
         self.push_offers(cx, now.mono);
     }
 
@@ -155,22 +176,20 @@ impl machine::Machine for GroupManager {
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
-        let offered = self
-            .offered
-            .filter(|_| self.process_managers.any_attached())?;
-        Some(
-            offered
-                + if self.has_changed {
-                    OFFER_GAP
-                } else {
-                    OFFER_PERIOD
-                },
-        )
+        let gap = if self.has_changed {
+            OFFER_GAP
+        } else {
+            OFFER_PERIOD
+        };
+        let attached = self.process_managers.any_attached();
+        let offered = self.offered.filter(|_| attached);
+        let offer = offered.map(|offered| offered + gap);
+        offer.into_iter().chain(self.watch.due()).min()
     }
 }
 
 /// The durable state, which is there from `resume` on.
-fn state<'a>(cx: &'a Context<'_, GroupManager>) -> &'a State {
+pub(crate) fn state<'a>(cx: &'a Context<'_, GroupManager>) -> &'a State {
     cx.state(Stream::Manager)
         .expect("resume records the first event")
 }
@@ -186,7 +205,8 @@ impl GroupManager {
         epoch: Epoch,
         facts: Facts,
     ) {
-        if !are_sound(&facts) {
+        let known = self.introduced.get(&connection);
+        if !are_sound(&facts) || known.is_some_and(|known| *known != facts.name) {
             return;
         }
         let Some(resource) = number_of(cx, &facts.name) else {
@@ -199,6 +219,7 @@ impl GroupManager {
         let is_same = before.is_some_and(|machine| {
             machine.facts == facts && machine.connection == Some(connection)
         });
+        let heard = before.map(|machine| machine.heard).unwrap_or_default();
         let kept = before.map_or(Wall(0), |machine| machine.kept);
         let seen = now.wall;
         let is_kept = is_same && seen.since(kept) < SEEN_PERIOD;
@@ -219,8 +240,10 @@ impl GroupManager {
                 seen,
                 epoch,
                 kept,
+                heard,
             },
         );
+        self.hear(now.mono, resource);
         if let Some(connection) = connection {
             cx.effect(Effect::ToActivity(
                 connection,
@@ -258,6 +281,7 @@ impl GroupManager {
                     seen,
                     epoch,
                     kept,
+                    heard: Heard::default(),
                 };
                 self.machines.entry(resource).or_insert(machine);
             }
@@ -421,17 +445,18 @@ impl GroupManager {
 
     fn offer(&self, cx: &Context<'_, Self>) -> Offer {
         let state = state(cx);
-        let connected = self
-            .machines
-            .iter()
-            .filter(|(_, machine)| machine.connection.is_some());
-        let resources = connected.map(|(&resource, machine)| {
+        let there = self.machines.iter().filter(|(_, one)| one.is_there());
+        let (leaving, connected): (Vec<_>, Vec<_>) = there.partition(|(_, machine)| {
+            machine.facts.slots == 0 || state.is_drained(&machine.facts.name)
+        });
+        let resources = connected.into_iter().map(|(&resource, machine)| {
             let Facts {
                 name,
                 slots,
                 memory,
                 power,
                 labels,
+                bulk,
             } = &machine.facts;
             Offered {
                 resource,
@@ -441,20 +466,23 @@ impl GroupManager {
                 free: self.free(state, resource),
                 memory: *memory,
                 labels: labels.clone(),
+                bulk: bulk.clone(),
             }
         });
         Offer {
             epoch: state.epoch(),
             group: self.config.group,
             resources: resources.collect(),
+            leaving: leaving.into_iter().map(|(&resource, _)| resource).collect(),
         }
     }
 
-    /// Slots of a machine that nobody holds; none of one that cannot be reached. A machine with
-    /// fewer slots than before may be held beyond them: what is granted is honoured.
+    /// Slots of a machine that nobody holds; none of one that cannot be reached or is to be empty. A
+    /// machine with fewer slots than before may be held beyond them: what is granted is honoured.
     fn free(&self, state: &State, resource: ResourceId) -> u32 {
         let machine = self.machines.get(&resource);
-        match machine.filter(|machine| machine.connection.is_some()) {
+        match machine.filter(|machine| machine.is_there()) {
+            Some(machine) if state.is_drained(&machine.facts.name) => 0,
             Some(machine) => {
                 let held = u32::try_from(state.held(resource)).unwrap_or(u32::MAX);
                 machine.facts.slots.saturating_sub(held)

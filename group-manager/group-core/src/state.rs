@@ -1,6 +1,6 @@
 //! What is durable: who holds what, and how machines are numbered.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use minicbor::{Decode, Encode};
 use model::{Epoch, GrantId, ProcessId, ResourceId};
@@ -48,6 +48,16 @@ pub enum Event {
         #[n(0)]
         process: ProcessId,
     },
+    /// A machine is offered no more, or again.
+    #[n(4)]
+    Drained {
+        /// The machine.
+        #[n(0)]
+        name: String,
+        /// Whether it is to be empty.
+        #[n(1)]
+        is_drained: bool,
+    },
 }
 
 /// The fold of all events.
@@ -59,6 +69,8 @@ pub struct State {
     released: BTreeMap<ProcessId, u32>,
     released_order: VecDeque<ProcessId>,
     n_grants: u64,
+    /// Machines that are offered no more.
+    drained: BTreeSet<String>,
     /// From `holdings`: the leaves of each machine.
     leaves: BTreeMap<ResourceId, BTreeMap<GrantId, Leave>>,
 }
@@ -88,6 +100,8 @@ pub struct Snapshot {
     released: Vec<(ProcessId, u32)>,
     #[n(4)]
     n_grants: u64,
+    #[cbor(n(5), default)]
+    drained: Vec<String>,
 }
 
 impl State {
@@ -111,6 +125,13 @@ impl State {
                 holding.grants.extend(grants);
             }
             Event::Released { process } => self.release(*process),
+            Event::Drained { name, is_drained } => {
+                if *is_drained {
+                    self.drained.insert(name.clone());
+                } else {
+                    self.drained.remove(name);
+                }
+            }
         }
     }
 
@@ -126,6 +147,7 @@ impl State {
                 .map(|id| (*id, number(id)))
                 .collect(),
             n_grants: self.n_grants,
+            drained: self.drained.iter().cloned().collect(),
         }
     }
 
@@ -136,11 +158,13 @@ impl State {
             holdings,
             released,
             n_grants,
+            drained,
         } = snapshot;
         let mut state = State {
             epoch,
             names,
             n_grants,
+            drained: drained.into_iter().collect(),
             ..State::default()
         };
         for (&process, holding) in &holdings {
@@ -156,7 +180,11 @@ impl State {
 
     pub(crate) fn weight(&self) -> usize {
         let n_grants: usize = self.leaves.values().map(BTreeMap::len).sum();
-        1 + self.names.len() + self.holdings.len() + n_grants + self.released.len()
+        1 + self.names.len()
+            + self.drained.len()
+            + self.holdings.len()
+            + n_grants
+            + self.released.len()
     }
 
     /// The present life, counted from 1.
@@ -167,6 +195,11 @@ impl State {
     /// The number of a machine, once it has registered.
     pub fn resource(&self, name: &str) -> Option<ResourceId> {
         self.names.get(name).copied()
+    }
+
+    /// Whether a machine is offered no more.
+    pub fn is_drained(&self, name: &str) -> bool {
+        self.drained.contains(name)
     }
 
     /// What a process holds; none where it holds nothing.

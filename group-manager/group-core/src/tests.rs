@@ -3,4 +3,5 @@
 mod bench;
 mod claims;
 mod machines;
+mod watch;
 mod world;

@@ -4,21 +4,28 @@
 //! It decides nothing about machines and claims, that is `group-core`. Read [`start`] and
 //! [`Handle`]; [`Service`] is what the program `xavantes-gm` runs.
 
+mod desk;
+mod questions;
 mod service;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use group_core::{Effect, GroupManager, Input, Peer, Record};
 use journal::{Records, RecordsCommitter, RecordsError};
-use model::{GroupId, Mono};
+use model::{GroupId, Mono, Span};
 use shell::{End, Outside, Peers, Received, RunError, Runner, Stats};
 use thiserror::Error;
+use wire::admin::Node;
 use wire::group::{FromGroup, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
-pub use service::Service;
+pub use desk::Desk;
+pub use service::{Service, Settings};
+
+use crate::questions::Questions;
 
 /// What to start.
 pub struct Config {
@@ -26,6 +33,8 @@ pub struct Config {
     pub directory: PathBuf,
     /// Its number.
     pub group: GroupId,
+    /// The length of its members' leases; none where all is one program.
+    pub lease: Option<Span>,
     /// Called once, from the manager's thread, if it ends by an error.
     pub failed: Box<dyn FnOnce(&RunError) + Send>,
 }
@@ -53,6 +62,7 @@ pub struct Handle {
     machines: Peers<ToResource>,
     processes: Peers<FromGroup>,
     n_machines: AtomicU32,
+    questions: Arc<Questions>,
 }
 
 /// Starts a group manager: opens what it keeps, lets the core resume, and tells it what the
@@ -74,7 +84,9 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         machines: Peers::new(),
         processes: Peers::new(),
         records: RecordsCommitter::start(records, stopped).map_err(StartError::Thread)?,
+        questions: Arc::default(),
     };
+    let questions = Arc::clone(&hands.questions);
     let (machines, processes) = (hands.machines.clone(), hands.processes.clone());
     let (inbox, intake) = shell::inbox();
     let known = known
@@ -84,6 +96,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     inbox.tell(Input::Known(known));
     let core = GroupManager::new(group_core::Config {
         group: config.group,
+        lease: config.lease,
     });
     let runner = Runner::start("group", core, store, (inbox, intake), hands, config.failed)?;
     Ok(Handle {
@@ -91,13 +104,26 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         machines,
         processes,
         n_machines: AtomicU32::new(0),
+        questions,
     })
 }
 
 impl Handle {
     /// Joins it to an activity manager, which says itself which machine it is.
     pub fn connect_activity(&self, end: End<ToResource, FromResource>) {
+        self.attach_activity(self.n_machines.fetch_add(1, Ordering::Relaxed), end);
+    }
+
+    /// As [`Handle::connect_activity`], where it is known which machine it is: under another name it
+    /// is not registered.
+    pub fn connect_machine(&self, name: &str, end: End<ToResource, FromResource>) {
         let connection = self.n_machines.fetch_add(1, Ordering::Relaxed);
+        let introduced = Input::Introduced(connection, name.to_owned());
+        self.runner.inbox().tell(introduced);
+        self.attach_activity(connection, end);
+    }
+
+    fn attach_activity(&self, connection: u32, end: End<ToResource, FromResource>) {
         let received = Received {
             message: Input::Activity,
             up: |connection| Input::Up(Peer::Activity(connection)),
@@ -116,6 +142,25 @@ impl Handle {
         };
         self.processes
             .attach(end, self.runner.inbox(), number, received);
+    }
+
+    /// All machines, by their names; none where the manager does not answer.
+    pub fn nodes(&self) -> Option<Vec<Node>> {
+        let ask = |question| self.runner.inbox().tell(Input::Survey(question));
+        self.questions.nodes.ask(ask)
+    }
+
+    /// Has a machine offered no more, or again; whether there is one of this name. None where the
+    /// manager does not answer. It is durable when this returns.
+    pub fn drain(&self, name: &str, is_drained: bool) -> Option<bool> {
+        let name = name.to_owned();
+        let drain = |question| Input::Drain {
+            question,
+            name,
+            is_drained,
+        };
+        let ask = |question| self.runner.inbox().tell(drain(question));
+        self.questions.drained.ask(ask)
     }
 
     /// What its loop has done.
@@ -138,6 +183,7 @@ struct Hands {
     machines: Peers<ToResource>,
     processes: Peers<FromGroup>,
     records: RecordsCommitter,
+    questions: Arc<Questions>,
 }
 
 impl Outside<GroupManager> for Hands {
@@ -150,6 +196,10 @@ impl Outside<GroupManager> for Hands {
                     if let Err(error) = self.records.keep(key, Some(value)) {
                         tracing::warn!(%error, "a resource record is not kept");
                     }
+                }
+                Effect::Surveyed(question, nodes) => self.questions.nodes.answer(question, nodes),
+                Effect::Drained(question, is_known) => {
+                    self.questions.drained.answer(question, is_known);
                 }
             }
         }

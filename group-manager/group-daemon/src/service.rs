@@ -1,60 +1,169 @@
 //! The program around a group manager: peers dial it, it dials nobody.
 
+use std::collections::BTreeMap;
 use std::error::Error;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use model::{GroupId, Role};
-use shell::RunError;
+use model::{GroupId, Mono, Role, Span};
+use shell::clock;
 use shell::config::Config;
-use shell::program::{self, Failed, Place};
+use shell::identity::{CERTIFICATE_LIFE, Credentials, Registrar, Renewal, is_address};
+use shell::program::{self, Failed, Place, chain};
 use shell::quic::Links;
+use shell::{RunError, Stats};
 
-use crate::Handle;
+use crate::{Desk, Handle};
 
 /// The one group of a grid.
 const GROUP: GroupId = GroupId(0);
+
+/// How often the manager looks whether its own certificate is to be renewed.
+const RENEWAL_PERIOD: Span = Span::from_secs(60);
 
 /// A group manager with its links. The program is `xavantes-gm`.
 pub struct Service {
     manager: Arc<Handle>,
     links: Links,
+    registrar: Option<Arc<Mutex<Registrar>>>,
+    identity: PathBuf,
+    has_news: Arc<AtomicBool>,
+    looked: Option<Mono>,
+}
+
+/// What its configuration says.
+pub struct Settings {
+    authority: Option<PathBuf>,
+    address: Option<String>,
+    certificate_life: Option<Span>,
 }
 
 impl program::Service for Service {
     const NAME: &'static str = "xavantes-gm";
     const ABOUT: &'static str = "The manager of a group of machines.";
-    type Settings = ();
+    const JOINS: Option<program::Joining> = None;
+    type Settings = Settings;
 
-    fn ask(_: &mut Config<'_>) {}
+    fn ask(config: &mut Config<'_>) -> Settings {
+        Settings {
+            authority: config.optional_path("authority"),
+            address: config.optional("address", "a host and a port in quotes", |text| {
+                is_address(text).then(|| text.to_owned())
+            }),
+            certificate_life: config.optional_span("certificate-life"),
+        }
+    }
 
-    fn start(place: &Place, (): (), failed: Failed) -> Result<Service, Box<dyn Error>> {
+    fn start(place: &Place, settings: Settings, failed: Failed) -> Result<Service, Box<dyn Error>> {
         let credentials = place.credentials(Role::Gm)?;
+        let life = settings.certificate_life.unwrap_or(CERTIFICATE_LIFE);
+        let registrar = settings.authority.map(|path| Registrar::open(&path, life));
+        let registrar = registrar.transpose()?;
+        if let Some(registrar) = &registrar {
+            if registrar.authority().fingerprint() != credentials.fingerprint() {
+                return Err("the authority is not the one of the certificate".into());
+            }
+            // What was revoked before a crash may not have reached the manager's own directory.
+            registrar
+                .revocations()
+                .save(&place.identity.join("revoked"))?;
+        }
+        let credentials = match registrar {
+            Some(_) => Credentials::load(&place.identity)?,
+            None => credentials,
+        };
+        let registrar = registrar.map(|registrar| Arc::new(Mutex::new(registrar)));
         let manager = Arc::new(crate::start(crate::Config {
             directory: place.directory.clone(),
             group: GROUP,
+            lease: Some(wire::lease::LENGTH),
             failed,
         })?);
+        let has_news: Arc<AtomicBool> = Arc::default();
+        let desk = Desk {
+            registrar: registrar.clone(),
+            manager: Arc::clone(&manager),
+            me: credentials.identity().clone(),
+            address: settings.address.unwrap_or_else(|| place.listen.to_string()),
+            identity: place.identity.clone(),
+            log: place.log(),
+            has_news: Arc::clone(&has_news),
+            presences: BTreeMap::new(),
+        };
         let theirs = Arc::clone(&manager);
-        let links = place.links(credentials, &[Role::Pm, Role::Am], move |link| {
-            match link.peer.role() {
-                Role::Pm => theirs.connect_process(link.number(), link.open()),
-                Role::Am => theirs.connect_activity(link.open()),
-                Role::Gm | Role::User | Role::Admin => {}
+        let on_link = move |link: shell::quic::Link| match link.peer.role() {
+            Role::Pm => theirs.connect_process(link.number(), link.open()),
+            Role::Am => {
+                let name = link.peer.name().to_owned();
+                theirs.connect_machine(&name, link.open());
             }
-        })?;
-        Ok(Service { manager, links })
+            Role::Gm | Role::User | Role::Admin => {}
+        };
+        let accepts = &[Role::Pm, Role::Am];
+        let links = place.links_with(credentials, accepts, Some(Box::new(desk)), on_link)?;
+        Ok(Service {
+            manager,
+            links,
+            registrar,
+            identity: place.identity.clone(),
+            has_news,
+            looked: None,
+        })
     }
 
     fn links(&self) -> &Links {
         &self.links
     }
 
+    fn stats(&self) -> Stats {
+        self.manager.stats()
+    }
+
+    fn tick(&mut self) {
+        let now = clock::mono();
+        let is_time = |looked: Mono| now.since(looked) >= RENEWAL_PERIOD;
+        if self.looked.is_none_or(is_time) {
+            self.looked = Some(now);
+            if let Err(error) = self.renew() {
+                let error = chain(&*error);
+                tracing::error!(error, "the own certificate was not renewed");
+            }
+        }
+    }
+
+    fn wants_reload(&mut self) -> bool {
+        self.has_news.swap(false, Ordering::AcqRel)
+    }
+
     fn stop(self) -> Result<(), RunError> {
-        let Service { manager, links } = self;
+        let Service { manager, links, .. } = self;
         drop(links);
         let manager = Arc::into_inner(manager);
         manager
-            .expect("links have ended, and they alone had it too")
+            .expect("links and desk have ended, and they alone had it too")
             .stop()
+    }
+}
+
+impl Service {
+    /// Renews the manager's own certificate when it is time.
+    fn renew(&self) -> Result<(), Box<dyn Error>> {
+        let Some(registrar) = &self.registrar else {
+            return Ok(());
+        };
+        let credentials = Credentials::load(&self.identity)?;
+        let now = clock::wall();
+        match credentials.renewal(now) {
+            Renewal::At(_) => return Ok(()),
+            Renewal::Due | Renewal::Expired => {}
+        }
+        let request = Credentials::request(&self.identity)?;
+        let mut registrar = registrar.lock().unwrap_or_else(PoisonError::into_inner);
+        let issued = registrar.admit(&request, credentials.identity(), None, now)?;
+        Credentials::replace(&self.identity, &issued.pem)?;
+        tracing::info!("the own certificate was renewed");
+        self.has_news.store(true, Ordering::Release);
+        Ok(())
     }
 }

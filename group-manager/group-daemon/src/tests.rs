@@ -29,6 +29,7 @@ impl Bench {
         let handle = start(Config {
             directory: dir.path().to_owned(),
             group: GroupId(3),
+            lease: None,
             failed: Box::new(|error| panic!("{error}")),
         });
         let handle = handle.unwrap();
@@ -80,6 +81,7 @@ impl Bench {
             memory: Bytes(1 << 30),
             power: 1.0,
             labels: BTreeMap::new(),
+            bulk: None,
         };
         self.from_machine.send(
             0,

@@ -1,7 +1,7 @@
 //! What comes in and what goes out.
 
 use minicbor::{Decode, Encode};
-use model::{GroupId, Plan, ProcessId, ResourceId};
+use model::{GroupId, Identity, Plan, ProcessId, ResourceId, Role};
 use wire::attempt::{FromActivity, ToActivity};
 use wire::client::{Answer, Request};
 use wire::group::{FromGroup, ToGroup};
@@ -21,6 +21,38 @@ pub enum Stream {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(pub u64);
 
+/// On whose behalf a client asks. It decides what the client sees and may touch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// Whoever the manager itself belongs to, on its own machine: everything.
+    Local,
+    /// The holder of a certificate: an administrator everything, a user what is their own, a
+    /// manager nothing.
+    Holder(Identity),
+}
+
+impl Caller {
+    /// Whose a process is that is submitted on this behalf, as it is recorded.
+    pub(crate) fn owner(&self) -> Option<String> {
+        match self {
+            Caller::Local => None,
+            Caller::Holder(identity) => Some(identity.to_string()),
+        }
+    }
+
+    /// Whether a process with this owner is there for the caller.
+    pub(crate) fn sees(&self, owner: Option<&str>) -> bool {
+        match self {
+            Caller::Local => true,
+            Caller::Holder(identity) => match identity.role() {
+                Role::Admin => true,
+                Role::User => owner.is_some_and(|owner| owner == identity.to_string()),
+                Role::Gm | Role::Pm | Role::Am => false,
+            },
+        }
+    }
+}
+
 /// What a process manager is told.
 #[derive(Clone, Debug)]
 pub enum Input {
@@ -32,12 +64,15 @@ pub enum Input {
     GroupDown(GroupId),
     /// A message of the activity manager of a machine.
     Activity(ResourceId, FromActivity),
+    /// Who says that it is the machine with this number, by its certificate: it is believed where its
+    /// group says the same. Comes before the connection is up.
+    ActivityNamed(ResourceId, String),
     /// A machine can be reached.
     ActivityUp(ResourceId),
     /// A machine cannot be reached.
     ActivityDown(ResourceId),
-    /// A request of a client, with its number.
-    Request(ClientId, u64, Request),
+    /// A request of a client, on whose behalf it asks, and its number.
+    Request(ClientId, Caller, u64, Request),
     /// A client has gone.
     ClientGone(ClientId),
     /// A plan is made, or cannot be.

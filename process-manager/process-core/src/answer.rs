@@ -3,17 +3,19 @@
 use machine::{Context, States};
 use model::{ActivityId, NodeId, NodeKind, Now, ProcessId, Span, Wall};
 use wire::client::{
-    ActivityStatus, Answer, CONTROLLERS_SHOWN_MAX, ControllerProgress, Planned, Progress,
+    ActivityStatus, Answer, CONTROLLERS_SHOWN_MAX, ControllerProgress, Machine, Planned, Progress,
     RUNNING_SHOWN_MAX, Running, Status, Submit, Summary,
 };
 
-use crate::alphabet::{ClientId, Effect};
+use crate::alphabet::{Caller, ClientId, Effect};
 use crate::manager::{Live, ProcessManager, State, Timer, Watcher, limits, process};
 use crate::process::Process;
 
 impl ProcessManager {
-    pub(crate) fn list(&self, cx: &Context<'_, Self>) -> Answer {
-        Answer::Processes(summaries(cx.states()))
+    pub(crate) fn list(&self, cx: &Context<'_, Self>, caller: &Caller) -> Answer {
+        let mut all = summaries(cx.states());
+        all.retain(|one| caller.sees(one.owner.as_deref()));
+        Answer::Processes(all)
     }
 
     pub(crate) fn status(&self, cx: &Context<'_, Self>, id: ProcessId) -> Answer {
@@ -28,6 +30,23 @@ impl ProcessManager {
             Some(known) => Answer::Submission(Box::new(submission(known))),
             None => Answer::Unknown(id),
         }
+    }
+
+    /// The machines that were offered last.
+    pub(crate) fn machines_known(&self) -> Answer {
+        let offers = self
+            .groups
+            .values()
+            .filter_map(|group| group.offer.as_ref());
+        let machines = offers
+            .flat_map(|offer| &offer.resources)
+            .map(|one| Machine {
+                resource: one.resource,
+                name: one.name.clone(),
+                slots: one.slots,
+                bulk: one.bulk.clone(),
+            });
+        Answer::Machines(machines.collect())
     }
 
     fn status_of(&self, known: &Process) -> Status {
@@ -176,6 +195,7 @@ pub fn summary(process: &Process) -> Summary {
         totals: process.totals(),
         base: process.base,
         keep: process.keep,
+        owner: process.owner.clone(),
     }
 }
 
@@ -192,6 +212,7 @@ pub fn submission(process: &Process) -> Submit {
         base: process.base,
         keep_going: process.keep_going,
         keep: process.keep,
+        store: process.store,
     }
 }
 
@@ -223,7 +244,7 @@ pub fn status(process: &Process) -> Status {
     }
 }
 
-fn activity_status(process: &Process, id: ActivityId) -> ActivityStatus {
+pub(crate) fn activity_status(process: &Process, id: ActivityId) -> ActivityStatus {
     let outputs = match process.definition().activity(id) {
         Some(activity) => activity
             .outputs

@@ -132,6 +132,7 @@ impl Process {
             let log = self.course.logs.get(&activity).copied();
             attempts.push(self.attempt_status(activity, end, log));
         }
+        attempts.extend(self.last_remake(activity));
         attempts
     }
 

@@ -1,5 +1,7 @@
 //! Slots: offers come in, claims go out, grants are recorded, and at the end all is given back.
 
+use std::collections::BTreeSet;
+
 use machine::Context;
 use model::{GroupId, Now, Plan, ProcessId, ResourceId};
 use wire::group::{FromGroup, Grant, ToGroup, Want};
@@ -21,9 +23,21 @@ impl ProcessManager {
                 let Some(link) = self.groups.get_mut(&group) else {
                     return;
                 };
+                self.stores.learn(&offer);
+                let offered = offer.resources.iter().map(|offered| offered.resource);
+                let fresh: BTreeSet<ResourceId> = offered.collect();
                 link.offer = Some(offer);
                 link.offered = now.mono;
                 self.n_offers += 1;
+                for resource in fresh {
+                    self.expect(now, resource);
+                }
+                let offers = self.groups.values().flat_map(|link| &link.offer);
+                let leaving = offers.flat_map(|offer| offer.leaving.iter().copied());
+                let leaving: BTreeSet<ResourceId> = leaving.collect();
+                if leaving != self.leaving {
+                    self.set_leaving(cx, now, leaving);
+                }
                 self.arm(Timer::AttachGroup(group), now.mono + limits::SILENCE);
                 self.plan_next(cx);
             }

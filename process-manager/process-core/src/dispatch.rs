@@ -29,6 +29,7 @@ pub(crate) const ATTEMPT_VARIABLE: &str = "XAVANTES_ATTEMPT";
 impl ProcessManager {
     /// Sends what is ready and has a place.
     pub(crate) fn dispatch(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) {
+        self.send_remakes(cx, now, id);
         let Some(known) = process(cx, id) else { return };
         if known.course.plan.generation.0 == 0 || known.index.ready.is_empty() {
             return;
@@ -36,9 +37,14 @@ impl ProcessManager {
         let mut chosen: Vec<(ResourceId, Epoch, Vec<ActivityId>)> = Vec::new();
         for (&place, queue) in &known.index.ready {
             // What a plan of an earlier definition left without a place runs where slots are held.
-            let resource = place.or_else(|| known.course.grants.first().map(|held| held.resource));
+            // With leases it is planned again instead, since what was lost is without one too.
+            let first = known.course.grants.first().map(|held| held.resource);
+            let resource = place.or(first.filter(|_| self.config.lease.is_none()));
             let Some(resource) = resource else { continue };
             let slots = known.granted(resource);
+            if !self.is_trusted(resource) {
+                continue;
+            }
             let Some(life) = self.machines.get(&resource).and_then(|link| link.life) else {
                 continue;
             };
@@ -49,8 +55,9 @@ impl ProcessManager {
             }
             let next = queue
                 .iter()
-                .take(window - n_out)
-                .map(|&(_, activity)| activity);
+                .map(|&(_, activity)| activity)
+                .filter(|&activity| !known.awaits_remake(activity))
+                .take(window - n_out);
             chosen.push((resource, life, next.collect()));
         }
         for (resource, life, activities) in chosen {
@@ -72,6 +79,7 @@ impl ProcessManager {
         let mut messages = Vec::with_capacity(activities.len());
         let mut memos = Vec::with_capacity(activities.len());
         let mut faults = Vec::new();
+        let mut is_early = false;
         for activity in activities {
             let number = known.activity(activity).number + 1;
             match resolve(
@@ -82,7 +90,11 @@ impl ProcessManager {
                     number,
                 },
             ) {
-                Ok(message) => {
+                Ok(mut message) => {
+                    if !self.name_sources(known, resource, &mut message) {
+                        is_early = true;
+                        continue;
+                    }
                     sent.push((activity, number, resource));
                     if let Some(declared) = known.definition().activity(activity) {
                         memos.push(Memo::of(declared, &message));
@@ -104,8 +116,11 @@ impl ProcessManager {
                 unheard.extend(messages.iter().map(|message| message.attempt));
             }
             cx.record(Stream::Process(id), Event::Sent(sent, memos));
-            send_in_parts(cx, resource, life, messages);
+            self.send_in_parts(cx, resource, life, messages);
             self.arm_once(Timer::Unheard(id, resource), now.mono + limits::REPEAT);
+        }
+        if is_early {
+            self.arm_once(Timer::Recall(id), now.mono + limits::REPEAT);
         }
         if !faults.is_empty() {
             for fault in faults {
@@ -138,11 +153,14 @@ impl ProcessManager {
         let Some(life) = self.machines.get(&resource).and_then(|link| link.life) else {
             return;
         };
-        let messages = unheard
-            .iter()
-            .filter_map(|&attempt| resolve(known, attempt).ok())
-            .collect();
-        send_in_parts(cx, resource, life, messages);
+        let unheard: Vec<AttemptId> = unheard.iter().copied().collect();
+        let messages = unheard.into_iter().filter_map(|attempt| {
+            let mut message = resolve(known, attempt).ok()?;
+            let is_named = self.name_sources(known, resource, &mut message);
+            is_named.then_some(message)
+        });
+        let messages = messages.collect();
+        self.send_in_parts(cx, resource, life, messages);
         self.arm(Timer::Unheard(id, resource), now.mono + limits::REPEAT);
     }
 
@@ -188,25 +206,27 @@ impl ProcessManager {
         }
         self.arm(Timer::Stop(id), now.mono + limits::REPEAT);
     }
-}
 
-fn send_in_parts(
-    cx: &mut Context<'_, ProcessManager>,
-    resource: ResourceId,
-    life: Epoch,
-    messages: Vec<Dispatch>,
-) {
-    let mut messages = messages.into_iter();
-    loop {
-        let attempts: Vec<Dispatch> = messages.by_ref().take(ATTEMPTS_MAX).collect();
-        if attempts.is_empty() {
-            return;
+    pub(crate) fn send_in_parts(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        resource: ResourceId,
+        life: Epoch,
+        messages: Vec<Dispatch>,
+    ) {
+        let mut messages = messages.into_iter();
+        loop {
+            let attempts: Vec<Dispatch> = messages.by_ref().take(ATTEMPTS_MAX).collect();
+            if attempts.is_empty() {
+                return;
+            }
+            let message = ToActivity::Dispatch {
+                meant_for: life,
+                holders: self.holders(&attempts),
+                attempts,
+            };
+            cx.effect(Effect::ToActivity(resource, message));
         }
-        let message = ToActivity::Dispatch {
-            meant_for: life,
-            attempts,
-        };
-        cx.effect(Effect::ToActivity(resource, message));
     }
 }
 
@@ -252,6 +272,8 @@ pub(crate) fn resolve(process: &Process, attempt: AttemptId) -> Result<Dispatch,
         cores: activity.cores,
         memory: activity.memory,
         timeout: activity.timeout,
+        sources: Vec::new(),
+        at_most_once: activity.at_most_once,
     })
 }
 
@@ -278,29 +300,55 @@ pub(crate) fn command(
     }
 }
 
+/// What is laid into the directory of an attempt.
 pub(crate) fn staged(
     process: &Process,
     id: ActivityId,
     activity: &Activity,
 ) -> Result<Vec<(String, Artifact)>, Box<Fault>> {
-    let files = &process.definition().draft().files;
-    let mut staged: Vec<(String, Artifact)> = files
-        .iter()
-        .cloned()
-        .zip(process.files.iter().copied())
+    let laid = laid(process, id, activity)?.into_iter();
+    Ok(laid.map(|one| (one.path, one.artifact)).collect())
+}
+
+/// A file or directory that is laid into the directory of an attempt.
+#[derive(Debug)]
+pub(crate) struct Laid {
+    pub(crate) path: String,
+    pub(crate) artifact: Artifact,
+    /// Where it comes from; none where it lay beside the definition.
+    pub(crate) source: Option<Source>,
+}
+
+pub(crate) fn laid(
+    process: &Process,
+    id: ActivityId,
+    activity: &Activity,
+) -> Result<Vec<Laid>, Box<Fault>> {
+    let files = process.definition().draft().files.iter();
+    let mut laid: Vec<Laid> = files
+        .zip(&process.files)
+        .map(|(path, &artifact)| Laid {
+            path: path.clone(),
+            artifact,
+            source: None,
+        })
         .collect();
     for input in &activity.inputs {
         match produced(process, input.source) {
             Some(Value::Artifact(artifact)) => {
                 // An input lies over a file of the definition with its name.
                 let path = input.path.trim_end_matches('/');
-                staged.retain(|(file, _)| file != path);
-                staged.push((input.path.clone(), artifact));
+                laid.retain(|file| file.path != path);
+                laid.push(Laid {
+                    path: input.path.clone(),
+                    artifact,
+                    source: Some(input.source),
+                });
             }
             Some(_) | None => return Err(missing(process, id, &input.path, input.source)),
         }
     }
-    Ok(staged)
+    Ok(laid)
 }
 
 fn missing(process: &Process, id: ActivityId, path: &str, source: Source) -> Box<Fault> {

@@ -115,6 +115,9 @@ pub enum Event {
         #[n(1)]
         fault: Box<Fault>,
     },
+    /// Attempts to make files again were sent to machines: activity, number of the attempt, machine.
+    #[n(20)]
+    Remaking(#[n(0)] Vec<(ActivityId, u32, ResourceId)>),
 }
 
 /// A submission.
@@ -147,6 +150,13 @@ pub struct Founded {
     /// How long it is kept after its end.
     #[n(8)]
     pub keep: Option<Span>,
+    /// Whose it is, by the certificate of the one who submitted it; where there is none, it came
+    /// from the manager's own machine.
+    #[n(10)]
+    pub owner: Option<String>,
+    /// The machine that has its files, where they do not lie on each.
+    #[n(9)]
+    pub store: Option<ResourceId>,
 }
 
 /// A recorded outcome that stands for an activity, with all that is to be known of it: whoever
@@ -250,4 +260,7 @@ pub enum Verdict {
     /// It was stopped because the process ends.
     #[n(4)]
     Stopped,
+    /// It could not begin, for want of what these have produced: they make it again first.
+    #[n(5)]
+    Lacking(#[n(0)] Vec<ActivityId>),
 }

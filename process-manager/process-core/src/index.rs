@@ -47,13 +47,8 @@ impl Process {
         if before == ActivityPhase::Ready {
             self.unqueue(activity);
         }
-        if matches!(before, ActivityPhase::Sent | ActivityPhase::Running)
-            && let Some(out) = self.index.out.get_mut(&resource)
-        {
-            out.remove(&activity);
-            if out.is_empty() {
-                self.index.out.remove(&resource);
-            }
+        if matches!(before, ActivityPhase::Sent | ActivityPhase::Running) {
+            self.leave(resource, activity);
         }
         *count(&mut self.index.totals, before) -= 1;
         *count(&mut self.index.totals, phase) += 1;
@@ -63,6 +58,16 @@ impl Process {
         }
         if has_ended(phase) && !has_ended(before) {
             self.count_ended(activity.node());
+        }
+    }
+
+    /// An attempt is not out on a machine any more.
+    pub(crate) fn leave(&mut self, resource: ResourceId, activity: ActivityId) {
+        if let Some(out) = self.index.out.get_mut(&resource) {
+            out.remove(&activity);
+            if out.is_empty() {
+                self.index.out.remove(&resource);
+            }
         }
     }
 
@@ -139,6 +144,10 @@ impl Process {
                 | ActivityPhase::Faulted
                 | ActivityPhase::Skipped
                 | ActivityPhase::Stopped => {}
+            }
+            let (at_work, attempt) = self.out_of(activity);
+            if self.is_remake(attempt) {
+                self.index.out.entry(at_work).or_default().insert(activity);
             }
             if has_ended(phase) {
                 self.count_ended(activity.node());

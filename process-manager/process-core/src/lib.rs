@@ -15,6 +15,7 @@ mod dispatch;
 mod event;
 mod forget;
 mod index;
+mod liveness;
 mod manager;
 mod memo;
 mod outcome;
@@ -22,16 +23,18 @@ mod peek;
 mod planning;
 mod process;
 mod recall;
+mod remake;
 mod settle;
+mod sources;
 mod submit;
 #[cfg(test)]
 mod tests;
 mod why;
 
-pub use alphabet::{ClientId, Effect, Input, PlanRequest, PlanResult, Stream};
+pub use alphabet::{Caller, ClientId, Effect, Input, PlanRequest, PlanResult, Stream};
 pub use answer::{status, submission, summaries, summary};
 pub use attempt::ActivityState;
-pub use event::{Event, Reused, Spot};
+pub use event::{Event, Reused, Spot, Verdict};
 pub use manager::{Config, ProcessManager, Snapshot, State, limits};
 pub use memo::Memo;
 pub use process::{Course, Process};

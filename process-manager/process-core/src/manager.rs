@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use machine::{Context, Machine};
 use model::{
-    ActivityId, AttemptId, Epoch, GroupId, Mono, Now, Plan, ProcessId, ResourceId, Span, Wall,
+    ActivityId, AttemptId, Epoch, GroupId, Mono, NetworkLink, Now, Plan, ProcessId, ResourceId,
+    Span, Wall,
 };
 use wire::attempt::ToActivity;
 use wire::client::Phase;
@@ -17,8 +18,11 @@ use wire::group::{Offer, ToGroup, Want};
 
 use crate::alphabet::{ClientId, Effect, Input, Stream};
 use crate::event::Event;
+use crate::liveness::Liveness;
+use crate::peek::Looked;
 use crate::process::{Course, Process};
 use crate::recall::{BaseIndex, Recorded};
+use crate::sources::Stores;
 
 /// What a process manager bounds, and why.
 pub mod limits {
@@ -54,7 +58,7 @@ pub mod limits {
     /// Recorded outcomes of all processes that can be found by what decided them, each about a
     /// hundred bytes; the ones recorded first go first.
     pub const RECORDED_MAX: usize = 200_000;
-    /// Clients that wait for what an attempt has written so far: each answer is some hundred KiB.
+    /// Clients that wait for something that an attempt has written: each answer is some hundred KiB.
     pub const PEEKS_MAX: usize = 64;
     /// How long they wait for its machine.
     pub const PEEK: Span = Span::from_secs(5);
@@ -77,6 +81,11 @@ pub struct Config {
     /// How long a process waits for a machine that fits before it faults: machines of a group that
     /// has just started register one after another.
     pub patience: Span,
+    /// What files cross between two machines; none where nothing is known of it.
+    pub link: Option<NetworkLink>,
+    /// How long attempts go on at a machine that is not answered ([`wire::lease`]); none where they
+    /// need no lease, since all is one program.
+    pub lease: Option<Span>,
 }
 
 /// The durable state of a stream.
@@ -101,13 +110,20 @@ pub struct ProcessManager {
     pub(crate) epoch: Epoch,
     pub(crate) groups: BTreeMap<GroupId, GroupLink>,
     pub(crate) machines: BTreeMap<ResourceId, MachineLink>,
+    pub(crate) liveness: BTreeMap<ResourceId, Liveness>,
+    /// Who is connected as each machine, where its certificate was seen.
+    names: BTreeMap<ResourceId, String>,
+    /// Machines that their groups want emptied.
+    pub(crate) leaving: BTreeSet<ResourceId>,
     pub(crate) live: BTreeMap<ProcessId, Live>,
     pub(crate) watchers: BTreeMap<(ClientId, u64), Watcher>,
-    pub(crate) peeks: BTreeMap<(ClientId, u64), AttemptId>,
+    pub(crate) peeks: BTreeMap<(ClientId, u64), Looked>,
     pub(crate) recorded: Recorded,
     /// In the order in which they were forgotten.
     pub(crate) forgotten: VecDeque<ProcessId>,
     pub(crate) n_offers: u64,
+    /// Machines that give files to others, and where.
+    pub(crate) stores: Stores,
     timers: Timers,
     n_asked: u32,
     n_basis: u64,
@@ -147,10 +163,14 @@ pub(crate) struct Live {
     pub(crate) n_looked: usize,
     /// Since when no known machine fits one of its activities.
     pub(crate) misfit_since: Option<Mono>,
+    /// How many offers had come when it was last tried in vain to plan the rest of it again.
+    pub(crate) tried: Option<u64>,
     /// Attempts that were sent and not heard of, by machine.
     pub(crate) unheard: BTreeMap<ResourceId, BTreeSet<AttemptId>>,
     /// What is known to run: since when, and as which command.
     pub(crate) running: BTreeMap<ActivityId, (Wall, u32)>,
+    /// Attempts that were told where files are, and when: see [`Stores`].
+    pub(crate) told: BTreeMap<ActivityId, u64>,
     pub(crate) waiting_for: Option<String>,
     /// Counts what a watcher could see.
     pub(crate) revision: u64,
@@ -198,6 +218,9 @@ pub(crate) struct Watcher {
 pub(crate) enum Timer {
     AttachGroup(GroupId),
     AttachMachine(ResourceId),
+    Suspect(ResourceId),
+    Retract(ResourceId),
+    Lost(ResourceId),
     Plan(ProcessId),
     Claim(ProcessId),
     Unheard(ProcessId, ResourceId),
@@ -222,6 +245,11 @@ impl ProcessManager {
             config,
             ..ProcessManager::default()
         }
+    }
+
+    /// Processes that have not given back all that they held.
+    pub fn n_live(&self) -> usize {
+        self.live.len()
     }
 
     pub(crate) fn next_ask(&mut self) -> u32 {
@@ -266,6 +294,9 @@ impl ProcessManager {
         match timer {
             Timer::AttachGroup(group) => self.attach_group(cx, now, group),
             Timer::AttachMachine(resource) => self.attach_machine(cx, now, resource),
+            Timer::Suspect(resource) => self.look_at(cx, now, resource),
+            Timer::Retract(resource) => self.take_back(cx, now, resource),
+            Timer::Lost(resource) => self.give_up(cx, now, resource),
             Timer::Plan(_) => self.plan_next(cx),
             Timer::Claim(process) => self.repeat_claim(cx, now, process),
             Timer::Unheard(process, resource) => self.repeat_unheard(cx, now, process, resource),
@@ -297,6 +328,9 @@ impl ProcessManager {
 
     fn attach_machine(&mut self, cx: &mut Context<'_, Self>, now: Now, resource: ResourceId) {
         let epoch = self.epoch;
+        if !self.is_believed(cx, resource) {
+            return self.arm(Timer::AttachMachine(resource), now.mono + limits::REPEAT);
+        }
         let ask = self.next_ask();
         let Some(link) = self.machines.get_mut(&resource) else {
             return;
@@ -314,6 +348,25 @@ impl ProcessManager {
             ToActivity::Attach { epoch, ask },
         ));
         self.arm(Timer::AttachMachine(resource), now.mono + limits::REPEAT);
+    }
+
+    /// Whether who is connected as a machine has its name: by an offer, or by what a process has
+    /// recorded of the machines it was planned on, since its group may be away.
+    pub(crate) fn is_believed(&self, cx: &Context<'_, Self>, resource: ResourceId) -> bool {
+        let Some(name) = self.names.get(&resource) else {
+            return true;
+        };
+        let mut offers = self.groups.values().flat_map(|link| &link.offer);
+        let is_offered = offers.any(|offer| {
+            let mut resources = offer.resources.iter();
+            resources.any(|one| one.resource == resource && one.name == *name)
+        });
+        is_offered
+            || self.live.keys().any(|&id| {
+                let known = process(cx, id);
+                let mut machines = known.iter().flat_map(|known| &known.course.machines);
+                machines.any(|(one, recorded)| *one == resource && recorded == name)
+            })
     }
 
     /// The machine must say anew what it holds.
@@ -415,6 +468,7 @@ impl Machine for ProcessManager {
             Input::Activity(resource, message) => self.on_activity(cx, now, resource, message),
             Input::ActivityUp(resource) => {
                 self.machine_down(resource);
+                self.hear(now, resource);
                 self.machines.insert(
                     resource,
                     MachineLink {
@@ -424,9 +478,12 @@ impl Machine for ProcessManager {
                 );
                 self.attach_machine(cx, now, resource);
             }
+            Input::ActivityNamed(resource, name) => {
+                self.names.insert(resource, name);
+            }
             Input::ActivityDown(resource) => self.machine_down(resource),
-            Input::Request(client, number, request) => {
-                self.on_request(cx, now, client, number, request);
+            Input::Request(client, caller, number, request) => {
+                self.on_request(cx, now, (client, number), &caller, request);
             }
             Input::ClientGone(client) => {
                 let gone: Vec<(ClientId, u64)> = self
@@ -475,6 +532,7 @@ impl Machine for ProcessManager {
         for id in open {
             self.begin(cx, now, id, false);
         }
+        self.expect_all(cx, now);
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
@@ -503,11 +561,16 @@ impl ProcessManager {
                 number: process.course.claim_number + 1,
             },
         };
-        let backoff: Vec<(ActivityId, Wall)> = process
+        let longest = |activity: ActivityId| {
+            let declared = process.definition.activity(activity);
+            let n_before = process.activity(activity).n_failed.saturating_sub(1);
+            declared.map_or(Span::ZERO, |one| backoff(one.retry.backoff, n_before))
+        };
+        let waiting: Vec<(ActivityId, Wall, Span)> = process
             .course
             .backoff
             .iter()
-            .map(|(&activity, &at)| (activity, at))
+            .map(|(&activity, &at)| (activity, at, longest(activity)))
             .collect();
         let base = match process.base {
             Some(base) if process.phase() == Phase::Running => BaseIndex::of(cx.states(), base),
@@ -523,8 +586,10 @@ impl ProcessManager {
                 ..Live::default()
             },
         );
-        for (activity, at) in backoff {
-            self.arm(Timer::Backoff(id, activity), now.mono + at.since(now.wall));
+        for (activity, at, longest) in waiting {
+            // The calendar may have been set back meanwhile.
+            let wait = at.since(now.wall).min(longest);
+            self.arm(Timer::Backoff(id, activity), now.mono + wait);
         }
         self.settle(cx, now, id);
     }

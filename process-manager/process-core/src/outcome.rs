@@ -15,6 +15,7 @@ use crate::dispatch::command;
 use crate::event::{Ended, Event, Verdict};
 use crate::manager::{ProcessManager, Timer, backoff, limits, process};
 use crate::process::Process;
+use crate::remake::{judge_remake, lacking};
 use crate::settle::admit;
 
 impl ProcessManager {
@@ -25,6 +26,7 @@ impl ProcessManager {
         resource: ResourceId,
         message: FromActivity,
     ) {
+        self.hear(now, resource);
         match message {
             FromActivity::Holding {
                 epoch,
@@ -52,16 +54,19 @@ impl ProcessManager {
             FromActivity::Started(started) => self.on_started(cx, now, resource, &started),
             FromActivity::Outcomes(outcomes) => self.on_outcomes(cx, now, resource, outcomes),
             FromActivity::Retracted(attempts) => {
+                self.is_answered(resource, attempts.iter().copied());
                 self.heard(resource, attempts.iter().copied());
-                self.lose(cx, now, resource, &attempts);
+                self.lose(cx, now, resource, &attempts, Gone::Unstarted);
             }
             FromActivity::Peeked(attempt, peeked) => self.on_peeked(cx, attempt, peeked),
+            FromActivity::LogPart(part) => self.on_log_part(cx, &part),
+            FromActivity::Renew { life, number } => self.on_renew(cx, now, resource, life, number),
             FromActivity::Refused { attempts, why } => match why {
                 // The repeat finds the grant, or room.
                 Refusal::NoGrantYet | Refusal::Full => {}
                 Refusal::Retracted => {
                     self.heard(resource, attempts.iter().copied());
-                    self.lose(cx, now, resource, &attempts);
+                    self.lose(cx, now, resource, &attempts, Gone::Unstarted);
                 }
                 Refusal::OtherLife { epoch } => {
                     let life = self.machines.get(&resource).and_then(|link| link.life);
@@ -71,6 +76,7 @@ impl ProcessManager {
                 }
             },
         }
+        self.trust(cx, now, resource);
     }
 
     /// After a machine has told what it holds: whatever else was sent there is lost, since it
@@ -82,6 +88,9 @@ impl ProcessManager {
         resource: ResourceId,
         held: &std::collections::BTreeSet<AttemptId>,
     ) {
+        if let Some(length) = self.config.lease {
+            self.wait_for(now, resource, length);
+        }
         let ids: Vec<ProcessId> = self.live.keys().copied().collect();
         for &id in &ids {
             let Some(known) = process(cx, id) else {
@@ -92,7 +101,7 @@ impl ProcessManager {
                 .filter(|(at, attempt)| *at == resource && !held.contains(attempt))
                 .map(|(_, attempt)| attempt)
                 .collect();
-            self.lose(cx, now, resource, &gone);
+            self.lose(cx, now, resource, &gone, Gone::NotHeld);
             self.settle(cx, now, id);
         }
         let unwanted: Vec<AttemptId> = held
@@ -102,6 +111,7 @@ impl ProcessManager {
                 !process(cx, attempt.process).is_some_and(|known| known.is_out(*attempt))
             })
             .collect();
+        self.drop_unwanted(now, resource, &unwanted);
         for part in unwanted.chunks(ATTEMPTS_MAX) {
             cx.effect(Effect::ToActivity(
                 resource,
@@ -121,7 +131,9 @@ impl ProcessManager {
         let mut touched = Vec::new();
         for one in started {
             let id = one.attempt.process;
-            let is_out = process(cx, id).is_some_and(|known| known.is_out(one.attempt));
+            // Whoever makes files again has completed, and stays so for those who watch.
+            let is_out = process(cx, id)
+                .is_some_and(|known| known.is_out(one.attempt) && !known.is_remake(one.attempt));
             if let Some(live) = self.live.get_mut(&id)
                 && is_out
             {
@@ -145,7 +157,9 @@ impl ProcessManager {
         outcomes: Vec<Outcome>,
     ) {
         self.heard(resource, outcomes.iter().map(|outcome| outcome.attempt));
+        self.is_answered(resource, outcomes.iter().map(|outcome| outcome.attempt));
         let attempts: Vec<AttemptId> = outcomes.iter().map(|outcome| outcome.attempt).collect();
+        let outcomes = self.truly_lacking(cx, outcomes);
         self.record_outcomes(cx, now, outcomes);
         // It leaves when the outcomes are durable; one that was recorded before is answered too.
         for part in attempts.chunks(ATTEMPTS_MAX) {
@@ -157,26 +171,34 @@ impl ProcessManager {
     }
 
     /// Attempts that will not run where they were sent.
-    fn lose(
+    pub(crate) fn lose(
         &mut self,
         cx: &mut Context<'_, Self>,
         now: Now,
         resource: ResourceId,
         attempts: &[AttemptId],
+        gone: Gone,
     ) {
         let lost = attempts
             .iter()
             .filter(|attempt| {
                 process(cx, attempt.process).is_some_and(|known| {
-                    known.is_out(**attempt) && known.activity(attempt.activity).resource == resource
+                    known.is_out(**attempt) && known.out_of(attempt.activity).0 == resource
                 })
             })
             .map(|&attempt| {
                 let live = self.live.get(&attempt.process);
                 let ran = live.and_then(|live| live.running.get(&attempt.activity));
+                let ran = ran.filter(|_| gone.counts());
+                let end = match gone {
+                    Gone::Unstarted => End::Stopped,
+                    // A machine remembers whatever must not run twice and may have been started.
+                    Gone::NotHeld if ran.is_none() => End::Stopped,
+                    Gone::NotHeld | Gone::GivenUp | Gone::Doubled => End::Lost,
+                };
                 Outcome {
                     attempt,
-                    end: End::Lost,
+                    end,
                     started: ran.map_or(Wall(0), |&(at, _)| at),
                     wall: Span::ZERO,
                     cpu: Span::ZERO,
@@ -227,11 +249,37 @@ impl ProcessManager {
     }
 }
 
+/// How it is known that an attempt will not run where it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gone {
+    /// The machine says so: it has not started and will not.
+    Unstarted,
+    /// The machine does not hold it, and refuses what was meant for its earlier life.
+    NotHeld,
+    /// The machine's lease has ended.
+    GivenUp,
+    /// Nobody waits for it, since it may run twice.
+    Doubled,
+}
+
+impl Gone {
+    /// Whether it counts that it ran: it may be what ends its machine.
+    fn counts(self) -> bool {
+        match self {
+            Gone::NotHeld | Gone::GivenUp => true,
+            Gone::Unstarted | Gone::Doubled => false,
+        }
+    }
+}
+
 /// What follows from an outcome.
 fn judge(process: &Process, now: Now, mut outcome: Outcome) -> Ended {
+    if process.is_remake(outcome.attempt) {
+        return judge_remake(process, outcome);
+    }
     let captured = match outcome.end {
         End::Completed => capture(process, &outcome),
-        End::Failed(_) | End::Stopped | End::Lost => Ok(Vec::new()),
+        End::Failed(_) | End::Stopped | End::Lost | End::Lacking(_) => Ok(Vec::new()),
     };
     outcome.stdout = None;
     outcome.stderr = None;
@@ -247,12 +295,16 @@ fn judge(process: &Process, now: Now, mut outcome: Outcome) -> Ended {
             };
             (fail(process, now, &outcome, &failure), Vec::new())
         }
-        (End::Failed(_) | End::Stopped | End::Lost, _) if is_ending => {
+        (End::Failed(_) | End::Stopped | End::Lost | End::Lacking(_), _) if is_ending => {
             (Verdict::Stopped, Vec::new())
         }
         (End::Failed(failure), _) => (fail(process, now, &outcome, failure), Vec::new()),
+        (End::Stopped | End::Lost, _) if is_unknown(process, &outcome) => {
+            (unknown(process, &outcome), Vec::new())
+        }
         (End::Stopped, _) => (Verdict::Again, Vec::new()),
         (End::Lost, _) => (lost(process, now, &outcome), Vec::new()),
+        (End::Lacking(inputs), _) => (lacking(process, &outcome, inputs), Vec::new()),
     };
     Ended {
         outcome,
@@ -269,7 +321,8 @@ fn fail(process: &Process, now: Now, outcome: &Outcome, failure: &Failure) -> Ve
     };
     let state = process.activity(activity_id);
     let n_tried = u32::from(state.n_failed) + 1;
-    if n_tried < activity.retry.attempts && retries(&activity.retry, outcome, &fault.name) {
+    let may_retry = n_tried < activity.retry.attempts && !activity.at_most_once;
+    if may_retry && retries(&activity.retry, outcome, &fault.name) {
         let at = now.wall + backoff(activity.retry.backoff, state.n_failed);
         return Verdict::Retry { at, fault };
     }
@@ -283,6 +336,28 @@ fn retries(retry: &Retry, outcome: &Outcome, name: &FaultName) -> bool {
             RetryOn::Timeout => *name == FaultName::Timeout,
             RetryOn::Lost => *name == FaultName::Lost,
         })
+}
+
+/// Whether an attempt must not be made again, and may have run.
+fn is_unknown(process: &Process, outcome: &Outcome) -> bool {
+    let declared = process.definition().activity(outcome.attempt.activity);
+    let may_have_run = outcome.end == End::Lost || outcome.started != Wall(0);
+    may_have_run && declared.is_some_and(|activity| activity.at_most_once)
+}
+
+fn unknown(process: &Process, outcome: &Outcome) -> Verdict {
+    let message = if outcome.end == End::Lost {
+        "nobody knows what became of it, and it must not run twice"
+    } else {
+        "it was killed while it ran, and it must not run twice"
+    };
+    let failure = Failure {
+        name: FaultName::OutcomeUnknown,
+        message: message.to_owned(),
+        directory: String::new(),
+        stderr_tail: String::new(),
+    };
+    Verdict::Faulted(Box::new(fault(process, outcome, failure)))
 }
 
 /// An attempt that was lost is made again, whatever the retry policy says: the command did nothing

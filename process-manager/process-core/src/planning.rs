@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use machine::Context;
 use model::{
-    ActivityId, Fault, FaultName, Generation, GroupId, Network, NetworkLink, Now, Plan, Platform,
-    ProcessId, Resource, ResourceId, Span, Work,
+    ActivityId, Bytes, Fault, FaultName, Generation, GroupId, Network, NetworkLink, Now, Plan,
+    Platform, ProcessId, Resource, ResourceId, Source, Span, Work,
 };
 use schedule::{Demand, Placed, Refusal, SchedulerKind};
 use wire::client::Phase;
@@ -31,16 +31,52 @@ const LINK_UNKNOWN: NetworkLink = NetworkLink {
 impl ProcessManager {
     /// Has the first process planned that wants a plan, unless one is at it.
     pub(crate) fn plan_next(&mut self, cx: &mut Context<'_, Self>) {
+        while let Some(id) = self.next_to_plan(cx) {
+            let Some(known) = process(cx, id) else { return };
+            let is_first = known.course.plan.generation.0 == 0;
+            if !is_first && !self.is_stranded(known) {
+                // What it waited for has come back meanwhile.
+                self.set_stage(id, Stage::Settled);
+                continue;
+            }
+            let resources: Vec<Resource> = self
+                .offered()
+                .filter(|(_, offered)| self.is_trusted(offered.resource))
+                .filter_map(|(group, offered)| {
+                    let held = known.granted(offered.resource);
+                    resource(group, offered, offered.free + held)
+                })
+                .collect();
+            let is_asked = self.request_plan(cx, id, resources);
+            if is_first || is_asked {
+                return;
+            }
+            self.note_tried(id);
+        }
+    }
+
+    /// That the rest of a process cannot be planned again keeps nobody waiting.
+    fn note_tried(&mut self, id: ProcessId) {
+        let n_offers = self.n_offers;
+        if let Some(live) = self.live.get_mut(&id) {
+            live.tried = Some(n_offers);
+        }
+    }
+
+    /// The first process that wants a plan; none where one is at it.
+    fn next_to_plan(&self, cx: &Context<'_, Self>) -> Option<ProcessId> {
         let mut first: Option<(model::Wall, ProcessId)> = None;
         for (&id, live) in &self.live {
             match live.stage {
-                Stage::Asking { .. } | Stage::Planning { .. } | Stage::Claiming { .. } => return,
+                Stage::Asking { .. } | Stage::Planning { .. } | Stage::Claiming { .. } => {
+                    return None;
+                }
                 Stage::Settled => {}
                 Stage::Wanting => {
                     let Some(known) = process(cx, id) else {
                         continue;
                     };
-                    if known.phase() != Phase::Running {
+                    if known.phase() != Phase::Running || live.tried == Some(self.n_offers) {
                         continue;
                     }
                     let key = (known.submitted, id);
@@ -48,21 +84,14 @@ impl ProcessManager {
                 }
             }
         }
-        let Some((_, id)) = first else { return };
-        let resources: Vec<Resource> = self
-            .offered()
-            .filter_map(|(group, offered)| {
-                let held = process(cx, id).map_or(0, |known| known.granted(offered.resource));
-                resource(group, offered, offered.free + held)
-            })
-            .collect();
-        self.request_plan(cx, id, resources);
+        first.map(|(_, id)| id)
     }
 
     /// Has a process planned again on the slots that it holds.
     pub(crate) fn plan_on_grants(&mut self, cx: &mut Context<'_, Self>, id: ProcessId) {
         let resources: Vec<Resource> = self
             .offered()
+            .filter(|(_, offered)| self.is_trusted(offered.resource))
             .filter_map(|(group, offered)| {
                 let held = process(cx, id).map_or(0, |known| known.granted(offered.resource));
                 resource(group, offered, held)
@@ -79,14 +108,18 @@ impl ProcessManager {
         })
     }
 
+    /// Asks for a plan. Whether there is any machine to plan for.
     fn request_plan(
         &mut self,
         cx: &mut Context<'_, Self>,
         id: ProcessId,
         resources: Vec<Resource>,
-    ) {
-        let Some(known) = process(cx, id) else { return };
-        let Ok(platform) = Platform::new(resources, Network::uniform(LINK_UNKNOWN)) else {
+    ) -> bool {
+        let Some(known) = process(cx, id) else {
+            return false;
+        };
+        let link = self.config.link.unwrap_or(LINK_UNKNOWN);
+        let Ok(platform) = Platform::new(resources, Network::uniform(link)) else {
             let any = self.offered().next().is_some();
             if let Some(live) = self.live.get_mut(&id) {
                 let why = if any {
@@ -98,9 +131,10 @@ impl ProcessManager {
                 // Whether one of those fits is seen when they are free.
                 live.misfit_since = None;
             }
-            return;
+            return false;
         };
-        let request = problem(known, platform, self.scheduler_for(id, known));
+        let scheduler = self.scheduler_for(id, known);
+        let request = problem(known, platform, scheduler, self.config.link.is_some());
         let basis = self.next_basis();
         let n_offers = self.n_offers;
         let offered = self.offered().count();
@@ -122,6 +156,7 @@ impl ProcessManager {
             basis,
             request,
         })));
+        true
     }
 
     /// The algorithm for a process. A search would only polish a guess where nobody gave any work,
@@ -170,6 +205,13 @@ impl ProcessManager {
                 live.misfit_since = None;
                 let is_estimate = knows_work(known);
                 self.claim_for(cx, now, id, plan, is_estimate);
+            }
+            // What has a plan waits for a machine that fits for as long as it takes.
+            Err(refusal) if known.course.plan.generation.0 > 0 => {
+                live.stage = Stage::Wanting;
+                live.waiting_for = Some(format!("a machine that fits: {refusal}"));
+                live.tried = Some(n_offers);
+                self.plan_next(cx);
             }
             Err(refusal) => {
                 live.stage = Stage::Wanting;
@@ -223,6 +265,7 @@ impl ProcessManager {
         if let Some(live) = self.live.get_mut(&id) {
             live.stage = Stage::Settled;
             live.waiting_for = None;
+            live.n_replans = 0;
         }
         self.settle(cx, now, id);
         self.plan_next(cx);
@@ -252,8 +295,16 @@ fn gives_work(process: &Process) -> bool {
 }
 
 /// What is to be planned: the whole process, works that nobody gave taken as the mean of those
-/// that somebody did.
-fn problem(process: &Process, platform: Platform, scheduler: SchedulerKind) -> schedule::Request {
+/// that somebody did. Bytes count only where files cross between machines.
+fn problem(
+    process: &Process,
+    platform: Platform,
+    scheduler: SchedulerKind,
+    files_cross: bool,
+) -> schedule::Request {
+    let produced = &process.course.produced;
+    let all_bytes: u64 = produced.values().map(|artifact| artifact.bytes.0).sum();
+    let mean_bytes = Bytes(all_bytes / produced.len().max(1) as u64);
     let graph = process.definition.graph();
     let given: Vec<Work> = graph
         .nodes()
@@ -272,7 +323,10 @@ fn problem(process: &Process, platform: Platform, scheduler: SchedulerKind) -> s
             Some(_) if node.work == Work::ZERO => mean,
             Some(_) | None => node.work,
         },
-        |_, _, bytes| bytes,
+        |from, to, bytes| match (from.activity, to.activity) {
+            (Some(from), Some(to)) if files_cross => bytes_given(process, from, to, mean_bytes),
+            (Some(_) | None, _) => bytes,
+        },
     );
     schedule::Request {
         graph,
@@ -285,18 +339,38 @@ fn problem(process: &Process, platform: Platform, scheduler: SchedulerKind) -> s
     }
 }
 
-/// What has ended already, and where what it produced lies.
+/// The bytes that an activity is given of what another has produced; outputs that are not there yet
+/// count as the mean of those that are.
+fn bytes_given(process: &Process, from: ActivityId, to: ActivityId, mean: Bytes) -> Bytes {
+    let declared = process.definition().activity(to);
+    let inputs = declared.map_or(&[][..], |declared| &declared.inputs);
+    let outputs = inputs.iter().filter_map(|input| match input.source {
+        Source::Output { activity, output } if activity == from.node() => Some(output),
+        Source::Output { .. } | Source::Input(_) => None,
+    });
+    let bytes = outputs.map(|output| {
+        let produced = process.course.produced.get(&(from, output));
+        produced.map_or(mean.0, |artifact| artifact.bytes.0)
+    });
+    Bytes(bytes.sum())
+}
+
+/// What has ended already or is out, and where what it produced lies or will lie.
 fn placed(process: &Process) -> Vec<Placed> {
     let activities = process.definition().activities().iter();
     activities
         .filter_map(|&id| {
             let state = process.activity(id);
+            let finish = match process.course.plan.entry(id) {
+                Some(entry) if state.is_out() => Span(entry.finish.0.saturating_sub(entry.start.0)),
+                Some(_) | None => Span::ZERO,
+            };
             let placed = Placed {
                 activity: id,
                 resource: state.resource,
-                finish: Span::ZERO,
+                finish,
             };
-            has_ended(state.phase).then_some(placed)
+            (has_ended(state.phase) || state.is_out()).then_some(placed)
         })
         .collect()
 }

@@ -19,6 +19,7 @@ use crate::control::{Control, Turned};
 use crate::event::{Ended, Event, Founded, Reused, Spot, Verdict};
 use crate::index::Index;
 use crate::memo::Memo;
+use crate::remake::Remake;
 
 /// Faults that a process remembers, each with some KiB of what the command wrote; the first one
 /// ended it, unless it goes on without what depends on them.
@@ -41,6 +42,9 @@ pub struct Process {
     pub(crate) base: Option<ProcessId>,
     pub(crate) keep_going: bool,
     pub(crate) keep: Option<Span>,
+    /// Whose it is, where it was not submitted on the manager's own machine.
+    pub(crate) owner: Option<String>,
+    pub(crate) store: Option<ResourceId>,
     pub(crate) course: Course,
     pub(crate) index: Index,
 }
@@ -102,6 +106,9 @@ pub struct Course {
     /// Activities for which a recorded outcome stands.
     #[cbor(n(22), default)]
     pub(crate) reused: BTreeMap<ActivityId, Recalled>,
+    /// Activities whose files were gone.
+    #[cbor(n(23), default)]
+    pub(crate) remakes: BTreeMap<ActivityId, Remake>,
 }
 
 /// Whose outcome stands for an activity; the figures of that attempt are in its state.
@@ -143,6 +150,8 @@ impl Process {
             base: founded.base,
             keep_going: founded.keep_going,
             keep: founded.keep,
+            owner: founded.owner.clone(),
+            store: founded.store,
             course,
             index: Index::default(),
         };
@@ -177,6 +186,7 @@ impl Process {
             .activities
             .get(attempt.activity.node().index())
             .is_some_and(|state| state.is_out() && state.number == attempt.number)
+            || self.is_remake(attempt)
     }
 
     /// How many activities are where.
@@ -186,23 +196,8 @@ impl Process {
 
     /// Attempts that are out, by machine.
     pub(crate) fn out(&self) -> impl Iterator<Item = (ResourceId, AttemptId)> {
-        let process = self.id();
-        self.index
-            .out
-            .iter()
-            .flat_map(move |(&resource, activities)| {
-                activities.iter().map(move |&activity| {
-                    let number = self.activity(activity).number;
-                    (
-                        resource,
-                        AttemptId {
-                            process,
-                            activity,
-                            number,
-                        },
-                    )
-                })
-            })
+        let out = self.index.out.values().flatten();
+        out.map(|&activity| self.out_of(activity))
     }
 
     /// Slots that are held on a machine.
@@ -253,6 +248,11 @@ impl Process {
                 }
                 for (&(activity, ..), memo) in attempts.iter().zip(memos) {
                     self.course.memos.insert(activity, *memo);
+                }
+            }
+            Event::Remaking(attempts) => {
+                for &(activity, number, resource) in attempts {
+                    self.send_remake(activity, number, resource);
                 }
             }
             Event::Reused(reused) => self.reuse(reused),
@@ -343,6 +343,10 @@ impl Process {
         if !known || !self.is_out(outcome.attempt) {
             return;
         }
+        if self.is_remake(outcome.attempt) {
+            return self.end_remake(ended);
+        }
+        self.forget_before(activity);
         let state = &mut self.course.activities[index];
         state.started = outcome.started;
         state.wall = outcome.wall;
@@ -387,6 +391,12 @@ impl Process {
                 self.keep_earlier(activity, "lost".to_owned());
                 self.turn_to(activity, ActivityPhase::Ready);
             }
+            Verdict::Lacking(makers) => {
+                let lacked_on = self.activity(activity).resource;
+                self.keep_earlier(activity, "lacking".to_owned());
+                self.turn_to(activity, ActivityPhase::Ready);
+                self.want_remakes(makers, lacked_on);
+            }
             Verdict::Faulted(fault) => {
                 self.turn_to(activity, ActivityPhase::Faulted);
                 if self.goes_on() {
@@ -399,6 +409,20 @@ impl Process {
                 }
             }
             Verdict::Stopped => self.turn_to(activity, ActivityPhase::Stopped),
+        }
+    }
+
+    /// What was to be made again will not be.
+    pub(crate) fn fail_for_want_of(&mut self, maker: ActivityId, fault: &Fault) {
+        if !self.goes_on() {
+            return self.stop(Phase::Faulting, Some(fault));
+        }
+        self.keep_fault(fault);
+        for activity in self.waiting_for(maker) {
+            self.turn_to(activity, ActivityPhase::Faulted);
+            let control = &mut self.course.control;
+            let turned = control.break_node(&self.definition, activity.node());
+            self.turn(turned);
         }
     }
 

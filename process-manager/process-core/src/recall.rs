@@ -38,10 +38,15 @@ pub(crate) struct BaseIndex {
 /// Outcomes of all processes, by what decided them.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
-    by_key: BTreeMap<Hash, (ProcessId, ActivityId)>,
+    by_key: BTreeMap<RecordedKey, (ProcessId, ActivityId)>,
     /// The keys in the order in which they came.
-    order: VecDeque<Hash>,
+    order: VecDeque<RecordedKey>,
+    /// The numbers of owners in the keys.
+    owners: BTreeMap<Option<String>, u32>,
 }
+
+/// Whose outcome, by number, and what decided it: nobody is told what others have run.
+type RecordedKey = (u32, Hash);
 
 impl ProcessManager {
     /// Looks whether a recorded outcome stands for the next activity that has become ready.
@@ -72,7 +77,7 @@ impl ProcessManager {
             .find_map(|&source| stands(based?, source, known, activity, memo));
         let found = of_base.or_else(|| {
             let asks = known.definition().activity(activity)?.cache;
-            let (id, source) = self.recorded.get(&memo.key).filter(|_| asks)?;
+            let (id, source) = self.recorded.get(known, memo.key).filter(|_| asks)?;
             stands(process(cx, id)?, source, known, activity, memo)
         });
         found.map_or(Looked::Missed, |reused| Looked::Found(Box::new(reused)))
@@ -80,8 +85,10 @@ impl ProcessManager {
 
     /// An activity has completed: others may look for its outcome.
     pub(crate) fn remember(&mut self, cx: &Context<'_, Self>, id: ProcessId, activity: ActivityId) {
-        if let Some(memo) = process(cx, id).and_then(|known| known.course.memos.get(&activity)) {
-            self.recorded.insert(memo.key, id, activity);
+        if let Some(known) = process(cx, id)
+            && let Some(memo) = known.course.memos.get(&activity)
+        {
+            self.recorded.insert(memo.key, known, activity);
         }
     }
 }
@@ -220,19 +227,27 @@ impl Recorded {
         for process in processes {
             for (&activity, memo) in &process.course.memos {
                 if process.activity(activity).phase == ActivityPhase::Completed {
-                    recorded.insert(memo.key, process.id(), activity);
+                    recorded.insert(memo.key, process, activity);
                 }
             }
         }
         recorded
     }
 
-    fn get(&self, key: &Hash) -> Option<(ProcessId, ActivityId)> {
-        self.by_key.get(key).copied()
+    /// What was recorded of the same owner's processes.
+    fn get(&self, of: &Process, key: Hash) -> Option<(ProcessId, ActivityId)> {
+        let owner = *self.owners.get(&of.owner)?;
+        self.by_key.get(&(owner, key)).copied()
     }
 
-    fn insert(&mut self, key: Hash, process: ProcessId, activity: ActivityId) {
-        if self.by_key.insert(key, (process, activity)).is_none() {
+    fn insert(&mut self, key: Hash, process: &Process, activity: ActivityId) {
+        let n_owners = u32::try_from(self.owners.len()).expect("each has a process in memory");
+        let owner = match self.owners.get(&process.owner) {
+            Some(&owner) => owner,
+            None => *self.owners.entry(process.owner.clone()).or_insert(n_owners),
+        };
+        let key = (owner, key);
+        if self.by_key.insert(key, (process.id(), activity)).is_none() {
             self.order.push_back(key);
         }
         if self.by_key.len() > limits::RECORDED_MAX

@@ -4,7 +4,8 @@
 use expression::{ProcessScope, Program};
 use machine::Context;
 use model::{
-    Fault, FaultName, Join, NodeId, NodeKind, Now, OutputSource, ProcessId, Source, Span, Value,
+    Fault, FaultName, Join, NodeId, NodeKind, Now, OutputSource, ProcessId, ResourceId, Source,
+    Span, Value,
 };
 use wire::client::Phase;
 
@@ -26,6 +27,11 @@ impl ProcessManager {
             // The rest comes in a moment; nothing is planned or sent before.
             Phase::Running if !is_advanced => {}
             Phase::Running => {
+                let is_idle =
+                    |place: &Option<ResourceId>| place.is_none_or(|place| !self.is_trusted(place));
+                if self.config.lease.is_some() && known.index.ready.keys().any(is_idle) {
+                    self.plan_again(cx, id);
+                }
                 if self
                     .live
                     .get(&id)

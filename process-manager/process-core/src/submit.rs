@@ -1,10 +1,10 @@
 //! Requests of clients that change something: a submission, a cancellation.
 
 use machine::Context;
-use model::{Now, ProcessId, Type, Value};
+use model::{AttemptId, Now, ProcessId, Type, Value};
 use wire::client::{Answer, Phase, Request, Submit};
 
-use crate::alphabet::{ClientId, Effect, Stream};
+use crate::alphabet::{Caller, ClientId, Effect, Stream};
 use crate::event::{Event, Founded};
 use crate::manager::{ProcessManager, limits, process};
 
@@ -13,15 +13,31 @@ impl ProcessManager {
         &mut self,
         cx: &mut Context<'_, Self>,
         now: Now,
-        client: ClientId,
-        number: u64,
+        (client, number): (ClientId, u64),
+        caller: &Caller,
         request: Request,
     ) {
+        let is_hidden = |id: ProcessId| {
+            process(cx, id).is_some_and(|known| !caller.sees(known.owner.as_deref()))
+        };
         let answer = match request {
-            Request::Submit(submit) => self.submit(cx, now, *submit),
+            Request::Submit(submit) => self.submit(cx, now, caller, *submit),
+            // What belongs to others is not there, so that nobody can tell the one from the other.
+            Request::Cancel(id)
+            | Request::Watch(id)
+            | Request::Status(id)
+            | Request::Submission(id)
+            | Request::Forget(id)
+            | Request::Why { process: id, .. }
+            | Request::Peek(AttemptId { process: id, .. })
+            | Request::Log { process: id, .. }
+                if is_hidden(id) =>
+            {
+                Answer::Unknown(id)
+            }
             Request::Cancel(id) => self.cancel(cx, now, id),
             Request::Watch(id) => return self.watch(cx, now, client, number, id),
-            Request::List => self.list(cx),
+            Request::List => self.list(cx, caller),
             Request::Status(id) => self.status(cx, id),
             Request::Submission(id) => self.submission(cx, id),
             Request::Forget(id) => self.forget(cx, id),
@@ -30,6 +46,20 @@ impl ProcessManager {
                 Some(answer) => answer,
                 None => return,
             },
+            Request::Log {
+                process,
+                activity,
+                attempt,
+                stream,
+                offset,
+            } => {
+                let of = (process, activity, attempt);
+                match self.read_log(cx, now, (client, number), of, (stream, offset)) {
+                    Some(answer) => answer,
+                    None => return,
+                }
+            }
+            Request::Machines => self.machines_known(),
         };
         cx.effect(Effect::Answer {
             client,
@@ -38,16 +68,28 @@ impl ProcessManager {
         });
     }
 
-    fn submit(&mut self, cx: &mut Context<'_, Self>, now: Now, submit: Submit) -> Answer {
+    fn submit(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        caller: &Caller,
+        submit: Submit,
+    ) -> Answer {
         let id = submit.key.process();
-        if process(cx, id).is_some() {
-            return Answer::Submitted(id);
+        if let Some(known) = process(cx, id) {
+            // Keys are drawn from so many that only one who tries meets another's.
+            return if known.owner == caller.owner() || *caller == Caller::Local {
+                Answer::Submitted(id)
+            } else {
+                Answer::Refused(vec!["the key of the submission cannot be used".to_owned()])
+            };
         }
         if self.forgotten.contains(&id) {
             return Answer::Refused(vec![format!("process {id} was forgotten")]);
         }
         if let Some(base) = submit.base {
-            let refusal = match process(cx, base) {
+            let seen = process(cx, base).filter(|known| caller.sees(known.owner.as_deref()));
+            let refusal = match seen {
                 None => Some(format!("there is no process {base} to take outcomes from")),
                 Some(known) if !known.phase().has_ended() => Some(format!(
                     "process {base} has not ended: outcomes can be taken from it afterwards"
@@ -62,7 +104,7 @@ impl ProcessManager {
             let many = limits::PROCESSES_MAX;
             return Answer::Refused(vec![format!("{many} processes are running here already")]);
         }
-        match check(submit, now) {
+        match check(submit, caller, now) {
             Ok(founded) => {
                 cx.record(Stream::Process(id), Event::Founded(Box::new(founded)));
                 self.begin(cx, now, id, true);
@@ -92,7 +134,7 @@ impl ProcessManager {
 
 /// The founding event of a submission, or everything that is wrong with it. A client is not
 /// trusted: what it has checked is checked again.
-fn check(submit: Submit, now: Now) -> Result<Founded, Vec<String>> {
+fn check(submit: Submit, caller: &Caller, now: Now) -> Result<Founded, Vec<String>> {
     let definition = match submit.draft.clone().check() {
         Ok(definition) => definition,
         Err(problems) => return Err(problems.iter().map(ToString::to_string).collect()),
@@ -146,6 +188,7 @@ fn check(submit: Submit, now: Now) -> Result<Founded, Vec<String>> {
         base,
         keep_going,
         keep,
+        store,
         inputs: _,
     } = submit;
     Ok(Founded {
@@ -158,6 +201,8 @@ fn check(submit: Submit, now: Now) -> Result<Founded, Vec<String>> {
         base,
         keep_going,
         keep,
+        owner: caller.owner(),
+        store,
     })
 }
 

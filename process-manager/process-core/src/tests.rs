@@ -2,7 +2,10 @@
 
 mod bench;
 mod keep_going;
+mod liveness;
+mod owners;
 mod recall;
+mod remake;
 mod upkeep;
 mod why;
 
@@ -15,7 +18,7 @@ use schedule::SchedulerKind;
 use wire::attempt::{Dispatch, End};
 use wire::client::{ActivityPhase, Answer, Phase, Request};
 
-use crate::alphabet::{ClientId, Input, Stream};
+use crate::alphabet::{Caller, ClientId, Input, Stream};
 use crate::event::Event;
 use crate::manager::{ProcessManager, limits};
 
@@ -228,7 +231,7 @@ fn a_cancelled_process_stops_and_ends_once() {
     let mut bench = Bench::new(|_| None);
     bench.submit(diamond());
     let cancel = Request::Cancel(KEY.process());
-    bench.give(Input::Request(ClientId(1), 2, cancel));
+    bench.give(Input::Request(ClientId(1), Caller::Local, 2, cancel));
     assert_eq!(bench.answers.pop(), Some(Answer::Cancelling(KEY.process())));
     bench.run();
     assert_eq!(bench.status().summary.phase, Phase::Cancelled);

@@ -1,10 +1,11 @@
 //! Starting and stopping, and what a program asks of a process manager that runs in it.
 
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use model::{GroupId, ResourceId};
-use process_core::{ClientId, Input, ProcessManager};
+use model::{GroupId, Identity, NetworkLink, ResourceId, Span};
+use process_core::{Caller, ClientId, Input, ProcessManager};
 use schedule::SchedulerKind;
 use shell::{
     Client, Clients, ClientsError, End, Peers, Received, RunError, Runner, Stats, Visitor,
@@ -25,6 +26,10 @@ pub struct Config {
     pub directory: PathBuf,
     /// The algorithm that makes plans.
     pub scheduler: SchedulerKind,
+    /// What files cross between two machines; none where the machines share a store.
+    pub link: Option<NetworkLink>,
+    /// How long attempts go on at machines that are not answered; none where all is one program.
+    pub lease: Option<Span>,
     /// The socket for clients, in a directory of this user alone; none where nobody else may ask.
     pub socket: Option<PathBuf>,
     /// Called once, from the manager's thread, if it ends by an error.
@@ -61,11 +66,16 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let store = shell::Store::open(&journal_directory(&config.directory))?;
     let core = ProcessManager::new(process_core::Config {
         scheduler: config.scheduler,
+        link: config.link,
+        lease: config.lease,
         ..process_core::Config::default()
     });
     let (inbox, intake) = shell::inbox();
     let visitor = Visitor {
-        request: |client, number, request| Input::Request(ClientId(client), number, request),
+        request: |client, who, number, request| {
+            let caller = who.map_or(Caller::Local, |who| Caller::Holder(who.clone()));
+            Input::Request(ClientId(client), caller, number, request)
+        },
         gone: |client| Input::ClientGone(ClientId(client)),
     };
     let mut clients = Clients::new(&inbox, visitor);
@@ -123,9 +133,28 @@ impl Handle {
             .attach(end, self.runner.inbox(), resource.0, received);
     }
 
+    /// The same for one whose name its certificate says: it is believed once its group gives that
+    /// name the number.
+    pub fn connect_named_activity(
+        &self,
+        resource: ResourceId,
+        name: &str,
+        end: End<ToActivity, FromActivity>,
+    ) {
+        let named = Input::ActivityNamed(resource, name.to_owned());
+        self.runner.inbox().tell(named);
+        self.connect_activity(resource, end);
+    }
+
     /// A client inside the program.
     pub fn client(&self) -> io::Result<Client> {
         self.clients.join()
+    }
+
+    /// Lets a client on another machine in, whose certificate is of this identity: what is written
+    /// to the stream are its requests, and its answers come out of it.
+    pub fn guest(&self, who: &Identity) -> io::Result<UnixStream> {
+        self.clients.guest(who)
     }
 
     /// What its loop has done.

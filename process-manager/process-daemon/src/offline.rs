@@ -74,7 +74,11 @@ impl Offline {
             | Request::Cancel(_)
             | Request::Watch(_)
             | Request::Forget(_)
-            | Request::Peek(_) => Answer::Refused(vec!["no process manager is running".to_owned()]),
+            | Request::Peek(_)
+            | Request::Log { .. }
+            | Request::Machines => {
+                Answer::Refused(vec!["no process manager is running".to_owned()])
+            }
         }
     }
 

@@ -1,15 +1,18 @@
-//! The program around a process manager: it dials its group manager, activity managers dial it.
+//! The program around a process manager: it dials its group manager, activity managers and clients
+//! dial it.
 
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::{GroupId, Role};
+use model::{GroupId, NetworkLink, Role};
 use schedule::SchedulerKind;
-use shell::RunError;
 use shell::config::{Config, PeerAddress};
-use shell::program::{self, Failed, Place};
-use shell::quic::{Kept, Links};
+use shell::membership::Membership;
+use shell::program::{self, Failed, Joining, Kind, Place, Setting};
+use shell::quic::{Kept, Link, Links};
+use shell::{RunError, Stats};
+use wire::hello::Refusal;
 
 use crate::Handle;
 
@@ -22,23 +25,56 @@ pub struct Service {
     manager: Arc<Handle>,
     links: Links,
     group: Kept,
+    membership: Membership,
 }
 
 /// What its configuration says.
 pub struct Settings {
     group_manager: PeerAddress,
     socket: Option<PathBuf>,
+    link: NetworkLink,
+}
+
+/// What lies between two machines of a group, as plans take it, where nothing else is configured:
+/// a gigabit a second, half a millisecond.
+const MEGABITS: u32 = 1_000;
+const LATENCY_MICROSECONDS: u32 = 500;
+
+/// What may be configured: up to a terabit, up to ten seconds.
+const MEGABITS_MAX: u32 = 1_000_000;
+const LATENCY_MICROSECONDS_MAX: u32 = 10_000_000;
+
+fn link(megabits: Option<u32>, latency_microseconds: Option<u32>) -> NetworkLink {
+    let latency = latency_microseconds.unwrap_or(LATENCY_MICROSECONDS);
+    NetworkLink {
+        bandwidth: f64::from(megabits.unwrap_or(MEGABITS)) * 1e6 / 8.0,
+        latency: f64::from(latency) / 1e6,
+    }
 }
 
 impl program::Service for Service {
     const NAME: &'static str = "xavantes-pm";
     const ABOUT: &'static str = "A manager of processes.";
+    const JOINS: Option<Joining> = Some(Joining {
+        role: Role::Pm,
+        file: "pm.toml",
+        port: 7401,
+        names_process_managers: false,
+        settings: &[Setting {
+            key: "socket",
+            kind: Kind::Text,
+        }],
+    });
     type Settings = Settings;
 
     fn ask(config: &mut Config<'_>) -> Settings {
         Settings {
             group_manager: config.peer("group-manager"),
             socket: config.optional_path("socket"),
+            link: link(
+                config.optional_number("link-megabits", 1..=MEGABITS_MAX),
+                config.optional_number("link-latency-microseconds", 0..=LATENCY_MICROSECONDS_MAX),
+            ),
         }
     }
 
@@ -47,11 +83,14 @@ impl program::Service for Service {
         let Settings {
             group_manager,
             socket,
+            link,
         } = settings;
         let gm = group_manager.identity(credentials.identity(), Role::Gm);
         let manager = Arc::new(crate::start(crate::Config {
             directory: place.directory.clone(),
             scheduler: SchedulerKind::default(),
+            link: Some(link),
+            lease: Some(wire::lease::LENGTH),
             socket: Some(match socket {
                 Some(socket) => socket,
                 None => shell::socket_path(&place.directory, "pm.sock")?,
@@ -59,19 +98,18 @@ impl program::Service for Service {
             failed,
         })?);
         let theirs = Arc::clone(&manager);
-        let links = place.links(credentials, &[Role::Am], move |link| {
-            match link.hello.resource {
-                Some(resource) => theirs.connect_activity(resource, link.open()),
-                None => tracing::warn!(peer = %link.peer, "an activity manager without a number"),
-            }
-        })?;
+        let accepts = [Role::Am, Role::User, Role::Admin];
+        let links = place.links(credentials, &accepts, move |link| accept(&theirs, link))?;
         let theirs = Arc::clone(&manager);
         let on_link = program::to_log(move |link| theirs.connect_group(GROUP, link.open()));
         let group = links.keep(&group_manager.address, &gm, on_link);
+        let line = links.line(&group_manager.address, &gm);
+        let membership = Membership::begin(line, &place.identity, || None)?;
         Ok(Service {
             manager,
             links,
             group,
+            membership,
         })
     }
 
@@ -79,17 +117,48 @@ impl program::Service for Service {
         &self.links
     }
 
+    fn stats(&self) -> Stats {
+        self.manager.stats()
+    }
+
+    fn wants_reload(&mut self) -> bool {
+        self.membership.take_credentials_changed()
+    }
+
     fn stop(self) -> Result<(), RunError> {
         let Service {
             manager,
             links,
             group,
+            membership,
         } = self;
+        drop(membership);
         drop(group);
         drop(links);
         let manager = Arc::into_inner(manager);
         manager
             .expect("links have ended, and they alone had it too")
             .stop()
+    }
+}
+
+/// Joins one who has dialled to the manager.
+fn accept(manager: &Handle, link: Link) {
+    match (link.peer.role(), link.hello.resource) {
+        (Role::Am, Some(resource)) => {
+            let name = link.peer.name().to_owned();
+            manager.connect_named_activity(resource, &name, link.open());
+        }
+        (Role::User | Role::Admin, _) => match manager.guest(&link.peer) {
+            Ok(stream) => link.carry(stream),
+            Err(error) => {
+                tracing::warn!(peer = %link.peer, %error, "a client was not admitted");
+                link.refuse(Refusal::Full);
+            }
+        },
+        (role @ (Role::Am | Role::Gm | Role::Pm), _) => {
+            tracing::warn!(peer = %link.peer, "there is no link with this {role}");
+            link.refuse(Refusal::Role);
+        }
     }
 }

@@ -67,6 +67,8 @@ impl Sandbox {
             .env("HOME", self.dir.path())
             .env("XDG_DATA_HOME", self.path("data"))
             .env_remove("XDG_RUNTIME_DIR")
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("XAVANTES_GRID")
             .env_remove("XAVANTES_LOG")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -97,6 +99,11 @@ impl Sandbox {
         Started {
             child: self.command(arguments).spawn().unwrap(),
         }
+    }
+
+    /// Does a command to its end, with a variable in its environment.
+    pub(crate) fn xav_with(&self, variable: (&str, &str), arguments: &[&str]) -> Done {
+        self.start_with(variable, arguments).end()
     }
 
     /// Starts a command with a variable in its environment.
@@ -134,6 +141,25 @@ impl Started {
     /// Whether it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits until it has said something on standard error; what it said until then is not told at its
+    /// end.
+    #[track_caller]
+    pub(crate) fn until_it_says(&mut self, words: &str) {
+        let said = self.child.stderr.as_mut().unwrap();
+        let mut all = Vec::new();
+        let mut byte = [0];
+        while !String::from_utf8_lossy(&all).contains(words) {
+            let n = said.read(&mut byte).unwrap();
+            assert_eq!(
+                n,
+                1,
+                "ended without {words}: {}",
+                String::from_utf8_lossy(&all)
+            );
+            all.push(byte[0]);
+        }
     }
 
     /// Waits for its end.

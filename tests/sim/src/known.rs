@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ActivityId, AttemptId, FaultName, Mono, ProcessId, ResourceId, Span};
-use process_core::{Event, Stream};
+use model::{ActivityId, AttemptId, FaultName, Mono, NodeKind, ProcessId, ResourceId, Span};
+use process_core::{Event, Stream, Verdict};
 use simulator::Seen;
 use wire::attempt::End;
 use wire::client::Phase;
@@ -23,6 +23,10 @@ pub struct Known {
     pub machines: BTreeMap<ResourceId, usize>,
     /// Attempts that run, with their machine and cores.
     pub running: BTreeMap<AttemptId, (usize, u32)>,
+    /// Activities that may run twice at the same time.
+    pub repeatable: BTreeSet<(ProcessId, ActivityId)>,
+    /// Activities that must never run twice.
+    pub once: BTreeSet<(ProcessId, ActivityId)>,
     /// Processes that a client has begun to cancel.
     pub cancels: BTreeSet<ProcessId>,
     /// Whether there are no faults any more.
@@ -57,6 +61,8 @@ pub struct Durable {
     pub is_cancelling: bool,
     /// Whether a fault of its own is recorded.
     pub is_faulting: bool,
+    /// Whether nobody knows what became of an activity that must not run twice.
+    pub is_unknown: bool,
     /// Whether that is the want of a machine.
     pub wants_resource: bool,
     /// Activities of which a worker had trouble with an attempt.
@@ -71,6 +77,20 @@ impl Known {
     /// Takes what was seen into account.
     pub fn update(&mut self, at: Mono, seen: &Seen<'_>) {
         match seen {
+            Seen::Submits(submit) => {
+                let process = submit.key.process();
+                for (index, node) in submit.draft.nodes.iter().enumerate() {
+                    let id = (process, ActivityId(index as u32));
+                    if let NodeKind::Activity(activity) = &node.kind {
+                        if activity.repeatable {
+                            self.repeatable.insert(id);
+                        }
+                        if activity.at_most_once {
+                            self.once.insert(id);
+                        }
+                    }
+                }
+            }
             Seen::Cancels(process) => {
                 self.cancels.insert(*process);
             }
@@ -109,8 +129,8 @@ impl Known {
                 }
             }
             Seen::ProcessDurable(Stream::Manager, _)
-            | Seen::Submits(_)
             | Seen::GroupDurable(_)
+            | Seen::Sizes(_)
             | Seen::ToActivity(..)
             | Seen::FromGroup(_)
             | Seen::Answers(_)
@@ -124,6 +144,12 @@ impl Known {
 }
 
 impl Known {
+    /// Whether two attempts at its activity may run at the same time.
+    pub fn is_repeatable(&self, attempt: AttemptId) -> bool {
+        let activity = (attempt.process, attempt.activity);
+        self.repeatable.contains(&activity)
+    }
+
     /// The longest time without a break for which a machine was reached since then.
     pub fn reached_for(&self, machine: usize, since: Mono) -> Span {
         let times = self.reached.get(&machine).into_iter().flatten();
@@ -148,7 +174,7 @@ impl Durable {
             is_same
         });
         let has_failed = |end: &End| matches!(end, End::Failed(_));
-        self.wants_resource || last.iter().any(|(_, end)| has_failed(end))
+        self.wants_resource || self.is_unknown || last.iter().any(|(_, end)| has_failed(end))
     }
     /// Whether an attempt was sent and nothing was recorded of its end.
     pub fn is_out(&self, attempt: AttemptId) -> bool {
@@ -172,6 +198,9 @@ impl Durable {
                 let outcome = &ended.outcome;
                 self.out.remove(&outcome.attempt.activity);
                 self.ended.insert(outcome.attempt, outcome.end.clone());
+                if let Verdict::Faulted(fault) = &ended.verdict {
+                    self.is_unknown |= fault.name == FaultName::OutcomeUnknown;
+                }
                 if outcome.end == End::Completed {
                     self.completed.insert(outcome.attempt.activity);
                 }
@@ -202,7 +231,8 @@ impl Durable {
             | Event::Linked(_)
             | Event::Joined { .. }
             | Event::Assigned { .. }
-            | Event::Readied(_) => {}
+            | Event::Readied(_)
+            | Event::Remaking(_) => {}
         }
     }
 }

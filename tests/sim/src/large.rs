@@ -91,6 +91,7 @@ pub fn run(n_activities: u32) -> Result<Figures, String> {
         base: None,
         keep_going: false,
         keep: None,
+        store: None,
     };
     let setup = Setup {
         machines: (2, 2),

@@ -8,7 +8,7 @@ use sim::{large, mutants, recorded, run_seed};
 use simulator::Setup;
 
 const USAGE: &str = "\
-cargo sim [--seeds FROM..TO] [--profile calm|lossy|crashes|hard|all]   run seeds (0..1000, all)
+cargo sim [--seeds FROM..TO] [--profile NAME|all]                        run seeds (0..1000, all)
           [--survey]                                                   a line for each that breaks a rule
 cargo sim --seed N --profile NAME [--steps N]                          replay one, with its last steps
 cargo sim --large [N]                                                  a parallel of N activities (100000)

@@ -15,7 +15,7 @@ use thiserror::Error;
 const SEEDS: u64 = 500;
 
 /// Profiles in which a fault is looked for, the likeliest first.
-const PROFILES: [&str; 4] = ["hard", "crashes", "lossy", "calm"];
+const PROFILES: [&str; 6] = ["hard", "crashes", "lossy", "calm", "harsh", "leases"];
 
 /// What is copied of the workspace: what the program is built from.
 const COPIED: [&str; 9] = [

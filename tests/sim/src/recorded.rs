@@ -123,6 +123,7 @@ pub fn run(recording: &[u8]) -> Result<Figures, RecordedError> {
         base: None,
         keep_going: false,
         keep: None,
+        store: None,
     };
     let setup = Setup {
         machines: (GRID.0, GRID.0),

@@ -1,7 +1,9 @@
 //! The rules, a file each. A rule sees everything that happens, with what was known before it.
 
+mod bounded;
 mod effects;
 mod ending;
+mod once;
 mod order;
 mod outcome;
 mod overlap;
@@ -48,6 +50,10 @@ impl Rules {
                 Box::<overlap::Overlap>::default(),
             ),
             (
+                "rule 5 (what must run at most once does)",
+                Box::<once::Once>::default(),
+            ),
+            (
                 "rule 6 (every process ends, once, as it should)",
                 Box::<ending::Ending>::default(),
             ),
@@ -56,8 +62,12 @@ impl Rules {
                 Box::<reported::Reported>::default(),
             ),
             (
-                "rule 8 (a recorded outcome stands where nothing has changed, and only there)",
+                "recall (a recorded outcome stands where nothing has changed, and only there)",
                 Box::new(recall::Recall),
+            ),
+            (
+                "rule 8 (what is over is forgotten)",
+                Box::new(bounded::Bounded),
             ),
             (
                 "slots are never oversubscribed",

@@ -38,7 +38,13 @@ pub struct Failed {
 /// The run that a seed stands for.
 pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
     let mut random = Random::new(seed);
-    let options = Options::default();
+    let mut options = Options::default();
+    if setup.lease.is_some() {
+        options.repeatable = Rate::percent(15);
+        // A process has many activities, and one whose outcome is unknown ends it.
+        let percent = random.pick(&[0, 5, 30]).unwrap_or_default();
+        options.at_most_once = Rate::percent(percent);
+    }
     let n_processes = if random.happens(Rate::percent(20)) {
         2
     } else {

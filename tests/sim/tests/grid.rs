@@ -47,6 +47,16 @@ fn all_rules_hold_where_everything_goes_wrong_at_once() {
 }
 
 #[test]
+fn all_rules_hold_where_machines_are_silent_and_daemons_frozen() {
+    hold("leases");
+}
+
+#[test]
+fn all_rules_hold_where_everything_goes_wrong_under_leases() {
+    hold("harsh");
+}
+
+#[test]
 fn the_same_seed_is_the_same_run_to_the_byte() {
     for profile in Setup::NAMES {
         let setup = Setup::named(profile).expect("the profile is one of ours");

@@ -1,11 +1,16 @@
 //! The seeds reach what the rules are about: a rule about what never happens would hold for ever.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "it counts few of the many things that are seen"
+)]
 
 use std::collections::BTreeMap;
 
-use model::Mono;
-use process_core::{Event, Stream};
+use model::{FaultName, Mono};
+use process_core::{Event, Stream, Verdict};
 use sim::seeds::compose;
 use simulator::{Observer, Seen, Setup};
+use wire::attempt::{End, ToActivity};
 use wire::client::{ActivityPhase, Answer, Phase};
 
 /// Seeds that are looked at: seconds where nothing is optimised.
@@ -22,6 +27,25 @@ impl Counts {
 
 impl Observer for Counts {
     fn see(&mut self, _: Mono, seen: &Seen<'_>) -> Result<(), String> {
+        match seen {
+            Seen::ToActivity(_, ToActivity::Retract(_)) => self.add("asked back"),
+            Seen::ProcessDurable(Stream::Process(_), Event::Planned { plan, .. })
+                if plan.generation.0 > 1 =>
+            {
+                self.add("planned again");
+            }
+            Seen::ProcessDurable(Stream::Process(_), Event::Ended(ended)) => {
+                match (&ended.outcome.end, &ended.verdict) {
+                    (End::Lost, Verdict::Again) => self.add("lost and made again"),
+                    (_, Verdict::Faulted(fault)) if fault.name == FaultName::OutcomeUnknown => {
+                        self.add("unknown");
+                    }
+                    _ => {}
+                }
+            }
+            Seen::Started(command) if command.attempt.number > 1 => self.add("started again"),
+            _ => {}
+        }
         if let Seen::ProcessDurable(Stream::Process(id), Event::Reused(reused)) = seen {
             self.add("reused");
             if reused.of.process != *id && !reused.writes.is_empty() {
@@ -72,6 +96,26 @@ fn recorded_outcomes_stand_and_processes_go_on() {
         "nothing was run",
         "some was run",
         "faulted and went on",
+    ] {
+        let n = counts.0.get(what).copied().unwrap_or_default();
+        assert!(n > 0, "{what}: never, of {counts:?}", counts = counts.0);
+    }
+}
+
+#[test]
+fn machines_are_given_up_and_emptied_and_outcomes_unknown() {
+    let setup = Setup::named("leases").expect("the profile is one of ours");
+    let mut counts = Counts::default();
+    for seed in 0..SEEDS {
+        let (mut sim, _) = compose(seed, &setup);
+        sim.run(&mut counts).expect("nothing is forbidden here");
+    }
+    for what in [
+        "asked back",
+        "planned again",
+        "lost and made again",
+        "unknown",
+        "started again",
     ] {
         let n = counts.0.get(what).copied().unwrap_or_default();
         assert!(n > 0, "{what}: never, of {counts:?}", counts = counts.0);

@@ -47,11 +47,14 @@ fn never_run(
     let run = |command: &str| {
         let arguments = command
             .strip_prefix(XAV)
-            .or_else(|| command.strip_prefix("xav "));
+            .or_else(|| command.strip_prefix("xav "))
+            .or_else(|| command.starts_with("xavantes-").then_some(command));
         if let Some(arguments) = arguments {
             // A test names the arguments one by one; `run` and the file's own name are enough to find it.
             let in_one = |test: &&str| {
-                let mut words = arguments.split_whitespace();
+                // A command within the command is one too.
+                let plain = arguments.replace("$(", "").replace(')', "");
+                let mut words = plain.split_whitespace();
                 words.all(|word| test.contains(word.rsplit('/').next().unwrap_or(word)))
             };
             return tests.iter().any(in_one);
@@ -159,9 +162,10 @@ fn commands_of_samples_are_run_and_their_files_are_there() {
 fn a_command_that_nothing_runs_is_named() {
     let readme = "```bash\n# a comment\n$ cargo test --workspace   # all\ncargo sim --seeds 3\ncargo fly\n```\n\
                   cargo text\n```text\ncargo output\n```\n```bash\ncd x\n\
-                  cargo run --release --bin xav -- run a/b.yaml --input n=1\nxav run c.yaml\n```\n";
+                  cargo run --release --bin xav -- run a/b.yaml --input n=1\nxav run c.yaml\n\
+                  xavantes-gm $(xav run b.yaml) n=1\n```\n";
     let commands = commands(readme);
-    assert_eq!(commands.len(), 6);
+    assert_eq!(commands.len(), 7);
     let aliases = aliases("[alias]\nsim = \"run\"\n[build]\nx = 1\n");
     assert_eq!(aliases.len(), 1);
     let tests = ["xav([\"run\", \"b.yaml\", \"--input\", \"n=1\"])"];
@@ -172,7 +176,11 @@ fn a_command_that_nothing_runs_is_named() {
             &aliases,
             &tests
         ),
-        ["cargo fly", "xav run c.yaml"]
+        [
+            "cargo fly",
+            "xav run c.yaml",
+            "xavantes-gm $(xav run b.yaml) n=1"
+        ]
     );
 }
 

@@ -246,17 +246,19 @@ pub(crate) const ACTIVITY: Table = Table {
             Shape::Truth,
             "Whether what the same command made of the same inputs before, in any process, may stand for it",
         ),
+        key(
+            "repeatable",
+            Shape::Truth,
+            "Whether two attempts may run at the same time, so that none is waited for whose machine is silent",
+        ),
+        key(
+            "at-most-once",
+            Shape::Truth,
+            "Whether it is never run twice, whatever becomes of an attempt",
+        ),
         JOIN,
     ],
-    later: &[
-        "at-most-once",
-        "disk",
-        "gpu",
-        "on-partition",
-        "priority",
-        "repeatable",
-        "replicas",
-    ],
+    later: &["disk", "gpu", "on-partition", "priority", "replicas"],
 };
 
 pub(crate) const ASSIGN: Table = Table {

@@ -399,6 +399,12 @@ fn run(definition: &Definition, activity: &Activity, mut put: impl FnMut(&str, V
     if activity.cache {
         put("cache", true.into());
     }
+    if activity.repeatable {
+        put("repeatable", true.into());
+    }
+    if activity.at_most_once {
+        put("at_most_once", true.into());
+    }
     let retry = &activity.retry;
     if retry.attempts > 1 {
         let on: Vec<Value> = retry

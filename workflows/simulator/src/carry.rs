@@ -152,6 +152,8 @@ impl Sim {
                 group_core::Effect::Keep(record) => {
                     self.records.insert(record.key, record.value);
                 }
+                // Nobody asks here.
+                group_core::Effect::Surveyed(..) | group_core::Effect::Drained(..) => {}
             }
         }
         Ok(survives.is_some())
@@ -240,10 +242,18 @@ impl Sim {
                 activity_core::Effect::ToProcess(_, message) => {
                     self.send(Link::ProcessActivity(machine), 1, wire::encode(&message));
                 }
-                activity_core::Effect::Execute(message) => {
+                activity_core::Effect::Execute(mut message) => {
+                    if let wire::executor::ToExecutor::Lease(lease) = &mut message {
+                        // One computer has one clock; here each life of the daemon has its own.
+                        let host = &self.machines.get(machine).host;
+                        lease.until = host.moment(lease.until);
+                        lease.dead_by = host.moment(lease.dead_by);
+                    }
                     self.send_executor(machine, wire::encode(&message));
                 }
-                activity_core::Effect::Stage { attempt, inputs } => {
+                activity_core::Effect::Stage {
+                    attempt, inputs, ..
+                } => {
                     observer.see(self.at, &Seen::Stages(attempt, &inputs))?;
                     self.stage(machine, attempt, inputs, observer)?;
                 }
@@ -261,7 +271,9 @@ impl Sim {
                     self.machines.get(machine).workplaces.remove(&attempt);
                 }
                 // Executors of the simulation write nothing.
-                activity_core::Effect::Peeked { .. } => {}
+                activity_core::Effect::Peeked { .. }
+                | activity_core::Effect::ReadLog(..)
+                | activity_core::Effect::Unneeded(_) => {}
                 activity_core::Effect::Numbered(resource) => {
                     self.numbered(machine, resource, observer)?;
                 }

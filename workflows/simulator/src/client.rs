@@ -134,7 +134,9 @@ impl Client {
             | Answer::Submission(_)
             | Answer::Forgotten(_)
             | Answer::Why(_)
-            | Answer::Peeked(_) => {}
+            | Answer::Peeked(_)
+            | Answer::LogPart(_)
+            | Answer::Machines(_) => {}
         }
     }
 }
@@ -164,7 +166,9 @@ pub(crate) fn in_short(answer: &Answer) -> String {
         | Answer::Submission(_)
         | Answer::Forgotten(_)
         | Answer::Why(_)
-        | Answer::Peeked(_) => format!("{answer:?}"),
+        | Answer::Peeked(_)
+        | Answer::LogPart(_)
+        | Answer::Machines(_) => format!("{answer:?}"),
     }
 }
 
@@ -179,6 +183,8 @@ pub(crate) fn asked_in_short(request: &Request) -> String {
         | Request::Submission(_)
         | Request::Forget(_)
         | Request::Why { .. }
-        | Request::Peek(_) => format!("{request:?}"),
+        | Request::Peek(_)
+        | Request::Log { .. }
+        | Request::Machines => format!("{request:?}"),
     }
 }

@@ -58,6 +58,9 @@ impl Sim {
         for machine in 0..self.machines.n() {
             let is_reached = all
                 && self.is_up(Node::Activity(machine))
+                && self.hears(Link::GroupProcess)
+                && self.hears(Link::GroupActivity(machine))
+                && self.hears(Link::ProcessActivity(machine))
                 && self.wire(Link::GroupActivity(machine)).carries;
             if self.machines.get(machine).is_reached != is_reached {
                 self.machines.get(machine).is_reached = is_reached;
@@ -71,7 +74,16 @@ impl Sim {
         Ok(())
     }
 
+    /// Whether no end of a connection is deaf.
+    fn hears(&mut self, link: Link) -> bool {
+        let at = self.at;
+        self.wire(link).usable_at() <= at
+    }
+
     fn is_up(&mut self, node: Node) -> bool {
+        if self.is_frozen(node) {
+            return false;
+        }
         match node {
             Node::Group => self.group.is_up(),
             Node::Process => self.process.is_up(),
@@ -100,6 +112,11 @@ impl Sim {
         self.wire(link).is_dialling = false;
         if self.wire(link).carries {
             return;
+        }
+        let usable_at = self.wire(link).usable_at();
+        if usable_at > self.at {
+            self.wire(link).is_dialling = true;
+            return self.calendar.enter(usable_at, Happening::Dial(link));
         }
         let (one, other) = link.ends();
         // Whoever is down dials again when it starts.

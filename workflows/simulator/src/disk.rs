@@ -11,6 +11,14 @@ pub(crate) struct Disk<M: Machine> {
     streams: BTreeMap<M::Stream, Stream<M>>,
 }
 
+impl<M: Machine> Disk<M> {
+    /// The most events of a stream that no snapshot stands for.
+    pub(crate) fn n_tail_max(&self) -> usize {
+        let tails = self.streams.values().map(|stream| stream.tail.len());
+        tails.max().unwrap_or_default()
+    }
+}
+
 struct Stream<M: Machine> {
     founding: Vec<u8>,
     snapshot: Option<Vec<u8>>,

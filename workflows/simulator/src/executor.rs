@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use model::{AttemptId, Span, Wall};
+use model::{AttemptId, Mono, Span, Wall};
 use wire::executor::{
-    Captured, Ended, ExecutorHello, Exit, FromExecutor, Held, PROTOCOL, Phase, Start, Started,
-    ToExecutor,
+    Captured, Ended, ExecutorHello, Exit, FromExecutor, Held, Lease, PROTOCOL, Phase, Start,
+    Started, ToExecutor,
 };
 
 use crate::observe::Command;
@@ -28,6 +28,8 @@ pub(crate) struct Executor {
     retracted: BTreeSet<AttemptId>,
     /// Outcomes that a life has left behind for the next one.
     saved: BTreeMap<AttemptId, Ended>,
+    /// The leases that it was told, by their owners, in the simulation's time.
+    leases: BTreeMap<u32, Lease>,
     n_runs: u64,
 }
 
@@ -52,6 +54,10 @@ pub(crate) struct Wants {
     pub(crate) started: Vec<(u64, Command)>,
     /// Commands that are to end soon because they were told to, by the number of the run.
     pub(crate) stopped: Vec<(u64, AttemptId)>,
+    /// Commands whose lease has ended, and when they are dead.
+    pub(crate) expired: Vec<(u64, AttemptId, Mono)>,
+    /// When a lease ends that was told.
+    pub(crate) ends: Option<Mono>,
 }
 
 impl Executor {
@@ -161,10 +167,12 @@ impl Executor {
         &mut self,
         machine: usize,
         message: ToExecutor,
+        at: Mono,
         wall: Wall,
         mut is_full: impl FnMut() -> bool,
     ) -> Wants {
         let mut wants = Wants::default();
+        self.expire(at, &mut wants);
         match message {
             ToExecutor::Hello(hello) => self.cores = hello.cores,
             ToExecutor::Start(starts) => {
@@ -207,9 +215,48 @@ impl Executor {
                 });
             }
             ToExecutor::Shutdown => {}
+            ToExecutor::Lease(lease) => {
+                let before = self.leases.get(&lease.owner);
+                if before.is_none_or(|before| before.until < lease.until) {
+                    self.leases.insert(lease.owner, lease);
+                    wants.ends = Some(lease.until);
+                }
+                self.expire(at, &mut wants);
+            }
         }
         self.start_queued(machine, wall, &mut wants);
         wants
+    }
+
+    /// A lease may have ended.
+    pub(crate) fn lease_ends(&mut self, machine: usize, at: Mono, wall: Wall) -> Wants {
+        let mut wants = Wants::default();
+        self.expire(at, &mut wants);
+        self.start_queued(machine, wall, &mut wants);
+        wants
+    }
+
+    /// Takes back and stops what a lease that has ended was for.
+    fn expire(&mut self, at: Mono, wants: &mut Wants) {
+        let ended: Vec<Lease> = self.leases.values().copied().collect();
+        for lease in ended.into_iter().filter(|lease| lease.until <= at) {
+            self.leases.remove(&lease.owner);
+            let mut queued = Vec::new();
+            for (&attempt, entry) in &mut self.attempts {
+                match entry {
+                    Entry::Queued(start) if start.owner == Some(lease.owner) => {
+                        queued.push(attempt);
+                    }
+                    Entry::Running { run, start, .. } if start.owner == Some(lease.owner) => {
+                        wants.expired.push((*run, attempt, lease.dead_by));
+                    }
+                    Entry::Queued(_) | Entry::Running { .. } | Entry::Ended(_) => {}
+                }
+            }
+            for attempt in queued {
+                wants.messages.push(self.retract(attempt));
+            }
+        }
     }
 
     /// A command ends; none where it is not running any more.
@@ -264,6 +311,12 @@ impl Executor {
         }
         if self.retracted.contains(&attempt) {
             return Some(FromExecutor::Retracted(vec![attempt]));
+        }
+        if start
+            .owner
+            .is_some_and(|owner| !self.leases.contains_key(&owner))
+        {
+            return Some(self.retract(attempt));
         }
         if is_full() {
             return Some(FromExecutor::Refused(vec![attempt]));

@@ -34,6 +34,10 @@ pub struct Options {
     /// Processes that go on without what depends on a fault. All their joins are `all`, so that
     /// what runs never depends on who is faster, and several of their activities fail.
     pub going_on: Rate,
+    /// Activities that may run twice at the same time...
+    pub repeatable: Rate,
+    /// ...and those that must never run twice, where none is tried again.
+    pub at_most_once: Rate,
 }
 
 impl Default for Options {
@@ -43,6 +47,8 @@ impl Default for Options {
             faulting: Rate::percent(12),
             retries: Rate::percent(15),
             going_on: Rate::percent(15),
+            repeatable: Rate::NEVER,
+            at_most_once: Rate::NEVER,
         }
     }
 }
@@ -125,6 +131,7 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
         base: None,
         keep_going,
         keep: None,
+        store: None,
         draft,
     };
     let cores = submit.draft.nodes.iter().map(|node| match &node.kind {
@@ -364,6 +371,9 @@ impl Maker {
         let has_work = self.random.happens(Rate::percent(50));
         let work = has_work.then(|| Work(self.random.between(1_000, 10_000_000)));
         let (retry, timeout) = self.draw_retry(id, options);
+        let repeatable = self.random.happens(options.repeatable);
+        let may_be_once = !repeatable && retry.attempts <= 1;
+        let at_most_once = may_be_once && self.random.happens(options.at_most_once);
         Activity {
             command: Command::List(words),
             env: Vec::new(),
@@ -382,6 +392,8 @@ impl Maker {
             timeout,
             retry,
             cache: false,
+            repeatable,
+            at_most_once,
         }
     }
 

@@ -61,6 +61,12 @@ pub(crate) struct Host<M: Machine> {
     writing: VecDeque<(Mono, Written<M>)>,
     /// Until when its disk is full.
     full_until: Mono,
+    /// Until when the program is stopped.
+    pub(crate) frozen_until: Mono,
+    /// How much faster than the simulation its clock goes, in millionths.
+    drift: i64,
+    /// How far its calendar is ahead, in microseconds.
+    wall_ahead: i64,
     /// When a turn is entered for.
     pub(crate) turn_at: Option<Mono>,
     n_wakes: (Mono, u32),
@@ -70,6 +76,8 @@ pub(crate) struct Host<M: Machine> {
 pub(crate) enum Turn {
     /// There was nothing to do.
     Idle,
+    /// The program is stopped until then.
+    Frozen(Mono),
     /// A batch was closed and is on its way to the disk.
     Closed { number: u64, durable_at: Mono },
     /// The program died.
@@ -97,6 +105,9 @@ where
             disk: Disk::new(),
             writing: VecDeque::new(),
             full_until: Mono(0),
+            frozen_until: Mono(0),
+            drift: 0,
+            wall_ahead: 0,
             turn_at: None,
             n_wakes: (Mono(0), 0),
         }
@@ -113,9 +124,35 @@ where
 
     fn now(&self, at: Mono) -> Now {
         Now {
-            mono: Mono(at.0 + self.origin),
-            wall: wall(at),
+            mono: Mono(at.0.saturating_add_signed(self.gained(at.0)) + self.origin),
+            wall: Wall(wall(at).0.saturating_add_signed(self.wall_ahead)),
         }
+    }
+
+    /// What its clock gains in so many microseconds.
+    fn gained(&self, micros: u64) -> i64 {
+        (i128::from(micros) * i128::from(self.drift) / 1_000_000) as i64
+    }
+
+    /// The first moment of the simulation at which its clock shows this.
+    pub(crate) fn moment(&self, mono: Mono) -> Mono {
+        let shown = mono.0.saturating_sub(self.origin);
+        let scaled = i128::from(shown) * 1_000_000 / (1_000_000 + i128::from(self.drift));
+        let mut at = Mono(scaled as u64);
+        while self.now(at).mono < mono {
+            at.0 += 1;
+        }
+        at
+    }
+
+    /// Its clock goes so many millionths faster.
+    pub(crate) fn set_drift(&mut self, millionths: i64) {
+        self.drift = millionths;
+    }
+
+    /// Its calendar is set, so many microseconds ahead.
+    pub(crate) fn set_calendar(&mut self, ahead: i64) {
+        self.wall_ahead = ahead;
     }
 
     /// Starts the program: replays, compares, resumes.
@@ -148,7 +185,7 @@ where
     /// When the manager wants to be woken, by the simulation's clock.
     pub(crate) fn wakeup(&self) -> Option<Mono> {
         let wakeup = self.drive.as_ref()?.next_wakeup()?;
-        Some(Mono(wakeup.0.saturating_sub(self.origin)))
+        Some(self.moment(wakeup))
     }
 
     /// Whether inputs or what a start has wanted wait for a turn.
@@ -313,6 +350,7 @@ where
         self.drive = None;
         self.inbox.clear();
         self.turn_at = None;
+        self.frozen_until = Mono(0);
         let mut events = Vec::new();
         for (_, written) in std::mem::take(&mut self.writing) {
             if !random.happens(faults.kept) {
@@ -321,6 +359,21 @@ where
             events.append(&mut self.disk.take(written)?);
         }
         Ok(events)
+    }
+
+    /// The manager, while it runs.
+    pub(crate) fn machine(&self) -> Option<&M> {
+        self.drive.as_ref().map(Drive::machine)
+    }
+
+    /// The durable state of a stream, while it runs.
+    pub(crate) fn state(&self, stream: M::Stream) -> Option<&M::State> {
+        self.drive.as_ref()?.states().get(stream)
+    }
+
+    /// The most events of a stream on its disk that no snapshot stands for.
+    pub(crate) fn n_tail_max(&self) -> usize {
+        self.disk.n_tail_max()
     }
 
     /// Compares what is in memory with what is on disk, where nothing is on its way.

@@ -7,6 +7,7 @@
 //! when everything is at rest.
 //! Read [`Sim`] and [`Setup`] first, then [`Seen`]; `host` has the moments at which managers die.
 
+mod absence;
 mod calendar;
 mod carry;
 mod client;
@@ -27,7 +28,7 @@ mod sim;
 mod trace;
 mod users;
 
-pub use observe::{Command, Observer, Seen};
+pub use observe::{Command, Observer, Seen, Sizes};
 pub use random::{Random, Rate, splitmix};
 pub use setup::{Faults, PATIENCE, Setup};
 pub use sim::{Broken, Sim, Submission};

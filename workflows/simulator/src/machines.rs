@@ -77,11 +77,13 @@ impl Machines {
                 memory: Bytes(8 << 30),
                 power: random.between(5, 20) as f64 / 10.0,
                 labels: BTreeMap::new(),
+                bulk: None,
                 environment: Vec::new(),
                 nice: None,
                 prefetch: activity_core::prefetch_default(slots).min(random.between(0, 40) as u32),
                 linger: None,
                 kill_grace: None,
+                lease: setup.lease,
             };
             Machine {
                 host: Host::new(),
@@ -372,10 +374,10 @@ impl Sim {
                 instance,
                 attempt,
                 run,
-                is_stopped,
+                killed,
             } => {
                 if self.machines.get(machine).executor.instance == instance {
-                    return self.command_ends(machine, attempt, run, is_stopped, observer);
+                    return self.command_ends(machine, attempt, run, killed, observer);
                 }
             }
             Happening::Linger {
@@ -396,6 +398,14 @@ impl Sim {
                     }
                 }
             }
+            Happening::LeaseEnds { machine, instance } => {
+                let at = self.at;
+                let executor = &mut self.machines.get(machine).executor;
+                if executor.instance == instance {
+                    let wants = executor.lease_ends(machine, at, wall(at));
+                    return self.executor_wants(machine, wants, observer);
+                }
+            }
             Happening::KillExecutor(machine) => return self.kill_executor(machine, observer),
             Happening::Turn(_)
             | Happening::Flushed { .. }
@@ -404,6 +414,12 @@ impl Sim {
             | Happening::Notice { .. }
             | Happening::Deliver { .. }
             | Happening::Cut(_)
+            | Happening::Freeze(_)
+            | Happening::Thaw(_)
+            | Happening::Deafen(..)
+            | Happening::Unplug(_)
+            | Happening::Idle { .. }
+            | Happening::Jump(_)
             | Happening::FillDisk(_)
             | Happening::Planned { .. }
             | Happening::Ask(_)
@@ -501,14 +517,14 @@ impl Sim {
                 place.program.clone_from(&start.program);
             }
         }
-        let (now, full) = (wall(self.at), self.faults.full);
+        let (at, now, full) = (self.at, wall(self.at), self.faults.full);
         let Sim {
             random, machines, ..
         } = self;
         let wants = machines
             .get(machine)
             .executor
-            .take(machine, message, now, || random.happens(full));
+            .take(machine, message, at, now, || random.happens(full));
         self.executor_wants(machine, wants, observer)
     }
 
@@ -517,14 +533,14 @@ impl Sim {
         machine: usize,
         attempt: AttemptId,
         run: u64,
-        is_stopped: bool,
+        killed: Option<Exit>,
         observer: &mut dyn Observer,
     ) -> Result<(), String> {
         if !self.machines.get(machine).executor.runs(attempt, run) {
             return Ok(());
         }
-        let (exit, printed) = if is_stopped {
-            (Exit::Stopped, None)
+        let (exit, printed) = if let Some(exit) = killed {
+            (exit, None)
         } else {
             let places = &self.machines.get(machine).workplaces;
             let program = places.get(&attempt).map(|place| place.program.clone());
@@ -562,7 +578,7 @@ impl Sim {
                 instance,
                 attempt,
                 run,
-                is_stopped: false,
+                killed: None,
             };
             self.after(takes, ends);
         }
@@ -573,9 +589,29 @@ impl Sim {
                 instance,
                 attempt,
                 run,
-                is_stopped: true,
+                killed: Some(Exit::Stopped),
             };
             self.after(takes, ends);
+        }
+        for (run, attempt, dead_by) in wants.expired {
+            // Mostly by TERM; some only by KILL.
+            let left = dead_by.since(self.at);
+            let takes = match self.random.below(4) {
+                0 => left,
+                _ => self.random.span(STOP).min(left),
+            };
+            let ends = Happening::CommandEnds {
+                machine,
+                instance,
+                attempt,
+                run,
+                killed: Some(Exit::Expired),
+            };
+            self.after(takes, ends);
+        }
+        if let Some(at) = wants.ends {
+            let ends = Happening::LeaseEnds { machine, instance };
+            self.calendar.enter(at.max(self.at), ends);
         }
         self.send_daemon(machine, &wants.messages);
         Ok(())

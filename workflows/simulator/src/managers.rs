@@ -30,12 +30,21 @@ impl Sim {
             ..
         } = self;
         match node {
-            Node::Group => group.start(GroupManager::default, *at, random, setup.looks_closely),
+            Node::Group => {
+                let config = group_core::Config {
+                    lease: setup.lease,
+                    ..group_core::Config::default()
+                };
+                let fresh = || GroupManager::new(config);
+                group.start(fresh, *at, random, setup.looks_closely)
+            }
             Node::Process => {
                 let config = process_core::Config {
                     // What is simulated depends on the plan, not on how long one looked for it.
                     scheduler: schedule::SchedulerKind::Best,
                     patience: PATIENCE,
+                    lease: setup.lease,
+                    ..process_core::Config::default()
                 };
                 let fresh = || ProcessManager::new(config.clone());
                 process.start(fresh, *at, random, setup.looks_closely)
@@ -172,6 +181,10 @@ impl Sim {
         match turn {
             None => Ok(()),
             Some(Turn::Died) => self.dies(node, observer),
+            Some(Turn::Frozen(until)) => {
+                self.calendar.enter(until, Happening::Turn(node));
+                Ok(())
+            }
             Some(Turn::Idle) => {
                 self.turn_soon(node);
                 Ok(())
@@ -194,6 +207,13 @@ impl Sim {
     ) -> Result<(), String> {
         let closely = self.setup.looks_closely;
         let at = self.at;
+        if self.is_frozen(node) {
+            // It is on the disk, and nobody takes note of that.
+            let until = self.frozen_until(node);
+            self.calendar
+                .enter(until, Happening::Flushed { node, life, number });
+            return Ok(());
+        }
         let Sim {
             random,
             crashes,
@@ -288,6 +308,10 @@ where
 {
     if host.turn_at != Some(at) || !host.is_up() {
         return Ok((host.life, None));
+    }
+    if at < host.frozen_until {
+        host.turn_at = Some(host.frozen_until);
+        return Ok((host.life, Some(Turn::Frozen(host.frozen_until))));
     }
     host.turn_at = None;
     Ok((host.life, Some(host.turn(at, random, crashes, faults)?)))

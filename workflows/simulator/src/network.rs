@@ -16,6 +16,10 @@ pub(crate) struct Wire {
     pub(crate) seen: [bool; 2],
     /// Whether an attempt to connect is entered.
     pub(crate) is_dialling: bool,
+    /// Until when nothing arrives that each end sends.
+    pub(crate) deaf_until: [Mono; 2],
+    /// Until when it cannot be made again.
+    pub(crate) unplugged_until: Mono,
     /// Messages that arrive by the next connection: to which end, and their bytes.
     pub(crate) late: Vec<(usize, Vec<u8>)>,
     last: [Mono; 2],
@@ -30,7 +34,7 @@ impl Wire {
         random: &mut Random,
         faults: &Faults,
     ) -> Vec<Mono> {
-        if !self.seen[from] || !self.carries {
+        if !self.seen[from] || !self.carries || at < self.deaf_until[from] {
             return Vec::new();
         }
         let n_copies = if random.happens(faults.loss) {
@@ -50,6 +54,20 @@ impl Wire {
             arrivals.push(arrival);
         }
         arrivals
+    }
+
+    /// When a connection can be made: both ways carry, and the machine is there.
+    pub(crate) fn usable_at(&self) -> Mono {
+        let [one, other] = self.deaf_until;
+        one.max(other).max(self.unplugged_until)
+    }
+
+    /// From here on nothing is lost.
+    pub(crate) fn mend(&mut self) {
+        self.deaf_until = [Mono(0); 2];
+        self.unplugged_until = Mono(0);
+        // It may be entered for when it could have been made.
+        self.is_dialling = false;
     }
 
     /// Mostly short; one in eight takes up to the longest.

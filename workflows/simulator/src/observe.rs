@@ -56,8 +56,23 @@ pub enum Seen<'a> {
     },
     /// From here on nothing goes wrong.
     Healed,
+    /// How much is kept once everything is at rest; just before `AtRest`.
+    Sizes(&'a Sizes),
     /// Everything is at rest: all clients know the end, and nobody holds anything.
     AtRest,
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Attempts that activity managers know.
+    pub n_attempts: usize,
+    /// Attempts on their disks that may have been started and must not run twice.
+    pub n_starting: usize,
+    /// Processes of which the process manager holds more than what is durable.
+    pub n_live: usize,
+    /// The most events of a stream that no snapshot stands for.
+    pub n_tail_max: usize,
 }
 
 /// A command at an executor.

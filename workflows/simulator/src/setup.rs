@@ -17,6 +17,10 @@ pub struct Setup {
     pub follows_work: bool,
     /// The same for making ready, collecting and planning.
     pub works_aside: (Span, Span),
+    /// The length of leases; none where all is one program.
+    pub lease: Option<Span>,
+    /// How much faster or slower than the simulation a computer's clock goes at most, in millionths.
+    pub drift_max: u64,
     /// The faults.
     pub faults: Faults,
     /// How long there are faults, from and to; afterwards everything is healed.
@@ -79,6 +83,20 @@ pub struct Faults {
     /// Inputs that cannot be laid out, and outputs that cannot be kept, in a run in which such things
     /// happen, which is one in four.
     pub trouble: Rate,
+    /// Daemons stopped for a while, from and to, and for how long. Their executors go on.
+    pub freezes: (u64, u64),
+    /// How long a daemon is stopped.
+    pub frozen_for: (Span, Span),
+    /// Connections of which one end sends and is not heard, from and to.
+    pub deafnesses: (u64, u64),
+    /// How long it is not heard.
+    pub deaf_for: (Span, Span),
+    /// Machines cut off from everybody, from and to.
+    pub unpluggings: (u64, u64),
+    /// How long they are.
+    pub unplugged_for: (Span, Span),
+    /// Calendars that are set, from and to, by up to a day.
+    pub jumps: (u64, u64),
 }
 
 const fn millis(from: u64, to: u64) -> (Span, Span) {
@@ -117,6 +135,13 @@ impl Faults {
             full_disks: (0, 0),
             full_for: millis(100, 6_000),
             trouble: Rate::NEVER,
+            freezes: (0, 0),
+            frozen_for: millis(100, 30_000),
+            deafnesses: (0, 0),
+            deaf_for: millis(500, 20_000),
+            unpluggings: (0, 0),
+            unplugged_for: millis(500, 30_000),
+            jumps: (0, 0),
         }
     }
 }
@@ -130,6 +155,8 @@ impl Setup {
             runs: millis(1, 3_000),
             follows_work: false,
             works_aside: (Span(20), Span(5_000)),
+            lease: None,
+            drift_max: 0,
             faults: Faults::none(),
             fault_phase: millis(0, 0),
             ends_within: Span::from_secs(1_800),
@@ -201,8 +228,53 @@ impl Setup {
         }
     }
 
+    /// Several machines under leases: daemons are stopped, connections carry one way only, machines
+    /// are cut off, calendars are set, and each computer's clock has a pace of its own.
+    pub fn leases() -> Setup {
+        let faults = Faults {
+            cuts: (0, 6),
+            reconnect: millis(1, 3_000),
+            notice: millis(0, 3_000),
+            late: Rate::percent(50),
+            crash: Rate(1_000),
+            n_crashes_max: 4,
+            long_away: Rate::percent(30),
+            executor_kills: (0, 1),
+            freezes: (0, 4),
+            deafnesses: (0, 3),
+            unpluggings: (0, 2),
+            jumps: (0, 2),
+            ..Faults::none()
+        };
+        Setup {
+            machines: (2, 4),
+            slots: (1, 3),
+            runs: millis(1, 20_000),
+            lease: Some(wire::lease::LENGTH),
+            drift_max: 4_000,
+            faults,
+            fault_phase: millis(1_000, 60_000),
+            ..Setup::calm()
+        }
+    }
+
+    /// The same, and everything else that goes wrong.
+    pub fn harsh() -> Setup {
+        let leases = Setup::leases();
+        let faults = Faults {
+            crash: Rate::percent(1),
+            n_crashes_max: 20,
+            freezes: (0, 6),
+            deafnesses: (0, 4),
+            unpluggings: (0, 3),
+            jumps: (0, 2),
+            ..Setup::hard().faults
+        };
+        Setup { faults, ..leases }
+    }
+
     /// The names that [`Setup::named`] knows.
-    pub const NAMES: [&'static str; 4] = ["calm", "lossy", "crashes", "hard"];
+    pub const NAMES: [&'static str; 6] = ["calm", "lossy", "crashes", "hard", "leases", "harsh"];
 
     /// A setup by its name.
     pub fn named(name: &str) -> Option<Setup> {
@@ -211,6 +283,8 @@ impl Setup {
             "lossy" => Some(Setup::lossy()),
             "crashes" => Some(Setup::crashes()),
             "hard" => Some(Setup::hard()),
+            "leases" => Some(Setup::leases()),
+            "harsh" => Some(Setup::harsh()),
             _ => None,
         }
     }

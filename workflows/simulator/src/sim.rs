@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use activity_core::ActivityManager;
 use group_core::GroupManager;
 use model::{Artifact, AttemptId, Mono, ProcessId, ResourceId, Span};
 use process_core::{PlanResult, ProcessManager};
 use thiserror::Error;
 use wire::client::Submit;
+use wire::executor::Exit;
 
 use crate::calendar::Calendar;
 use crate::client::Client;
@@ -15,7 +17,7 @@ use crate::connections::Link;
 use crate::host::{Crashes, Host};
 use crate::machines::Machines;
 use crate::network::Wire;
-use crate::observe::{Observer, Seen};
+use crate::observe::{Observer, Seen, Sizes};
 use crate::random::{Random, Rate};
 use crate::setup::{Faults, Setup};
 use crate::trace::Trace;
@@ -77,6 +79,20 @@ pub(crate) enum Happening {
         bytes: Vec<u8>,
     },
     Cut(Link),
+    /// A daemon is stopped for a while; its executor goes on.
+    Freeze(Node),
+    Thaw(Node),
+    /// Nothing that this end sends arrives for a while.
+    Deafen(Link, usize),
+    /// A machine is cut off from everybody for a while.
+    Unplug(usize),
+    /// An end of a connection has heard nothing for long.
+    Idle {
+        link: Link,
+        incarnation: u64,
+    },
+    /// The calendar of a computer is set.
+    Jump(Node),
     Planned {
         life: u64,
         result: Box<PlanResult>,
@@ -117,7 +133,12 @@ pub(crate) enum Happening {
         instance: u64,
         attempt: AttemptId,
         run: u64,
-        is_stopped: bool,
+        /// Why it was killed; none where it ends by itself.
+        killed: Option<Exit>,
+    },
+    LeaseEnds {
+        machine: usize,
+        instance: u64,
     },
     Linger {
         machine: usize,
@@ -203,6 +224,7 @@ impl Sim {
             n_happened: 0,
             random,
         };
+        sim.set_drifts();
         sim.lay_out(submissions);
         sim
     }
@@ -320,6 +342,7 @@ impl Sim {
             let at = Mono(self.random.below(phase.0));
             self.calendar.enter(at, Happening::FillDisk(node));
         }
+        self.lay_out_absences(phase);
         if !self.random.happens(Rate::percent(25)) {
             self.faults.trouble = Rate::NEVER;
         }
@@ -368,6 +391,31 @@ impl Sim {
                 self.cut(link);
                 Ok(())
             }
+            Happening::Freeze(node) => {
+                self.freeze(node);
+                Ok(())
+            }
+            Happening::Thaw(node) => {
+                self.dial_all(node);
+                self.turn_soon(node);
+                Ok(())
+            }
+            Happening::Deafen(link, end) => {
+                self.deafen(link, end);
+                Ok(())
+            }
+            Happening::Unplug(machine) => {
+                self.unplug(machine);
+                Ok(())
+            }
+            Happening::Idle { link, incarnation } => {
+                self.idle(link, incarnation);
+                Ok(())
+            }
+            Happening::Jump(node) => {
+                self.jump(node);
+                Ok(())
+            }
             Happening::Planned { life, result } => {
                 if self.process.life == life {
                     self.process.put(process_core::Input::Planned(result));
@@ -397,6 +445,7 @@ impl Sim {
             | Happening::FromExecutor { .. }
             | Happening::CommandEnds { .. }
             | Happening::Linger { .. }
+            | Happening::LeaseEnds { .. }
             | Happening::KillExecutor(_)) => self.on_machine(happening, observer),
             Happening::FillDisk(node) => {
                 self.fill_disk(node);
@@ -418,9 +467,11 @@ impl Sim {
         let machines = (0..self.machines.n()).map(Node::Activity);
         for node in [Node::Group, Node::Process].into_iter().chain(machines) {
             self.set_full_until(node, self.at);
+            self.thaw(node);
         }
         self.healed_at = Some(self.at);
         for link in self.links() {
+            self.wire(link).mend();
             self.dial_later(link);
         }
         observer.see(self.at, &Seen::Healed)?;
@@ -455,7 +506,27 @@ impl Sim {
             self.group.compare()?;
             self.process.compare()?;
         }
+        let sizes = self.sizes();
+        observer.see(self.at, &Seen::Sizes(&sizes))?;
         observer.see(self.at, &Seen::AtRest)
+    }
+
+    fn sizes(&mut self) -> Sizes {
+        let live = |machine: &ProcessManager| machine.n_live();
+        let mut sizes = Sizes {
+            n_live: self.process.machine().map_or(0, live),
+            n_tail_max: self.group.n_tail_max().max(self.process.n_tail_max()),
+            ..Sizes::default()
+        };
+        for machine in 0..self.machines.n() {
+            let host = &self.machines.get(machine).host;
+            let n_attempts = host.machine().map_or(0, ActivityManager::n_attempts);
+            let state = host.state(activity_core::Stream::Manager);
+            sizes.n_attempts += n_attempts;
+            sizes.n_starting += state.map_or(0, |state| state.starting.len());
+            sizes.n_tail_max = sizes.n_tail_max.max(host.n_tail_max());
+        }
+        sizes
     }
 
     fn what_goes_on(&mut self) -> Option<String> {

@@ -80,8 +80,12 @@ impl Sim {
             )
         });
         let id = process_core::ClientId(connection);
-        self.process
-            .put(process_core::Input::Request(id, envelope.number, request));
+        self.process.put(process_core::Input::Request(
+            id,
+            process_core::Caller::Local,
+            envelope.number,
+            request,
+        ));
         if self.random.happens(self.faults.loss) {
             self.process.put(process_core::Input::ClientGone(id));
             self.clients[client].connection = self.random.draw();

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::Span;
 use schedule::SchedulerKind;
 
-use crate::{plan, platform, report, text};
+use crate::{grid_admin, plan, platform, report, text};
 
 /// Slots that may be asked for: more commands than that at once no machine runs.
 const SLOTS_MAX: i64 = 4_096;
@@ -39,6 +39,11 @@ pub(crate) enum Command {
     /// Run a process and wait for its end
     #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
+    /// Give a process to a grid, and print its ID
+    #[command(after_help = SUBMIT_EXAMPLES)]
+    Submit(Submit),
+    /// Show how far a process is until it ends
+    Watch(Watch),
     /// List all processes, the newest first
     List(List),
     /// Show a process, activity by activity
@@ -78,6 +83,24 @@ pub(crate) enum Command {
     Show(Show),
     /// Write a definition or a recorded workflow as YAML, DOT or WfFormat
     Export(Export),
+    /// Make a grid of several machines, become a user of one, choose the one that runs processes
+    #[command(subcommand)]
+    Grid(grid_admin::Grid),
+    /// Tokens by which machines and users join a grid
+    #[command(subcommand)]
+    Token(grid_admin::Token),
+    /// Certificates of a grid: list, renew, revoke
+    #[command(subcommand)]
+    Cert(grid_admin::Certificates),
+    /// Configuration files of a grid's daemons
+    #[command(subcommand)]
+    Config(grid_admin::Check),
+    /// Show the machines of a grid: slots, load, power, and why one is not used
+    Nodes(grid_admin::Nodes),
+    /// Send nothing more to a machine of a grid
+    Drain(grid_admin::Drain),
+    /// Use a machine of a grid again
+    Undrain(grid_admin::Drain),
     /// Small programs that processes may use
     #[command(subcommand, hide = true)]
     Tool(Tool),
@@ -90,6 +113,11 @@ Examples:
   xav run align.yaml --input sample=reads.fastq --input names=a --input names=b
   xav run montage.json.gz --cpu-total 20s --data-scale 0.001
   xav run report.yaml --input table='{\"rows\": 3}' --input more=@more.json --json > result.json";
+
+const SUBMIT_EXAMPLES: &str = "\
+Examples:
+  xav submit primes.yaml --grid lab
+  id=$(xav submit primes.yaml --input limit=3000000) && xav watch $id && xav results $id";
 
 const LOGS_EXAMPLES: &str = "\
 Examples:
@@ -134,6 +162,40 @@ pub(crate) struct State {
     /// The state directory of the process; without it, all of the user's own are looked through
     #[arg(long = "state", value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) grid: GridChoice,
+}
+
+/// Which machines.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct GridChoice {
+    /// The grid: its directory, or its name among the user's grids; without it, the one that
+    /// XAVANTES_GRID names or that `xav grid use` has chosen
+    #[arg(long, value_name = "DIR|NAME")]
+    pub(crate) grid: Option<String>,
+    /// This machine, whatever grid is chosen
+    #[arg(long)]
+    pub(crate) embedded: bool,
+}
+
+impl GridChoice {
+    /// The options that say the same again, for advices.
+    pub(crate) fn options(&self) -> Option<String> {
+        match (&self.grid, self.embedded) {
+            (Some(grid), _) => Some(format!("--grid {}", text::quoted(grid))),
+            (None, true) => Some("--embedded".to_owned()),
+            (None, false) => None,
+        }
+    }
+}
+
+impl State {
+    /// The options that say the same again, for advices.
+    pub(crate) fn options(&self) -> Option<String> {
+        let dir = self.dir.as_ref();
+        let of_dir = dir.map(|dir| format!("--state {}", text::quoted(&dir.display().to_string())));
+        of_dir.or_else(|| self.grid.options())
+    }
 }
 
 /// How a process is run and followed.
@@ -177,11 +239,53 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE", conflicts_with = "slots")]
     pub(crate) machines: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) grid: GridChoice,
+    #[command(flatten)]
     pub(crate) ending: Ending,
     #[command(flatten)]
     pub(crate) following: Following,
     #[command(flatten)]
     pub(crate) recording: Recording,
+}
+
+impl Run {
+    /// Where the process is to be kept.
+    pub(crate) fn state(&self) -> State {
+        State {
+            dir: self.state.clone(),
+            grid: self.grid.clone(),
+        }
+    }
+}
+
+/// `xav submit`
+#[derive(Args, Debug)]
+pub(crate) struct Submit {
+    /// The definition, YAML or JSON, or a recorded workflow in WfFormat (`.json`, `.json.gz`)
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// An input of the process, as with xav run
+    #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
+    pub(crate) inputs: Vec<String>,
+    #[command(flatten)]
+    pub(crate) grid: GridChoice,
+    #[command(flatten)]
+    pub(crate) ending: Ending,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) recording: Recording,
+}
+
+/// `xav watch`
+#[derive(Args, Debug)]
+pub(crate) struct Watch {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Print one JSON document at the end: what xav status tells
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What a fault ends, and what becomes of the process afterwards.
@@ -435,6 +539,8 @@ impl Command {
     pub(crate) fn wants_json(&self) -> bool {
         match self {
             Command::Run(run) => run.following.json,
+            Command::Submit(submit) => submit.json,
+            Command::Watch(watch) => watch.json,
             Command::List(list) => list.json,
             Command::Status(status) => status.json,
             Command::Logs(logs) => logs.json,
@@ -446,11 +552,18 @@ impl Command {
             Command::Cancel(cancel) => cancel.json,
             Command::Validate(validate) => validate.json,
             Command::Plan(plan) => plan.wants_json(),
+            Command::Token(token) => token.wants_json(),
+            Command::Cert(certificates) => certificates.wants_json(),
+            Command::Nodes(nodes) => nodes.json,
             Command::Schema
             | Command::Platform(_)
             | Command::Report(_)
             | Command::Show(_)
             | Command::Export(_)
+            | Command::Grid(_)
+            | Command::Config(_)
+            | Command::Drain(_)
+            | Command::Undrain(_)
             | Command::Tool(_) => false,
         }
     }

@@ -1,4 +1,5 @@
-//! Questions about processes: to the run that has them, or to what a run has left.
+//! Questions about processes: to the run that has them, to what a run has left, or to a process manager
+//! of a grid.
 
 use std::error::Error;
 
@@ -10,8 +11,10 @@ use wire::client::{Answer, Request, Status, Submit, Summary};
 
 use crate::failure::Failure;
 use crate::home::refused;
+use crate::place::Place;
 use crate::state::{StateDirectory, Use, User, pause};
 use crate::summary_file;
+use crate::watch::Host;
 
 /// How long a run that starts or ends may not answer.
 const PATIENCE: Span = Span::from_secs(10);
@@ -23,6 +26,8 @@ const ENDS_MAX: u32 = 100;
 pub(crate) enum Source {
     /// The run.
     Live(Box<Client>, User, StateDirectory),
+    /// A process manager of a grid.
+    Grid(Box<Client>),
     /// What it has recorded.
     Offline(Box<Offline>),
     /// Nothing was ever recorded.
@@ -30,8 +35,16 @@ pub(crate) enum Source {
 }
 
 impl Source {
+    /// Finds who answers for a place.
+    pub(crate) fn open(place: &Place) -> Result<Source, Failure> {
+        match place {
+            Place::Here(directory) => Source::of(directory),
+            Place::Grid(home) => Ok(Source::Grid(Box::new(home.client()?))),
+        }
+    }
+
     /// Finds who answers for a state directory.
-    pub(crate) fn open(directory: &StateDirectory) -> Result<Source, Failure> {
+    pub(crate) fn of(directory: &StateDirectory) -> Result<Source, Failure> {
         let give_up = shell::clock::mono() + PATIENCE;
         loop {
             let user = directory.user().map_err(refused)?;
@@ -60,10 +73,10 @@ impl Source {
         }
     }
 
-    /// Whether a run answers.
+    /// Whether somebody runs the processes.
     pub(crate) fn is_live(&self) -> bool {
         match self {
-            Source::Live(..) => true,
+            Source::Live(..) | Source::Grid(_) => true,
             Source::Offline(_) | Source::Nothing => false,
         }
     }
@@ -110,7 +123,7 @@ impl Source {
                 Ok(answer) => return Ok(answer),
                 Err((Some(directory), _)) => {
                     pause();
-                    *self = Source::open(&directory)?;
+                    *self = Source::of(&directory)?;
                 }
                 Err((None, failure)) => return Err(failure),
             }
@@ -132,13 +145,18 @@ impl Source {
                     Failure::because(&error),
                 )
             }),
+            Source::Grid(client) => client
+                .ask(request.clone())
+                .map_err(|error| (None, Failure::because(&error))),
             Source::Offline(offline) => Ok(offline.answer(request)),
             Source::Nothing => Ok(match request {
                 Request::Status(process)
                 | Request::Submission(process)
                 | Request::Forget(process)
                 | Request::Why { process, .. } => Answer::Unknown(*process),
+                Request::Log { process, .. } => Answer::Unknown(*process),
                 Request::Peek(attempt) => Answer::Unknown(attempt.process),
+                Request::Machines => Answer::Machines(Vec::new()),
                 Request::List | Request::Submit(_) | Request::Cancel(_) | Request::Watch(_) => {
                     Answer::Processes(Vec::new())
                 }
@@ -201,7 +219,9 @@ pub(crate) fn unfit(answer: &Answer) -> Failure {
         | Answer::Submission(_)
         | Answer::Forgotten(_)
         | Answer::Why(_)
-        | Answer::Peeked(_) => {
+        | Answer::Peeked(_)
+        | Answer::LogPart(_)
+        | Answer::Machines(_) => {
             Failure::new("could not use the manager's answer: it does not fit the question")
         }
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use activity_blobs::PlaceError;
 use model::{Artifact, Definition, OutputSource, Source, Value};
 
 use crate::failure::Failure;
@@ -17,6 +16,12 @@ impl Exported {
     /// Where an output is; none where it is not a file or a directory.
     pub(crate) fn path(&self, output: &str) -> Option<&Path> {
         self.0.get(output).map(PathBuf::as_path)
+    }
+
+    /// Whether each of these outputs that is a file or a directory is there.
+    pub(crate) fn has_all(&self, outputs: &[(String, Value)]) -> bool {
+        let mut files = outputs.iter().filter(|(_, value)| is_artifact(value));
+        files.all(|(name, _)| self.0.contains_key(name))
     }
 
     /// Those that are there already.
@@ -36,10 +41,19 @@ impl Exported {
     }
 }
 
+/// Whether there are files or directories among the outputs.
+pub(crate) fn has_files(outputs: &[(String, Value)]) -> bool {
+    outputs.iter().any(|(_, value)| is_artifact(value))
+}
+
+fn is_artifact(value: &Value) -> bool {
+    matches!(value, Value::Artifact(_))
+}
+
 /// Writes every file and directory among the outputs below `to`, which is made if there are any.
 /// What is there already is replaced.
 pub(crate) fn all(
-    write: impl Fn(Artifact, &Path) -> Result<(), PlaceError>,
+    write: impl Fn(Artifact, &Path) -> Result<(), Failure>,
     definition: &Definition,
     outputs: &[(String, Value)],
     to: &Path,
@@ -57,7 +71,7 @@ pub(crate) fn all(
     })?;
     let mut exported = Exported::default();
     for (name, artifact, path) in places {
-        write(artifact, &path).map_err(|error| Failure::because(&error))?;
+        write(artifact, &path)?;
         exported.0.insert(name, path);
     }
     Ok(exported)

@@ -24,8 +24,8 @@ pub(crate) struct Context<'a> {
     pub(crate) definition: &'a Definition,
     /// The definition's file.
     pub(crate) origin: &'a str,
-    /// What `--state` said, so that advices are complete.
-    pub(crate) state: Option<&'a str>,
+    /// The options that say where the process is, so that advices are complete.
+    pub(crate) options: Option<&'a str>,
 }
 
 /// All faults of a process, the cause first.
@@ -41,16 +41,16 @@ pub(crate) fn all(faults: &[Fault], context: &Context<'_>) -> String {
     }
     if !faults.is_empty() && !context.origin.is_empty() {
         let (id, file) = (context.id(), text::quoted(context.origin));
-        let state = context.state();
+        let options = context.options();
         // Read again without its scales, all of a recording would be another one.
         text.push_str(&if context.is_recording() {
             format!(
-                "Mend it, and run again what that changes: xav rerun {id}{state}\n  \
+                "Mend it, and run again what that changes: xav rerun {id}{options}\n  \
                  (a mended recording: --file {file}, scaled as it was)\n"
             )
         } else {
             format!(
-                "Mend it, and run again what that changes: xav rerun {id} --file {file}{state}\n"
+                "Mend it, and run again what that changes: xav rerun {id} --file {file}{options}\n"
             )
         });
     }
@@ -99,7 +99,7 @@ fn one(fault: &Fault, context: &Context<'_>) -> String {
             "xav logs {} {}{}",
             context.id(),
             text::quoted(name),
-            context.state()
+            context.options()
         );
         rows.push(("all output", logs));
     }
@@ -160,9 +160,9 @@ impl Context<'_> {
         short(self.process)
     }
 
-    fn state(&self) -> String {
-        self.state
-            .map_or_else(String::new, |dir| format!(" --state {}", text::quoted(dir)))
+    fn options(&self) -> String {
+        self.options
+            .map_or_else(String::new, |options| format!(" {options}"))
     }
 }
 

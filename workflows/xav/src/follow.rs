@@ -1,27 +1,25 @@
-//! A process from its start to its end, or to the signal that interrupts it.
+//! A process that a grid of this program runs, from its start to its end or to the signal that
+//! interrupts it.
 
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use model::{Definition, ProcessId, Span};
 use serde_json::json;
-use shell::{Client, ClientError, Signal, Signals};
+use shell::{Signal, Signals};
 use wire::client::{Answer, Phase, Request, Status, Summary};
 
 use crate::arguments::Following;
-use crate::ask::unfit;
 use crate::failure::{Failure, Outcome, status};
-use crate::fault;
 use crate::grid::Grid;
 use crate::measure::{self, Usage};
+use crate::place::Place;
 use crate::progress::Display;
 use crate::state::StateDirectory;
+use crate::watch::{End, Host, Watched};
 use crate::{export, garbage, json, screen, summary_file, tell, text};
 
-/// How long to wait for progress before signals are looked at.
-const LOOK: Span = Span::from_millis(50);
-
-/// The same while the managers end.
+/// How long to wait for the end of the managers before signals are looked at.
 const LOOK_AT_END: Duration = Duration::from_millis(20);
 
 /// A process that a grid of this program runs.
@@ -34,18 +32,10 @@ pub(crate) struct Followed<'a> {
     pub(crate) process: ProcessId,
     /// What it is a run of.
     pub(crate) definition: &'a Definition,
-    /// The directory that the user named, for advices.
-    pub(crate) state: Option<String>,
+    /// The options that advices repeat.
+    pub(crate) options: Option<String>,
     /// The definition's file.
     pub(crate) origin: String,
-}
-
-/// How following ended.
-enum End {
-    /// With the process.
-    Process(Box<Status>),
-    /// With a signal.
-    Signal(Signal),
 }
 
 /// Ctrl-C and its like. Those that come while no grid runs end the program by itself.
@@ -58,14 +48,14 @@ impl Followed<'_> {
     pub(crate) fn finish(self, signals: &Signals, how: Following) -> Outcome {
         let quietly = how.quiet || how.json;
         let mut display = Display::begin(self.definition, self.process, quietly);
-        let followed = self.follow(signals, &mut display, quietly);
+        let followed = self.watched().follow(signals, &mut display, quietly);
         display.end();
         match followed {
             Ok((End::Process(ended), told_faults)) => self.ended(&ended, told_faults, how),
             Ok((End::Signal(signal), _)) => self.interrupted(signal, signals, how),
             Err(failure) => {
                 let trouble = self.grid.trouble();
-                let resume = self.resume();
+                let resume = self.watched().command("resume");
                 let stopped = self.stop_or_signal(signals);
                 let help = format!("what was recorded is safe: mend the cause, then {resume}");
                 Err(trouble.or(stopped).unwrap_or(failure).help(help))
@@ -73,55 +63,13 @@ impl Followed<'_> {
         }
     }
 
-    /// The second answer is whether the faults have been shown.
-    fn follow(
-        &self,
-        signals: &Signals,
-        display: &mut Display,
-        quietly: bool,
-    ) -> Result<(End, bool), Failure> {
-        let mut client = self.grid.client()?;
-        let mut questions = self.grid.client()?;
-        let mut watch = client
-            .watch(self.process)
-            .map_err(|error| Failure::because(&error))?;
-        let mut told_faults = false;
-        while !watch.has_ended() {
-            if let Some(signal) = signals.next_now() {
-                return Ok((End::Signal(signal), told_faults));
-            }
-            if let Some(trouble) = self.grid.trouble() {
-                return Err(trouble);
-            }
-            let now = shell::clock::wall();
-            match watch.next_within(LOOK) {
-                Ok(Some(progress)) => {
-                    if progress.phase == Phase::Faulting && !told_faults && !quietly {
-                        let status = self.status(&mut questions)?;
-                        display.tell(&self.faults(&status));
-                        told_faults = !status.faults.is_empty();
-                    }
-                    display.update(progress, self.definition, shell::clock::wall());
-                }
-                Ok(None) => display.tick(self.definition, now),
-                Err(ClientError::UnknownProcess(process)) => {
-                    return Err(Failure::refused(format!("there is no process {process}")));
-                }
-                Err(error) => return Err(Failure::because(&error)),
-            }
-        }
-        let status = self.status(&mut questions)?;
-        Ok((End::Process(Box::new(status)), told_faults))
-    }
-
-    fn status(&self, client: &mut Client) -> Result<Status, Failure> {
-        let answer = client
-            .ask(Request::Status(self.process))
-            .map_err(|error| Failure::because(&error))?;
-        if let Answer::Status(status) = answer {
-            Ok(*status)
-        } else {
-            Err(unfit(&answer))
+    fn watched(&self) -> Watched<'_> {
+        Watched {
+            host: &self.grid,
+            process: self.process,
+            definition: self.definition,
+            origin: &self.origin,
+            options: self.options.as_deref(),
         }
     }
 
@@ -138,24 +86,19 @@ impl Followed<'_> {
             | Answer::Submission(_)
             | Answer::Forgotten(_)
             | Answer::Why(_)
-            | Answer::Peeked(_) => None,
+            | Answer::Peeked(_)
+            | Answer::LogPart(_)
+            | Answer::Machines(_) => None,
         }
-    }
-
-    fn faults(&self, status: &Status) -> String {
-        let context = fault::Context {
-            process: self.process,
-            definition: self.definition,
-            origin: &self.origin,
-            state: self.state.as_deref(),
-        };
-        fault::all(&status.faults, &context)
     }
 
     fn ended(self, ended: &Status, told_faults: bool, how: Following) -> Outcome {
         let results = self.directory.results(self.process);
         let exported = export::all(
-            |artifact, path| self.grid.blobs().export(artifact, path),
+            |artifact, path| {
+                let exported = self.grid.blobs().export(artifact, path);
+                exported.map_err(|error| Failure::because(&error))
+            },
             self.definition,
             &ended.outputs,
             &results,
@@ -166,22 +109,22 @@ impl Followed<'_> {
         } else {
             None
         };
-        let faults = self.faults(ended);
+        let faults = self.watched().faults(ended);
         let (definition, directory) = (self.definition, self.directory);
         let listed = self.list();
         let (failed, held) = self.grid.stop_and_hold();
         let exported = exported?;
         if how.json {
-            let own = measure::own();
-            screen::json(&document(
-                ended, definition, directory, &exported, own, executor,
-            ))?;
+            let place = Place::Here(directory.clone());
+            let used = (measure::own(), executor);
+            let document = document(ended, definition, &place, &exported, Some(used));
+            screen::json(&document)?;
         } else {
             if !told_faults {
                 screen::tell(&faults);
             }
             if !how.quiet {
-                screen::tell(&tell::ending(ended, n_slots));
+                screen::tell(&tell::ending(ended, Some(n_slots)));
             }
             screen::out(&outputs(&ended.outputs, &exported, how.quiet))?;
         }
@@ -206,7 +149,7 @@ impl Followed<'_> {
     fn interrupted(self, signal: Signal, signals: &Signals, how: Following) -> Outcome {
         let (process, name) = (self.process, self.definition.name().to_owned());
         let directory = self.directory.path().to_owned();
-        let resume = self.resume();
+        let resume = self.watched().command("resume");
         screen::tell("interrupted: stopping the commands that run (once more: at once)\n");
         let failed = self.stop_or_signal(signals);
         let (status, word) = match signal {
@@ -229,19 +172,6 @@ impl Followed<'_> {
             }))?;
         }
         Ok(status)
-    }
-
-    /// The command that goes on.
-    fn resume(&self) -> String {
-        let state = self
-            .state
-            .as_ref()
-            .map(|dir| format!(" --state {}", text::quoted(dir)));
-        format!(
-            "xav resume {}{}",
-            fault::short(self.process),
-            state.unwrap_or_default()
-        )
     }
 
     /// Ends the grid; another signal does not wait for that.
@@ -274,7 +204,7 @@ impl Followed<'_> {
 }
 
 /// The outputs as text, a line each.
-fn outputs(
+pub(crate) fn outputs(
     outputs: &[(String, model::Value)],
     exported: &export::Exported,
     is_plain: bool,
@@ -290,17 +220,19 @@ fn outputs(
     lines.collect()
 }
 
-fn document(
+/// What `xav run --json` tells. What the managers and the executors used is known where they are
+/// this program's.
+pub(crate) fn document(
     ended: &Status,
     definition: &Definition,
-    directory: &StateDirectory,
+    place: &Place,
     exported: &export::Exported,
-    own: Option<Usage>,
-    executor: Option<Usage>,
+    used: Option<(Option<Usage>, Option<Usage>)>,
 ) -> serde_json::Value {
     let summary = &ended.summary;
+    let (own, executor) = used.unwrap_or_default();
     let path_of = |name: &str| exported.path(name).map(|path| path.display().to_string());
-    json!({
+    let mut document = json!({
         "process": summary.process.to_string(),
         "state": summary.phase.word(),
         "name": summary.name,
@@ -312,10 +244,11 @@ fn document(
         "speedup": tell::speedup(ended),
         "activities": json::totals(&summary.totals),
         "faults": json::faults(ended, definition),
-        "directory": directory.path(),
         "cpu_seconds_managers": own.map(|usage| usage.cpu_seconds),
         "cpu_seconds_executor": executor.map(|usage| usage.cpu_seconds),
         "peak_memory_bytes_managers": own.map(|usage| usage.peak_memory_bytes),
         "peak_memory_bytes_executor": executor.map(|usage| usage.peak_memory_bytes),
-    })
+    });
+    place.add_to(&mut document);
+    document
 }

@@ -1,5 +1,7 @@
 //! `xav forget`, and what each run forgets because its time is over.
 
+pub(crate) mod in_grid;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +17,9 @@ use crate::failure::{Failure, Outcome, status};
 use crate::garbage::{self, Kept};
 use crate::grid::Grid;
 use crate::home::{self, Entry, Found, Scope, refused};
+use crate::place::Place;
 use crate::state::{Held, StateDirectory, StateError, Use, pause};
+use crate::watch::Host;
 use crate::{fault, machines, screen, summary_file, tell, text};
 
 /// Processes that one run forgets: a run does not become a long one because of others. The next
@@ -49,6 +53,9 @@ const PARTS: [&str; 10] = [
 /// `xav forget`
 pub(crate) fn forget(arguments: &Forget) -> Outcome {
     let scope = Scope::of(&arguments.state)?;
+    if let Scope::Grid(remote) = &scope {
+        return in_grid::forget(remote, arguments);
+    }
     sweep();
     let wanted = match arguments.older_than {
         Some(age) => older_than(&scope, age),
@@ -70,7 +77,7 @@ pub(crate) fn forget(arguments: &Forget) -> Outcome {
         let names: Vec<String> = forgotten.iter().map(ToString::to_string).collect();
         screen::json(&json!({ "forgotten": names, "freed_bytes": freed.0 }))?;
     } else {
-        screen::out(&said(&forgotten, freed))?;
+        screen::out(&said(&forgotten, Some(freed)))?;
     }
     let worst = failures.iter().map(|failure| failure.status).max();
     for failure in failures {
@@ -84,6 +91,9 @@ pub(crate) fn forget(arguments: &Forget) -> Outcome {
 pub(crate) fn what_is_over_its_time(state: &State, own: ProcessId, following: Following) {
     let give_up = shell::clock::mono() + FORGETTING_TIME;
     let Ok(scope) = Scope::of(state) else { return };
+    if let Scope::Grid(_) = scope {
+        return;
+    }
     if state.dir.is_none() {
         sweep();
     }
@@ -131,12 +141,19 @@ fn is_over(summary: &Summary, now: Wall) -> bool {
     }
 }
 
-fn said(forgotten: &[ProcessId], freed: Bytes) -> String {
+/// What was forgotten, and how much it took on the disk where that is known.
+fn said(forgotten: &[ProcessId], freed: Option<Bytes>) -> String {
+    let freed = freed.map_or_else(String::new, |freed| format!(", {freed}"));
     match forgotten {
         [] => "nothing was forgotten\n".to_owned(),
-        [one] => format!("forgot {one}, {freed}\n"),
-        several => format!("forgot {} processes, {freed}\n", several.len()),
+        [one] => format!("forgot {one}{freed}\n"),
+        several => format!("forgot {} processes{freed}\n", several.len()),
     }
+}
+
+/// Whether a process ended so long ago.
+fn is_older(summary: &Summary, age: Span, now: Wall) -> bool {
+    summary.ended.is_some_and(|ended| now.since(ended) >= age)
 }
 
 /// All that ended so long ago.
@@ -146,20 +163,26 @@ fn older_than(scope: &Scope, age: Span) -> Vec<(StateDirectory, Vec<ProcessId>)>
         screen::warn(&trouble);
     }
     let now = shell::clock::wall();
-    let is_old = |entry: &&Entry| {
-        let ended = entry.summary.ended;
-        ended.is_some_and(|ended| now.since(ended) >= age)
-    };
+    let is_old = |entry: &&Entry| is_older(&entry.summary, age, now);
     let old = entries.iter().filter(is_old);
-    grouped(old.map(|entry| (&entry.directory, entry.summary.process)))
+    grouped(old.filter_map(|entry| here(&entry.place, entry.summary.process)))
 }
 
 fn named(scope: &Scope, ids: &[String]) -> Result<Vec<(StateDirectory, Vec<ProcessId>)>, Failure> {
     let found: Result<Vec<Found>, Failure> = ids.iter().map(|id| scope.find(Some(id))).collect();
     let found = found?;
+    let found = found.iter();
     Ok(grouped(
-        found.iter().map(|found| (&found.directory, found.process)),
+        found.filter_map(|found| here(&found.place, found.process)),
     ))
+}
+
+/// A process that is kept on this machine.
+fn here(place: &Place, process: ProcessId) -> Option<(&StateDirectory, ProcessId)> {
+    match place {
+        Place::Here(directory) => Some((directory, process)),
+        Place::Grid(_) => None,
+    }
 }
 
 /// Processes by their state directories, each once.
@@ -212,7 +235,9 @@ fn forget_live(directory: &StateDirectory, processes: &[ProcessId]) -> Result<()
             | Answer::Submission(_)
             | Answer::Forgotten(_)
             | Answer::Why(_)
-            | Answer::Peeked(_)) => return Err(unfit(&answer)),
+            | Answer::Peeked(_)
+            | Answer::LogPart(_)
+            | Answer::Machines(_)) => return Err(unfit(&answer)),
         }
     }
     garbage::mark(directory.path()).map_err(|error| cannot_write(directory, &error))?;
@@ -272,6 +297,8 @@ fn forget_alone(manager: &Path, processes: &[ProcessId]) -> Result<(), Failure> 
     let manager = process_daemon::start(process_daemon::Config {
         directory: manager.to_owned(),
         scheduler: schedule::SchedulerKind::default(),
+        link: None,
+        lease: None,
         socket: None,
         failed: Box::new(|_| {}),
     });
@@ -286,30 +313,37 @@ fn forget_alone(manager: &Path, processes: &[ProcessId]) -> Result<(), Failure> 
 
 fn forget_by(client: &mut Client, processes: &[ProcessId]) -> Result<(), Failure> {
     for &process in processes {
-        let give_up = shell::clock::mono() + RELEASE_PATIENCE;
-        loop {
-            let answer = client
-                .ask(Request::Forget(process))
-                .map_err(|error| Failure::because(&error))?;
-            match answer {
-                Answer::Forgotten(_) => break,
-                // Its machines are being given back.
-                Answer::Refused(_) if shell::clock::mono() < give_up => pause(),
-                answer @ (Answer::Refused(_)
-                | Answer::Submitted(_)
-                | Answer::Processes(_)
-                | Answer::Status(_)
-                | Answer::Unknown(_)
-                | Answer::Cancelling(_)
-                | Answer::Progress(_)
-                | Answer::Submission(_)
-                | Answer::Why(_)
-                | Answer::Peeked(_)) => return Err(unfit(&answer)),
-            }
-        }
+        forget_one(client, process)?;
         home::unlink(process);
     }
     Ok(())
+}
+
+/// Has a process manager forget a process, whose machines it may have to give back first.
+fn forget_one(client: &mut Client, process: ProcessId) -> Result<(), Failure> {
+    let give_up = shell::clock::mono() + RELEASE_PATIENCE;
+    loop {
+        let answer = client
+            .ask(Request::Forget(process))
+            .map_err(|error| Failure::because(&error))?;
+        match answer {
+            Answer::Forgotten(_) => return Ok(()),
+            // Its machines are being given back.
+            Answer::Refused(_) if shell::clock::mono() < give_up => pause(),
+            answer @ (Answer::Refused(_)
+            | Answer::Submitted(_)
+            | Answer::Processes(_)
+            | Answer::Status(_)
+            | Answer::Unknown(_)
+            | Answer::Cancelling(_)
+            | Answer::Progress(_)
+            | Answer::Submission(_)
+            | Answer::Why(_)
+            | Answer::Peeked(_)
+            | Answer::LogPart(_)
+            | Answer::Machines(_)) => return Err(unfit(&answer)),
+        }
+    }
 }
 
 fn not_ended(summary: &Summary) -> Failure {

@@ -4,7 +4,7 @@
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use crate::machines::{self, Machine};
 use crate::measure::Usage;
 use crate::state::{Held, StateDirectory};
 use crate::text;
+use crate::watch::Host;
 
 /// The one group and the one process manager of the embedded grid.
 const GROUP: GroupId = GroupId(0);
@@ -74,6 +75,7 @@ impl Grid {
                 group_daemon::start(group_daemon::Config {
                     directory: path.join("gm"),
                     group: GROUP,
+                    lease: None,
                     failed: trouble.teller(),
                 })
             });
@@ -81,6 +83,8 @@ impl Grid {
                 process_daemon::start(process_daemon::Config {
                     directory: path.join("pm"),
                     scheduler: scheduler.unwrap_or_default(),
+                    link: None,
+                    lease: None,
                     socket: Some(held.socket.clone()),
                     failed: trouble.teller(),
                 })
@@ -95,9 +99,12 @@ impl Grid {
                         executor: executor.clone(),
                         linger: None,
                         kill_grace: None,
+                        lease: None,
                         nice: None,
                         guise: machine.guise.clone(),
+                        account: None,
                         blobs: blobs.clone(),
+                        transfers: None,
                         failed: trouble.teller(),
                     };
                     scope.spawn(|| activity_daemon::start(config))
@@ -145,19 +152,6 @@ impl Grid {
         })
     }
 
-    /// A client of the process manager.
-    pub(crate) fn client(&self) -> Result<Client, Failure> {
-        let client = self.process.client();
-        client.map_err(|error| Failure::new(format!("could not ask the process manager: {error}")))
-    }
-
-    /// Adds the files beside a definition to the blob store, durably.
-    pub(crate) fn add_files(&self, paths: &[PathBuf]) -> Result<Vec<Artifact>, Failure> {
-        self.first()
-            .add_files(paths)
-            .map_err(|error| Failure::because(&error))
-    }
-
     /// Adds a file or a directory; [`Grid::flush`] makes it durable.
     pub(crate) fn add(&self, path: &Path, is_directory: bool) -> Result<Artifact, Failure> {
         let blobs = self.blobs();
@@ -184,11 +178,6 @@ impl Grid {
     /// Commands that run at the same time.
     pub(crate) fn n_slots(&self) -> u32 {
         self.n_slots
-    }
-
-    /// Why the grid cannot go on; none while it can.
-    pub(crate) fn trouble(&self) -> Option<Failure> {
-        self.trouble.told().map(Failure::new)
     }
 
     /// What the executors have used so far.
@@ -237,6 +226,17 @@ impl Grid {
         self.activities
             .first()
             .expect("there is at least one machine")
+    }
+}
+
+impl Host for Grid {
+    fn client(&self) -> Result<Client, Failure> {
+        let client = self.process.client();
+        client.map_err(|error| Failure::new(format!("could not ask the process manager: {error}")))
+    }
+
+    fn trouble(&self) -> Option<Failure> {
+        self.trouble.told().map(Failure::new)
     }
 }
 

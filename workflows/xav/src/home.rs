@@ -11,6 +11,8 @@ use wire::client::Summary;
 use crate::arguments::{State, Which};
 use crate::ask::Source;
 use crate::failure::{Failure, status};
+use crate::place::Place;
+use crate::remote::{self, Remote};
 use crate::screen;
 use crate::state::{StateDirectory, StateError};
 use crate::summary_file::{self, Known};
@@ -25,6 +27,8 @@ pub(crate) enum Scope {
     One(StateDirectory),
     /// All state directories under the user's data directory. What cannot be used is left out.
     All(Runs),
+    /// A grid.
+    Grid(Remote),
 }
 
 /// State directories under the user's data directory.
@@ -39,7 +43,7 @@ pub(crate) struct Runs {
 /// A process that was found.
 pub(crate) struct Found {
     /// Where it is kept.
-    pub(crate) directory: StateDirectory,
+    pub(crate) place: Place,
     /// Its name.
     pub(crate) process: ProcessId,
 }
@@ -57,6 +61,16 @@ pub(crate) fn shared_directory() -> Result<PathBuf, Failure> {
 /// All runs that were not told where to be.
 pub(crate) fn runs() -> Result<PathBuf, Failure> {
     Ok(home()?.join("runs"))
+}
+
+/// Where files are on their way to and from grids.
+pub(crate) fn transfers() -> Result<PathBuf, Failure> {
+    Ok(home()?.join("transfers"))
+}
+
+/// Where the outputs of a process of a grid are written that are files.
+pub(crate) fn results(process: ProcessId) -> Result<PathBuf, Failure> {
+    Ok(home()?.join("results").join(process.to_string()))
 }
 
 fn home() -> Result<PathBuf, Failure> {
@@ -96,8 +110,11 @@ pub(crate) fn unlink(process: ProcessId) {
 }
 
 impl Scope {
-    /// What `--state` says.
+    /// What `--state`, `--grid` and `--embedded` say.
     pub(crate) fn of(state: &State) -> Result<Scope, Failure> {
+        if let Some(remote) = remote::chosen(&state.grid, state.dir.as_deref())? {
+            return Ok(Scope::Grid(remote));
+        }
         if let Some(dir) = &state.dir {
             return Ok(Scope::One(StateDirectory::open(dir).map_err(refused)?));
         }
@@ -154,13 +171,28 @@ impl Scope {
                 let process = choose(Some(id), &names)?;
                 let directory = runs.names.iter().find(|(known, _)| *known == process);
                 let (_, directory) = directory.expect("it was chosen among these");
-                let directory = directory.clone();
-                return Ok(Found { directory, process });
+                let place = Place::Here(directory.clone());
+                return Ok(Found { place, process });
             }
         }
+        if let (Scope::Grid(remote), Some(process)) = (self, id.and_then(|id| id.parse().ok())) {
+            return match remote.home_of(process) {
+                Ok(home) => {
+                    let place = Place::Grid(home);
+                    Ok(Found { place, process })
+                }
+                // One that does not answer may have it.
+                Err(troubles) if !troubles.is_empty() => Err(remote::several(troubles)),
+                Err(_) => Err(unknown(&process.to_string())),
+            };
+        }
         let (mut entries, troubles) = list(self);
-        if let (Scope::One(_), Some(trouble)) = (self, troubles.first()) {
-            return Err(Failure::new(trouble));
+        if let (Scope::One(_) | Scope::Grid(_), Some(trouble)) = (self, troubles.first()) {
+            // One that does not answer may have the one that is meant.
+            if entries.is_empty() || id.is_none() {
+                return Err(Failure::new(trouble));
+            }
+            screen::warn(trouble);
         }
         let names: Vec<(ProcessId, String)> = entries
             .iter()
@@ -172,16 +204,17 @@ impl Scope {
             .position(|one| one.summary.process == process);
         let entry = entries.swap_remove(at.expect("it was chosen among these"));
         Ok(Found {
-            directory: entry.directory,
+            place: entry.place,
             process,
         })
     }
 
-    /// The state directories in it.
+    /// The state directories in it; a grid has none here.
     pub(crate) fn directories(&self) -> &[StateDirectory] {
         match self {
             Scope::One(directory) => std::slice::from_ref(directory),
             Scope::All(runs) => &runs.directories,
+            Scope::Grid(_) => &[],
         }
     }
 }
@@ -196,7 +229,7 @@ pub(crate) struct Entry {
     /// The process.
     pub(crate) summary: Summary,
     /// Where it is kept.
-    pub(crate) directory: StateDirectory,
+    pub(crate) place: Place,
     /// Whether a run has it at the moment.
     pub(crate) is_live: bool,
     /// What its state directory takes on the disk; none where it was not counted.
@@ -207,12 +240,22 @@ pub(crate) struct Entry {
 pub(crate) fn list(scope: &Scope) -> (Vec<Entry>, Vec<String>) {
     let mut all = Vec::new();
     let mut troubles = Vec::new();
+    if let Scope::Grid(remote) = scope {
+        let (known, failures) = remote.list();
+        all.extend(known.into_iter().map(|(home, summary)| Entry {
+            summary,
+            place: Place::Grid(home),
+            is_live: true,
+            disk: None,
+        }));
+        troubles.extend(failures.into_iter().map(|failure| failure.message));
+    }
     for directory in scope.directories() {
         match processes(directory) {
             Ok((Known { processes, disk }, is_live)) => {
                 all.extend(processes.into_iter().map(|summary| Entry {
                     summary,
-                    directory: directory.clone(),
+                    place: Place::Here(directory.clone()),
                     is_live,
                     disk,
                 }));
@@ -245,14 +288,17 @@ fn processes(directory: &StateDirectory) -> Result<(Known, bool), Failure> {
     {
         return Ok((known, false));
     }
-    let mut source = Source::open(directory)?;
+    let mut source = Source::of(directory)?;
     let processes = source.list()?;
     let disk = summary_file::disk_use(directory.path());
     Ok((Known { processes, disk }, source.is_live()))
 }
 
 /// One of these, the newest first: by the beginning of its name, or the newest.
-fn choose(id: Option<&str>, known: &[(ProcessId, String)]) -> Result<ProcessId, Failure> {
+pub(crate) fn choose(
+    id: Option<&str>,
+    known: &[(ProcessId, String)],
+) -> Result<ProcessId, Failure> {
     let Some(id) = id else {
         let newest = known.first().map(|(process, _)| *process);
         return newest.ok_or_else(|| {
@@ -265,11 +311,7 @@ fn choose(id: Option<&str>, known: &[(ProcessId, String)]) -> Result<ProcessId, 
         .filter(|(process, _)| begins(*process, id))
         .collect();
     match fits.as_slice() {
-        [] => {
-            let id = text::one_line(id, 40);
-            Err(Failure::refused(format!("there is no process {id}"))
-                .help("xav list shows all processes"))
-        }
+        [] => Err(unknown(id)),
         [(process, _)] => Ok(*process),
         several => {
             let mut lines: Vec<String> = several
@@ -286,6 +328,11 @@ fn choose(id: Option<&str>, known: &[(ProcessId, String)]) -> Result<ProcessId, 
             )
         }
     }
+}
+
+fn unknown(id: &str) -> Failure {
+    let id = text::one_line(id, 40);
+    Failure::refused(format!("there is no process {id}")).help("xav list shows all processes")
 }
 
 fn begins(process: ProcessId, id: &str) -> bool {

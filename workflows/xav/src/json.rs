@@ -1,12 +1,11 @@
 //! What scripts read. Times are seconds, moments RFC 3339 in UTC, sizes bytes; what is not known is
 //! null. Fields are only ever added. `docs/status.md` is this for those who write the scripts.
 
-use std::path::Path;
-
 use model::{ArtifactKind, Definition, Fault, ResourceId, Span, Value, Wall};
 use serde_json::{Map, Value as Json, json};
 use wire::client::{ActivityStatus, AttemptStatus, Status, Summary, Totals};
 
+use crate::place::Place;
 use crate::text;
 
 /// A value as JSON; files and directories as what is known of them.
@@ -54,8 +53,8 @@ pub(crate) fn outputs(named: &[(String, Value)], path_of: impl Fn(&str) -> Optio
 }
 
 /// A process in short.
-pub(crate) fn summary(summary: &Summary, directory: &Path) -> Json {
-    json!({
+pub(crate) fn summary(summary: &Summary, place: &Place) -> Json {
+    let mut document = json!({
         "process": summary.process.to_string(),
         "name": summary.name,
         "origin": summary.origin,
@@ -65,8 +64,10 @@ pub(crate) fn summary(summary: &Summary, directory: &Path) -> Json {
         "activities": totals(&summary.totals),
         "base": summary.base.map(|base| base.to_string()),
         "keep_seconds": summary.keep.map(Span::seconds),
-        "directory": directory,
-    })
+        "owner": summary.owner,
+    });
+    place.add_to(&mut document);
+    document
 }
 
 /// How many activities are where.
@@ -84,8 +85,8 @@ pub(crate) fn totals(totals: &Totals) -> Json {
 }
 
 /// Everything about a process.
-pub(crate) fn status(status: &Status, definition: &Definition, directory: &Path) -> Json {
-    let mut all = summary(&status.summary, directory);
+pub(crate) fn status(status: &Status, definition: &Definition, place: &Place) -> Json {
+    let mut all = summary(&status.summary, place);
     let machine = machine_of(status);
     let activities: Json = status
         .activities

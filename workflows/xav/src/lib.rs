@@ -1,10 +1,12 @@
 //! The user's command: it reads definitions, runs processes with the three managers inside this
-//! program, and shows what became of them.
+//! program or gives them to a grid of other machines, and shows what became of them.
 //!
 //! It is not a manager: what a process does next is decided in the cores, and everything that this
-//! crate knows of one comes from a process manager, over its socket while it runs, from its journal
-//! else. Read `run.rs` (a process from file to end) and `grid.rs` (the managers) first; `ask.rs`
-//! finds who answers questions, `tell.rs`, `fault.rs` and `json.rs` are how answers look.
+//! crate knows of one comes from a process manager: over the network where that is one of a grid,
+//! over its socket while it runs in this user's program, from its journal else. Read `run.rs` (a
+//! process from file to end) and `grid.rs` (the managers inside) first, then `remote.rs` and
+//! `submit.rs` (the managers elsewhere); `ask.rs` finds who answers questions, `tell.rs`, `fault.rs`
+//! and `json.rs` are how answers look; `grid_admin.rs` is for those who have a grid of several machines.
 
 mod arguments;
 mod ask;
@@ -17,24 +19,29 @@ mod forget;
 mod garbage;
 mod given;
 mod grid;
+mod grid_admin;
 mod home;
 mod json;
 mod logs;
 mod look;
 mod machines;
 mod measure;
+mod place;
 mod plan;
 mod platform;
 mod progress;
+mod remote;
 mod report;
 mod rerun;
 mod run;
 mod screen;
 mod source_file;
 mod state;
+mod submit;
 mod summary_file;
 mod tell;
 mod text;
+mod watch;
 mod why;
 
 use std::ffi::OsString;
@@ -71,6 +78,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn obey(command: &Command) -> Outcome {
     match command {
         Command::Run(run) => run::run(run),
+        Command::Submit(arguments) => submit::submit(arguments),
+        Command::Watch(arguments) => watch::watch(arguments),
         Command::List(list) => look::list(list),
         Command::Status(status) => look::status(status),
         Command::Logs(logs) => logs::logs(logs),
@@ -87,6 +96,13 @@ fn obey(command: &Command) -> Outcome {
         Command::Schema => look::schema(),
         Command::Show(show) => look::show(show),
         Command::Export(export) => look::export(export),
+        Command::Grid(command) => grid_admin::grid(command),
+        Command::Token(command) => grid_admin::token(command),
+        Command::Cert(command) => grid_admin::certificates(command),
+        Command::Config(command) => grid_admin::check(command),
+        Command::Nodes(nodes) => grid_admin::nodes(nodes),
+        Command::Drain(drain) => grid_admin::drain(drain, true),
+        Command::Undrain(drain) => grid_admin::drain(drain, false),
         Command::Tool(Tool::Burn { arguments }) => tool_burn(arguments),
     }
 }

@@ -1,12 +1,13 @@
 //! `xav logs`: what the activities of a process wrote, and what those that run have written so far.
 
 mod live;
+mod parts;
 
 use std::io::Read;
 use std::path::PathBuf;
 
 use activity_executor::Stream;
-use model::{Definition, Wall};
+use model::{ActivityId, Definition, ProcessId, Wall};
 use serde_json::json;
 use wire::attempt::{Log, Peeked};
 use wire::client::{ActivityStatus, AttemptStatus, Status};
@@ -16,8 +17,10 @@ use crate::ask::Source;
 use crate::failure::{Failure, Outcome, status};
 use crate::home::{self, Found};
 use crate::json::machine_of;
-use crate::state::StateDirectory;
+use crate::place::Place;
 use crate::{machines, screen, text};
+
+use parts::Parts;
 
 /// Bytes of one stream that go into JSON; the whole is printed without it.
 const JSON_BYTES_MAX: u64 = 1 << 20;
@@ -26,17 +29,19 @@ const JSON_BYTES_MAX: u64 = 1 << 20;
 struct Wanted<'a> {
     name: &'a str,
     attempt: &'a AttemptStatus,
-    /// Where the manager of its machine keeps everything.
-    machine: PathBuf,
+    /// Where the manager of its machine keeps everything; none where that is not this machine.
+    machine: Option<PathBuf>,
+    /// The activity that it is an attempt at, or stands for.
+    of: (ProcessId, ActivityId),
     /// What it has written so far, where it runs.
     so_far: Option<Box<Peeked>>,
 }
 
 /// `xav logs`
 pub(crate) fn logs(arguments: &Logs) -> Outcome {
-    let (Found { directory, process }, activity) =
+    let (Found { place, process }, activity) =
         find(&arguments.which, arguments.activity.as_deref())?;
-    let mut source = Source::open(&directory)?;
+    let mut source = Source::open(&place)?;
     let definition = source.definition(process)?;
     let streams: &[Stream] = match (arguments.stdout, arguments.stderr) {
         (true, _) => &[Stream::Stdout],
@@ -48,26 +53,21 @@ pub(crate) fn logs(arguments: &Logs) -> Outcome {
             arguments,
             activity: activity.as_deref(),
             definition: &definition,
-            directory: &directory,
+            place: &place,
             streams,
         };
         return follow.to_the_end(&mut source, process);
     }
     let known = source.status(process)?;
-    let mut wanted = wanted(
-        arguments,
-        activity.as_deref(),
-        &known,
-        &definition,
-        &directory,
-    )?;
+    let mut wanted = wanted(arguments, activity.as_deref(), &known, &definition, &place)?;
     for one in &mut wanted {
         one.so_far = live::so_far(&mut source, one.attempt)?;
     }
-    drop(source);
     if arguments.json {
-        let documents: Result<Vec<serde_json::Value>, Failure> =
-            wanted.iter().map(|one| document(one, streams)).collect();
+        let documents: Result<Vec<serde_json::Value>, Failure> = wanted
+            .iter()
+            .map(|one| document(one, &mut source, streams))
+            .collect();
         screen::json(&json!(documents?))?;
         return Ok(0);
     }
@@ -83,7 +83,7 @@ pub(crate) fn logs(arguments: &Logs) -> Outcome {
             if !is_bare {
                 screen::out(&one.head(stream))?;
             }
-            one.print(stream, 0)?;
+            one.print(&mut source, stream, 0)?;
         }
     }
     if !has_said {
@@ -105,7 +105,7 @@ pub(crate) fn find(
             let Ok(newest) = home::Scope::of(&which.state)?.find(None) else {
                 return Err(failure);
             };
-            let definition = Source::open(&newest.directory)?.definition(newest.process)?;
+            let definition = Source::open(&newest.place)?.definition(newest.process)?;
             let is_activity = definition
                 .activities()
                 .iter()
@@ -149,13 +149,21 @@ fn wanted<'a>(
     activity: Option<&str>,
     status: &'a Status,
     definition: &'a Definition,
-    directory: &StateDirectory,
+    place: &Place,
 ) -> Result<Vec<Wanted<'a>>, Failure> {
     let machine = machine_of(status);
+    let process = status.summary.process;
     let wanted = |one: &ActivityStatus, attempt: &'a AttemptStatus| Wanted {
         name: definition.node(one.activity.node()).name.as_str(),
         attempt,
-        machine: machines::directory(directory.path(), &machine(attempt.resource)),
+        machine: match place {
+            Place::Here(directory) => {
+                let name = machine(attempt.resource);
+                Some(machines::directory(directory.path(), &name))
+            }
+            Place::Grid(_) => None,
+        },
+        of: (process, one.activity),
         so_far: None,
     };
     let Some(activity) = activity else {
@@ -232,13 +240,15 @@ impl Wanted<'_> {
     }
 
     /// Prints what it wrote to a stream but so many bytes at the beginning.
-    fn print(&self, stream: Stream, n_printed: u64) -> Result<(), Failure> {
-        match self.open(stream)? {
+    fn print(&self, source: &mut Source, stream: Stream, n_printed: u64) -> Result<(), Failure> {
+        match self.open(source, stream, n_printed)? {
             Some(mut reader) => {
-                let skipped =
-                    std::io::copy(&mut (&mut reader).take(n_printed), &mut std::io::sink());
-                skipped.map_err(|error| self.unreadable(&error))?;
-                screen::out_bytes(&mut reader)?;
+                let mut reader = Tried::new(&mut reader);
+                let printed = screen::out_bytes(&mut reader);
+                if let Some(error) = reader.failed {
+                    return Err(self.unreadable(&error));
+                }
+                printed?;
             }
             None => {
                 let (all, end) = self.end(stream);
@@ -266,13 +276,35 @@ impl Wanted<'_> {
         }
     }
 
-    /// All that it wrote; none while it runs.
-    fn open(&self, stream: Stream) -> Result<Option<impl Read>, Failure> {
+    /// What it wrote from a byte on; none while it runs.
+    fn open<'s>(
+        &self,
+        source: &'s mut Source,
+        stream: Stream,
+        offset: u64,
+    ) -> Result<Option<Box<dyn Read + 's>>, Failure> {
         let Some(log) = &self.attempt.log else {
             return Ok(None);
         };
-        let opened = activity_daemon::open_log(&self.machine, self.attempt.attempt, stream, log);
-        opened.map(Some).map_err(|error| Failure::because(&error))
+        let attempt = self.attempt.attempt;
+        let Some(machine) = &self.machine else {
+            return Ok(Some(Box::new(Parts {
+                source,
+                of: self.of,
+                attempt,
+                stream: match stream {
+                    Stream::Stdout => wire::attempt::Stream::Stdout,
+                    Stream::Stderr => wire::attempt::Stream::Stderr,
+                },
+                offset,
+                held: (Vec::new(), 0),
+            })));
+        };
+        let opened = activity_daemon::open_log(machine, attempt, stream, log);
+        let mut reader = opened.map_err(|error| Failure::because(&error))?;
+        let skipped = std::io::copy(&mut (&mut reader).take(offset), &mut std::io::sink());
+        skipped.map_err(|error| self.unreadable(&error))?;
+        Ok(Some(Box::new(reader)))
     }
 
     fn unreadable(&self, error: &std::io::Error) -> Failure {
@@ -280,7 +312,36 @@ impl Wanted<'_> {
     }
 }
 
-fn document(one: &Wanted<'_>, streams: &[Stream]) -> Result<serde_json::Value, Failure> {
+/// A reader that remembers why it could not be read, so that this is not taken for a trouble with
+/// what is written to.
+struct Tried<'a> {
+    reader: &'a mut dyn Read,
+    failed: Option<std::io::Error>,
+}
+
+impl<'a> Tried<'a> {
+    fn new(reader: &'a mut dyn Read) -> Tried<'a> {
+        Tried {
+            reader,
+            failed: None,
+        }
+    }
+}
+
+impl Read for Tried<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.reader.read(buffer).inspect_err(|error| {
+            let kind = error.kind();
+            self.failed = Some(std::io::Error::new(kind, error.to_string()));
+        })
+    }
+}
+
+fn document(
+    one: &Wanted<'_>,
+    source: &mut Source,
+    streams: &[Stream],
+) -> Result<serde_json::Value, Failure> {
     let mut document = json!({
         "activity": one.name,
         "attempt": one.attempt.attempt.number,
@@ -288,7 +349,7 @@ fn document(one: &Wanted<'_>, streams: &[Stream]) -> Result<serde_json::Value, F
     });
     for &stream in streams {
         let mut content = Vec::new();
-        match one.open(stream)? {
+        match one.open(source, stream, 0)? {
             Some(reader) => {
                 let read = reader.take(JSON_BYTES_MAX).read_to_end(&mut content);
                 read.map_err(|error| one.unreadable(&error))?;

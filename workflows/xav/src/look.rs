@@ -1,7 +1,7 @@
 //! Commands that look and change nothing: `list`, `status`, `results`, `validate`, `schema`, `show`.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use model::{Bytes, Value};
 use serde_json::json;
@@ -13,13 +13,15 @@ use crate::ask::Source;
 use crate::export::{self, Exported};
 use crate::failure::{Failure, Outcome, status};
 use crate::home::{self, Found, Scope};
+use crate::place::Place;
 use crate::source_file;
 use crate::state::StateDirectory;
-use crate::{fault, json, machines, screen, tell, text};
+use crate::{fault, json, machines, screen, submit, tell, text};
 
 /// `xav list`
 pub(crate) fn list(arguments: &List) -> Outcome {
-    let (entries, troubles) = home::list(&Scope::of(&arguments.state)?);
+    let scope = Scope::of(&arguments.state)?;
+    let (entries, troubles) = home::list(&scope);
     for trouble in &troubles {
         screen::warn(trouble);
     }
@@ -27,7 +29,7 @@ pub(crate) fn list(arguments: &List) -> Outcome {
         let documents: serde_json::Value = entries
             .iter()
             .map(|entry| {
-                let mut document = json::summary(&entry.summary, entry.directory.path());
+                let mut document = json::summary(&entry.summary, &entry.place);
                 document["is_live"] = json!(entry.is_live);
                 document["disk_bytes"] = json!(entry.disk.map(|disk| disk.0));
                 document
@@ -35,7 +37,11 @@ pub(crate) fn list(arguments: &List) -> Outcome {
             .collect();
         screen::json(&documents)?;
     } else if entries.is_empty() {
-        screen::tell("there is no process yet; start one: xav run FILE\n");
+        if troubles.is_empty() {
+            screen::tell("there is no process yet; start one: xav run FILE\n");
+        }
+    } else if let Scope::Grid(_) = scope {
+        screen::out(&list_of_grid(&entries))?;
     } else {
         let mut counted = BTreeSet::new();
         let mut sum = Bytes::ZERO;
@@ -44,7 +50,7 @@ pub(crate) fn list(arguments: &List) -> Outcome {
             .map(|entry| tell::Listed {
                 summary: &entry.summary,
                 is_live: entry.is_live,
-                disk: match (counted.insert(entry.directory.path()), entry.disk) {
+                last: match (counted.insert(entry.place.shown()), entry.disk) {
                     (true, Some(disk)) => {
                         sum = sum + disk;
                         disk.to_string()
@@ -55,7 +61,7 @@ pub(crate) fn list(arguments: &List) -> Outcome {
                 },
             })
             .collect();
-        let mut text = tell::list(&listed, shell::clock::wall());
+        let mut text = tell::list(&listed, "DISK", shell::clock::wall());
         let processes = text::count(listed.len() as u64, "process", "processes");
         text.push_str(&format!("{processes}, {sum} on the disk\n"));
         screen::out(&text)?;
@@ -67,14 +73,32 @@ pub(crate) fn list(arguments: &List) -> Outcome {
     })
 }
 
+/// Processes of a grid, where it matters whose they are.
+fn list_of_grid(entries: &[home::Entry]) -> String {
+    let listed: Vec<tell::Listed<'_>> = entries
+        .iter()
+        .map(|entry| tell::Listed {
+            summary: &entry.summary,
+            is_live: entry.is_live,
+            last: match &entry.summary.owner {
+                Some(owner) => owner.rsplit('/').next().unwrap_or_default().to_owned(),
+                None => "-".to_owned(),
+            },
+        })
+        .collect();
+    let processes = text::count(listed.len() as u64, "process", "processes");
+    let text = tell::list(&listed, "OWNER", shell::clock::wall());
+    format!("{text}{processes}\n")
+}
+
 /// `xav status`
 pub(crate) fn status(arguments: &Status) -> Outcome {
-    let Found { directory, process } = home::find(&arguments.which)?;
-    let mut source = Source::open(&directory)?;
+    let Found { place, process } = home::find(&arguments.which)?;
+    let mut source = Source::open(&place)?;
     let definition = source.definition(process)?;
     let status = source.status(process)?;
     if arguments.json {
-        let mut document = json::status(&status, &definition, directory.path());
+        let mut document = json::status(&status, &definition, &place);
         document["is_live"] = json!(source.is_live());
         screen::json(&document)?;
         return Ok(0);
@@ -82,22 +106,17 @@ pub(crate) fn status(arguments: &Status) -> Outcome {
     let mut text = tell::status(
         &status,
         &definition,
-        directory.path(),
+        &place.shown(),
         source.is_live(),
         arguments.all,
     );
     if !status.faults.is_empty() {
-        let state = arguments
-            .which
-            .state
-            .dir
-            .as_ref()
-            .map(|dir| dir.display().to_string());
+        let options = arguments.which.state.options();
         let context = fault::Context {
             process,
             definition: &definition,
             origin: &status.summary.origin,
-            state: state.as_deref(),
+            options: options.as_deref(),
         };
         text.push('\n');
         text.push_str(&fault::all(&status.faults, &context));
@@ -108,8 +127,8 @@ pub(crate) fn status(arguments: &Status) -> Outcome {
 
 /// `xav results`
 pub(crate) fn results(arguments: &Results) -> Outcome {
-    let Found { directory, process } = home::find(&arguments.which)?;
-    let mut source = Source::open(&directory)?;
+    let Found { place, process } = home::find(&arguments.which)?;
+    let mut source = Source::open(&place)?;
     let definition = source.definition(process)?;
     let status = source.status(process)?;
     let name = &status.summary.name;
@@ -121,9 +140,24 @@ pub(crate) fn results(arguments: &Results) -> Outcome {
         )));
     }
     drop(source);
-    let exported = match &arguments.to {
-        Some(to) => write_to(&directory, &definition, &status.outputs, to)?,
-        None => Exported::found(&definition, &status.outputs, &directory.results(process)),
+    let exported = match (&place, &arguments.to) {
+        (Place::Here(directory), Some(to)) => {
+            write_to(directory, &definition, &status.outputs, to)?
+        }
+        (Place::Here(directory), None) => {
+            Exported::found(&definition, &status.outputs, &directory.results(process))
+        }
+        (Place::Grid(home), Some(to)) => {
+            submit::fetch(home, &definition, &status.outputs, &absolute(to)?)?
+        }
+        (Place::Grid(home), None) => {
+            let there = home::results(process)?;
+            let found = Exported::found(&definition, &status.outputs, &there);
+            match found.has_all(&status.outputs) {
+                true => found,
+                false => submit::fetch(home, &definition, &status.outputs, &there)?,
+            }
+        }
     };
     if arguments.json {
         let path_of = |name: &str| exported.path(name).map(|path| path.display().to_string());
@@ -141,14 +175,18 @@ pub(crate) fn results(arguments: &Results) -> Outcome {
     Ok(0)
 }
 
+fn absolute(to: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(to)
+        .map_err(|error| Failure::refused(format!("could not use {}: {error}", to.display())))
+}
+
 fn write_to(
     directory: &StateDirectory,
     definition: &model::Definition,
     outputs: &[(String, Value)],
     to: &Path,
 ) -> Result<Exported, Failure> {
-    let to = std::path::absolute(to)
-        .map_err(|error| Failure::refused(format!("could not use {}: {error}", to.display())))?;
+    let to = absolute(to)?;
     // Another run may have the directory: what this one reads is durable and stays.
     let with_blobs = machines::directories(directory.path())
         .into_iter()
@@ -160,7 +198,10 @@ fn write_to(
     })?;
     let blobs = activity_blobs::Reader::open(&blobs).map_err(|error| Failure::because(&error))?;
     export::all(
-        |artifact, path| blobs.export(artifact, path),
+        |artifact, path| {
+            let exported = blobs.export(artifact, path);
+            exported.map_err(|error| Failure::because(&error))
+        },
         definition,
         outputs,
         &to,

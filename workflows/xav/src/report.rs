@@ -56,8 +56,8 @@ Examples:
 
 /// `xav report`
 pub(crate) fn report(arguments: &Arguments) -> Outcome {
-    let Found { directory, process } = home::find(&arguments.which)?;
-    let mut source = Source::open(&directory)?;
+    let Found { place, process } = home::find(&arguments.which)?;
+    let mut source = Source::open(&place)?;
     let definition = source.definition(process)?;
     let status = source.status(process)?;
     let now = shell::clock::wall();
@@ -69,7 +69,7 @@ pub(crate) fn report(arguments: &Arguments) -> Outcome {
     let report = Report::of(&status, &definition, look);
     let subject = Subject {
         summary: &status.summary,
-        directory: &directory.path().display().to_string(),
+        directory: &place.shown(),
         waiting_for: status.waiting_for.as_deref(),
         now,
         nonce: &draw_nonce()?,

@@ -4,21 +4,24 @@
 use model::{Definition, Value};
 use wire::client::Submit;
 
-use crate::arguments::{Rerun, State};
+use crate::arguments::Rerun;
 use crate::ask::{Source, checked};
 use crate::failure::{Failure, Outcome};
 use crate::follow::{self, Followed};
 use crate::given::{self, Given};
 use crate::home::{self, Found, refused};
+use crate::place::Place;
 use crate::run::{self, Files, Order, Taken};
 use crate::source_file::{self, SourceFile};
 use crate::state::StateError;
-use crate::{fault, forget, tell};
+use crate::submit::{self, Task};
+use crate::watch::Host;
+use crate::{fault, forget, remote, tell};
 
 /// `xav rerun`
 pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
-    let Found { directory, process } = home::find(&arguments.which)?;
-    let mut source = Source::open(&directory)?;
+    let Found { place, process } = home::find(&arguments.which)?;
+    let mut source = Source::open(&place)?;
     let base = source.submission(process)?;
     let ended = source.status(process)?.summary;
     drop(source);
@@ -52,8 +55,35 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
         }
     };
     let keep = run::keep(arguments.ending)?;
-    run::warn_root();
     let key = run::draw_key()?;
+    let order = Order {
+        key,
+        draft: definition.draft(),
+        inputs,
+        files,
+        origin,
+        base: Some(process),
+        keep_going: arguments.ending.keep_going,
+        keep,
+        store: base.store,
+    };
+    let options = arguments.which.state.options();
+    let directory = match place {
+        Place::Here(directory) => directory,
+        Place::Grid(home) => {
+            remote::only(arguments.following)?;
+            submit::give(&home, &mut home.client()?, &order)?;
+            let task = Task {
+                home: &home,
+                process: key.process(),
+                definition: &definition,
+                origin: &order.origin,
+                options: options.as_deref(),
+            };
+            return task.to_the_end(arguments.following);
+        }
+    };
+    run::warn_root();
     let signals = follow::signals()?;
     let taken = Taken::existing(directory.clone()).map_err(|error| match error {
         StateError::InUse { pid, .. } => {
@@ -66,18 +96,8 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
         | StateError::Newer { .. }
         | StateError::Io { .. }) => refused(error),
     })?;
-    let order = Order {
-        key,
-        draft: definition.draft(),
-        inputs,
-        files,
-        origin,
-        base: Some(process),
-        keep_going: arguments.ending.keep_going,
-        keep,
-    };
-    let dir = arguments.which.state.dir.clone();
-    if dir.is_none() {
+    let state = &arguments.which.state;
+    if state.dir.is_none() {
         home::link(key.process(), &directory);
     }
     let followed = Followed {
@@ -85,11 +105,11 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
         directory: &directory,
         process: key.process(),
         definition: &definition,
-        state: dir.as_ref().map(|dir| dir.display().to_string()),
+        options,
         origin: order.origin,
     };
     let outcome = followed.finish(&signals, arguments.following);
-    forget::what_is_over_its_time(&State { dir }, key.process(), arguments.following);
+    forget::what_is_over_its_time(state, key.process(), arguments.following);
     outcome
 }
 

@@ -4,20 +4,22 @@
 use std::path::{Path, PathBuf};
 
 use language::platform::PlatformFile;
-use model::{Artifact, Definition, Draft, ProcessId, Span, SubmitKey, Value};
+use model::{Artifact, Definition, Draft, ProcessId, ResourceId, Span, SubmitKey, Value};
 use shell::Client;
-use wire::client::{Answer, Phase, Request, Submit};
+use wire::client::{Answer, Phase, Request, Submit, Summary};
 
-use crate::arguments::{self, Cancel, Ending, Following, Resume, Run, State};
+use crate::arguments::{self, Cancel, Ending, Following, Resume, Run};
 use crate::ask::{Source, unfit};
 use crate::failure::{Failure, Outcome};
 use crate::follow::{self, Followed};
 use crate::given::{self, Given};
 use crate::grid::Grid;
 use crate::home::{self, Found, refused};
+use crate::place::Place;
 use crate::source_file::{self, SourceFile};
 use crate::state::{Held, StateDirectory, StateError, Use, pause};
-use crate::{fault, forget, machines, screen, tell, text};
+use crate::watch::Host;
+use crate::{fault, forget, machines, remote, screen, submit, tell, text};
 
 /// Unfinished processes of a state directory that are named.
 const OTHERS_MAX: usize = 5;
@@ -27,6 +29,9 @@ const MAKINGS_MAX: usize = 20;
 
 /// `xav run`
 pub(crate) fn run(arguments: &Run) -> Outcome {
+    if let Some(remote) = remote::chosen(&arguments.grid, arguments.state.as_deref())? {
+        return submit::run(arguments, &remote);
+    }
     let source = source_file::compile(
         &arguments.file,
         &arguments.recording,
@@ -53,6 +58,7 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
         base: None,
         keep_going: arguments.ending.keep_going,
         keep,
+        store: None,
     };
     let directory = taken.directory.clone();
     let followed = Followed {
@@ -60,17 +66,11 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
         directory: &directory,
         process: key.process(),
         definition: &source.definition,
-        state: arguments
-            .state
-            .as_ref()
-            .map(|path| path.display().to_string()),
+        options: arguments.state().options(),
         origin: order.origin,
     };
     let outcome = followed.finish(&signals, arguments.following);
-    let state = State {
-        dir: arguments.state.clone(),
-    };
-    forget::what_is_over_its_time(&state, key.process(), arguments.following);
+    forget::what_is_over_its_time(&arguments.state(), key.process(), arguments.following);
     outcome
 }
 
@@ -219,8 +219,16 @@ fn tell_others(grid: &Grid, own: ProcessId, following: Following) -> Result<(), 
 
 /// `xav resume`
 pub(crate) fn resume(arguments: &Resume) -> Outcome {
-    let Found { directory, process } = home::find(&arguments.which)?;
-    let mut source = Source::open(&directory)?;
+    let Found { place, process } = home::find(&arguments.which)?;
+    let options = arguments.which.state.options();
+    let directory = match place {
+        Place::Here(directory) => directory,
+        Place::Grid(home) => {
+            let options = options.as_deref();
+            return submit::resume(&home, process, options, arguments.following);
+        }
+    };
+    let mut source = Source::of(&directory)?;
     if let Source::Live(_, user, _) = &source {
         let id = fault::short(process);
         return Err(
@@ -231,12 +239,7 @@ pub(crate) fn resume(arguments: &Resume) -> Outcome {
     let definition = source.definition(process)?;
     let status = source.status(process)?;
     drop(source);
-    if status.summary.phase.has_ended() {
-        let (name, past) = (definition.name(), tell::past(status.summary.phase));
-        return Err(Failure::refused(format!(
-            "{name} {process} {past}: there is nothing to go on with"
-        )));
-    }
+    refuse_ended(&status.summary)?;
     warn_root();
     let signals = follow::signals()?;
     let grid = start(&directory, arguments.following)?;
@@ -246,33 +249,44 @@ pub(crate) fn resume(arguments: &Resume) -> Outcome {
         directory: &directory,
         process,
         definition: &definition,
-        state: arguments
-            .which
-            .state
-            .dir
-            .as_ref()
-            .map(|path| path.display().to_string()),
+        options,
         origin: status.summary.origin,
     };
     followed.finish(&signals, arguments.following)
 }
 
+/// That there is nothing to go on with.
+pub(crate) fn refuse_ended(summary: &Summary) -> Result<(), Failure> {
+    if !summary.phase.has_ended() {
+        return Ok(());
+    }
+    let (name, process, past) = (&summary.name, summary.process, tell::past(summary.phase));
+    Err(Failure::refused(format!(
+        "{name} {process} {past}: there is nothing to go on with"
+    )))
+}
+
 /// `xav cancel`
 pub(crate) fn cancel(arguments: &Cancel) -> Outcome {
-    let Found { directory, process } = home::find(&arguments.which)?;
-    let mut source = Source::open(&directory)?;
+    let Found { place, process } = home::find(&arguments.which)?;
+    let mut source = Source::open(&place)?;
     let before = source.status(process)?;
     if before.summary.phase.has_ended() {
         let (name, past) = (&before.summary.name, tell::past(before.summary.phase));
         return Err(Failure::refused(format!("{name} {process} {past} already")));
     }
-    let phase = match source {
-        Source::Live(mut client, ..) => cancel_by(&mut client, process)?,
-        Source::Offline(_) | Source::Nothing => {
+    let phase = match (source, &place) {
+        (Source::Live(mut client, ..) | Source::Grid(mut client), _) => {
+            cancel_by(&mut client, process)?
+        }
+        (Source::Offline(_) | Source::Nothing, Place::Grid(home)) => {
+            return Err(Failure::new(format!("{} does not answer", home.shown())));
+        }
+        (source @ (Source::Offline(_) | Source::Nothing), Place::Here(directory)) => {
             drop(source);
             // Whoever ends a process must record it, so a grid does, for a moment.
             let grid = start(
-                &directory,
+                directory,
                 Following {
                     slots: None,
                     scheduler: None,
@@ -390,29 +404,48 @@ pub(crate) struct Order<'a> {
     pub(crate) keep_going: bool,
     /// How long it is kept after its end.
     pub(crate) keep: Option<Span>,
+    /// The machine of a grid that has files of it already.
+    pub(crate) store: Option<ResourceId>,
 }
 
 /// The files beside a definition.
 pub(crate) enum Files {
     /// Where they are.
     Paths(Vec<PathBuf>),
-    /// They are in the state directory.
+    /// They are in the state directory, or on a machine of the grid.
     Kept(Vec<Artifact>),
 }
 
 impl Order<'_> {
     fn submit(&self, grid: &Grid) -> Result<(), Failure> {
+        let request =
+            self.resolved(&mut |path: &Path, is_directory| grid.add(path, is_directory))?;
+        grid.flush()?;
+        let answer = grid
+            .client()?
+            .ask(Request::Submit(Box::new(request)))
+            .map_err(|error| Failure::because(&error))?;
+        self.accepted(&answer)
+    }
+
+    /// What is sent, with files and directories added to a store.
+    pub(crate) fn resolved(
+        &self,
+        add: &mut impl FnMut(&Path, bool) -> Result<Artifact, Failure>,
+    ) -> Result<Submit, Failure> {
         let mut values = Vec::new();
-        let mut add = |path: &Path, is_directory| grid.add(path, is_directory);
         for (name, given) in &self.inputs {
-            values.push((name.clone(), given.resolve(&mut add)?));
+            values.push((name.clone(), given.resolve(add)?));
         }
         let files = match &self.files {
-            Files::Paths(paths) => grid.add_files(paths)?,
+            Files::Paths(paths) => {
+                let added: Result<Vec<Artifact>, Failure> =
+                    paths.iter().map(|path| add(path, false)).collect();
+                added?
+            }
             Files::Kept(files) => files.clone(),
         };
-        grid.flush()?;
-        let request = Request::Submit(Box::new(Submit {
+        Ok(Submit {
             key: self.key,
             draft: self.draft.clone(),
             inputs: values,
@@ -421,11 +454,12 @@ impl Order<'_> {
             base: self.base,
             keep_going: self.keep_going,
             keep: self.keep,
-        }));
-        let answer = grid
-            .client()?
-            .ask(request)
-            .map_err(|error| Failure::because(&error))?;
+            store: self.store,
+        })
+    }
+
+    /// Whether the process manager has taken it.
+    pub(crate) fn accepted(&self, answer: &Answer) -> Result<(), Failure> {
         match answer {
             Answer::Submitted(_) => Ok(()),
             Answer::Refused(reasons) => {
@@ -443,7 +477,9 @@ impl Order<'_> {
             | Answer::Submission(_)
             | Answer::Forgotten(_)
             | Answer::Why(_)
-            | Answer::Peeked(_) => Err(Failure::new("the process manager did not understand it")),
+            | Answer::Peeked(_)
+            | Answer::LogPart(_)
+            | Answer::Machines(_) => Err(Failure::new("the process manager did not understand it")),
         }
     }
 }

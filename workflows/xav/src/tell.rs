@@ -1,7 +1,5 @@
 //! What a process is, how far it is and how it ended, as text for people.
 
-use std::path::Path;
-
 use model::{Definition, Span, Wall};
 use wire::client::{ActivityPhase, ActivityStatus, Phase, Status, Summary, Totals};
 
@@ -18,7 +16,9 @@ const INTERRUPTED: &str = "interrupted";
 
 /// The outcome of a process in a line, as `xav run` prints it:
 /// `primes completed in 1.2s (planned 1.0s), 9 activities, CPU 2.1s, speedup 1.8 on 2 slots of host`.
-pub(crate) fn ending(status: &Status, n_slots: u32) -> String {
+///
+/// Slots are left out where they are not known.
+pub(crate) fn ending(status: &Status, n_slots: Option<u32>) -> String {
     let summary = &status.summary;
     let mut parts = Vec::new();
     let word = phase(summary.phase);
@@ -50,13 +50,17 @@ pub(crate) fn ending(status: &Status, n_slots: u32) -> String {
         .iter()
         .map(|(_, name)| name.as_str())
         .collect();
-    let place = format!(
-        "{} of {}",
-        text::count(u64::from(n_slots), "slot", "slots"),
-        machines.join(", ")
-    );
+    let place = match n_slots {
+        Some(n_slots) => format!(
+            "{} of {}",
+            text::count(u64::from(n_slots), "slot", "slots"),
+            machines.join(", ")
+        ),
+        None => machines.join(", "),
+    };
     match speedup(status) {
         Some(speedup) => parts.push(format!("speedup {speedup:.1} on {place}")),
+        None if place.is_empty() => {}
         None => parts.push(place),
     }
     format!("{}\n", parts.join(", "))
@@ -146,8 +150,8 @@ pub(crate) struct Listed<'a> {
     pub(crate) summary: &'a Summary,
     /// Whether a run has it at the moment.
     pub(crate) is_live: bool,
-    /// What it takes on the disk, in words.
-    pub(crate) disk: String,
+    /// What it takes on the disk, or whose it is.
+    pub(crate) last: String,
 }
 
 /// The word for where a process is: one that has not ended and that no run has was interrupted.
@@ -159,22 +163,14 @@ pub(crate) fn state(summary: &Summary, is_live: bool) -> String {
     }
 }
 
-/// All processes, the newest first.
-pub(crate) fn list(processes: &[Listed<'_>], now: Wall) -> String {
-    let heads = [
-        "ID",
-        "NAME",
-        "STATE",
-        "STARTED",
-        "TOOK",
-        "ACTIVITIES",
-        "DISK",
-    ];
+/// All processes, the newest first; `last` is the head of the last column.
+pub(crate) fn list(processes: &[Listed<'_>], last: &str, now: Wall) -> String {
+    let heads = ["ID", "NAME", "STATE", "STARTED", "TOOK", "ACTIVITIES", last];
     let mut rows = vec![heads.map(screen::bold).to_vec()];
     for Listed {
         summary,
         is_live,
-        disk,
+        last,
     } in processes
     {
         let totals = &summary.totals;
@@ -191,7 +187,7 @@ pub(crate) fn list(processes: &[Listed<'_>], now: Wall) -> String {
             text::moment(summary.submitted),
             took,
             format!("{ended}/{}", totals.all()),
-            disk.clone(),
+            last.clone(),
         ]);
     }
     text::table(&rows)
@@ -201,7 +197,7 @@ pub(crate) fn list(processes: &[Listed<'_>], now: Wall) -> String {
 pub(crate) fn status(
     status: &Status,
     definition: &Definition,
-    directory: &Path,
+    place: &str,
     is_live: bool,
     all: bool,
 ) -> String {
@@ -222,10 +218,13 @@ pub(crate) fn status(
         vec!["name".to_owned(), summary.name.clone()],
         vec!["state".to_owned(), state(summary, is_live)],
         vec!["file".to_owned(), summary.origin.clone()],
-        vec!["kept in".to_owned(), directory.display().to_string()],
+        vec!["kept in".to_owned(), place.to_owned()],
         vec!["started".to_owned(), started(status)],
         vec!["activities".to_owned(), how_many],
     ];
+    if let Some(owner) = &summary.owner {
+        rows.push(vec!["owner".to_owned(), owner.clone()]);
+    }
     if let Some(base) = summary.base {
         let how_much = how_much(summary);
         rows.push(vec!["rerun of".to_owned(), format!("{base}: {how_much}")]);

@@ -17,9 +17,9 @@ const PATHS_MAX: usize = 5;
 
 /// `xav why`
 pub(crate) fn why(arguments: &Why) -> Outcome {
-    let (Found { directory, process }, activity) =
+    let (Found { place, process }, activity) =
         logs::find(&arguments.which, arguments.activity.as_deref())?;
-    let mut source = Source::open(&directory)?;
+    let mut source = Source::open(&place)?;
     let definition = source.definition(process)?;
     let Some(wanted) = activity else {
         let id = fault::short(process);
@@ -41,9 +41,8 @@ pub(crate) fn why(arguments: &Why) -> Outcome {
     if arguments.json {
         screen::json(&told.document(&why))?;
     } else {
-        let state = arguments.which.state.dir.as_ref();
-        let state = state.map(|dir| dir.display().to_string());
-        screen::out(&told.sentences(&why, state.as_deref()))?;
+        let options = arguments.which.state.options();
+        screen::out(&told.sentences(&why, options.as_deref()))?;
     }
     Ok(0)
 }
@@ -62,7 +61,7 @@ pub(crate) struct Told<'a> {
 
 impl Told<'_> {
     /// The answer for people: a line for each reason.
-    pub(crate) fn sentences(&self, why: &Answered, state: Option<&str>) -> String {
+    pub(crate) fn sentences(&self, why: &Answered, options: Option<&str>) -> String {
         let mut text = format!("{}\n", self.first(why));
         for reason in &why.reasons {
             if let Some(line) = self.reason(why, reason) {
@@ -77,7 +76,7 @@ impl Told<'_> {
                 process: self.status.summary.process,
                 definition: self.definition,
                 origin: "",
-                state,
+                options,
             };
             text.push('\n');
             text.push_str(fault::all(std::slice::from_ref(cause), &context).trim_end());

@@ -7,7 +7,8 @@ use model::{
 };
 use wire::attempt::{Dispatch, End, FromActivity, Outcome, ToActivity};
 use wire::executor::{
-    Captured, DaemonHello, Ended, ExecutorHello, Exit, FromExecutor, PROTOCOL, Started, ToExecutor,
+    Captured, DaemonHello, Ended, ExecutorHello, Exit, FromExecutor, Lease, PROTOCOL, Started,
+    ToExecutor,
 };
 use wire::resource::{FromResource, Leave, ToResource};
 
@@ -23,7 +24,10 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(slots: u32, prefetch: u32) -> Bench {
-        let config = config(slots, prefetch);
+        Bench::of(config(slots, prefetch))
+    }
+
+    fn of(config: Config) -> Bench {
         let now = Now {
             mono: Mono(0),
             wall: Wall(0),
@@ -41,7 +45,22 @@ impl Bench {
     /// attached, and the executor holds nothing.
     pub(super) fn ready(slots: u32, prefetch: u32) -> Bench {
         let mut bench = Bench::new(slots, prefetch);
-        bench.all([
+        bench.meet_all(slots);
+        bench
+    }
+
+    /// The same with leases of ten seconds; nothing was sent to the life that was told, 2.
+    pub(super) fn leased(slots: u32) -> Bench {
+        let mut bench = Bench::of(Config {
+            lease: Some(Span::from_secs(10)),
+            ..config(slots, 0)
+        });
+        bench.meet_all(slots);
+        bench
+    }
+
+    fn meet_all(&mut self, slots: u32) {
+        self.all([
             Input::Up(Peer::Group),
             Input::Group(ToResource::Registered(model::ResourceId(7))),
             leaves(&[(1, slots)]),
@@ -52,7 +71,6 @@ impl Bench {
                 ask: 5,
             }),
         ]);
-        bench
     }
 
     /// What one input leads to.
@@ -115,11 +133,13 @@ pub(super) fn config(slots: u32, prefetch: u32) -> Config {
         memory: Bytes(1 << 30),
         power: 1.0,
         labels: Default::default(),
+        bulk: None,
         environment: vec![pair("PATH", "/bin"), pair("HOME", "/home")],
         nice: Some(5),
         prefetch,
         linger: None,
         kill_grace: None,
+        lease: None,
     }
 }
 
@@ -153,6 +173,8 @@ pub(super) fn job(attempt: AttemptId) -> Dispatch {
         cores: 1,
         memory: None,
         timeout: None,
+        sources: Vec::new(),
+        at_most_once: false,
     }
 }
 
@@ -177,6 +199,7 @@ pub(super) fn dispatch(attempts: Vec<Dispatch>) -> Input {
     from_pm(ToActivity::Dispatch {
         meant_for: Epoch(2),
         attempts,
+        holders: Vec::new(),
     })
 }
 
@@ -272,13 +295,24 @@ fn line(effect: &Effect) -> String {
                 facts.name, facts.slots
             )
         }
+        Effect::ToGroup(FromResource::Alive) => "group: alive".to_owned(),
         Effect::ToProcess(number, message) => format!("pm{number}: {}", answer(message)),
         Effect::Execute(message) => format!("executor: {}", order(message)),
-        Effect::Stage { attempt, inputs } => {
-            let paths: Vec<&str> = inputs.iter().map(|(path, _)| path.as_str()).collect();
-            format!("stage {} {}", attempt.activity, paths.join(" "))
-                .trim_end()
-                .to_owned()
+        Effect::Stage {
+            attempt,
+            inputs,
+            sources,
+        } => {
+            let mut words = vec![format!("stage {}", attempt.activity)];
+            words.extend(inputs.iter().map(|(path, _)| path.clone()));
+            for (input, holders) in sources {
+                let names: Vec<String> = holders
+                    .iter()
+                    .map(|holder| format!("{}@{}", holder.name, holder.address))
+                    .collect();
+                words.push(format!("{input}<-{}", names.join(",")));
+            }
+            words.join(" ")
         }
         Effect::Collect {
             attempt,
@@ -301,6 +335,10 @@ fn line(effect: &Effect) -> String {
             let (stdout, stderr) = (written.stdout.bytes, written.stderr.bytes);
             format!("peeked pm{to} {} {stdout} {stderr}", attempt.activity)
         }
+        Effect::ReadLog(to, wanted) => {
+            format!("read log of {} for {to}", wanted.attempt.activity)
+        }
+        Effect::Unneeded(process) => format!("unneeded {}", process.0),
         Effect::Numbered(resource) => format!("numbered {resource}"),
     }
 }
@@ -329,7 +367,9 @@ fn answer(message: &FromActivity) -> String {
         FromActivity::Refused { attempts, why } => {
             format!("refused{} {why:?}", names(attempts.iter()))
         }
+        FromActivity::LogPart(part) => format!("log of {}", part.attempt.activity),
         FromActivity::Peeked(attempt, _) => format!("peeked {}", attempt.activity),
+        FromActivity::Renew { life, number } => format!("renew {life} {number}"),
     }
 }
 
@@ -340,6 +380,7 @@ fn outcome(outcome: &Outcome) -> String {
         End::Failed(failure) => format!("{}: {}", failure.name, failure.message),
         End::Stopped => "stopped".to_owned(),
         End::Lost => "lost".to_owned(),
+        End::Lacking(inputs) => format!("lacking {inputs:?}"),
     };
     format!("{id} {end}")
 }
@@ -355,7 +396,16 @@ fn order(message: &ToExecutor) -> String {
         ToExecutor::Forget(ids) => format!("forget{}", names(ids.iter())),
         ToExecutor::Peek(id) => format!("peek {}", id.activity),
         ToExecutor::Shutdown => "shutdown".to_owned(),
+        ToExecutor::Lease(Lease {
+            owner,
+            until,
+            dead_by,
+        }) => format!("lease pm{owner} {} {}", seconds(until), seconds(dead_by)),
     }
+}
+
+fn seconds(at: &Mono) -> f64 {
+    at.0 as f64 / 1e6
 }
 
 fn names<'a>(ids: impl Iterator<Item = &'a AttemptId>) -> String {

@@ -249,7 +249,9 @@ fn verdict(exit: Exit, stdout: Captured) -> String {
                     assert_eq!(failure.stderr_tail, "oops");
                     format!("{}: {}", failure.name, failure.message)
                 }
-                End::Completed | End::Stopped | End::Lost => format!("{:?}", outcome.end),
+                End::Completed | End::Stopped | End::Lost | End::Lacking(_) => {
+                    format!("{:?}", outcome.end)
+                }
             };
             format!(
                 "{end} {:?} {:?}",

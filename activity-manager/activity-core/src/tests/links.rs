@@ -65,6 +65,20 @@ fn an_attempt_goes_its_whole_way() {
 }
 
 #[test]
+fn a_machine_tells_at_once_that_it_lends_less_and_never_more_than_it_has() {
+    let mut bench = Bench::new(2, 0);
+    assert_eq!(
+        bench.all([Input::Lend(1)]),
+        "",
+        "nobody is there to be told"
+    );
+    let register = |slots: u32| format!("group: register here e1 slots={slots}\n");
+    assert_eq!(bench.all([Input::Up(Peer::Group)]), register(1));
+    assert_eq!(bench.all([Input::Lend(0), Input::Lend(0)]), register(0));
+    assert_eq!(bench.all([Input::Lend(9)]), register(2));
+}
+
+#[test]
 fn a_machine_registers_until_it_was_told_number_and_leaves() {
     let mut bench = Bench::new(2, 0);
     let register = "group: register here e1 slots=2\n";
@@ -387,6 +401,7 @@ fn a_process_manager_that_never_asked_is_not_answered() {
     let message = ToActivity::Dispatch {
         meant_for: Epoch(2),
         attempts,
+        holders: Vec::new(),
     };
     assert_eq!(show(&bench.feed(Input::Process(4, message))), "");
     let other = hello(2);
@@ -409,11 +424,18 @@ fn events_and_states_are_kept_as_these_bytes() {
     let mut bytes = Vec::new();
     Codec::encode(&Event::Epoch(Epoch(3)), &mut bytes);
     assert_eq!(bytes, [0x82, 0, 0x81, 3]);
+    // As it was before anything was remembered but the epoch.
+    let old = State {
+        epoch: Epoch(3),
+        ..State::default()
+    };
+    assert_eq!(<State as Codec>::decode(&[0x81, 3]).unwrap(), old);
     bytes.clear();
-    Codec::encode(&State { epoch: Epoch(3) }, &mut bytes);
-    assert_eq!(bytes, [0x81, 3]);
-    assert_eq!(
-        <State as Codec>::decode(&bytes).unwrap(),
-        State { epoch: Epoch(3) }
-    );
+    let state = State {
+        epoch: Epoch(3),
+        starting: [(id(1), 7)].into(),
+    };
+    Codec::encode(&state, &mut bytes);
+    assert_eq!(bytes, [0x82, 3, 0xa1, 0x83, 1, 1, 1, 7]);
+    assert_eq!(<State as Codec>::decode(&bytes).unwrap(), state);
 }

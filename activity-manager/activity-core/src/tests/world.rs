@@ -100,8 +100,10 @@ impl World {
             match effect {
                 Effect::ToGroup(_)
                 | Effect::Numbered(_)
+                | Effect::Unneeded(_)
                 | Effect::Clear { .. }
-                | Effect::Peeked { .. } => {}
+                | Effect::Peeked { .. }
+                | Effect::ReadLog(..) => {}
                 Effect::Stage { attempt, .. } => self.to_stage.push(attempt),
                 Effect::Collect { attempt, .. } => self.to_collect.push(attempt),
                 Effect::ToProcess(_, message) if !self.drops => self.pm_hears(message),
@@ -135,7 +137,10 @@ impl World {
                     self.out.retain(|id| self.held.contains(id));
                 }
             }
-            FromActivity::Accepted(_) | FromActivity::Started(_) | FromActivity::Peeked(..) => {}
+            FromActivity::Accepted(_)
+            | FromActivity::Started(_)
+            | FromActivity::Peeked(..)
+            | FromActivity::LogPart(_) => {}
             FromActivity::Outcomes(outcomes) => {
                 for outcome in outcomes {
                     self.outcomes.insert(outcome.attempt);
@@ -160,7 +165,7 @@ impl World {
                     self.ask();
                 }
             }
-            FromActivity::Refused { .. } => {}
+            FromActivity::Refused { .. } | FromActivity::Renew { .. } => {}
         }
     }
 
@@ -208,7 +213,7 @@ impl World {
                 let written = is_there.then(wire::executor::Written::default);
                 self.executor_says(FromExecutor::Output { attempt, written });
             }
-            ToExecutor::Hello(_) | ToExecutor::Shutdown => {}
+            ToExecutor::Hello(_) | ToExecutor::Shutdown | ToExecutor::Lease(_) => {}
         }
     }
 
@@ -386,6 +391,7 @@ impl World {
         self.sent.push(ToActivity::Dispatch {
             meant_for,
             attempts,
+            holders: Vec::new(),
         });
     }
 

@@ -16,7 +16,8 @@ impl Bench {
         let dir = TempDir::new().unwrap();
         let blobs = Store::open(&dir.path().join("blobs")).unwrap();
         let (inbox, intake) = shell::inbox();
-        let workers = Workers::start(&blobs, &inbox).unwrap();
+        let workers =
+            Workers::start(&blobs, &inbox, AtWork::default(), &Others::default()).unwrap();
         Bench {
             dir,
             blobs,
@@ -79,6 +80,7 @@ fn what_one_attempt_leaves_another_finds() {
         attempt: attempt(2),
         workplace: workplace.clone(),
         inputs,
+        sources: Vec::new(),
     }]);
     assert_eq!(
         bench.next(),
@@ -120,6 +122,7 @@ fn what_is_missing_is_a_fault_with_its_name() {
         attempt: attempt(2),
         workplace,
         inputs,
+        sources: Vec::new(),
     }]);
     let next = bench.next();
     let Input::Staged {

@@ -88,7 +88,8 @@ impl Executor {
             let message = format!("could not take a note of {} bytes", start.note.len());
             return Err(NotStarted { errno: 0, message });
         }
-        let prepared = prepare(start)?;
+        let account = self.parts.account.as_ref();
+        let prepared = prepare(start, account)?;
         let system = |error: rustix::io::Errno| NotStarted {
             errno: error.raw_os_error(),
             message: format!("could not make a pipe: {error}"),
@@ -110,6 +111,7 @@ impl Executor {
             stderr: stderr_writer.as_fd(),
             files: self.parts.files,
             nice: start.nice,
+            account,
         });
         match launched {
             Ok((pid, pidfd)) => {

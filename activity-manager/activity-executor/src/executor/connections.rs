@@ -96,6 +96,9 @@ impl Executor {
                 for start in starts {
                     let attempt = start.attempt;
                     let answer = match self.life {
+                        Life::Serving if !self.leases.allow(&start) => {
+                            self.parts.store.retract(attempt)
+                        }
                         Life::Serving => self.parts.store.queue(start),
                         Life::Ending => Answer::Refused,
                     };
@@ -121,6 +124,10 @@ impl Executor {
                 }
             }
             ToExecutor::Shutdown => self.end(now, Span::ZERO),
+            ToExecutor::Lease(lease) => {
+                self.expire(now);
+                self.leases.extend(lease);
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use activity_executor::{
-    Connection, Receiver, Sender, Share, Spawn, Stream, log_directory, read_log, spawn,
+    Account, Connection, Receiver, Sender, Share, Spawn, Stream, log_directory, read_log, spawn,
 };
 use model::{ActivityId, AttemptId, ProcessId, Span};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -37,17 +37,22 @@ impl Bench {
     }
 
     pub(crate) fn with_linger(cores: u32, linger: Span) -> Bench {
-        Bench::begin(cores, linger, None)
+        Bench::begin(cores, linger, None, None)
     }
 
     /// One whose commands have a part of the time.
     pub(crate) fn slowed(cores: u32, share: Share) -> Bench {
-        Bench::begin(cores, Span::from_secs(1_000), Some(share))
+        Bench::begin(cores, Span::from_secs(1_000), Some(share), None)
     }
 
-    fn begin(cores: u32, linger: Span, share: Option<Share>) -> Bench {
+    /// One whose commands run as another account.
+    pub(crate) fn with_account(cores: u32, account: &Account) -> Bench {
+        Bench::begin(cores, Span::from_secs(1_000), None, Some(account))
+    }
+
+    fn begin(cores: u32, linger: Span, share: Option<Share>, account: Option<&Account>) -> Bench {
         let directory = tempfile::tempdir().unwrap();
-        let executor = start_slowed(directory.path(), linger, share);
+        let executor = start_with(directory.path(), linger, share, account);
         let (mut sender, receiver) = connect(directory.path());
         sender.send(&hello(cores)).unwrap();
         let (ended, started) = (BTreeMap::new(), BTreeMap::new());
@@ -227,10 +232,15 @@ pub(crate) fn binary() -> &'static Path {
 }
 
 pub(crate) fn start_executor(directory: &Path, linger: Span) -> Child {
-    start_slowed(directory, linger, None)
+    start_with(directory, linger, None, None)
 }
 
-fn start_slowed(directory: &Path, linger: Span, share: Option<Share>) -> Child {
+fn start_with(
+    directory: &Path,
+    linger: Span,
+    share: Option<Share>,
+    account: Option<&Account>,
+) -> Child {
     spawn(&Spawn {
         binary: binary(),
         socket: &directory.join("socket"),
@@ -238,6 +248,7 @@ fn start_slowed(directory: &Path, linger: Span, share: Option<Share>) -> Child {
         linger: Some(linger),
         kill_grace: Some(Span::from_millis(100)),
         share,
+        account,
     })
     .unwrap()
 }

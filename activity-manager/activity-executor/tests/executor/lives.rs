@@ -154,6 +154,7 @@ fn state_directory_belongs_to_one_executor() {
         linger: None,
         kill_grace: None,
         share: None,
+        account: None,
     };
     let error = spawn(&other).unwrap_err();
     assert!(matches!(error, SpawnError::Refused { .. }));

@@ -3,12 +3,15 @@
 #![expect(
     clippy::unwrap_used,
     clippy::wildcard_enum_match_arm,
-    reason = "helpers of tests fail as tests do"
+    clippy::print_stdout,
+    reason = "helpers of tests fail, and say what they skip, as tests do"
 )]
 
+mod accounts;
 mod bench;
 mod commands;
 mod frames;
+mod leases;
 mod limits;
 mod link;
 mod lives;

@@ -15,7 +15,7 @@ enum Input {
 }
 
 const VISITOR: Visitor<Input> = Visitor {
-    request: Input::Asked,
+    request: |client, _, number, request| Input::Asked(client, number, request),
     gone: Input::Gone,
 };
 

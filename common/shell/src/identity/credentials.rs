@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use model::Identity;
+use model::{Identity, Wall};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
@@ -12,6 +12,7 @@ use thiserror::Error;
 use super::certificate::{Certificate, CertificateError, Fingerprint, parse};
 use super::files::{self, FileError, PUBLIC};
 use super::key::{Key, KeyError};
+use super::renewal::{Renewal, renewal};
 use super::revocation::{Revocations, RevocationsError};
 
 /// The files in a member's directory.
@@ -49,6 +50,9 @@ pub enum CredentialsError {
     /// The key belongs to another certificate.
     #[error("the key is not the one of the certificate")]
     OtherKey,
+    /// Another certificate is of somebody else.
+    #[error("the other certificate is of somebody else")]
+    OtherHolder,
     /// What was revoked cannot be read.
     #[error(transparent)]
     Revocations(#[from] RevocationsError),
@@ -104,6 +108,42 @@ impl Credentials {
         files::write(&directory.join(AUTHORITY), authority.as_bytes(), PUBLIC)?;
         files::write(&directory.join(CERTIFICATE), certificate.as_bytes(), PUBLIC)?;
         Ok(())
+    }
+
+    /// A request to sign the key of a member's directory again.
+    pub fn request(directory: &Path) -> Result<Vec<u8>, CredentialsError> {
+        Ok(Key::load(&directory.join(KEY))?.request()?)
+    }
+
+    /// Puts another certificate of the same holder and key into a member's directory. Whatever
+    /// fails, the old one or this one is there.
+    pub fn replace(directory: &Path, certificate: &str) -> Result<(), CredentialsError> {
+        let before = Credentials::load(directory)?;
+        let authority = files::read(&directory.join(AUTHORITY))?;
+        let key = Key::load(&directory.join(KEY))?;
+        let after = Credentials::new(certificate, &key, &authority, Revocations::default())?;
+        if after.identity() != before.identity() {
+            return Err(CredentialsError::OtherHolder);
+        }
+        files::write(&directory.join(CERTIFICATE), certificate.as_bytes(), PUBLIC)?;
+        Ok(())
+    }
+
+    /// Puts another list of what was revoked into a member's directory.
+    pub fn revoke(directory: &Path, revoked: &str) -> Result<(), CredentialsError> {
+        let revocations = Revocations::parse(revoked)?;
+        revocations.save(&directory.join(REVOKED))?;
+        Ok(())
+    }
+
+    /// What to do about the own certificate.
+    pub fn renewal(&self, now: Wall) -> Renewal {
+        let Certificate {
+            not_before,
+            not_after,
+            ..
+        } = self.certificate;
+        renewal(not_before, not_after, now)
     }
 
     /// Who it is.

@@ -133,6 +133,6 @@ pub(crate) fn read_secret(path: &Path) -> Result<String, FileError> {
 }
 
 /// Writes a file for its owner alone.
-pub(crate) fn write_secret(path: &Path, text: &str) -> Result<(), FileError> {
+pub fn write_secret(path: &Path, text: &str) -> Result<(), FileError> {
     write(path, text.as_bytes(), SECRET)
 }

@@ -118,6 +118,11 @@ impl Revocations {
         self.0.contains_key(serial)
     }
 
+    /// When and whose, if a certificate counts no more.
+    pub fn get(&self, serial: &Serial) -> Option<&Revoked> {
+        self.0.get(serial)
+    }
+
     /// All of them, by their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (&Serial, &Revoked)> {
         self.0.iter()

@@ -133,9 +133,12 @@ impl JoinToken {
 
     /// By what the group knows it. It tells nothing of the text.
     pub fn id(&self) -> TokenId {
-        let mut bytes = [0; SECRET_BYTES];
-        bytes.copy_from_slice(&digest(&SHA256, &self.secret).as_ref()[..SECRET_BYTES]);
-        TokenId(bytes)
+        TokenId::of(&self.secret)
+    }
+
+    /// What whoever joins shows to the group's manager, and to nobody else.
+    pub fn secret(&self) -> Vec<u8> {
+        self.secret.to_vec()
     }
 }
 
@@ -148,7 +151,11 @@ impl FromStr for JoinToken {
         if text.len() > TOKEN_CHARACTERS_MAX {
             return Err(TokenError::Form);
         }
-        let bytes = bytes(letters).ok_or(TokenError::Form)?;
+        if letters.bytes().any(|letter| !ALPHABET.contains(&letter)) {
+            return Err(TokenError::Form);
+        }
+        // A letter too few leaves bits over.
+        let bytes = bytes(letters).ok_or(TokenError::Sum)?;
         let (plain, rest) = bytes
             .split_last_chunk::<SUM_BYTES>()
             .ok_or(TokenError::Sum)?;
@@ -184,6 +191,15 @@ impl fmt::Debug for JoinToken {
 /// A token's name in its group, in hexadecimal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenId([u8; SECRET_BYTES]);
+
+impl TokenId {
+    /// That of the token with this secret; a token of no group has one too.
+    pub fn of(secret: &[u8]) -> TokenId {
+        let mut bytes = [0; SECRET_BYTES];
+        bytes.copy_from_slice(&digest(&SHA256, secret).as_ref()[..SECRET_BYTES]);
+        TokenId(bytes)
+    }
+}
 
 impl fmt::Display for TokenId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -238,8 +254,8 @@ impl Tokens {
         Tokens { directory }
     }
 
-    /// Keeps what is needed to know a token again.
-    pub fn add(&self, token: &JoinToken) -> Result<(), TokensError> {
+    /// Keeps what is needed to know a token again, and under which name it lets in, if only one.
+    pub fn add(&self, token: &JoinToken, name: Option<&str>) -> Result<(), TokensError> {
         let n_tokens = match fs::read_dir(&self.directory) {
             Ok(entries) => entries.count(),
             Err(error) if error.kind() == ErrorKind::NotFound => 0,
@@ -248,19 +264,22 @@ impl Tokens {
         if n_tokens >= TOKENS_MAX {
             return Err(TokensError::Many);
         }
-        let text = format!("{} {}\n", token.role, token.expires.0 / 1_000_000);
+        let (role, seconds) = (token.role, token.expires.0 / 1_000_000);
+        let text = match name {
+            Some(name) => format!("{role} {seconds} {name}\n"),
+            None => format!("{role} {seconds}\n"),
+        };
         files::write(&self.path(token.id()), text.as_bytes(), SECRET)?;
         Ok(())
     }
 
-    /// Uses a token up. From then on it is refused, also if what it was used for fails.
-    pub fn redeem(&self, id: TokenId, role: Role, now: Wall) -> Result<(), TokensError> {
+    /// Whether a token would let in, and under which name if only under one.
+    pub fn look(&self, id: TokenId, role: Role, now: Wall) -> Result<Option<String>, TokensError> {
         let path = self.path(id);
-        let used = self.used(id);
         let text = match files::read(&path) {
             Ok(text) => text,
             Err(FileError::System { source, .. }) if source.kind() == ErrorKind::NotFound => {
-                let was_used = used.exists();
+                let was_used = self.used(id).exists();
                 return Err(if was_used {
                     TokensError::Used
                 } else {
@@ -269,14 +288,20 @@ impl Tokens {
             }
             Err(error) => return Err(error.into()),
         };
-        let (given, expires) = kept(&text).ok_or(TokensError::Damaged(id))?;
+        let (given, expires, name) = kept(&text).ok_or(TokensError::Damaged(id))?;
         if now >= expires {
             return Err(TokensError::Expired);
         }
         if given != role {
             return Err(TokensError::Role);
         }
-        match fs::rename(&path, &used) {
+        Ok(name)
+    }
+
+    /// Uses a token up. From then on it is refused, also if what it was used for fails.
+    pub fn redeem(&self, id: TokenId, role: Role, now: Wall) -> Result<(), TokensError> {
+        self.look(id, role, now)?;
+        match fs::rename(self.path(id), self.used(id)) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(TokensError::Used),
             Err(source) => return Err(self.failed("write", source)),
@@ -294,7 +319,7 @@ impl Tokens {
         for entry in entries.flatten() {
             let text = files::read(&entry.path());
             let old = text.ok().and_then(|text| kept(&text));
-            if old.is_some_and(|(_, expires)| expires.0.saturating_add(age.0) < now.0) {
+            if old.is_some_and(|(_, expires, _)| expires.0.saturating_add(age.0) < now.0) {
                 let removed = fs::remove_file(entry.path());
                 removed.map_err(|source| self.failed("remove", source))?;
             }
@@ -320,11 +345,13 @@ impl Tokens {
     }
 }
 
-/// Role and end of a token, from its file.
-fn kept(text: &str) -> Option<(Role, Wall)> {
-    let (role, seconds) = text.trim_end().split_once(' ')?;
-    let seconds: u64 = seconds.parse().ok()?;
-    Some((role.parse().ok()?, Wall(seconds.checked_mul(1_000_000)?)))
+/// Role, end and name of a token, from its file.
+fn kept(text: &str) -> Option<(Role, Wall, Option<String>)> {
+    let mut words = text.split_whitespace();
+    let role = words.next()?.parse().ok()?;
+    let seconds: u64 = words.next()?.parse().ok()?;
+    let name = words.next().map(str::to_owned);
+    Some((role, Wall(seconds.checked_mul(1_000_000)?), name))
 }
 
 fn sum(bytes: &[u8]) -> [u8; SUM_BYTES] {

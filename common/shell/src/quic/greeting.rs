@@ -79,15 +79,20 @@ pub(super) fn refuse(connection: &Connection, refusal: Refusal) -> LinkError {
     LinkError::Refused(refusal)
 }
 
-fn known(connection: &Connection, wanted: &Wanted<'_>) -> Result<Certificate, LinkError> {
-    let chain = connection
-        .peer_identity()
-        .and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
-    let certificate = chain
-        .as_deref()
-        .and_then(|chain| chain.first())
-        .and_then(|der| Certificate::read(der).ok())
-        .ok_or_else(|| refuse(connection, Refusal::Certificate))?;
+/// The certificate of the other side; none where there is none, or it names nobody.
+pub(super) fn certificate(connection: &Connection) -> Option<Certificate> {
+    let chain = connection.peer_identity()?;
+    let chain = chain.downcast::<Vec<CertificateDer<'static>>>().ok()?;
+    Certificate::read(chain.first()?).ok()
+}
+
+/// The certificate of a peer that is wanted. Others are told why they are not.
+pub(super) fn known(
+    connection: &Connection,
+    wanted: &Wanted<'_>,
+) -> Result<Certificate, LinkError> {
+    let certificate =
+        certificate(connection).ok_or_else(|| refuse(connection, Refusal::Certificate))?;
     let peer = &certificate.identity;
     let refusal = match wanted {
         Wanted::Peer(expected) => (peer != *expected).then_some(Refusal::Stranger),

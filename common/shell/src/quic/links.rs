@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -11,8 +12,8 @@ use std::time::Duration;
 use minicbor::{Decode, Encode};
 use model::{Identity, ResourceId, Role, Span};
 use quinn::{
-    ClientConfig, Endpoint, IdleTimeout, Incoming, Runtime as _, ServerConfig, TokioRuntime,
-    TransportConfig, VarInt,
+    ClientConfig, Connecting, Endpoint, IdleTimeout, Incoming, Runtime as _, ServerConfig,
+    TokioRuntime, TransportConfig, VarInt,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use thiserror::Error;
@@ -22,6 +23,8 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use wire::hello::{Hello, PROTOCOLS, Refusal};
 
+use super::desk::{self, Counter, Desk};
+use super::errand::{self, Line};
 use super::error::{LinkError, code};
 use super::greeting::{self, Greeted};
 use super::life::Life;
@@ -29,8 +32,9 @@ use super::pump::{self, Outgoing};
 use super::registry::{Place, Registry};
 use super::retry;
 use super::socket::{self, CountedSocket};
-use super::trust::Trust;
-use crate::identity::Credentials;
+use super::stream;
+use super::trust::{self, Trust, desk_client};
+use crate::identity::{Credentials, Revocations};
 use crate::limits::{
     LINK_FAREWELL_MAX, LINK_GREETING_MAX, LINK_GREETINGS_MAX, LINK_KEEP_ALIVE, LINK_RETRY_MAX,
     LINK_SILENCE_MAX, LINK_WINDOW_BYTES,
@@ -49,6 +53,8 @@ pub struct LinkConfig {
     pub resource: Option<ResourceId>,
     /// Whose links are taken. With none of them, nobody gets in.
     pub accepts: Vec<Role>,
+    /// Who answers questions; nobody where it is left out.
+    pub desk: Option<Box<dyn Desk>>,
 }
 
 /// Why there are no links.
@@ -109,7 +115,17 @@ pub struct Link {
     pub hello: Hello,
     /// The version of the messages.
     pub protocol: u16,
-    joint: oneshot::Sender<(Arc<Outgoing>, Bringer)>,
+    joint: oneshot::Sender<Joint>,
+}
+
+/// What is on this side of a link.
+enum Joint {
+    /// A manager.
+    Manager(Arc<Outgoing>, Bringer),
+    /// Whatever reads and writes bytes: frames are not looked at.
+    Stream(UnixStream),
+    /// Nobody, for this reason.
+    Nobody(Refusal),
 }
 
 impl Link {
@@ -123,8 +139,20 @@ impl Link {
         let outgoing: Arc<Outgoing> = Arc::default();
         let bringer = theirs.carried_by(Arc::clone(&outgoing) as Arc<dyn Carry>);
         // If the connection has ended by itself, the end is down from the beginning.
-        let _ = self.joint.send((outgoing, bringer));
+        let _ = self.joint.send(Joint::Manager(outgoing, bringer));
         ours
+    }
+
+    /// Joins the link to a stream: what the peer sends can be read from it, and what is written to it
+    /// is sent. Who of both does not keep up is not read from.
+    pub fn carry(self, stream: UnixStream) {
+        // If the connection has ended by itself, the stream ends too.
+        let _ = self.joint.send(Joint::Stream(stream));
+    }
+
+    /// Ends the link, and tells the peer why.
+    pub fn refuse(self, refusal: Refusal) {
+        let _ = self.joint.send(Joint::Nobody(refusal));
     }
 
     /// A number that follows from the peer's name, for managers that number their peers: the same
@@ -151,6 +179,7 @@ pub struct Links {
     shared: Arc<Shared>,
     handle: Handle,
     thread: Option<(oneshot::Sender<Farewell>, JoinHandle<()>)>,
+    desk: Option<JoinHandle<()>>,
     address: SocketAddr,
 }
 
@@ -187,8 +216,9 @@ pub struct LinkCounts {
     pub n_foreign_packets: u64,
 }
 
-struct Shared {
+pub(super) struct Shared {
     registry: Arc<Registry>,
+    desk: Counter,
     roles: Vec<Role>,
     now: Mutex<Present>,
     n_greetings: AtomicUsize,
@@ -202,6 +232,9 @@ struct Shared {
 struct Present {
     endpoint: Endpoint,
     client: ClientConfig,
+    /// For questions at the desks of others.
+    desk_client: ClientConfig,
+    revocations: Arc<Revocations>,
     me: Identity,
     hello: Hello,
 }
@@ -215,7 +248,12 @@ impl Links {
         let address = config.address;
         let listen = |source| LinksError::Listen { address, source };
         let socket = socket::open(address).map_err(listen)?;
-        let trust = Trust::of(&config.credentials).map_err(LinksError::Credentials)?;
+        let trust = match config.desk {
+            Some(_) => Trust::with_desk(&config.credentials),
+            None => Trust::of(&config.credentials),
+        };
+        let trust = trust.map_err(LinksError::Credentials)?;
+        let desk_client = desk_client(&config.credentials).map_err(LinksError::Credentials)?;
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
@@ -234,10 +272,13 @@ impl Links {
         };
         let shared = Arc::new(Shared {
             registry: Arc::default(),
+            desk: Counter::default(),
             roles: config.accepts,
             now: Mutex::new(Present {
                 endpoint: endpoint.clone(),
                 client: client_config(&trust),
+                desk_client: errand::client_config(desk_client),
+                revocations: Arc::clone(config.credentials.revocations()),
                 me,
                 hello,
             }),
@@ -247,6 +288,8 @@ impl Links {
             n_crowded_out: AtomicU64::new(0),
             n_foreign_packets,
         });
+        let desk = config.desk.map(|desk| shared.desk.open(desk));
+        let desk = desk.transpose().map_err(LinksError::Thread)?;
         let handle = runtime.handle().clone();
         let on_event: Arc<OnEvent> = Arc::new(on_event);
         handle.spawn(accept(endpoint.clone(), Arc::clone(&shared), on_event));
@@ -259,6 +302,7 @@ impl Links {
             shared,
             handle,
             thread: Some((stop, thread)),
+            desk,
             address,
         })
     }
@@ -285,6 +329,11 @@ impl Links {
         }
     }
 
+    /// A way to ask at a peer's desk.
+    pub fn line(&self, address: &str, peer: &Identity) -> Line {
+        Line::new(self.handle.clone(), Arc::clone(&self.shared), address, peer)
+    }
+
     /// Greets with this number of the own machine from the next connection on.
     pub fn set_resource(&self, resource: ResourceId) {
         self.shared.now().hello.resource = Some(resource);
@@ -293,7 +342,13 @@ impl Links {
     /// Uses another certificate of the same identity, and another list of what was revoked: for
     /// each connection from then on. Links of peers that were revoked end at once.
     pub fn renew(&self, credentials: &Credentials) -> Result<(), LinksError> {
-        let trust = Trust::of(credentials).map_err(LinksError::Credentials)?;
+        let trust = if self.shared.desk.is_open() {
+            Trust::with_desk(credentials)
+        } else {
+            Trust::of(credentials)
+        };
+        let trust = trust.map_err(LinksError::Credentials)?;
+        let desk_client = desk_client(credentials).map_err(LinksError::Credentials)?;
         {
             let mut now = self.shared.now();
             if *credentials.identity() != now.me {
@@ -303,6 +358,8 @@ impl Links {
                 });
             }
             now.client = client_config(&trust);
+            now.desk_client = errand::client_config(desk_client);
+            now.revocations = Arc::clone(credentials.revocations());
             now.endpoint.set_server_config(Some(server_config(&trust)));
         }
         let revocations = credentials.revocations();
@@ -328,6 +385,10 @@ impl Links {
         if let Some((stop, thread)) = self.thread.take() {
             let _ = stop.send(farewell);
             let _ = thread.join();
+        }
+        self.shared.desk.close();
+        if let Some(desk) = self.desk.take() {
+            let _ = desk.join();
         }
     }
 
@@ -375,6 +436,13 @@ impl Shared {
     fn now(&self) -> MutexGuard<'_, Present> {
         // Nothing panics while it holds the lock.
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn connect_to_desk(&self, target: SocketAddr) -> Result<Connecting, LinkError> {
+        let now = self.now();
+        now.endpoint
+            .connect_with(now.desk_client.clone(), target, "xavantes")
+            .map_err(|error| LinkError::Failed(error.to_string()))
     }
 }
 
@@ -429,9 +497,21 @@ impl Drop for Guest {
 async fn arrive(incoming: Incoming, guest: Guest, on_event: &OnEvent) {
     let shared = Arc::clone(&guest.0);
     let address = incoming.remote_address().to_string();
+    let patience = duration(Span(2 * LINK_GREETING_MAX.0));
+    // A handshake has no bound of its own but silence; a slow trickle would keep it.
+    let connected = timeout(patience, async { Ok(incoming.accept()?.await?) }).await;
+    let connection = match connected.unwrap_or(Err(LinkError::Refused(Refusal::Late))) {
+        Ok(connection) => connection,
+        Err(error) => return failed(&shared, address, error, on_event),
+    };
+    let me = shared.now().me.clone();
+    if trust::is_for_desk(&connection) {
+        let revocations = || Arc::clone(&shared.now().revocations);
+        let error = desk::serve(&connection, &shared.desk, &me, revocations, guest).await;
+        tracing::debug!(address, %error, "a visit has ended");
+        return;
+    }
     let link = async {
-        let connection = incoming.accept()?.await?;
-        let me = shared.now().me.clone();
         let listened = greeting::listen(connection.clone(), &shared.roles, &me);
         let mut greeted = match timeout(duration(LINK_GREETING_MAX), listened).await {
             Ok(result) => result?,
@@ -442,17 +522,17 @@ async fn arrive(incoming: Incoming, guest: Guest, on_event: &OnEvent) {
         greeting::answer(&mut greeted, &hello).await?;
         Ok((greeted, place))
     };
-    // A handshake has no bound of its own but silence; a slow trickle would keep it.
-    let patience = duration(Span(2 * LINK_GREETING_MAX.0));
     let link = timeout(patience, link).await;
     drop(guest);
     match link.unwrap_or(Err(LinkError::Refused(Refusal::Late))) {
         Ok((greeted, place)) => live(&shared, greeted, place, on_event).await,
-        Err(error) => {
-            shared.n_failed.fetch_add(1, Ordering::Relaxed);
-            on_event(Event::Failed { address, error });
-        }
+        Err(error) => failed(&shared, address, error, on_event),
     }
+}
+
+fn failed(shared: &Shared, address: String, error: LinkError, on_event: &OnEvent) {
+    shared.n_failed.fetch_add(1, Ordering::Relaxed);
+    on_event(Event::Failed { address, error });
 }
 
 /// Dials a peer for as long as it is wanted.
@@ -508,7 +588,7 @@ async fn dial(
     Ok((greeted, place))
 }
 
-async fn resolve(address: &str) -> Result<SocketAddr, LinkError> {
+pub(super) async fn resolve(address: &str) -> Result<SocketAddr, LinkError> {
     if let Ok(address) = address.parse() {
         return Ok(address);
     }
@@ -537,7 +617,9 @@ async fn live(shared: &Shared, greeted: Greeted, place: Place, on_event: &OnEven
         joint,
     }));
     let error = match timeout(duration(LINK_GREETING_MAX), joined).await {
-        Ok(Ok((outgoing, bringer))) => pump::run(greeted, outgoing, bringer).await,
+        Ok(Ok(Joint::Manager(outgoing, bringer))) => pump::run(greeted, outgoing, bringer).await,
+        Ok(Ok(Joint::Stream(stream))) => stream::run(greeted, stream).await,
+        Ok(Ok(Joint::Nobody(refusal))) => greeting::refuse(&greeted.connection, refusal),
         Ok(Err(_)) | Err(_) => greeting::refuse(&greeted.connection, Refusal::Role),
     };
     let error = place.reason().map_or(error, LinkError::Refused);
@@ -570,13 +652,13 @@ fn server_config(trust: &Trust) -> ServerConfig {
     config
 }
 
-fn client_config(trust: &Trust) -> ClientConfig {
+pub(super) fn client_config(trust: &Trust) -> ClientConfig {
     let mut config = ClientConfig::new(Arc::clone(&trust.client) as _);
     config.transport_config(Arc::new(transport()));
     config
 }
 
-fn transport() -> TransportConfig {
+pub(super) fn transport() -> TransportConfig {
     let silence = u32::try_from(LINK_SILENCE_MAX.0 / 1_000).expect("some seconds");
     let mut config = TransportConfig::default();
     config
@@ -591,6 +673,6 @@ fn transport() -> TransportConfig {
     config
 }
 
-fn duration(span: Span) -> Duration {
+pub(super) fn duration(span: Span) -> Duration {
     Duration::from_micros(span.0)
 }

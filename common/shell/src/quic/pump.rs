@@ -113,7 +113,7 @@ pub(super) async fn run(greeted: Greeted, outgoing: Arc<Outgoing>, bringer: Brin
 }
 
 /// The outcome of whichever ends first; the others are dropped.
-async fn first<const N: usize>(
+pub(super) async fn first<const N: usize>(
     mut futures: [Pin<&mut (dyn Future<Output = LinkError> + Send)>; N],
 ) -> LinkError {
     poll_fn(|cx| {
@@ -218,7 +218,7 @@ async fn lost(outgoing: &Outgoing) -> LinkError {
 }
 
 /// Waits until the peer's certificate is over.
-async fn expired(not_after: Wall) -> LinkError {
+pub(super) async fn expired(not_after: Wall) -> LinkError {
     let left = not_after.0.saturating_sub(clock::wall().0);
     sleep(Duration::from_micros(left)).await;
     LinkError::Refused(Refusal::Expired)

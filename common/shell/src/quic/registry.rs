@@ -1,4 +1,4 @@
-//! Who is connected: one link for each peer and direction, and no more links than there may be.
+//! Who is connected: one link for each manager and direction, and no more links than there may be.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -57,8 +57,8 @@ impl Entry {
 }
 
 impl Registry {
-    /// Gives a link its place. Another link of the same peer ends first, so that its manager hears
-    /// of that end before it hears of this beginning.
+    /// Gives a link its place. Another link of the same manager ends first, so that whom it is with
+    /// hears of that end before it hears of this beginning; people may have several.
     pub(super) async fn enter(self: &Arc<Registry>, greeted: &Greeted) -> Result<Place, Refusal> {
         let side = greeted.connection.side();
         loop {
@@ -67,8 +67,9 @@ impl Registry {
             left.as_mut().enable();
             {
                 let mut state = self.lock();
+                let peer = &greeted.certificate.identity;
                 let before = state.entries.values().find(|entry| {
-                    entry.identity == greeted.certificate.identity && entry.side == side
+                    peer.role().is_manager() && entry.identity == *peer && entry.side == side
                 });
                 match before {
                     Some(before) if before.epoch > greeted.hello.epoch => {

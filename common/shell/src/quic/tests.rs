@@ -1,6 +1,8 @@
 //! Links over loopback. Waiting is always for what happens, with a bound that is only reached where
 //! something is wrong.
 
+mod clients;
+mod desk;
 mod frames;
 mod losses;
 mod raw;
@@ -70,6 +72,7 @@ impl Node {
             life: Life::begin(state).unwrap(),
             resource: Some(ResourceId(7)),
             accepts: vec![Role::Gm, Role::Pm, Role::Am],
+            desk: None,
         };
         let links = Links::bind(config, teller(&to, &inbox)).unwrap();
         Node {

@@ -4,7 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn::Connection;
+use quinn::crypto::rustls::{HandshakeData, QuicClientConfig, QuicServerConfig};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, verify_server_cert_signed_by_trust_anchor};
 use rustls::crypto::{CryptoProvider, ring};
@@ -17,10 +18,13 @@ use rustls::{
     SignatureScheme,
 };
 
-use crate::identity::{Certificate, Credentials, Revocations};
+use crate::identity::{Certificate, Credentials, Fingerprint, Revocations};
 
 /// What a connection is for; both sides must say the same.
 const CONTROL: &[u8] = b"xavantes";
+
+/// The same of a connection to a desk.
+const DESK: &[u8] = b"xavantes-desk";
 
 /// The settings of TLS on both sides. Sessions are never resumed: each connection is judged by
 /// what is known at its time.
@@ -35,43 +39,115 @@ fn provider() -> Arc<CryptoProvider> {
 }
 
 impl Trust {
+    /// For links alone: whoever has no certificate is turned away before a word.
     pub(super) fn of(credentials: &Credentials) -> Result<Trust, Error> {
+        Trust::speaking(CONTROL, credentials)
+    }
+
+    /// For connections that are for something else, which both sides name.
+    pub(super) fn speaking(purpose: &[u8], credentials: &Credentials) -> Result<Trust, Error> {
+        Trust::with(credentials, purpose, &[purpose], Strangers::TurnedAway)
+    }
+
+    /// For links and a desk, at which somebody without a certificate may ask to join.
+    pub(super) fn with_desk(credentials: &Credentials) -> Result<Trust, Error> {
+        Trust::with(credentials, CONTROL, &[CONTROL, DESK], Strangers::Heard)
+    }
+
+    fn with(
+        credentials: &Credentials,
+        purpose: &[u8],
+        serves: &[&[u8]],
+        strangers: Strangers,
+    ) -> Result<Trust, Error> {
         let provider = provider();
-        let mut roots = RootCertStore::empty();
-        roots.add(credentials.authority())?;
-        let roots = Arc::new(roots);
-        let clients =
-            WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
-                .build()
-                .map_err(|error| Error::General(error.to_string()))?;
-        let judge = Arc::new(Judge {
-            clients,
-            roots,
-            provider: Arc::clone(&provider),
-            revocations: Arc::clone(credentials.revocations()),
-        });
+        let judge = Arc::new(Judge::of(credentials, strangers)?);
         let (chain, key) = (credentials.chain(), credentials.key());
         let mut server = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&TLS13])?
             .with_client_cert_verifier(Arc::clone(&judge) as Arc<dyn ClientCertVerifier>)
             .with_single_cert(chain.clone(), key.clone_key())?;
-        server.alpn_protocols = vec![CONTROL.to_vec()];
+        server.alpn_protocols = serves.iter().map(|name| name.to_vec()).collect();
         server.session_storage = Arc::new(NoServerSessionStorage {});
         server.send_tls13_tickets = 0;
-        let mut client = rustls::ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&TLS13])?
-            .dangerous()
-            .with_custom_certificate_verifier(judge)
-            .with_client_auth_cert(chain, key)?;
-        client.alpn_protocols = vec![CONTROL.to_vec()];
-        client.resumption = Resumption::disabled();
-        client.enable_sni = false;
-        let no_suite = |_| Error::General("no cipher suite for QUIC".to_owned());
+        let client = client(judge, purpose, credentials)?;
         Ok(Trust {
             server: Arc::new(server.try_into().map_err(no_suite)?),
             client: Arc::new(client.try_into().map_err(no_suite)?),
         })
     }
+}
+
+/// The settings of a member that asks at a desk.
+pub(super) fn desk_client(credentials: &Credentials) -> Result<QuicClientConfig, Error> {
+    let judge = Arc::new(Judge::of(credentials, Strangers::TurnedAway)?);
+    let client = client(judge, DESK, credentials)?;
+    client.try_into().map_err(no_suite)
+}
+
+/// The settings of somebody who has no certificate and knows an authority by its fingerprint.
+pub(super) fn stranger(authority: Fingerprint) -> Result<QuicClientConfig, Error> {
+    stranger_for(authority, DESK)
+}
+
+/// The settings of one who comes to the wrong door.
+#[cfg(test)]
+pub(super) fn stranger_for_links(authority: Fingerprint) -> Result<QuicClientConfig, Error> {
+    stranger_for(authority, CONTROL)
+}
+
+fn stranger_for(authority: Fingerprint, purpose: &[u8]) -> Result<QuicClientConfig, Error> {
+    let provider = provider();
+    let judge = Arc::new(Pinned {
+        authority,
+        provider: Arc::clone(&provider),
+    });
+    let mut client = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(judge)
+        .with_no_client_auth();
+    plain(&mut client, purpose);
+    client.try_into().map_err(no_suite)
+}
+
+/// Whether a connection is one to a desk.
+pub(super) fn is_for_desk(connection: &Connection) -> bool {
+    let data = connection.handshake_data();
+    let data = data.and_then(|any| any.downcast::<HandshakeData>().ok());
+    data.and_then(|data| data.protocol)
+        .is_some_and(|name| name == DESK)
+}
+
+fn client(
+    judge: Arc<Judge>,
+    purpose: &[u8],
+    credentials: &Credentials,
+) -> Result<rustls::ClientConfig, Error> {
+    let mut client = rustls::ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(judge)
+        .with_client_auth_cert(credentials.chain(), credentials.key())?;
+    plain(&mut client, purpose);
+    Ok(client)
+}
+
+fn plain(client: &mut rustls::ClientConfig, purpose: &[u8]) {
+    client.alpn_protocols = vec![purpose.to_vec()];
+    client.resumption = Resumption::disabled();
+    client.enable_sni = false;
+}
+
+fn no_suite<E>(_: E) -> Error {
+    Error::General("no cipher suite for QUIC".to_owned())
+}
+
+/// What becomes of somebody without a certificate.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Strangers {
+    TurnedAway,
+    Heard,
 }
 
 /// Judges certificates of both sides by the same rules.
@@ -80,9 +156,28 @@ struct Judge {
     roots: Arc<RootCertStore>,
     provider: Arc<CryptoProvider>,
     revocations: Arc<Revocations>,
+    strangers: Strangers,
 }
 
 impl Judge {
+    fn of(credentials: &Credentials, strangers: Strangers) -> Result<Judge, Error> {
+        let provider = provider();
+        let mut roots = RootCertStore::empty();
+        roots.add(credentials.authority())?;
+        let roots = Arc::new(roots);
+        let clients =
+            WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
+                .build()
+                .map_err(|error| Error::General(error.to_string()))?;
+        Ok(Judge {
+            clients,
+            roots,
+            provider,
+            revocations: Arc::clone(credentials.revocations()),
+            strangers,
+        })
+    }
+
     /// What the chain does not say.
     fn is_not_revoked(&self, certificate: &CertificateDer<'_>) -> Result<(), Error> {
         let read = Certificate::read(certificate)
@@ -92,21 +187,22 @@ impl Judge {
         }
         Ok(())
     }
+}
 
-    fn signed(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
-    }
+fn signed(
+    provider: &CryptoProvider,
+    message: &[u8],
+    certificate: &CertificateDer<'_>,
+    signature: &DigitallySignedStruct,
+) -> Result<HandshakeSignatureValid, Error> {
+    let algorithms = &provider.signature_verification_algorithms;
+    rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
+}
 
-    fn schemes(&self) -> Vec<SignatureScheme> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        algorithms.supported_schemes()
-    }
+fn schemes(provider: &CryptoProvider) -> Vec<SignatureScheme> {
+    provider
+        .signature_verification_algorithms
+        .supported_schemes()
 }
 
 /// TLS 1.2 is not spoken.
@@ -145,15 +241,19 @@ impl ServerCertVerifier for Judge {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.signed(message, certificate, signature)
+        signed(&self.provider, message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes()
+        schemes(&self.provider)
     }
 }
 
 impl ClientCertVerifier for Judge {
+    fn client_auth_mandatory(&self) -> bool {
+        self.strangers == Strangers::TurnedAway
+    }
+
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         // Whoever dials has one certificate; hints would only tell strangers the group's name.
         &[]
@@ -185,11 +285,69 @@ impl ClientCertVerifier for Judge {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.signed(message, certificate, signature)
+        signed(&self.provider, message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes()
+        schemes(&self.provider)
+    }
+}
+
+/// Believes whoever has a certificate of the authority with this fingerprint, which the other side
+/// sends along.
+struct Pinned {
+    authority: Fingerprint,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let authority = others
+            .iter()
+            .find(|other| Fingerprint::of(other) == self.authority);
+        let authority =
+            authority.ok_or(Error::InvalidCertificate(CertificateError::UnknownIssuer))?;
+        let mut roots = RootCertStore::empty();
+        roots.add(authority.clone().into_owned())?;
+        let parsed = ParsedCertificate::try_from(certificate)?;
+        let algorithms = self.provider.signature_verification_algorithms.all;
+        verify_server_cert_signed_by_trust_anchor(&parsed, &roots, others, now, algorithms)?;
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        never()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        signed(&self.provider, message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        schemes(&self.provider)
+    }
+}
+
+impl fmt::Debug for Pinned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pinned").finish_non_exhaustive()
     }
 }
 

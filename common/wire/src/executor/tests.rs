@@ -48,6 +48,7 @@ fn every_message_to_the_executor_comes_back() {
         stderr_inline_max: 8_192,
         note: vec![1; 40],
         nice: Some(-5),
+        owner: Some(3),
     };
     let hello = DaemonHello {
         protocol: PROTOCOL,
@@ -73,6 +74,11 @@ fn every_message_to_the_executor_comes_back() {
         ToExecutor::Forget(vec![attempt(7)]),
         ToExecutor::Peek(attempt(8)),
         ToExecutor::Shutdown,
+        ToExecutor::Lease(Lease {
+            owner: 3,
+            until: Mono(8),
+            dead_by: Mono(10),
+        }),
     ];
     for message in messages {
         let mut out = Vec::new();
@@ -102,6 +108,7 @@ fn every_message_from_the_executor_comes_back() {
             errno: 2,
             message: "command not found: nosuch".into(),
         },
+        Exit::Expired,
     ];
     let places = [
         Kept::Nowhere,

@@ -2,6 +2,7 @@
 
 use machine::{Codec, Drive, History, Machine};
 use model::{Bytes, Epoch, Mono, Now, ProcessId, ResourceId, Span, Wall};
+use wire::admin::Node;
 use wire::group::{FromGroup, Grant, Offer, ToGroup, Want};
 use wire::resource::{Facts, FromResource, ToResource};
 
@@ -12,17 +13,23 @@ pub(super) struct Bench {
     pub(super) drive: Drive<GroupManager>,
     pub(super) events: Vec<Event>,
     pub(super) records: Vec<Record>,
-    now: Now,
+    pub(super) now: Now,
 }
 
 impl Bench {
     pub(super) fn new() -> Bench {
+        Bench::watching(None)
+    }
+
+    /// One whose machines are watched where leases have a length.
+    pub(super) fn watching(lease: Option<Span>) -> Bench {
         let now = Now {
             mono: Mono(0),
             wall: Wall(1),
         };
         let manager = GroupManager::new(Config {
             group: model::GroupId(3),
+            lease,
         });
         let drive = Drive::start(manager, Vec::new(), now);
         let mut bench = Bench {
@@ -78,6 +85,7 @@ impl Bench {
         };
         let manager = GroupManager::new(Config {
             group: model::GroupId(3),
+            lease: None,
         });
         self.drive = Drive::start(manager, vec![history], self.now);
         self.effects();
@@ -130,7 +138,12 @@ pub(super) fn facts(name: &str, slots: u32) -> Facts {
         memory: Bytes(1 << 30),
         power: 1.0,
         labels: Default::default(),
+        bulk: None,
     }
+}
+
+pub(super) fn alive(connection: u32) -> Input {
+    Input::Activity(connection, FromResource::Alive)
 }
 
 pub(super) fn register(connection: u32, name: &str, slots: u32) -> Input {
@@ -200,6 +213,18 @@ fn line(effect: &Effect) -> String {
         }
         Effect::ToProcess(to, message) => format!("pm{to}: {}", answer(message)),
         Effect::Keep(record) => format!("keep {}", String::from_utf8_lossy(&record.key)),
+        Effect::Surveyed(question, nodes) => {
+            let nodes = nodes.iter().map(|node| {
+                let Node {
+                    name, slots, held, ..
+                } = node;
+                let drained = if node.is_drained { " drained" } else { "" };
+                let suspect = node.suspect.as_deref().unwrap_or("well");
+                format!(" {name}:{held}/{slots} {suspect}{drained};")
+            });
+            format!("#{question}:{}", nodes.collect::<String>())
+        }
+        Effect::Drained(question, is_known) => format!("#{question}: {is_known}"),
     }
 }
 
@@ -209,6 +234,7 @@ fn answer(message: &FromGroup) -> String {
             epoch,
             group,
             resources,
+            leaving: _,
         }) => {
             let resources: String = resources
                 .iter()

@@ -6,7 +6,7 @@ use wire::group::Grant;
 use wire::resource::Facts;
 
 use super::bench::{Bench, attach, claim, down, facts, register, register_in, show};
-use crate::{Event, Input, Peer, Record};
+use crate::{Event, Input, Peer, Record, State};
 
 #[test]
 fn a_machine_keeps_its_number_under_its_name() {
@@ -146,6 +146,70 @@ fn a_machine_that_cannot_be_is_not_registered() {
 }
 
 #[test]
+fn a_drained_machine_is_offered_no_more_and_keeps_what_is_held() {
+    let drain = |name: &str, is_drained| Input::Drain {
+        question: 7,
+        name: name.to_owned(),
+        is_drained,
+    };
+    let mut bench = Bench::ready();
+    bench.all([claim(5, 1, &[(0, 1)])]);
+    assert_eq!(bench.all([drain("c", true)]), "#7: false\n");
+    assert_eq!(
+        bench.all([drain("a", true), drain("a", true)]),
+        "#7: true\n#7: true\n"
+    );
+    assert_eq!(show(&bench.wait(50)), "pm0: offer e1 g3 r1=b:2/2\n");
+    assert_eq!(bench.all([claim(6, 1, &[(0, 1)])]), "pm0: refused p6 #1\n");
+    assert_eq!(
+        bench.all([Input::Down(Peer::Activity(2)), Input::Survey(8)]),
+        "#8: a:1/4 well drained; b:0/2 its manager cannot be reached;\n"
+    );
+    // It is so in another life as well, and from a snapshot.
+    let snapshot = bench.state().snapshot();
+    assert_eq!(State::restore(snapshot), *bench.state());
+    bench.restart();
+    bench.all([attach(1), register(1, "a", 4)]);
+    assert_eq!(show(&bench.wait(50)), "pm0: offer e2 g3\n");
+    assert_eq!(bench.all([drain("a", false)]), "#7: true\n");
+    assert_eq!(show(&bench.wait(50)), "pm0: offer e2 g3 r0=a:3/4\n");
+    let n_drained = |event: &&Event| matches!(event, Event::Drained { .. });
+    assert_eq!(bench.events.iter().filter(n_drained).count(), 2);
+}
+
+#[test]
+fn a_machine_registers_under_the_name_of_its_certificate_alone() {
+    let mut bench = Bench::new();
+    bench.all([Input::Introduced(1, "a".to_owned())]);
+    assert_eq!(bench.all([register(1, "b", 4)]), "");
+    assert!(
+        bench
+            .all([register(1, "a", 4)])
+            .contains("am1: registered r0")
+    );
+    // The next connection of this number is somebody else's.
+    bench.all([down(1), Input::Introduced(1, "b".to_owned())]);
+    assert_eq!(bench.all([register(1, "a", 4)]), "");
+    assert!(
+        bench
+            .all([register(1, "b", 4)])
+            .contains("am1: registered r1")
+    );
+}
+
+#[test]
+fn a_machine_that_lends_nothing_is_not_offered() {
+    let mut bench = Bench::ready();
+    bench.all([register(1, "a", 0)]);
+    assert_eq!(show(&bench.wait(50)), "pm0: offer e1 g3 r1=b:2/2\n");
+    bench.all([register(1, "a", 4)]);
+    assert_eq!(
+        show(&bench.wait(50)),
+        "pm0: offer e1 g3 r0=a:4/4 r1=b:2/2\n"
+    );
+}
+
+#[test]
 fn events_are_kept_as_these_bytes() {
     let check = |event: Event, expected: &[u8]| {
         let mut bytes = Vec::new();
@@ -175,4 +239,9 @@ fn events_are_kept_as_these_bytes() {
         },
         &[0x82, 3, 0x81, 5],
     );
+    let drained = Event::Drained {
+        name: "a".to_owned(),
+        is_drained: true,
+    };
+    check(drained, &[0x82, 4, 0x82, 0x61, b'a', 0xf5]);
 }

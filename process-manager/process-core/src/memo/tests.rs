@@ -51,6 +51,8 @@ fn dispatch(activity: &Activity) -> Dispatch {
         cores: activity.cores,
         memory: None,
         timeout: None,
+        sources: Vec::new(),
+        at_most_once: false,
     }
 }
 

@@ -9,11 +9,11 @@ use model::{
     GroupId, Hash, Join, Mono, Node, NodeId, NodeKind, Now, ResourceId, Span, SubmitKey, Template,
     Type, Value, Variable, Wall,
 };
-use wire::attempt::{Dispatch, End, Failure, FromActivity, Outcome, ToActivity};
+use wire::attempt::{Dispatch, End, Failure, FromActivity, Holder, Outcome, ToActivity};
 use wire::client::{Answer, Request, Status, Submit};
 use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
-use crate::alphabet::{ClientId, Effect, Input, PlanResult, Stream};
+use crate::alphabet::{Caller, ClientId, Effect, Input, PlanResult, Stream};
 use crate::event::Event;
 use crate::manager::{Config, ProcessManager};
 
@@ -34,6 +34,12 @@ pub(super) struct Bench {
     /// The command lines in the order in which they were started.
     pub(super) started: Vec<String>,
     pub(super) held: BTreeMap<AttemptId, Dispatch>,
+    /// Machines that are offered beside the one that works.
+    pub(super) others: Vec<Offered>,
+    /// Whether a command produces something else each time.
+    pub(super) drifts: bool,
+    /// Where dispatches say that files are.
+    pub(super) holders: Vec<Holder>,
     pub(super) acknowledged: BTreeSet<AttemptId>,
     pub(super) answers: Vec<Answer>,
     pub(super) grants: u64,
@@ -74,6 +80,9 @@ impl Bench {
             script: Box::new(script),
             started: Vec::new(),
             held: BTreeMap::new(),
+            others: Vec::new(),
+            drifts: false,
+            holders: Vec::new(),
             acknowledged: BTreeSet::new(),
             answers: Vec::new(),
             grants: 0,
@@ -146,11 +155,15 @@ impl Bench {
                     free: self.slots,
                     memory: Bytes(1 << 30),
                     labels: BTreeMap::new(),
+                    bulk: None,
                 };
+                let mut resources = vec![offered];
+                resources.extend(self.others.iter().cloned());
                 let offer = Offer {
                     epoch: Epoch(1),
                     group: GROUP,
-                    resources: vec![offered],
+                    resources,
+                    leaving: Vec::new(),
                 };
                 self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
             }
@@ -203,9 +216,11 @@ impl Bench {
                 ToActivity::Dispatch {
                     meant_for,
                     attempts,
+                    holders,
                 },
             ) => {
                 assert_eq!(meant_for, self.life);
+                self.holders.extend(holders);
                 for dispatch in attempts {
                     if self
                         .held
@@ -235,7 +250,13 @@ impl Bench {
                     }
                 }
             }
-            Effect::ToActivity(_, ToActivity::Retract(_) | ToActivity::Peek(_)) => {}
+            Effect::ToActivity(
+                _,
+                ToActivity::Retract(_)
+                | ToActivity::Peek(_)
+                | ToActivity::ReadLog(_)
+                | ToActivity::Renewed { .. },
+            ) => {}
             Effect::Answer { answer, .. } => self.answers.push(answer),
             Effect::Plan(request) => {
                 self.planned_by.push(request.request.scheduler);
@@ -259,6 +280,9 @@ impl Bench {
         given.update(dispatch.command.join(" ").as_bytes());
         for (path, artifact) in &dispatch.inputs {
             given.update(path.as_bytes()).update(&artifact.hash.0);
+        }
+        if self.drifts {
+            given.update(&attempt.number.to_le_bytes());
         }
         let kept = Artifact {
             hash: Hash(*given.finalize().as_bytes()),
@@ -315,12 +339,12 @@ impl Bench {
     }
 
     pub(super) fn ask(&mut self, request: Request) {
-        self.give(Input::Request(ClientId(1), 1, request));
+        self.give(Input::Request(ClientId(1), Caller::Local, 1, request));
     }
 
     /// The answer to a request that is answered at once.
     pub(super) fn answer(&mut self, request: Request) -> Answer {
-        self.give(Input::Request(ClientId(2), 1, request));
+        self.give(Input::Request(ClientId(2), Caller::Local, 1, request));
         self.answers.pop().unwrap()
     }
 
@@ -367,6 +391,7 @@ pub(super) fn submission(key: SubmitKey, draft: Draft) -> Submit {
         base: None,
         keep_going: false,
         keep: None,
+        store: None,
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::*;
 use model::{AttemptId, SubmitKey};
-use wire::attempt::{FromActivity, Peeked};
+use wire::attempt::{End, FromActivity, Log, LogPart, Outcome, Peeked, Stream as Written};
+use wire::executor::Kept;
 
 fn peeked(attempt: AttemptId) -> Peeked {
     Peeked {
@@ -113,11 +114,95 @@ fn a_peek_is_answered_by_the_machine_or_refused_in_time() {
     bench.answers.clear();
     for _ in 0..3 {
         for number in 0..limits::PEEKS_MAX as u64 {
-            bench.give(Input::Request(ClientId(9), number, Request::Peek(attempt)));
+            bench.give(Input::Request(
+                ClientId(9),
+                Caller::Local,
+                number,
+                Request::Peek(attempt),
+            ));
         }
         bench.give(Input::ClientGone(ClientId(9)));
     }
     assert!(bench.answers.is_empty());
+}
+
+#[test]
+fn a_part_of_a_log_is_read_on_the_machine_of_the_attempt() {
+    let mut bench = Bench::new(|_| None);
+    bench.submit(diamond());
+    let attempt = *bench.held.keys().next().unwrap();
+    let (process, activity) = (attempt.process, attempt.activity);
+    let log = |offset| Request::Log {
+        process,
+        activity,
+        attempt,
+        stream: Written::Stderr,
+        offset,
+    };
+    let refused = |answer: Answer| matches!(answer, Answer::Refused(_));
+    // It runs, so nothing is kept.
+    assert!(refused(bench.answer(log(0))));
+    let ended = Outcome {
+        attempt,
+        end: End::Completed,
+        started: bench.now.wall,
+        wall: Span(5),
+        cpu: Span(4),
+        peak_memory: model::Bytes(100),
+        exit_code: Some(0),
+        pid: 9,
+        outputs: Vec::new(),
+        stdout: None,
+        stderr: None,
+        log: Some(Log {
+            stdout_bytes: 0,
+            stdout: Kept::Nowhere,
+            stderr_bytes: 10,
+            stderr: Kept::File { bytes: 10 },
+        }),
+    };
+    let message = FromActivity::Outcomes(vec![ended]);
+    bench.give(Input::Activity(MACHINE, message));
+    bench.answers.clear();
+    bench.ask(log(0));
+    bench.ask(log(7));
+    assert!(bench.answers.is_empty());
+    let part = |offset, trouble: Option<&str>| LogPart {
+        attempt,
+        stream: Written::Stderr,
+        offset,
+        bytes: b"x".to_vec(),
+        trouble: trouble.map(str::to_owned),
+    };
+    let come = |bench: &mut Bench, part: &LogPart| {
+        let message = FromActivity::LogPart(Box::new(part.clone()));
+        bench.give(Input::Activity(MACHINE, message));
+    };
+    come(&mut bench, &part(7, None));
+    // One number is used for all questions here: the second took the place of the first.
+    assert_eq!(bench.answers, [Answer::LogPart(Box::new(part(7, None)))]);
+    bench.ask(log(9));
+    come(&mut bench, &part(9, Some("gone")));
+    assert!(refused(bench.answers.pop().unwrap()));
+    let other = Request::Log {
+        process,
+        activity: model::ActivityId(99),
+        attempt,
+        stream: Written::Stdout,
+        offset: 0,
+    };
+    assert!(refused(bench.answer(other)));
+}
+
+#[test]
+fn the_machines_that_are_offered_are_told() {
+    let mut bench = Bench::new(well);
+    bench.submit(diamond());
+    let Answer::Machines(machines) = bench.answer(Request::Machines) else {
+        panic!("machines are told")
+    };
+    assert_eq!(machines.len(), 1);
+    assert_eq!(machines[0].resource, MACHINE);
 }
 
 #[test]
@@ -126,7 +211,12 @@ fn who_watches_a_process_again_takes_one_place() {
     bench.submit(diamond());
     let watch = Request::Watch(KEY.process());
     for number in 0..2_000 {
-        bench.give(Input::Request(ClientId(3), number, watch.clone()));
+        bench.give(Input::Request(
+            ClientId(3),
+            Caller::Local,
+            number,
+            watch.clone(),
+        ));
         let answer = bench.answers.pop();
         assert!(
             matches!(answer, Some(Answer::Progress(_))),

@@ -10,6 +10,8 @@ fn begin(dir: &TempDir) -> Handle {
     let handle = start(Config {
         directory: dir.path().join("process"),
         scheduler: SchedulerKind::default(),
+        link: None,
+        lease: None,
         socket: Some(dir.path().join("s")),
         failed: Box::new(|error| panic!("{error}")),
     });
@@ -35,6 +37,7 @@ fn submit(key: u64, name: &str) -> Request {
         base: None,
         keep_going: false,
         keep: None,
+        store: None,
     }))
 }
 

@@ -29,6 +29,8 @@ fn activity(name: &str, inputs: Vec<Staged>) -> Node {
             ..Retry::default()
         },
         cache: false,
+        repeatable: false,
+        at_most_once: false,
     };
     Node {
         name: name.to_owned(),
@@ -111,6 +113,7 @@ fn process() -> Generated {
             base: None,
             keep_going: false,
             keep: None,
+            store: None,
         },
         meaning,
         behaviours: BTreeMap::new(),

@@ -52,7 +52,9 @@ impl Rule for Effects {
                 ToActivity::Attach { .. }
                 | ToActivity::Stop(_)
                 | ToActivity::Retract(_)
-                | ToActivity::Peek(_),
+                | ToActivity::Peek(_)
+                | ToActivity::ReadLog(_)
+                | ToActivity::Renewed { .. },
             )
             | Seen::Machine { .. }
             | Seen::Submits(_)
@@ -69,6 +71,7 @@ impl Rule for Effects {
             | Seen::Stages(..)
             | Seen::Troubled(_)
             | Seen::Reached { .. }
+            | Seen::Sizes(_)
             | Seen::Healed
             | Seen::AtRest => Ok(()),
         }
@@ -139,7 +142,9 @@ fn answered(known: &Known, answer: &Answer) -> Result<(), String> {
         | Answer::Submission(_)
         | Answer::Forgotten(_)
         | Answer::Why(_)
-        | Answer::Peeked(_) => {}
+        | Answer::Peeked(_)
+        | Answer::LogPart(_)
+        | Answer::Machines(_) => {}
     }
     Ok(())
 }

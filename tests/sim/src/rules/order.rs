@@ -27,7 +27,8 @@ impl Rule for Order {
         let Some(process) = known.processes.get(&attempt.process) else {
             return Err(format!("{attempt} starts, and its process is not durable"));
         };
-        if let Some(phase) = process.closed {
+        let is_late = !known.is_repeatable(attempt);
+        if let Some(phase) = process.closed.filter(|_| is_late) {
             return Err(format!(
                 "{attempt} starts after its process has {}",
                 phase.word()

@@ -24,6 +24,9 @@ impl Rule for Outcome {
             if !self.started.insert(attempt) {
                 return Err(format!("{attempt} starts a second time"));
             }
+            if known.is_repeatable(attempt) {
+                return Ok(());
+            }
             let Some(process) = known.processes.get(&attempt.process) else {
                 return Ok(());
             };

@@ -1,4 +1,4 @@
-//! Rule 4: no two attempts of one activity run at the same time.
+//! Rule 4: no two attempts of one activity run at the same time, repeatable ones aside.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,12 @@ pub(super) struct Overlap {
 }
 
 impl Rule for Overlap {
-    fn see(&mut self, _: &Known, seen: &Seen<'_>) -> Result<(), String> {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+        if let Seen::Started(command) | Seen::Ended(command) = seen
+            && known.is_repeatable(command.attempt)
+        {
+            return Ok(());
+        }
         if let Seen::Started(command) = seen {
             let attempt = command.attempt;
             let before = self

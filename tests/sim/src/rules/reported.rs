@@ -52,7 +52,9 @@ impl Rule for Reported {
                 | Answer::Submission(_)
                 | Answer::Forgotten(_)
                 | Answer::Why(_)
-                | Answer::Peeked(_),
+                | Answer::Peeked(_)
+                | Answer::LogPart(_)
+                | Answer::Machines(_),
             )
             | Seen::Told(..)
             | Seen::Machine { .. }
@@ -70,6 +72,7 @@ impl Rule for Reported {
             | Seen::Stages(..)
             | Seen::Troubled(_)
             | Seen::Reached { .. }
+            | Seen::Sizes(_)
             | Seen::Healed
             | Seen::AtRest => Ok(()),
         }

@@ -59,6 +59,7 @@ impl Slots {
                 }
             }
             Event::Released { process } => self.granted.retain(|(holder, _), _| holder != process),
+            Event::Drained { .. } => {}
         }
         Ok(())
     }
@@ -93,7 +94,13 @@ impl Rule for Slots {
         };
         let resource = durable.sent.get(&command.attempt);
         let granted = resource.and_then(|resource| durable.granted.get(resource));
-        let granted = granted.copied().unwrap_or_default();
+        // What is granted is known to the machine before its process manager has recorded it.
+        let held = resource.and_then(|resource| self.granted.get(&(process, *resource)));
+        let granted = granted.max(held).copied().unwrap_or_default();
+        if known.is_repeatable(command.attempt) {
+            // One that nobody waits for any more may start after its process has ended.
+            return Ok(());
+        }
         if used + command.cores > granted {
             return Err(format!(
                 "{process} uses {} slots of machine {machine} and holds {granted}",

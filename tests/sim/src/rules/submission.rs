@@ -71,6 +71,7 @@ impl Rule for Submission {
             | Seen::Stages(..)
             | Seen::Troubled(_)
             | Seen::Reached { .. }
+            | Seen::Sizes(_)
             | Seen::Healed => {}
         }
         Ok(())

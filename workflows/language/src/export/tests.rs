@@ -339,7 +339,7 @@ prop_compose! {
         captures in (any::<bool>(), any::<bool>()),
         amounts in (0u64..5_000_000, 1u32..4, 0u64..1 << 33, 0u64..1 << 40),
         attempts in 1u32..4,
-        cache in any::<bool>(),
+        (cache, repeatable, at_most_once) in (any::<bool>(), any::<bool>(), any::<bool>()),
         on in prop::collection::vec(0i32..256, 0..3),
     ) -> Activity {
         let capture = |given: bool, variable, parse| given.then_some(Capture { variable, parse });
@@ -361,8 +361,14 @@ prop_compose! {
             cores,
             memory: (memory > 0).then_some(Bytes(memory)),
             timeout: (timeout > 0).then_some(Span(timeout)),
-            retry: Retry { attempts, backoff: Span(work), on: on.collect() },
+            retry: Retry {
+                attempts: if at_most_once { 1 } else { attempts },
+                backoff: Span(work),
+                on: on.collect(),
+            },
             cache,
+            repeatable: repeatable && !at_most_once,
+            at_most_once,
             ..activity(command)
         }
     }

@@ -259,6 +259,12 @@ impl Writer<'_> {
         if activity.cache {
             line("cache", "true".to_owned());
         }
+        if activity.repeatable {
+            line("repeatable", "true".to_owned());
+        }
+        if activity.at_most_once {
+            line("at-most-once", "true".to_owned());
+        }
         self.mapping(level, "labels", &labels);
         if activity.retry != Retry::default() {
             self.mapping(level, "retry", &of_retry(&activity.retry));

@@ -43,6 +43,19 @@ impl Reader<'_, '_> {
                 labels.push((self.name_of(name), text.to_owned()));
             }
         }
+        let repeatable = self.truth_of(fields.get("repeatable"));
+        let at_most_once = self.truth_of(fields.get("at-most-once"));
+        let retry = fields.get("retry").and_then(|at| self.retry(at));
+        let retry = retry.unwrap_or_default();
+        if at_most_once && let Some(at) = fields.get("at-most-once") {
+            let what = "an activity that is never run twice cannot be";
+            if repeatable {
+                self.error(at, format!("{what} repeatable"));
+            }
+            if retry.attempts > 1 {
+                self.error(at, format!("{what} tried again"));
+            }
+        }
         Activity {
             // A placeholder where it is wanting or wrong, which has been said.
             command: command.unwrap_or_else(|| Command::List(vec![Template("true".to_owned())])),
@@ -67,15 +80,16 @@ impl Reader<'_, '_> {
             memory: fields.get("memory").and_then(|at| self.size(at)),
             labels,
             timeout: fields.get("timeout").and_then(|at| self.duration(at)),
-            retry: fields
-                .get("retry")
-                .and_then(|at| self.retry(at))
-                .unwrap_or_default(),
-            cache: fields
-                .get("cache")
-                .and_then(|at| self.truth(at))
-                .unwrap_or(false),
+            retry,
+            cache: self.truth_of(fields.get("cache")),
+            repeatable,
+            at_most_once,
         }
+    }
+
+    /// False where nothing is said.
+    fn truth_of(&mut self, at: Option<Id>) -> bool {
+        at.and_then(|at| self.truth(at)).unwrap_or(false)
     }
 
     fn name_of(&self, key: Id) -> String {

@@ -41,6 +41,7 @@ body:
       timeout: 1h
       retry: { attempts: 3, backoff: 100ms, on: [1, lost, timeout] }
       cache: true
+      repeatable: true
     - sequence:
         name: later
         do:
@@ -106,6 +107,7 @@ fn everything_is_read() {
     assert_eq!(first.labels, [("os".to_owned(), "linux".to_owned())]);
     assert_eq!(first.timeout, Some(Span::from_secs(3600)));
     assert!(first.cache);
+    assert!(first.repeatable && !first.at_most_once);
     let on = vec![RetryOn::Exit(1), RetryOn::Lost, RetryOn::Timeout];
     assert_eq!(
         first.retry,

@@ -189,7 +189,7 @@ fn example(table: &Table, key: &str) -> String {
             "memory" => activity("memory: 1MiB"),
             "labels" => activity("labels: { os: linux }"),
             "retry" => activity("retry: { attempts: 2 }"),
-            "cache" => activity("cache: true"),
+            "cache" | "repeatable" | "at-most-once" => activity(&format!("{key}: true")),
             "join" => activity("join: any"),
             _ => activity("cores: 1"),
         },

@@ -22,7 +22,7 @@ fn shown(fault: Fault) -> String {
         process: "0abcdefgh1234".parse().unwrap(),
         definition: &definition,
         origin: "/x/my file.yaml",
-        state: Some("s"),
+        options: Some("--state s"),
     };
     anstream::adapter::strip_str(&all(&[fault], &context)).to_string()
 }
@@ -100,7 +100,7 @@ body: { activity: check, run: [xav, tool, burn, --name=check, --cpu=1s, --thread
         process: "0abcdefgh1234".parse().unwrap(),
         definition: &compiled.definition,
         origin: "/x/run.json.gz",
-        state: None,
+        options: None,
     };
     let text = all(&[Fault::new(FaultName::Lost, "x")], &context);
     let advice =

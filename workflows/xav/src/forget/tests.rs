@@ -14,6 +14,7 @@ fn summary(ended: Option<u64>, keep: Option<u64>) -> Summary {
         totals: Totals::default(),
         base: None,
         keep: keep.map(Span),
+        owner: None,
     }
 }
 

@@ -12,8 +12,8 @@ use super::{activity, wanted};
 use crate::arguments::Logs;
 use crate::ask::{Source, unfit};
 use crate::failure::{Failure, Outcome};
+use crate::place::Place;
 use crate::screen;
-use crate::state::StateDirectory;
 
 /// How often it is looked for more.
 const LOOK: Duration = Duration::from_millis(200);
@@ -38,7 +38,9 @@ pub(super) fn so_far(
         | Answer::Progress(_)
         | Answer::Submission(_)
         | Answer::Forgotten(_)
-        | Answer::Why(_)) => Err(unfit(&answer)),
+        | Answer::Why(_)
+        | Answer::LogPart(_)
+        | Answer::Machines(_)) => Err(unfit(&answer)),
     }
 }
 
@@ -47,7 +49,7 @@ pub(super) struct Follow<'a> {
     pub(super) arguments: &'a Logs,
     pub(super) activity: Option<&'a str>,
     pub(super) definition: &'a Definition,
-    pub(super) directory: &'a StateDirectory,
+    pub(super) place: &'a Place,
     pub(super) streams: &'a [Stream],
 }
 
@@ -110,7 +112,7 @@ impl Follow<'_> {
             self.activity,
             status,
             self.definition,
-            self.directory,
+            self.place,
         )?;
         for mut one in all {
             one.so_far = so_far(source, one.attempt)?;
@@ -128,7 +130,7 @@ impl Follow<'_> {
                 if !is_same && !is_first_of_one {
                     screen::out(&one.head(stream))?;
                 }
-                one.print(stream, n_printed)?;
+                one.print(source, stream, n_printed)?;
                 printed.bytes.insert(of, n_bytes);
                 printed.last = Some((id, stream));
             }

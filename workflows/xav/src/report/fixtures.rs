@@ -102,6 +102,7 @@ pub(super) fn untouched(definition: &Definition) -> Status {
             },
             base: None,
             keep: None,
+            owner: None,
         },
         inputs: Vec::new(),
         outputs: Vec::new(),

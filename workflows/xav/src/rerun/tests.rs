@@ -23,6 +23,7 @@ fn base(inputs: &str, values: &[(&str, i64)]) -> Submit {
         base: None,
         keep_going: false,
         keep: None,
+        store: None,
     }
 }
 

@@ -14,6 +14,7 @@ fn summary() -> Summary {
         totals: Totals::default(),
         base: None,
         keep: None,
+        owner: None,
     }
 }
 

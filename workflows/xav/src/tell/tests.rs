@@ -58,6 +58,7 @@ fn completed(phase: Phase) -> Status {
             },
             base: None,
             keep: None,
+            owner: None,
         },
         inputs: vec![("limit".to_owned(), Value::Int(9))],
         outputs: vec![("count".to_owned(), Value::Int(4))],
@@ -84,7 +85,7 @@ fn plain(text: &str) -> String {
 #[test]
 fn the_ending_of_a_run_is_one_line() {
     assert_eq!(
-        plain(&ending(&completed(Phase::Completed), 2)),
+        plain(&ending(&completed(Phase::Completed), Some(2))),
         "primes completed in 1.2s (planned 1.0s), 2 activities, CPU 2.1s, speedup 1.5 on 2 slots of host\n"
     );
     let mut cancelled = completed(Phase::Cancelled);
@@ -95,7 +96,7 @@ fn the_ending_of_a_run_is_one_line() {
     };
     cancelled.planned = None;
     assert_eq!(
-        plain(&ending(&cancelled, 1)),
+        plain(&ending(&cancelled, Some(1))),
         "primes cancelled in 1.2s, 2 activities: 1 completed, 1 not run, CPU 2.1s, 1 slot of host\n"
     );
 }
@@ -103,13 +104,7 @@ fn the_ending_of_a_run_is_one_line() {
 #[test]
 fn a_status_tells_where_everything_is() {
     let status = completed(Phase::Running);
-    let text = plain(&super::status(
-        &status,
-        &definition(),
-        Path::new("/s"),
-        false,
-        false,
-    ));
+    let text = plain(&super::status(&status, &definition(), "/s", false, false));
     let text = text.replace(&text::moment(Wall(1_000_000)), "1970-01-01 00:00:01");
     assert_eq!(
         text,
@@ -140,15 +135,15 @@ fn a_list_tells_a_process_in_a_line() {
         Listed {
             summary: &running.summary,
             is_live: true,
-            disk: "1.2 MiB".to_owned(),
+            last: "1.2 MiB".to_owned(),
         },
         Listed {
             summary: &ended.summary,
             is_live: false,
-            disk: "shared".to_owned(),
+            last: "shared".to_owned(),
         },
     ];
-    let text = plain(&list(&listed, Wall(3_000_000)));
+    let text = plain(&list(&listed, "DISK", Wall(3_000_000)));
     let text = text.replace(&text::moment(Wall(1_000_000)), "1970-01-01 00:00:01");
     assert_eq!(
         text,

@@ -1,21 +1,14 @@
-//! Three programs and three certificates: a grid on loopback, from nothing.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "it starts programs and reads the environment that cargo makes"
-)]
-#![expect(clippy::unwrap_used, reason = "tests")]
+//! Programs, certificates and configurations for a grid on loopback.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use model::{Identity, Role, Span, SubmitKey, Value};
+use model::{Identity, Role, Span};
 use rustix::process::{Pid, Signal, kill_process};
-use shell::Client;
 use shell::identity::{Authority, Credentials, Key};
 use tempfile::TempDir;
-use wire::client::{Answer, Phase, Request, Submit};
 
 const YEAR: Span = Span::from_secs(365 * 86_400);
 
@@ -32,7 +25,7 @@ const OWN: [&str; 7] = [
 ];
 
 /// The other programs, built as this test is built.
-fn programs() -> (PathBuf, PathBuf) {
+pub(crate) fn programs() -> (PathBuf, PathBuf) {
     let pm = Path::new(env!("CARGO_BIN_EXE_xavantes-pm"));
     let profile = pm.parent().unwrap();
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -55,13 +48,13 @@ fn programs() -> (PathBuf, PathBuf) {
 }
 
 /// A daemon that runs.
-struct Daemon {
-    child: Child,
-    address: String,
+pub(crate) struct Daemon {
+    pub(crate) child: Child,
+    pub(crate) address: String,
 }
 
 impl Daemon {
-    fn start(program: &Path, config: &Path) -> Daemon {
+    pub(crate) fn start(program: &Path, config: &Path) -> Daemon {
         let mut child = Command::new(program)
             .arg("--config")
             .arg(config)
@@ -79,10 +72,16 @@ impl Daemon {
     }
 
     /// Ends it as an administrator does.
-    fn stop(mut self) {
+    pub(crate) fn stop(mut self) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).unwrap();
         assert!(self.child.wait().unwrap().success());
+    }
+
+    /// Ends it as bad luck does.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 }
 
@@ -93,23 +92,24 @@ impl Drop for Daemon {
     }
 }
 
-struct Grid {
-    dir: TempDir,
+pub(crate) struct Grid {
+    pub(crate) dir: TempDir,
     authority: Authority,
 }
 
 impl Grid {
-    fn new() -> Grid {
+    pub(crate) fn new() -> Grid {
         let authority = Authority::create("grid", "lab", shell::clock::wall(), YEAR).unwrap();
         let dir = TempDir::new().unwrap();
         Grid { dir, authority }
     }
 
-    /// A certificate and a configuration for a daemon.
-    fn member(&self, role: Role, settings: &str) -> PathBuf {
-        let home = self.dir.path().join(role.word());
+    /// A certificate and a configuration for a daemon, which is named by its role and a number.
+    pub(crate) fn member(&self, role: Role, number: u32, settings: &str) -> PathBuf {
+        let name = format!("{role}{number}");
+        let home = self.dir.path().join(&name);
         let key = Key::generate().unwrap();
-        let identity = Identity::new("grid", "lab", role, &format!("{role}1")).unwrap();
+        let identity = Identity::new("grid", "lab", role, &name).unwrap();
         let request = key.request().unwrap();
         let now = shell::clock::wall();
         let issued = self.authority.issue(&request, &identity, now, YEAR);
@@ -124,59 +124,6 @@ impl Grid {
     }
 }
 
-fn peer(role: Role, address: &str) -> String {
+pub(crate) fn peer(role: Role, address: &str) -> String {
     format!("{{ name = \"{role}1\", address = \"{address}\" }}")
-}
-
-#[test]
-fn the_primes_are_counted_by_three_programs() {
-    let grid = Grid::new();
-    let gm = grid.member(Role::Gm, "");
-    let (gm_program, am_program) = programs();
-    let gm = Daemon::start(&gm_program, &gm);
-    let gm_peer = peer(Role::Gm, &gm.address);
-    let settings = format!("group-manager = {gm_peer}\nsocket = \"pm.sock\"\n");
-    let pm = grid.member(Role::Pm, &settings);
-    let socket = pm.parent().unwrap().join("pm.sock");
-    let pm = Daemon::start(Path::new(env!("CARGO_BIN_EXE_xavantes-pm")), &pm);
-    let pm_peer = peer(Role::Pm, &pm.address);
-    let settings =
-        format!("group-manager = {gm_peer}\nprocess-managers = [{pm_peer}]\nslots = 2\n");
-    let am = grid.member(Role::Am, &settings);
-
-    // The file beside the definition is where the machine will look for it.
-    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workflows/samples/primes");
-    let blobs = am.parent().unwrap().join("state/blobs");
-    fs::create_dir_all(&blobs).unwrap();
-    let blobs = activity_blobs::Store::open(&blobs).unwrap();
-    let script = blobs.add_file(&samples.join("primes.sh")).unwrap();
-    blobs.flush().unwrap();
-    drop(blobs);
-    let am = Daemon::start(&am_program, &am);
-
-    let text = fs::read(samples.join("primes.yaml")).unwrap();
-    let compiled = language::compile("primes.yaml", &text).unwrap();
-    let mut client = Client::connect(&socket).unwrap();
-    let key = SubmitKey(42);
-    let submitted = client.ask(Request::Submit(Box::new(Submit {
-        key,
-        draft: compiled.definition.draft().clone(),
-        inputs: vec![("limit".to_owned(), Value::Int(20_000))],
-        files: vec![script],
-        origin: "primes.yaml".to_owned(),
-        base: None,
-        keep_going: false,
-        keep: None,
-    })));
-    assert_eq!(submitted.unwrap(), Answer::Submitted(key.process()));
-    let watched = client.watch(key.process()).unwrap().map(Result::unwrap);
-    assert_eq!(watched.last().unwrap().phase, Phase::Completed);
-    let Answer::Status(status) = client.ask(Request::Status(key.process())).unwrap() else {
-        panic!("a process that was submitted is known")
-    };
-    assert_eq!(status.outputs, [("count".to_owned(), Value::Int(2_262))]);
-    assert_eq!(status.machines[0].1, "am1");
-    am.stop();
-    pm.stop();
-    gm.stop();
 }

@@ -1,0 +1,97 @@
+//! A blob that comes piece by piece from elsewhere, under a name that is known beforehand.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use model::Hash;
+
+use crate::Store;
+
+/// A blob of which a part is here, out of everybody's sight. Dropped, it is gone.
+#[derive(Debug)]
+pub struct Arriving {
+    store: Store,
+    hash: Hash,
+    /// Its name in `tmp/`.
+    name: String,
+    file: File,
+    hasher: blake3::Hasher,
+    bytes: u64,
+}
+
+/// Why a blob did not arrive.
+#[derive(Debug, thiserror::Error)]
+pub enum ArriveError {
+    /// What came is not what the name says; it is gone.
+    #[error("{bytes} bytes came that are not blob {hash}")]
+    Corrupt {
+        /// The name.
+        hash: Hash,
+        /// How much there was.
+        bytes: u64,
+    },
+    /// It could not be written.
+    #[error("could not write blob {hash}")]
+    Write {
+        /// The name.
+        hash: Hash,
+        /// The system's answer.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Store {
+    /// Begins to take a blob.
+    pub fn receive(&self, hash: Hash) -> Result<Arriving, ArriveError> {
+        let draft = self.inner.begin_draft();
+        let (name, file) = draft.map_err(|source| ArriveError::Write { hash, source })?;
+        Ok(Arriving {
+            store: self.clone(),
+            hash,
+            name,
+            file,
+            hasher: blake3::Hasher::new(),
+            bytes: 0,
+        })
+    }
+}
+
+impl Arriving {
+    /// Bytes that have come.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Takes the next bytes.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), ArriveError> {
+        self.file
+            .write_all(bytes)
+            .map_err(|source| ArriveError::Write {
+                hash: self.hash,
+                source,
+            })?;
+        self.hasher.update(bytes);
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Lets the blob be seen, if it is what its name says. Not durable before [`Store::flush`].
+    pub fn finish(self) -> Result<(), ArriveError> {
+        let (hash, bytes) = (self.hash, self.bytes);
+        if *self.hasher.finalize().as_bytes() != hash.0 {
+            return Err(ArriveError::Corrupt { hash, bytes });
+        }
+        let published = self.store.inner.publish(&self.name, hash, bytes);
+        published.map_err(|source| ArriveError::Write { hash, source })
+    }
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        self.store.inner.remove_draft(&self.name);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! Leases: attempts of a process manager go on for as long as it has said so lately.
+//!
+//! This manager asks, at a fifth of the lease's length. An answer is worth one length from the moment
+//! at which the question was *sent*, since nobody here knows when it was answered. The executor is told
+//! each end and keeps it even where this daemon is frozen. Once a lease has ended, what had not started
+//! is taken back, what runs is stopped, and dispatches for the life that was told are refused: the
+//! process manager may have given all of it to others.
+
+use std::collections::BTreeMap;
+
+use machine::Context;
+use model::{AttemptId, Epoch, Mono, Span};
+use wire::attempt::FromActivity;
+use wire::executor::{Lease, ToExecutor};
+use wire::lease;
+use wire::resource::FromResource;
+
+use crate::attempt::Life;
+use crate::boundary::{Config, Effect};
+use crate::manager::{ActivityManager, raise_epoch};
+
+/// Questions that may still be answered; more have been on their way for longer than a lease.
+const ASKED_MAX: usize = 8;
+
+/// The lease that a process manager has given.
+#[derive(Debug, Default)]
+pub(crate) struct ProcessLease {
+    /// When the attempts under it end; none where there is none.
+    end: Option<End>,
+    /// When each question was sent that was not answered yet.
+    asked: BTreeMap<u32, Mono>,
+    /// The number of the last question.
+    n_asked: u32,
+    /// When the next question is due.
+    next: Mono,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct End {
+    until: Mono,
+    dead_by: Mono,
+}
+
+impl ProcessLease {
+    /// The process manager was told another life: what was asked in the one before says nothing.
+    pub(crate) fn ask_anew(&mut self, now: Mono) {
+        self.asked.clear();
+        self.next = now;
+    }
+
+    fn ask(&mut self, now: Mono, length: Span) -> u32 {
+        self.n_asked += 1;
+        self.asked.insert(self.n_asked, now);
+        if self.asked.len() > ASKED_MAX {
+            self.asked.pop_first();
+        }
+        self.next = now + lease::period(length);
+        self.n_asked
+    }
+
+    /// When the question was sent that this answers.
+    fn answered(&mut self, number: u32) -> Option<Mono> {
+        let sent = self.asked.get(&number).copied()?;
+        self.asked = self.asked.split_off(&(number + 1));
+        Some(sent)
+    }
+
+    fn extend(&mut self, now: Mono, end: End) -> bool {
+        let is_later = end.until > now && self.end.is_none_or(|before| before < end);
+        if is_later {
+            self.end = Some(end);
+        }
+        is_later
+    }
+}
+
+impl Config {
+    fn lease_end(&self, length: Span, sent: Mono) -> End {
+        let grace = lease::grace(length, self.kill_grace);
+        let (until, dead_by) = lease::end(sent, length, grace);
+        End { until, dead_by }
+    }
+}
+
+impl ActivityManager {
+    /// Ends the leases whose time has come. Before anything else of a step: a daemon that was frozen
+    /// must not act on what came meanwhile.
+    pub(crate) fn expire(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
+        let is_over = |link: &crate::process::ProcessLink| {
+            let end = link.lease.end;
+            end.is_some_and(|end| end.until <= now)
+        };
+        let over = self.process_managers.iter();
+        let over: Vec<u32> = over
+            .filter(|(_, link)| is_over(link))
+            .map(|(&number, _)| number)
+            .collect();
+        for number in over {
+            self.end_lease(cx, now, number);
+        }
+    }
+
+    fn end_lease(&mut self, cx: &mut Context<'_, Self>, now: Mono, number: u32) {
+        let life = raise_epoch(cx);
+        if let Some(link) = self.process_managers.get_mut(&number) {
+            link.lease.end = None;
+            link.void(now, life);
+        }
+        let own = self
+            .attempts
+            .iter()
+            .filter(|attempt| attempt.owner == number);
+        let own: Vec<AttemptId> = own.map(|attempt| attempt.id).collect();
+        for id in own {
+            let Some(attempt) = self.attempts.remove(id) else {
+                continue;
+            };
+            match &attempt.life {
+                Life::Waiting(_) | Life::Staging(_) | Life::Staged(_) => {
+                    self.take_back(number, attempt);
+                }
+                // The executor does this by itself; it may not have received all of it.
+                Life::Queued(_) | Life::Running { .. } => {
+                    self.attempts.insert(attempt);
+                    self.attempts.set_stopping(id);
+                    self.out.stops.push(id);
+                }
+                Life::Collecting(_) | Life::Ended(_) => self.attempts.insert(attempt),
+            }
+        }
+    }
+
+    /// Whether attempts of a process manager may be handed to the executor.
+    pub(crate) fn may_start(&self, owner: u32) -> bool {
+        let link = self.process_managers.get(&owner);
+        self.config.lease.is_none() || link.is_some_and(|link| link.lease.end.is_some())
+    }
+
+    /// The process manager speaks to a life that it was told when this began.
+    pub(crate) fn confirm(&mut self, cx: &mut Context<'_, Self>, now: Mono, from: u32) {
+        if let Some(link) = self.process_managers.get(&from)
+            && link.lease.end.is_none()
+        {
+            let told = link.told;
+            self.extend(cx, now, from, told);
+        }
+    }
+
+    pub(crate) fn on_renewed(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Mono,
+        from: u32,
+        life: Epoch,
+        number: u32,
+    ) {
+        if let Some(link) = self.process_managers.get_mut(&from)
+            && link.life == life
+            && !link.is_void
+            && let Some(sent) = link.lease.answered(number)
+        {
+            self.extend(cx, now, from, sent);
+        }
+    }
+
+    fn extend(&mut self, cx: &mut Context<'_, Self>, now: Mono, number: u32, sent: Mono) {
+        let Some(length) = self.config.lease else {
+            return;
+        };
+        let end = self.config.lease_end(length, sent);
+        if let Some(link) = self.process_managers.get_mut(&number)
+            && link.lease.extend(now, end)
+            && self.executor.is_ready
+        {
+            cx.effect(tell(number, end));
+        }
+    }
+
+    /// Tells an executor that has just told what it holds how long that may go on.
+    pub(crate) fn tell_leases(&self, cx: &mut Context<'_, Self>) {
+        for (&number, link) in &self.process_managers {
+            if let Some(end) = link.lease.end {
+                cx.effect(tell(number, end));
+            }
+        }
+    }
+
+    /// Asks those for more time whose turn it is, and tells the group manager that this machine is there.
+    pub(crate) fn renew(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
+        let Some(length) = self.config.lease else {
+            return;
+        };
+        if self.group.is_up && self.group.alive <= now {
+            self.group.alive = now + lease::period(length);
+            cx.effect(Effect::ToGroup(FromResource::Alive));
+        }
+        for (&to, link) in &mut self.process_managers {
+            if link.is_attached && link.life != Epoch::default() && link.lease.next <= now {
+                let number = link.lease.ask(now, length);
+                let life = link.life;
+                let renew = FromActivity::Renew { life, number };
+                cx.effect(Effect::ToProcess(to, renew));
+            }
+        }
+    }
+
+    /// When [`ActivityManager::expire`] or [`ActivityManager::renew`] has something to do.
+    pub(crate) fn lease_due(&self) -> Option<Mono> {
+        self.config.lease?;
+        let links = self.process_managers.values();
+        let due = links.flat_map(|link| {
+            let asks = link.is_attached && link.life != Epoch::default();
+            let next = asks.then_some(link.lease.next);
+            let until = link.lease.end.map(|end| end.until);
+            next.into_iter().chain(until)
+        });
+        let alive = self.group.is_up.then_some(self.group.alive);
+        due.chain(alive).min()
+    }
+}
+
+fn tell(owner: u32, end: End) -> Effect {
+    let End { until, dead_by } = end;
+    Effect::Execute(ToExecutor::Lease(Lease {
+        owner,
+        until,
+        dead_by,
+    }))
+}

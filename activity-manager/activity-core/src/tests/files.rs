@@ -1,0 +1,106 @@
+//! Files that are elsewhere: who is asked for them, and what is said where nobody has them.
+
+use model::ResourceId;
+use wire::attempt::{Dispatch, Holder, Sources, ToActivity};
+
+use super::bench::{Bench, artifact, from_pm, id, job, leaves, show, staged};
+use crate::{Input, Workplace};
+
+fn holder(number: u32, address: &str) -> Holder {
+    Holder {
+        resource: ResourceId(number),
+        name: format!("am{number}"),
+        address: address.to_owned(),
+    }
+}
+
+/// An attempt that wants a file of machine 1 or 2, and another of machine 3.
+fn wanting(index: u32) -> Dispatch {
+    let sources = |input, machines: &[u32]| Sources {
+        input,
+        holders: machines.iter().copied().map(ResourceId).collect(),
+    };
+    Dispatch {
+        inputs: vec![
+            ("x".to_owned(), artifact()),
+            ("y".to_owned(), artifact()),
+            ("z".to_owned(), artifact()),
+        ],
+        sources: vec![sources(0, &[1, 2]), sources(2, &[3])],
+        ..job(id(index))
+    }
+}
+
+fn dispatch(attempts: Vec<Dispatch>, holders: Vec<Holder>) -> Input {
+    from_pm(ToActivity::Dispatch {
+        meant_for: model::Epoch(2),
+        attempts,
+        holders,
+    })
+}
+
+fn lacking(index: u32) -> Input {
+    Input::Lacking {
+        attempt: id(index),
+        inputs: vec![0, 2],
+        workplace: Workplace {
+            directory: format!("/w/{index}"),
+        },
+    }
+}
+
+#[test]
+fn the_last_word_about_where_a_machine_is_counts() {
+    let mut bench = Bench::ready(1, 0);
+    let all = [holder(1, "h:1"), holder(2, "h:2"), holder(3, "h:3")];
+    let effects = bench.feed(dispatch(vec![wanting(1)], all.to_vec()));
+    assert_eq!(
+        show(&effects),
+        "stage a1 x y z 0<-am1@h:1,am2@h:2 2<-am3@h:3\n"
+    );
+    // It waits for its turn, and machine 1 starts again meanwhile.
+    bench.feed(dispatch(vec![wanting(2)], Vec::new()));
+    bench.feed(dispatch(vec![job(id(3))], vec![holder(1, "h:9")]));
+    let effects = bench.feed(lacking(1));
+    assert_eq!(
+        show(&effects),
+        "stage a2 x y z 0<-am1@h:9,am2@h:2 2<-am3@h:3\npm0: outcomes a1 lacking [0, 2]\nclear a1 /w/1\n"
+    );
+}
+
+#[test]
+fn what_lacks_its_inputs_is_told_until_it_is_acknowledged_and_gone_then() {
+    let mut bench = Bench::ready(1, 0);
+    bench.feed(dispatch(vec![wanting(1)], Vec::new()));
+    let told = "pm0: outcomes a1 lacking [0, 2]\n";
+    assert_eq!(
+        show(&bench.feed(lacking(1))),
+        format!("{told}clear a1 /w/1\n")
+    );
+    assert_eq!(show(&bench.wait(1)), told);
+    // A second answer of a worker changes nothing.
+    assert_eq!(show(&bench.feed(lacking(1))), "clear a1 /w/1\n");
+    bench.feed(from_pm(ToActivity::Acknowledge(vec![id(1)])));
+    assert_eq!(show(&bench.wait(1)), "");
+}
+
+#[test]
+fn an_attempt_that_was_taken_back_while_it_was_fetched_for_leaves_no_directory() {
+    let mut bench = Bench::ready(1, 0);
+    bench.feed(dispatch(vec![wanting(1)], Vec::new()));
+    bench.feed(from_pm(ToActivity::Retract(vec![id(1)])));
+    assert_eq!(show(&bench.feed(lacking(1))), "clear a1 /w/1\n");
+    bench.feed(dispatch(vec![job(id(2))], Vec::new()));
+    bench.feed(staged(id(2)));
+    // Ready already, so it lacks nothing.
+    assert_eq!(show(&bench.feed(lacking(2))), "clear a2 /w/2\n");
+}
+
+#[test]
+fn the_files_of_a_process_without_leave_may_go() {
+    let mut bench = Bench::ready(2, 0);
+    assert_eq!(show(&bench.feed(leaves(&[(1, 1), (2, 1)]))), "");
+    assert_eq!(show(&bench.feed(leaves(&[(2, 1)]))), "unneeded 1\n");
+    assert_eq!(show(&bench.feed(leaves(&[]))), "unneeded 2\n");
+    assert_eq!(show(&bench.feed(leaves(&[]))), "");
+}

@@ -1,0 +1,254 @@
+//! How long attempts go on without a word from their process manager.
+
+use model::{Epoch, Span};
+use wire::attempt::{Dispatch, ToActivity};
+use wire::executor::FromExecutor;
+
+use super::bench::{Bench, dispatch, from_pm, hello, id, job, leaves, show, staged, started};
+use crate::{Input, Peer, Stream};
+
+fn renewed(life: u64, number: u32) -> Input {
+    from_pm(ToActivity::Renewed {
+        life: Epoch(life),
+        number,
+    })
+}
+
+/// a0 runs under a lease from the life's beginning at 0 s; one slot, so that a1 waits.
+fn underway() -> Bench {
+    let mut bench = Bench::leased(1);
+    let log = bench.all([
+        dispatch(vec![job(id(0)), job(id(1))]),
+        staged(id(0)),
+        Input::Executor(FromExecutor::Started(vec![started(id(0))])),
+    ]);
+    assert_eq!(
+        log,
+        "executor: lease pm0 8 10\n\
+         stage a0\n\
+         pm0: accepted a1\n\
+         executor: start a0\n\
+         pm0: started a0\n"
+    );
+    bench
+}
+
+#[test]
+fn a_lease_is_asked_for_at_each_fifth_of_it_and_counts_from_the_question() {
+    let mut bench = underway();
+    // The first question went with the answer to the attachment; nobody has answered it.
+    let alive = "group: alive\n";
+    assert_eq!(show(&bench.wait(2)), format!("{alive}pm0: renew e2 2\n"));
+    assert_eq!(show(&bench.wait(2)), format!("{alive}pm0: renew e2 3\n"));
+    // The answer to the question of second 2 comes at second 4.
+    let log = show(&bench.feed(renewed(2, 2)));
+    assert_eq!(log, "executor: lease pm0 10 12\n");
+    // The one before it says nothing that is not known; nor does a copy.
+    assert_eq!(bench.all([renewed(2, 1), renewed(2, 2)]), "");
+    assert_eq!(
+        show(&bench.feed(renewed(2, 3))),
+        "executor: lease pm0 12 14\n"
+    );
+}
+
+#[test]
+fn an_answer_for_another_life_renews_nothing() {
+    let mut bench = underway();
+    bench.wait(2);
+    assert_eq!(bench.all([renewed(1, 2), renewed(3, 2), renewed(2, 9)]), "");
+}
+
+#[test]
+fn at_the_end_of_a_lease_all_is_taken_back_or_stopped_and_the_life_is_over() {
+    let mut bench = underway();
+    bench.wait(7);
+    let log = show(&bench.wait(1));
+    assert_eq!(
+        log,
+        "pm0: retracted a1\n\
+         executor: stop a0\n\
+         pm0: renew e3 3\n"
+    );
+    // What was meant for the life before is refused, with the number of the present one, whose
+    // questions nobody has a right to answer.
+    let log = bench.all([dispatch(vec![job(id(2))]), renewed(3, 3), renewed(2, 2)]);
+    assert_eq!(log, "pm0: refused a2 OtherLife { epoch: Epoch(3) }\n");
+}
+
+#[test]
+fn a_daemon_that_was_frozen_refuses_what_came_meanwhile() {
+    let mut bench = underway();
+    bench.now.mono = bench.now.mono + Span::from_secs(30);
+    let log = show(&bench.feed(dispatch(vec![job(id(2))])));
+    assert!(log.contains("retracted a1"), "{log}");
+    assert!(log.contains("refused a2 OtherLife"), "{log}");
+    assert!(!log.contains("stage"), "{log}");
+}
+
+#[test]
+fn an_answer_that_comes_after_the_end_revives_nothing() {
+    let mut bench = underway();
+    bench.wait(2);
+    bench.wait(2);
+    bench.now.mono = bench.now.mono + Span::from_secs(5);
+    let log = show(&bench.feed(renewed(2, 3)));
+    assert!(log.contains("retracted a1"), "{log}");
+    assert!(!log.contains("lease"), "{log}");
+}
+
+#[test]
+fn after_another_attachment_work_is_taken_again() {
+    let mut bench = underway();
+    bench.wait(8);
+    let attach = from_pm(ToActivity::Attach {
+        epoch: Epoch(1),
+        ask: 6,
+    });
+    let log = bench.all([attach]);
+    assert_eq!(log, "pm0: holding e4 ask=6 1/1 a0\npm0: renew e4 3\n");
+    assert_eq!(
+        show(&bench.feed(renewed(4, 3))),
+        "executor: lease pm0 16 18\n"
+    );
+    let again = from_pm(ToActivity::Dispatch {
+        meant_for: Epoch(4),
+        attempts: vec![job(id(2))],
+        holders: Vec::new(),
+    });
+    assert_eq!(show(&bench.feed(again)), "pm0: accepted a2\n");
+}
+
+#[test]
+fn without_a_lease_nothing_is_handed_over_after_a_restart_of_the_daemon() {
+    let mut bench = underway();
+    bench.restart();
+    let log = bench.all([
+        Input::Executor(hello(1)),
+        Input::Executor(FromExecutor::HeldEnd),
+        from_pm(ToActivity::Attach {
+            epoch: Epoch(1),
+            ask: 6,
+        }),
+    ]);
+    // Nobody has told this life of a lease: only the executor knows the one that was there.
+    assert_eq!(
+        log,
+        "executor: hello cores=1\npm0: holding e4 ask=6 1/1\npm0: renew e4 1\n"
+    );
+}
+
+#[test]
+fn an_executor_that_comes_back_is_told_how_long_its_commands_may_go_on() {
+    let mut bench = underway();
+    let log = bench.all([
+        Input::ExecutorDown,
+        Input::Executor(hello(1)),
+        Input::Executor(FromExecutor::HeldEnd),
+    ]);
+    assert!(
+        log.starts_with("executor: hello cores=1\nexecutor: lease pm0 8 10\n"),
+        "{log}"
+    );
+}
+
+#[test]
+fn nobody_is_asked_who_cannot_be_reached() {
+    let mut bench = underway();
+    bench.feed(Input::Down(Peer::Process(0)));
+    assert_eq!(show(&bench.wait(2)), "group: alive\n");
+}
+
+#[test]
+fn without_leases_nobody_asks_and_nothing_ends() {
+    let mut bench = Bench::ready(1, 0);
+    bench.all([
+        dispatch(vec![job(id(0))]),
+        staged(id(0)),
+        Input::Executor(FromExecutor::Started(vec![started(id(0))])),
+    ]);
+    for _ in 0..20 {
+        let log = show(&bench.wait(1));
+        assert!(!log.contains("renew") && !log.contains("stop"), "{log}");
+    }
+}
+
+fn once(activity: u32) -> Dispatch {
+    Dispatch {
+        at_most_once: true,
+        ..job(id(activity))
+    }
+}
+
+fn remembers(bench: &Bench) -> usize {
+    let state = bench.drive.states().get(Stream::Manager);
+    state.map_or(0, |state| state.starting.len())
+}
+
+#[test]
+fn what_must_not_run_twice_is_remembered_from_before_its_start_to_its_acknowledgement() {
+    let mut bench = Bench::ready(1, 0);
+    bench.feed(dispatch(vec![once(1)]));
+    assert_eq!(remembers(&bench), 0);
+    let log = show(&bench.feed(staged(id(1))));
+    assert_eq!(
+        (log.as_str(), remembers(&bench)),
+        ("executor: start a1\n", 1)
+    );
+    // Daemon and executor are killed: nobody else knows that it may have run.
+    bench.restart();
+    let log = bench.all([
+        Input::Executor(hello(2)),
+        Input::Executor(FromExecutor::HeldEnd),
+        from_pm(ToActivity::Attach {
+            epoch: Epoch(1),
+            ask: 6,
+        }),
+    ]);
+    assert_eq!(
+        log,
+        "executor: hello cores=1\npm0: holding e4 ask=6 1/1 a1\npm0: outcomes a1 lost\n"
+    );
+    bench.feed(from_pm(ToActivity::Acknowledge(vec![id(1)])));
+    assert_eq!(remembers(&bench), 0);
+}
+
+#[test]
+fn what_must_not_run_twice_and_has_not_started_is_forgotten() {
+    let mut bench = Bench::ready(1, 0);
+    bench.all([dispatch(vec![once(1)]), staged(id(1))]);
+    bench.feed(from_pm(ToActivity::Retract(vec![id(1)])));
+    let log = show(&bench.feed(Input::Executor(FromExecutor::Retracted(vec![id(1)]))));
+    assert!(log.starts_with("pm0: retracted a1\n"), "{log}");
+    assert_eq!(remembers(&bench), 0);
+}
+
+#[test]
+fn leaves_last_an_hour_without_the_group_manager() {
+    let mut bench = Bench::leased(1);
+    bench.all([leaves(&[(1, 1)]), Input::Down(Peer::Group)]);
+    let attach = |ask| {
+        from_pm(ToActivity::Attach {
+            epoch: Epoch(1),
+            ask,
+        })
+    };
+    let mut starts = |seconds, ask, activity| {
+        bench.now.mono = bench.now.mono + Span::from_secs(seconds);
+        bench.feed(attach(ask));
+        let life = bench.drive.states().get(Stream::Manager);
+        let meant_for = life.unwrap().epoch;
+        let attempts = vec![job(id(activity))];
+        let message = ToActivity::Dispatch {
+            meant_for,
+            attempts,
+            holders: Vec::new(),
+        };
+        bench.feed(from_pm(message));
+        let log = show(&bench.feed(staged(id(activity))));
+        bench.feed(from_pm(ToActivity::Stop(vec![id(activity)])));
+        bench.feed(Input::Executor(FromExecutor::Retracted(vec![id(activity)])));
+        log.contains("start")
+    };
+    assert!(starts(3_590, 6, 1));
+    assert!(!starts(20, 7, 2));
+}

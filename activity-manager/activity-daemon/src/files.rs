@@ -1,0 +1,94 @@
+//! What an activity manager's configuration says of files that go to other machines, and the
+//! connection for them.
+
+use std::error::Error;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+
+use activity_blobs::Store;
+use model::Bytes;
+use shell::config::Config;
+use shell::identity::Credentials;
+use shell::limits::BULK_BLOB_BYTES_MAX;
+use shell::program::Place;
+use shell::quic::{Bulk, BulkConfig};
+
+use crate::keep::Keeper;
+use crate::{Keeping, StoreDepot, Transfers};
+
+/// MiB a second that may be asked for as the bound of a link: 100 GiB.
+const RATE_MAX: u32 = 100 << 10;
+
+/// GiB that may be asked for as the bound of a file: 1 PiB.
+const LARGEST_MAX: u32 = 1 << 20;
+
+/// How files go to other machines and come from there.
+pub(crate) struct Files {
+    /// Where others ask for them; none for a port that the system chooses, where links listen.
+    listen: Option<SocketAddr>,
+    /// What others are told to dial; none for where it listens.
+    address: Option<String>,
+    /// MiB a second to each peer; none for as many as there can be.
+    rate: Option<u32>,
+    /// GiB of the largest file that is taken from others; none for the usual bound.
+    largest: Option<u32>,
+    /// GiB of all files together, beside what live processes need; none for as many as come.
+    budget: Option<u32>,
+}
+
+impl Files {
+    /// Asks the configuration for it.
+    pub(crate) fn ask(config: &mut Config<'_>) -> Files {
+        Files {
+            listen: config.optional_address("files-listen"),
+            address: config.optional_host_and_port("files-address"),
+            rate: config.optional_number("files-mebibytes-a-second", 1..=RATE_MAX),
+            largest: config.optional_number("file-gibibytes-max", 1..=LARGEST_MAX),
+            budget: config.optional_number("files-gibibytes-max", 1..=LARGEST_MAX),
+        }
+    }
+
+    /// Who keeps the store within its budget; nobody where it may grow.
+    pub(crate) fn keeper(&self, store: &Store) -> Option<Keeper> {
+        let budget = self.budget?;
+        let bytes = Bytes(u64::from(budget) << 30);
+        Some(Keeper::new(store.clone(), bytes))
+    }
+
+    /// Opens the store and lets others ask for its files.
+    pub(crate) fn start(
+        &self,
+        place: &Place,
+        credentials: &Credentials,
+        group_manager: &str,
+    ) -> Result<(Store, Transfers), Box<dyn Error>> {
+        let store = Store::open(&place.directory.join("blobs"))?;
+        let (store_max, rate) = (self.largest, self.rate);
+        let bulk = Bulk::bind(BulkConfig {
+            address: self.listen.unwrap_or((place.listen.ip(), 0).into()),
+            credentials: credentials.clone(),
+            depot: Some(Arc::new(StoreDepot::new(store.clone(), Keeping::Durably))),
+            rate: rate.map(|mebibytes| u64::from(mebibytes) << 20),
+            blob_bytes_max: store_max
+                .map_or(BULK_BLOB_BYTES_MAX, |gibibytes| u64::from(gibibytes) << 30),
+        })?;
+        let address = match &self.address {
+            Some(address) => address.clone(),
+            None => reachable(bulk.address(), group_manager)?.to_string(),
+        };
+        Ok((store, Transfers { bulk, address }))
+    }
+}
+
+/// The address by which others reach what listens here: where it listens on all addresses, the one
+/// from which the group manager is reached.
+fn reachable(bound: SocketAddr, group_manager: &str) -> io::Result<SocketAddr> {
+    if !bound.ip().is_unspecified() {
+        return Ok(bound);
+    }
+    // Nothing is sent: the system only says which way it would take.
+    let socket = UdpSocket::bind((bound.ip(), 0))?;
+    socket.connect(group_manager)?;
+    Ok((socket.local_addr()?.ip(), bound.port()).into())
+}

@@ -1,0 +1,210 @@
+//! How busy this machine is, with what others run and with what is run here for processes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use model::Bytes;
+
+/// The weight of the newest sample in what others use: a burst of a second closes nothing.
+const NEWEST: f64 = 0.2;
+
+/// Samples the machine. The first sample has nothing to be compared with.
+#[derive(Debug)]
+pub struct Gauge {
+    directory: PathBuf,
+    cores: f64,
+    before: Option<Ticks>,
+    others: Option<f64>,
+}
+
+/// What a sample says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// Cores that were busy since the last sample.
+    pub busy: f64,
+    /// Cores that others than this manager's commands use, smoothed over some samples.
+    pub others: f64,
+    /// Processes that want to run, averaged by the system over a minute.
+    pub queue: f64,
+    /// Memory that can be had without swapping.
+    pub memory_free: Bytes,
+    /// Room on the disk of the manager's directory.
+    pub disk_free: Bytes,
+}
+
+/// Times of all cores together, in the system's ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ticks {
+    total: u64,
+    busy: u64,
+    /// Of the session of commands.
+    own: u64,
+}
+
+impl Gauge {
+    /// A gauge of the machine, and of the disk on which a directory is.
+    pub fn of(directory: &Path) -> Gauge {
+        Gauge {
+            directory: directory.to_owned(),
+            cores: cores().into(),
+            before: None,
+            others: None,
+        }
+    }
+
+    /// Looks; commands are those of this session.
+    pub fn read(&mut self, session: Option<u32>) -> Reading {
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let own = session.map_or(0, ticks_of_session);
+        let now = total_and_busy(&stat).map(|(total, busy)| Ticks { total, busy, own });
+        let (busy, others) = match (self.before, now) {
+            (Some(before), Some(now)) => now.since(before, self.cores),
+            (None, _) | (_, None) => (0.0, 0.0),
+        };
+        if let (Some(_), Some(_)) = (self.before, now) {
+            let smoothed = self
+                .others
+                .map_or(others, |smoothed| smoothed + NEWEST * (others - smoothed));
+            self.others = Some(smoothed);
+        }
+        self.before = now;
+        let loads = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        Reading {
+            busy,
+            others: self.others.unwrap_or_default(),
+            queue: first_number(&loads).unwrap_or_default(),
+            memory_free: Bytes(available(&memory).unwrap_or_default()),
+            disk_free: disk_free(&self.directory),
+        }
+    }
+}
+
+impl Ticks {
+    /// Cores that were busy, and those of them that others had.
+    fn since(self, before: Ticks, cores: f64) -> (f64, f64) {
+        let total = self.total.saturating_sub(before.total);
+        if total == 0 {
+            return (0.0, 0.0);
+        }
+        let part = |now: u64, before: u64| {
+            (now.saturating_sub(before) as f64 / total as f64 * cores).clamp(0.0, cores)
+        };
+        let busy = part(self.busy, before.busy);
+        (busy, (busy - part(self.own, before.own)).max(0.0))
+    }
+}
+
+/// Cores that this program may use.
+pub fn cores() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    u32::try_from(cores).unwrap_or(u32::MAX)
+}
+
+/// Of `/proc/stat`: all time, and what of it was neither idle nor waiting for a disk.
+fn total_and_busy(stat: &str) -> Option<(u64, u64)> {
+    let line = stat.lines().find(|line| line.starts_with("cpu "))?;
+    // user, nice, system, idle, iowait, irq, softirq, steal; what follows is in these already.
+    let times: Vec<u64> = line
+        .split_whitespace()
+        .skip(1)
+        .take(8)
+        .map_while(|time| time.parse().ok())
+        .collect();
+    let total: u64 = times.iter().sum();
+    let idle: u64 = times.get(3..5)?.iter().sum();
+    Some((total, total - idle))
+}
+
+/// Times of all processes of a session, and of their children that have ended.
+fn ticks_of_session(session: u32) -> u64 {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return 0;
+    };
+    let is_process = |name: &std::ffi::OsStr| {
+        let first = name.as_encoded_bytes().first();
+        first.is_some_and(u8::is_ascii_digit)
+    };
+    entries
+        .flatten()
+        .filter(|entry| is_process(&entry.file_name()))
+        .filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok())
+        .filter_map(|stat| ticks_of(&stat, session))
+        .sum()
+}
+
+/// Of `/proc/PID/stat`: user and system time of the process and its ended children, if it is of the
+/// session. The name, in parentheses, may hold anything.
+fn ticks_of(stat: &str, session: u32) -> Option<u64> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    // The session is field 6 and the times are 14 to 17; the first one here is field 3.
+    if fields.get(3)?.parse() != Ok(session) {
+        return None;
+    }
+    let times = fields.get(11..15)?.iter();
+    times.map(|time| time.parse::<u64>().ok()).sum()
+}
+
+fn first_number(loads: &str) -> Option<f64> {
+    loads.split_whitespace().next()?.parse().ok()
+}
+
+fn available(meminfo: &str) -> Option<u64> {
+    let mut lines = meminfo.lines();
+    let line = lines.find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+fn disk_free(directory: &Path) -> Bytes {
+    let found = rustix::fs::statvfs(directory);
+    Bytes(found.map_or(0, |found| found.f_bavail.saturating_mul(found.f_frsize)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_systems_words_are_read() {
+        let stat = "cpu  100 20 30 800 50 1 2 7 90 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
+        assert_eq!(total_and_busy(stat), Some((1_010, 160)));
+        assert_eq!(total_and_busy("intr 1 2"), None);
+        let of = "7 (a) b (c) S 1 7 42 0 -1 4194304 1 2 3 4 10 20 30 40 20 0 1 0 5 6 7";
+        assert_eq!(ticks_of(of, 42), Some(100));
+        assert_eq!(ticks_of(of, 7), None);
+        assert_eq!(ticks_of("7 (cut", 42), None);
+        assert_eq!(first_number("0.52 0.58 0.59 1/977 3"), Some(0.52));
+        let memory = "MemTotal: 8 kB\nMemAvailable:       2048 kB\n";
+        assert_eq!(available(memory), Some(2 << 20));
+    }
+
+    #[test]
+    fn what_commands_use_is_not_what_others_use() {
+        let before = Ticks {
+            total: 1_000,
+            busy: 100,
+            own: 50,
+        };
+        let after = Ticks {
+            total: 1_200,
+            busy: 250,
+            own: 150,
+        };
+        assert_eq!(after.since(before, 4.0), (3.0, 1.0));
+        assert_eq!(after.since(after, 4.0), (0.0, 0.0));
+        // A session that is another one than before has used less.
+        assert_eq!(before.since(after, 4.0), (0.0, 0.0));
+    }
+
+    #[test]
+    fn this_machine_is_read() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let mut gauge = Gauge::of(dir.path());
+        gauge.read(None);
+        let reading = gauge.read(Some(std::process::id()));
+        assert!(reading.busy <= f64::from(cores()));
+        assert!(reading.memory_free.0 > 0 && reading.disk_free.0 > 0);
+    }
+}

@@ -1,0 +1,209 @@
+//! As whom commands run where the executor is root: another account, which never is root.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Where accounts and their groups are. Accounts of a directory service are not looked for.
+const ACCOUNTS: &str = "/etc/passwd";
+const GROUPS: &str = "/etc/group";
+
+/// Groups that an account has besides its own, at most; the kernel allows 65,536.
+const GROUPS_MAX: usize = 1_024;
+
+/// What others than the owner may do on the way to a command's directory: pass, and not look.
+const PASS: u32 = 0o011;
+
+/// An account of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Its name.
+    pub name: String,
+    /// Its number; never 0.
+    pub user: u32,
+    /// The number of its own group; never 0.
+    pub group: u32,
+    /// The numbers of its other groups.
+    pub others: Vec<u32>,
+    /// Its home directory.
+    pub home: PathBuf,
+}
+
+/// Why commands cannot run as an account.
+#[derive(Debug, Error)]
+pub enum AccountError {
+    /// There is none of this name.
+    #[error("there is no account {0:?} in {ACCOUNTS}")]
+    Unknown(String),
+    /// It is root, or of root's group.
+    #[error("commands do not run as the account {0:?}, which is root or of root's group")]
+    Root(String),
+    /// The system's files cannot be read.
+    #[error("could not read {path}")]
+    Read {
+        /// Which one.
+        path: &'static str,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Account {
+    /// The account of this name.
+    pub fn named(name: &str) -> Result<Account, AccountError> {
+        let read = |path: &'static str| {
+            fs::read_to_string(path).map_err(|source| AccountError::Read { path, source })
+        };
+        Account::of(name, &read(ACCOUNTS)?, &read(GROUPS)?)
+    }
+
+    fn of(name: &str, accounts: &str, groups: &str) -> Result<Account, AccountError> {
+        let unknown = || AccountError::Unknown(name.to_owned());
+        let line = accounts.lines().map(|line| line.split(':'));
+        let found = line.map(Iterator::collect::<Vec<&str>>);
+        let found = found
+            .into_iter()
+            .find(|fields| fields.first() == Some(&name));
+        let fields = found.ok_or_else(unknown)?;
+        let number = |index: usize| -> Option<u32> { fields.get(index)?.parse().ok() };
+        let (user, group) = number(2).zip(number(3)).ok_or_else(unknown)?;
+        if user == 0 || group == 0 {
+            return Err(AccountError::Root(name.to_owned()));
+        }
+        let mut others: Vec<u32> = groups
+            .lines()
+            .filter_map(|line| {
+                let fields: Vec<&str> = line.split(':').collect();
+                let is_member = fields.get(3)?.split(',').any(|member| member == name);
+                fields.get(2)?.parse().ok().filter(|_| is_member)
+            })
+            // Whoever is root's friend is not so here.
+            .filter(|&other| other != 0 && other != group)
+            .collect();
+        others.truncate(GROUPS_MAX);
+        Ok(Account {
+            name: name.to_owned(),
+            user,
+            group,
+            others,
+            home: PathBuf::from(fields.get(5).copied().unwrap_or("/")),
+        })
+    }
+
+    /// As an argument of the executor.
+    pub(crate) fn argument(&self) -> String {
+        let mut text = format!("{}:{}:", self.user, self.group);
+        for (index, other) in self.others.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            write!(text, "{comma}{other}").expect("a String takes every text");
+        }
+        text
+    }
+}
+
+/// What the executor needs of an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    pub(crate) user: u32,
+    pub(crate) group: u32,
+    pub(crate) others: Vec<u32>,
+}
+
+impl Numbers {
+    /// From an argument; none where it is none, or of root.
+    pub(crate) fn parse(text: &str) -> Option<Numbers> {
+        let mut parts = text.split(':');
+        let (user, group, others) = (parts.next()?, parts.next()?, parts.next()?);
+        let others: Option<Vec<u32>> = others
+            .split(',')
+            .filter(|other| !other.is_empty())
+            .map(|other| other.parse().ok())
+            .collect();
+        let numbers = Numbers {
+            user: user.parse().ok()?,
+            group: group.parse().ok()?,
+            others: others?,
+        };
+        let is_root = numbers.user == 0 || numbers.group == 0 || numbers.others.contains(&0);
+        (parts.next().is_none() && !is_root).then_some(numbers)
+    }
+
+    /// Gives the account a command's directory with all that was laid into it, and lets it pass the
+    /// one above, which is of the process. Nobody else is in there yet.
+    pub(crate) fn give(&self, directory: &Path) -> io::Result<()> {
+        if let Some(above) = directory.parent() {
+            let mode = fs::metadata(above)?.mode() & 0o7777;
+            if mode & PASS != PASS {
+                fs::set_permissions(above, fs::Permissions::from_mode(mode | PASS))?;
+            }
+        }
+        let mut waiting = vec![directory.to_owned()];
+        while let Some(path) = waiting.pop() {
+            lchown(&path, Some(self.user), Some(self.group))?;
+            if fs::symlink_metadata(&path)?.is_dir() {
+                for entry in fs::read_dir(&path)? {
+                    waiting.push(entry?.path());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the account may read a file that root has opened for it.
+    pub(crate) fn may_read(&self, file: &fs::File) -> io::Result<bool> {
+        let file = file.metadata()?;
+        let bit = if file.uid() == self.user {
+            0o400
+        } else if file.gid() == self.group || self.others.contains(&file.gid()) {
+            0o040
+        } else {
+            0o004
+        };
+        Ok(file.mode() & bit != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ACCOUNTS: &str = "root:x:0:0:root:/r:/bin/sh\nada:x:1000:1000:Ada,,,:/h/ada:/bin/sh\n\
+                            toor:x:7:0::/t:\nodd:x:a:b::/:\n";
+    const GROUPS: &str = "root:x:0:ada\ndisk:x:6:ada,bob\nada:x:1000:ada\nvideo:x:44:bob\n";
+
+    #[test]
+    fn an_account_is_found_and_is_not_root() {
+        let ada = Account::of("ada", ACCOUNTS, GROUPS).unwrap();
+        assert_eq!(
+            (ada.user, ada.group, &ada.others[..]),
+            (1000, 1000, &[6][..])
+        );
+        assert_eq!(ada.home, Path::new("/h/ada"));
+        assert_eq!(ada.argument(), "1000:1000:6");
+        for root in ["root", "toor"] {
+            let found = Account::of(root, ACCOUNTS, GROUPS);
+            assert!(matches!(found, Err(AccountError::Root(_))), "{root}");
+        }
+        for nobody in ["bob", "odd", "", "ada:x"] {
+            let found = Account::of(nobody, ACCOUNTS, GROUPS);
+            assert!(matches!(found, Err(AccountError::Unknown(_))), "{nobody}");
+        }
+    }
+
+    #[test]
+    fn an_argument_is_read_as_it_is_written_and_root_is_refused() {
+        let numbers = Numbers::parse("1000:1000:6,44").unwrap();
+        assert_eq!(numbers.others, [6, 44]);
+        assert_eq!(Numbers::parse("5:6:").unwrap().others, []);
+        for odd in [
+            "0:5:", "5:0:", "5:6:0", "5:6", "5:6:7:8", "a:6:", "5:6:x", "-1:6:",
+        ] {
+            assert_eq!(Numbers::parse(odd), None, "{odd}");
+        }
+    }
+}

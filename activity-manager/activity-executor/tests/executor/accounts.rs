@@ -1,0 +1,133 @@
+//! Commands that run as another account than the executor, which only root can have. Elsewhere these
+//! tests say so and check nothing.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
+
+use activity_executor::Account;
+use wire::executor::{Exit, Start, Stdin};
+
+use crate::bench::Bench;
+
+/// An account that every system has.
+const NAME: &str = "nobody";
+
+/// A bench whose commands run as `nobody`, and a directory for one.
+fn bench() -> Option<(Bench, Account, PathBuf)> {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can run commands as others");
+        return None;
+    }
+    let account = Account::named(NAME).unwrap();
+    let bench = Bench::with_account(1, &account);
+    fs::set_permissions(bench.path(), Permissions::from_mode(0o711)).unwrap();
+    let directory = bench.path().join("process/1");
+    fs::create_dir_all(&directory).unwrap();
+    fs::set_permissions(bench.path().join("process"), Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(&directory, Permissions::from_mode(0o700)).unwrap();
+    Some((bench, account, directory))
+}
+
+fn start(bench: &Bench, directory: &std::path::Path, script: &str) -> Start {
+    Start {
+        directory: directory.to_str().unwrap().to_owned(),
+        ..bench.shell(1, script)
+    }
+}
+
+#[test]
+fn command_runs_as_its_account_in_a_directory_of_its_own() {
+    let Some((mut bench, account, directory)) = bench() else {
+        return;
+    };
+    fs::write(directory.join("input"), "given").unwrap();
+    fs::create_dir(directory.join("below")).unwrap();
+    fs::write(directory.join("below/more"), "given").unwrap();
+    let script = "id -u; id -g; id -G; cat input $PWD/below/more; echo -n changed > below/more; \
+                  echo -n made > output; grep NoNewPrivs /proc/self/status";
+    let ended = bench.run(start(&bench, &directory, script));
+    assert_eq!(ended.exit, Exit::Exited { code: 0 }, "{ended:?}");
+    let (user, group) = (account.user, account.group);
+    assert_eq!(
+        String::from_utf8(ended.stdout.inline).unwrap(),
+        format!("{user}\n{group}\n{group}\ngivengivenNoNewPrivs:\t1\n")
+    );
+    assert_eq!(fs::read(directory.join("below/more")).unwrap(), b"changed");
+    let output = fs::metadata(directory.join("output")).unwrap();
+    assert_eq!((output.uid(), output.gid()), (user, group));
+}
+
+#[test]
+fn command_reads_neither_keys_nor_state_nor_other_attempts() {
+    let Some((mut bench, _, directory)) = bench() else {
+        return;
+    };
+    let secret = bench.path().join("identity");
+    fs::create_dir(&secret).unwrap();
+    fs::set_permissions(&secret, Permissions::from_mode(0o700)).unwrap();
+    fs::write(secret.join("certificate.key"), "secret").unwrap();
+    let other = bench.path().join("process/2");
+    fs::create_dir(&other).unwrap();
+    fs::set_permissions(&other, Permissions::from_mode(0o700)).unwrap();
+    fs::write(other.join("input"), "secret").unwrap();
+    let script = "for file in identity/certificate.key process/2/input; do cat ../../$file; done; \
+                  ls ../../state ../.. ; echo x > ../../new; echo x > ../new; kill -0 $PPID; \
+                  cat /proc/$PPID/environ; true";
+    let ended = bench.run(start(&bench, &directory, script));
+    assert_eq!(ended.exit, Exit::Exited { code: 0 });
+    assert_eq!(String::from_utf8_lossy(&ended.stdout.inline), "");
+    let refused = String::from_utf8(ended.stderr.inline).unwrap();
+    let n_refused = refused
+        .lines()
+        .filter(|line| line.contains("Permission denied") || line.contains("not permitted"));
+    assert_eq!(n_refused.count(), 8, "{refused}");
+
+    // Root does not read for it either.
+    let start = Start {
+        stdin: Stdin::Path(secret.join("certificate.key").to_str().unwrap().to_owned()),
+        ..start(&bench, &directory, "cat")
+    };
+    fs::set_permissions(
+        secret.join("certificate.key"),
+        Permissions::from_mode(0o600),
+    )
+    .unwrap();
+    let ended = bench.run(Start {
+        attempt: crate::bench::attempt(2),
+        ..start
+    });
+    let Exit::NotStarted { message, .. } = ended.exit else {
+        panic!("{ended:?}")
+    };
+    assert!(message.contains("may not read it"), "{message}");
+}
+
+#[test]
+fn command_of_another_account_is_stopped_and_dies_with_its_executor() {
+    let Some((mut bench, _, directory)) = bench() else {
+        return;
+    };
+    let late = Start {
+        timeout: Some(model::Span::from_millis(100)),
+        ..start(&bench, &directory, "sleep 1000")
+    };
+    assert_eq!(bench.run(late).exit, Exit::TimedOut);
+    let long = Start {
+        attempt: crate::bench::attempt(2),
+        ..start(&bench, &directory, "echo $$; exec sleep 1000")
+    };
+    bench.send(wire::executor::ToExecutor::Start(vec![long]));
+    let pid = bench.started(2);
+    bench.executor.kill().unwrap();
+    crate::bench::wait_for_end(pid);
+}
+
+#[test]
+fn root_is_nobodys_account() {
+    let error = Account::named("root").unwrap_err().to_string();
+    assert!(
+        error.starts_with("commands do not run as the account \"root\""),
+        "{error}"
+    );
+}

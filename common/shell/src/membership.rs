@@ -1,0 +1,225 @@
+//! What a manager does beside its work as a member of its group: says every few seconds that it is
+//! there, hears what was revoked and who has joined, and renews its certificate.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use model::{Identity, Mono, Role, Span};
+use thiserror::Error;
+use wire::admin::{Ask, Contact, Load, Presence, Refused, Told};
+
+use crate::clock;
+use crate::identity::{Credentials, CredentialsError, Renewal, is_address};
+use crate::quic::{Line, LinkError, Stopper};
+
+/// How often it says that it is there; what was revoked is known everywhere after this time.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Process managers of a group that are dialled.
+const PROCESS_MANAGERS_MAX: usize = 64;
+
+/// How long it waits after a certificate was not renewed. A third of its life is left then.
+const RENEWAL_PAUSE: Span = Span::from_secs(60);
+
+/// A membership that is kept up by a thread of its own.
+pub struct Membership {
+    shared: Arc<Shared>,
+    stopper: Stopper,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    has_ended: bool,
+    has_credentials: bool,
+    process_managers: Vec<Contact>,
+}
+
+/// Why a question was not answered as it should be.
+#[derive(Debug, Error)]
+enum MembershipError {
+    #[error("could not ask the group manager")]
+    Link(#[from] LinkError),
+    #[error("could not understand the group manager's answer")]
+    Answer(#[from] minicbor::decode::Error),
+    #[error("refused by the group manager: {0}")]
+    Refused(Refused),
+    #[error("the group manager's answer does not fit the question")]
+    Unfit,
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
+    #[error("the own certificate has expired: this member has to join again")]
+    Expired,
+}
+
+impl Membership {
+    /// Keeps it up over a line to the group manager's desk. The certificate is in `identity`;
+    /// `load` says how the machine is, where somebody wants to know.
+    pub fn begin(
+        line: Line,
+        identity: &Path,
+        load: impl FnMut() -> Option<Load> + Send + 'static,
+    ) -> std::io::Result<Membership> {
+        let shared: Arc<Shared> = Arc::default();
+        let stopper = line.stopper();
+        let mut member = Member {
+            shared: Arc::clone(&shared),
+            line,
+            identity: identity.to_owned(),
+            load: Box::new(load),
+            renew_from: Mono(0),
+        };
+        let thread = std::thread::Builder::new()
+            .name("membership".to_owned())
+            .spawn(move || member.run())?;
+        Ok(Membership {
+            shared,
+            stopper,
+            thread: Some(thread),
+        })
+    }
+
+    /// Whether certificate or revocations have changed on the disk since this was asked last.
+    pub fn take_credentials_changed(&self) -> bool {
+        std::mem::take(&mut self.shared.lock().has_credentials)
+    }
+
+    /// The process managers of the group, as they were told last.
+    pub fn process_managers(&self) -> Vec<Contact> {
+        self.shared.lock().process_managers.clone()
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        self.shared.lock().has_ended = true;
+        self.shared.changed.notify_all();
+        self.stopper.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl std::fmt::Debug for Membership {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Membership").finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the next time. `false` if there is none.
+    fn wait(&self) -> bool {
+        let waited = self
+            .changed
+            .wait_timeout_while(self.lock(), PERIOD, |state| !state.has_ended);
+        !waited.unwrap_or_else(PoisonError::into_inner).0.has_ended
+    }
+}
+
+struct Member {
+    shared: Arc<Shared>,
+    line: Line,
+    identity: PathBuf,
+    load: Box<dyn FnMut() -> Option<Load> + Send>,
+    renew_from: Mono,
+}
+
+impl Member {
+    fn run(&mut self) {
+        // What goes on failing is told once.
+        let mut last = String::new();
+        loop {
+            let done = self.present().and_then(|()| self.renew());
+            match done {
+                Ok(()) => last.clear(),
+                Err(error) => {
+                    let text = crate::program::chain(&error);
+                    if text != last {
+                        tracing::warn!(error = text, "the membership is not kept up");
+                        last = text;
+                    }
+                }
+            }
+            if !self.shared.wait() {
+                return;
+            }
+        }
+    }
+
+    fn present(&mut self) -> Result<(), MembershipError> {
+        let credentials = Credentials::load(&self.identity)?;
+        let presence = Presence {
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            revision: credentials.revocations().iter().count() as u64,
+            load: (self.load)(),
+        };
+        let Told::Present(present) = self.ask(&Ask::Present(presence))? else {
+            return Err(MembershipError::Unfit);
+        };
+        if let Some(revoked) = &present.revoked {
+            Credentials::revoke(&self.identity, revoked)?;
+            tracing::info!(revision = present.revision, "certificates were revoked");
+            self.shared.lock().has_credentials = true;
+        }
+        // Whoever dials them relies on what a name and an address look like.
+        let is_sound = |contact: &Contact| {
+            Identity::new("x", "x", Role::Pm, &contact.name).is_ok() && is_address(&contact.address)
+        };
+        let mut contacts = present.process_managers;
+        contacts.retain(is_sound);
+        contacts.truncate(PROCESS_MANAGERS_MAX);
+        self.shared.lock().process_managers = contacts;
+        Ok(())
+    }
+
+    fn renew(&mut self) -> Result<(), MembershipError> {
+        let credentials = Credentials::load(&self.identity)?;
+        match credentials.renewal(clock::wall()) {
+            Renewal::At(_) => return Ok(()),
+            Renewal::Expired => return Err(MembershipError::Expired),
+            Renewal::Due if clock::mono() < self.renew_from => return Ok(()),
+            Renewal::Due => {}
+        }
+        self.renew_from = clock::mono() + RENEWAL_PAUSE;
+        let request = Credentials::request(&self.identity)?;
+        let Told::Renewed { certificate } = self.ask(&Ask::Renew { request })? else {
+            return Err(MembershipError::Unfit);
+        };
+        Credentials::replace(&self.identity, &certificate)?;
+        tracing::info!("the own certificate was renewed");
+        self.shared.lock().has_credentials = true;
+        // The next question is asked with it.
+        self.line.hang_up();
+        Ok(())
+    }
+
+    fn ask(&mut self, ask: &Ask) -> Result<Told, MembershipError> {
+        let told = self.line.ask(&wire::encode(ask))?;
+        match wire::decode(&told)? {
+            Told::Refused(refused) => Err(MembershipError::Refused(refused)),
+            told @ (Told::Joined(_)
+            | Told::Token { .. }
+            | Told::Certificates(_)
+            | Told::Renewed { .. }
+            | Told::Revoked(_)
+            | Told::Present(_)
+            | Told::Nodes(_)
+            | Told::Drained
+            | Told::Log(_)) => Ok(told),
+        }
+    }
+}

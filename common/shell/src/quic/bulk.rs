@@ -1,0 +1,466 @@
+//! Files between machines: connections of their own, on a socket and a thread of their own, so that
+//! no transfer delays a message between managers.
+//!
+//! A [`Bulk`] fetches blobs from others and brings blobs to them; with a [`Depot`] it also gives
+//! and takes them. A transfer is a stream. One that is cut goes on from the byte that it had come
+//! to; what has come is compared with its name before anybody sees it.
+
+mod ask;
+mod give;
+mod pace;
+mod stream;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use model::{Hash, Identity, Mono, Role};
+use quinn::{
+    ClientConfig, Connection, Endpoint, EndpointConfig, IdleTimeout, ServerConfig, TokioRuntime,
+    TransportConfig, VarInt,
+};
+use thiserror::Error;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use wire::bulk::{PROTOCOL, Refusal};
+use wire::hello;
+
+use super::calls::FAREWELL;
+use super::error::{LinkError, code};
+use super::links::{LinksError, duration};
+use super::socket;
+use super::trust::Trust;
+use crate::identity::{Credentials, Serial};
+use crate::limits::{
+    BULK_CONNECTIONS_MAX, BULK_SILENCE_MAX, BULK_STREAM_WINDOW_BYTES, BULK_STREAMS_MAX,
+    BULK_WINDOW_BYTES,
+};
+use pace::Bucket;
+
+/// Who may fetch a blob by its name. Whoever knows the hash of a file has been told it by somebody
+/// who may see the file.
+const MAY_GET: [Role; 4] = [Role::Pm, Role::Am, Role::User, Role::Admin];
+/// Who may bring one: those who submit, and those who do so for them.
+const MAY_PUT: [Role; 3] = [Role::Pm, Role::User, Role::Admin];
+
+/// Where blobs are kept. Its calls come from threads that may wait for a disk.
+pub trait Depot: Send + Sync + 'static {
+    /// A blob to read from, with its size; none where it is not here.
+    fn open(&self, hash: Hash) -> io::Result<Option<(File, u64)>>;
+
+    /// Begins to take a blob; none where it is here already, durably.
+    fn receive(&self, hash: Hash) -> io::Result<Option<Box<dyn Arriving>>>;
+}
+
+/// A blob of which a part has come. Dropped, it is gone.
+pub trait Arriving: Send {
+    /// Bytes that have come.
+    fn bytes(&self) -> u64;
+
+    /// Takes the next bytes.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Compares what has come with its name, makes it durable and lets others see it.
+    fn finish(self: Box<Self>) -> io::Result<Arrival>;
+}
+
+/// What has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// What its name says.
+    Sound,
+    /// Something else; it is thrown away.
+    Corrupt,
+}
+
+/// Somebody who has a blob.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Source {
+    /// Who.
+    pub peer: Identity,
+    /// Where: host and port.
+    pub address: String,
+}
+
+/// How blobs are given and fetched.
+pub struct BulkConfig {
+    /// Where to listen and from where to dial; with port 0 the system chooses one.
+    pub address: SocketAddr,
+    /// Who this is, and whom to believe.
+    pub credentials: Credentials,
+    /// From where blobs are given, and where they are taken to; without it nobody is let in.
+    pub depot: Option<Arc<dyn Depot>>,
+    /// Bytes a second to and from each peer that dials; none for as many as there can be.
+    pub rate: Option<u64>,
+    /// Bytes of the largest blob that is taken, from whomever.
+    pub blob_bytes_max: u64,
+}
+
+/// Why a blob did not come or was not taken.
+#[derive(Debug, Error)]
+pub enum BulkError {
+    /// The peer cannot be reached, or is not who it should be.
+    #[error("could not connect to {address} for files")]
+    Connect {
+        /// Where it should be.
+        address: String,
+        /// Why not.
+        #[source]
+        source: LinkError,
+    },
+    /// The connection ended in the middle, again and again.
+    #[error("the transfer was cut")]
+    Cut(#[source] LinkError),
+    /// The peer gave too few bytes for too long.
+    #[error("the transfer was too slow")]
+    Slow,
+    /// The peer refuses it.
+    #[error("the transfer was refused: {0}")]
+    Refused(Refusal),
+    /// The peer said something else than what was asked.
+    #[error("the peer gave an answer that means nothing here")]
+    Answer,
+    /// The blob is larger than is taken here.
+    #[error("the blob has {bytes} bytes; at most {bytes_max} are taken")]
+    TooLarge {
+        /// What the peer says.
+        bytes: u64,
+        /// The bound.
+        bytes_max: u64,
+    },
+    /// What came was not what its name says.
+    #[error("what came is not what its name says")]
+    Corrupt,
+    /// The own disk failed.
+    #[error("could not read or write the blob")]
+    Disk(#[source] io::Error),
+    /// The own end is closing.
+    #[error("transfers are ending")]
+    Stopping,
+    /// Nobody was named who has it.
+    #[error("nobody is known to have it")]
+    Nobody,
+}
+
+/// What transfers have done since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BulkCounts {
+    /// Connections that others have to this program.
+    pub n_connections: usize,
+    /// Blobs given or taken in answer to others.
+    pub n_served: u64,
+    /// Bytes of blobs given or taken in answer to others.
+    pub served_bytes: u64,
+    /// What was asked and refused.
+    pub n_refused: u64,
+    /// Blobs fetched from others or brought to them.
+    pub n_asked: u64,
+    /// Bytes of those, those that came twice after a cut counted twice.
+    pub asked_bytes: u64,
+    /// How often a piece had to wait since the rate of its link was used up.
+    pub n_paced: u64,
+}
+
+/// Fetches, brings and gives blobs. Dropping it ends all transfers.
+pub struct Bulk {
+    shared: Arc<Shared>,
+    handle: Handle,
+    thread: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+    address: SocketAddr,
+}
+
+struct Shared {
+    me: Identity,
+    depot: Option<Arc<dyn Depot>>,
+    rate: Option<u64>,
+    blob_bytes_max: u64,
+    present: Mutex<Present>,
+    guests: Mutex<Guests>,
+    parked: Mutex<give::Parked>,
+    dialled: Mutex<ask::Dialled>,
+    n_served: AtomicU64,
+    served_bytes: AtomicU64,
+    n_refused: AtomicU64,
+    n_asked: AtomicU64,
+    asked_bytes: AtomicU64,
+    n_paced: AtomicU64,
+}
+
+/// What may change while transfers go on.
+struct Present {
+    endpoint: Endpoint,
+    client: ClientConfig,
+}
+
+/// Those who have dialled.
+#[derive(Default)]
+struct Guests {
+    n_entered: u64,
+    by_number: BTreeMap<u64, GuestEntry>,
+    /// One bucket for all connections of a peer.
+    buckets: BTreeMap<Identity, Arc<Mutex<Bucket>>>,
+}
+
+struct GuestEntry {
+    identity: Identity,
+    serial: Serial,
+    connection: Connection,
+}
+
+impl Bulk {
+    /// Opens the socket and, where there is a depot, lets peers in.
+    pub fn bind(config: BulkConfig) -> Result<Bulk, LinksError> {
+        let address = config.address;
+        let listen = |source| LinksError::Listen { address, source };
+        let trust = trust(&config.credentials)?;
+        let socket = socket::open(address).map_err(listen)?;
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(LinksError::Thread)?;
+        let server = config.depot.is_some().then(|| server_config(&trust));
+        let endpoint = {
+            let _entered = runtime.enter();
+            let quinn = Arc::new(TokioRuntime);
+            Endpoint::new(EndpointConfig::default(), server, socket, quinn).map_err(listen)?
+        };
+        let address = endpoint.local_addr().map_err(listen)?;
+        let shared = Arc::new(Shared {
+            me: config.credentials.identity().clone(),
+            depot: config.depot,
+            rate: config.rate,
+            blob_bytes_max: config.blob_bytes_max,
+            present: Mutex::new(Present {
+                endpoint: endpoint.clone(),
+                client: client_config(&trust),
+            }),
+            guests: Mutex::default(),
+            parked: Mutex::default(),
+            dialled: Mutex::default(),
+            n_served: AtomicU64::new(0),
+            served_bytes: AtomicU64::new(0),
+            n_refused: AtomicU64::new(0),
+            n_asked: AtomicU64::new(0),
+            asked_bytes: AtomicU64::new(0),
+            n_paced: AtomicU64::new(0),
+        });
+        let handle = runtime.handle().clone();
+        handle.spawn(give::accept(endpoint.clone(), Arc::clone(&shared)));
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::Builder::new()
+            .name("bulk".to_owned())
+            .spawn(move || {
+                let _ = runtime.block_on(stopped);
+                let why = hello::Refusal::Stopping;
+                endpoint.close(code(why), why.to_string().as_bytes());
+                // A peer that hears this keeps no place for the connection.
+                runtime.block_on(async {
+                    let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
+                });
+                // What waits for a disk is not waited for.
+                runtime.shutdown_background();
+            })
+            .map_err(LinksError::Thread)?;
+        Ok(Bulk {
+            shared,
+            handle,
+            thread: Some((stop, thread)),
+            address,
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Who it is.
+    pub fn identity(&self) -> &Identity {
+        &self.shared.me
+    }
+
+    /// Fetches a blob into a depot from the first of these that gives it whole. Blocks its caller,
+    /// which must not be a thread that serves connections. The error is that of the last source.
+    pub fn fetch(&self, sources: &[Source], hash: Hash, into: &dyn Depot) -> Result<(), BulkError> {
+        let begin = || into.receive(hash).map_err(BulkError::Disk);
+        let Some(mut arriving) = begin()? else {
+            return Ok(());
+        };
+        let mut failure = BulkError::Nobody;
+        for source in sources {
+            match self.get(source, hash, &mut *arriving) {
+                Ok(()) => match arriving.finish().map_err(BulkError::Disk)? {
+                    Arrival::Sound => {
+                        self.shared.n_asked.fetch_add(1, Ordering::Relaxed);
+                        return Ok(());
+                    }
+                    Arrival::Corrupt => {
+                        failure = BulkError::Corrupt;
+                        match begin()? {
+                            Some(again) => arriving = again,
+                            None => return Ok(()),
+                        }
+                    }
+                },
+                Err(error @ (BulkError::Disk(_) | BulkError::Stopping)) => return Err(error),
+                // The next one goes on where this one has ended.
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
+    }
+
+    /// Brings a blob to a peer, which keeps it durably. Blocks its caller, which must not be a
+    /// thread that serves connections.
+    pub fn put(&self, to: &Source, hash: Hash, file: File, bytes: u64) -> Result<(), BulkError> {
+        ask::put(self, to, hash, file, bytes)?;
+        self.shared.n_asked.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Fetches what is missing of a blob. It is not compared with its name: see
+    /// [`Arriving::finish`].
+    fn get(&self, from: &Source, hash: Hash, into: &mut dyn Arriving) -> Result<(), BulkError> {
+        ask::get(self, from, hash, into)
+    }
+
+    /// Uses another certificate of the same identity for each connection from then on, and ends
+    /// those of peers that were revoked.
+    pub fn renew(&self, credentials: &Credentials) -> Result<(), LinksError> {
+        let trust = trust(credentials)?;
+        if *credentials.identity() != self.shared.me {
+            return Err(LinksError::OtherIdentity {
+                found: Box::new(credentials.identity().clone()),
+                wanted: Box::new(self.shared.me.clone()),
+            });
+        }
+        {
+            let mut present = lock(&self.shared.present);
+            present.client = client_config(&trust);
+            if self.shared.depot.is_some() {
+                let server = server_config(&trust);
+                present.endpoint.set_server_config(Some(server));
+            }
+        }
+        let revoked = hello::Refusal::Revoked;
+        for guest in lock(&self.shared.guests).by_number.values() {
+            if credentials.revocations().contains(&guest.serial) {
+                let connection = &guest.connection;
+                connection.close(code(revoked), revoked.to_string().as_bytes());
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends all transfers, those under way too.
+    pub fn close(&self) {
+        let why = hello::Refusal::Stopping;
+        let endpoint = &lock(&self.shared.present).endpoint;
+        endpoint.close(code(why), why.to_string().as_bytes());
+    }
+
+    /// What transfers have done.
+    pub fn counts(&self) -> BulkCounts {
+        let shared = &self.shared;
+        BulkCounts {
+            n_connections: lock(&shared.guests).by_number.len(),
+            n_served: shared.n_served.load(Ordering::Relaxed),
+            served_bytes: shared.served_bytes.load(Ordering::Relaxed),
+            n_refused: shared.n_refused.load(Ordering::Relaxed),
+            n_asked: shared.n_asked.load(Ordering::Relaxed),
+            asked_bytes: shared.asked_bytes.load(Ordering::Relaxed),
+            n_paced: shared.n_paced.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Ends the connections that others have, as a bad network does.
+    #[cfg(test)]
+    fn cut(&self) {
+        for guest in lock(&self.shared.guests).by_number.values() {
+            guest.connection.close(VarInt::from_u32(0), b"cut");
+        }
+    }
+}
+
+impl Drop for Bulk {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.thread.take() {
+            let _ = stop.send(());
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for Bulk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bulk")
+            .field("address", &self.address)
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// How long the next bytes to or from a peer wait.
+    fn pace(&self, bucket: &Mutex<Bucket>, now: Mono, bytes: usize) -> model::Span {
+        let wait = lock(bucket).take(now, bytes as u64);
+        if wait > model::Span::ZERO {
+            self.n_paced.fetch_add(1, Ordering::Relaxed);
+        }
+        wait
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while it holds one of these locks.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn trust(credentials: &Credentials) -> Result<Trust, LinksError> {
+    Trust::speaking(PROTOCOL, credentials).map_err(LinksError::Credentials)
+}
+
+fn server_config(trust: &Trust) -> ServerConfig {
+    let mut config = ServerConfig::with_crypto(Arc::clone(&trust.server) as _);
+    let mut transport = transport();
+    transport.max_concurrent_bidi_streams(VarInt::from_u32(BULK_STREAMS_MAX));
+    config.transport_config(Arc::new(transport));
+    config.max_incoming(BULK_CONNECTIONS_MAX);
+    config
+}
+
+fn client_config(trust: &Trust) -> ClientConfig {
+    let mut config = ClientConfig::new(Arc::clone(&trust.client) as _);
+    let mut transport = transport();
+    transport.max_concurrent_bidi_streams(VarInt::from_u32(0));
+    config.transport_config(Arc::new(transport));
+    config
+}
+
+/// A connection on which nothing moves ends by itself: nobody keeps it alive.
+fn transport() -> TransportConfig {
+    let silence = u32::try_from(BULK_SILENCE_MAX.0 / 1_000).expect("some seconds");
+    let mut config = TransportConfig::default();
+    config
+        .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(silence))))
+        .max_concurrent_uni_streams(VarInt::from_u32(0))
+        .datagram_receive_buffer_size(None)
+        .stream_receive_window(VarInt::from_u32(BULK_STREAM_WINDOW_BYTES))
+        .receive_window(VarInt::from_u32(BULK_WINDOW_BYTES))
+        .send_window(BULK_WINDOW_BYTES.into());
+    config
+}
+
+/// A pause that no message between managers waits for.
+async fn pause(span: model::Span) {
+    tokio::time::sleep(duration(span)).await;
+}
+
+#[cfg(test)]
+mod tests;

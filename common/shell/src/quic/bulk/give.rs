@@ -1,0 +1,369 @@
+//! The side that is asked: gives blobs out of the depot and takes others into it.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use model::{Hash, Identity, Role};
+use quinn::{Endpoint, Incoming, RecvStream, SendStream, VarInt};
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+use wire::bulk::{Answer, Refusal, Request};
+use wire::hello;
+
+use super::super::greeting::{Wanted, known, refuse};
+use super::super::links::duration;
+use super::pace::Bucket;
+use super::stream::{Broken, hear, read, say, write};
+use super::{Arrival, Arriving, Depot, GuestEntry, MAY_GET, MAY_PUT, Shared, lock, pause};
+use crate::clock;
+use crate::limits::{
+    BULK_CONNECTIONS_EACH_MAX, BULK_CONNECTIONS_MAX, BULK_PARKED_MAX, BULK_PIECE_BYTES,
+    BULK_SIGN_OF_LIFE, BULK_SILENCE_MAX, GUEST_CONNECTIONS_MAX, LINK_GREETING_MAX,
+};
+
+/// Blobs that were cut while they came, by whom they came from. The one that has waited longest
+/// goes first.
+#[derive(Default)]
+pub(super) struct Parked(VecDeque<(Identity, Hash, Box<dyn Arriving>)>);
+
+impl Parked {
+    fn put(&mut self, from: &Identity, hash: Hash, arriving: Box<dyn Arriving>) {
+        if self.0.len() >= BULK_PARKED_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back((from.clone(), hash, arriving));
+    }
+
+    fn take(&mut self, from: &Identity, hash: Hash) -> Option<Box<dyn Arriving>> {
+        let is_it = |(peer, other, _): &(Identity, Hash, _)| peer == from && *other == hash;
+        let at = self.0.iter().position(is_it)?;
+        self.0.remove(at).map(|(.., arriving)| arriving)
+    }
+}
+
+/// One who has dialled, and is among those who may.
+struct Guest {
+    shared: Arc<Shared>,
+    number: u64,
+    identity: Identity,
+    bucket: Arc<Mutex<Bucket>>,
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let mut guests = lock(&self.shared.guests);
+        guests.by_number.remove(&self.number);
+        let is_there = |entry: &GuestEntry| entry.identity == self.identity;
+        if !guests.by_number.values().any(is_there) {
+            guests.buckets.remove(&self.identity);
+        }
+    }
+}
+
+/// Lets those who dial in.
+pub(super) async fn accept(endpoint: Endpoint, shared: Arc<Shared>) {
+    let places = Arc::new(Semaphore::new(BULK_CONNECTIONS_MAX));
+    while let Some(incoming) = endpoint.accept().await {
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            incoming.refuse();
+            continue;
+        };
+        Handle::current().spawn(arrive(incoming, place, Arc::clone(&shared)));
+    }
+}
+
+async fn arrive(incoming: Incoming, _place: OwnedSemaphorePermit, shared: Arc<Shared>) {
+    let Ok(connecting) = incoming.accept() else {
+        return;
+    };
+    let Ok(Ok(connection)) = timeout(duration(LINK_GREETING_MAX), connecting).await else {
+        return;
+    };
+    let wanted = Wanted::Roles(&MAY_GET, &shared.me);
+    let certificate = match known(&connection, &wanted) {
+        Ok(certificate) => certificate,
+        Err(error) => {
+            tracing::warn!(address = %connection.remote_address(), %error, "no files for a peer");
+            return;
+        }
+    };
+    let entry = GuestEntry {
+        identity: certificate.identity,
+        serial: certificate.serial,
+        connection: connection.clone(),
+    };
+    let Some(guest) = enter(&shared, entry) else {
+        refuse(&connection, hello::Refusal::Full);
+        return;
+    };
+    let guest = Arc::new(guest);
+    // The peer opens no more streams at a time than it was told.
+    while let Ok((send, recv)) = connection.accept_bi().await {
+        Handle::current().spawn(serve(Arc::clone(&guest), send, recv));
+    }
+}
+
+fn enter(shared: &Arc<Shared>, entry: GuestEntry) -> Option<Guest> {
+    let mut guests = lock(&shared.guests);
+    let of_peer = guests.by_number.values();
+    let n_of_peer = of_peer
+        .filter(|other| other.identity == entry.identity)
+        .count();
+    // A machine has one daemon; a user may have several commands at work.
+    let n_max = if entry.identity.role().is_manager() {
+        BULK_CONNECTIONS_EACH_MAX
+    } else {
+        GUEST_CONNECTIONS_MAX
+    };
+    if n_of_peer >= n_max {
+        return None;
+    }
+    let number = guests.n_entered;
+    guests.n_entered += 1;
+    let identity = entry.identity.clone();
+    guests.by_number.insert(number, entry);
+    let bucket = guests.buckets.entry(identity.clone());
+    let bucket = bucket.or_insert_with(|| Arc::new(Mutex::new(Bucket::new(shared.rate))));
+    Some(Guest {
+        shared: Arc::clone(shared),
+        number,
+        identity,
+        bucket: Arc::clone(bucket),
+    })
+}
+
+/// One transfer.
+async fn serve(guest: Arc<Guest>, mut send: SendStream, mut recv: RecvStream) {
+    let shared = &guest.shared;
+    let Some(depot) = shared.depot.clone() else {
+        return;
+    };
+    let role = guest.identity.role();
+    let done = match hear(&mut recv, BULK_SILENCE_MAX).await {
+        Ok(Request::Get { .. }) if !may(&MAY_GET, role) => Err(Stopped::Refused(Refusal::Role)),
+        Ok(Request::Put { .. }) if !may(&MAY_PUT, role) => Err(Stopped::Refused(Refusal::Role)),
+        Ok(Request::Get { hash, offset }) => give(&guest, depot, hash, offset, &mut send).await,
+        Ok(Request::Put { hash, bytes }) => {
+            take(&guest, depot, hash, bytes, &mut send, &mut recv).await
+        }
+        Err(Broken::Unreadable) => Err(Stopped::Refused(Refusal::Unreadable)),
+        Err(broken) => Err(Stopped::Broken(broken)),
+    };
+    match done {
+        Ok(()) => {
+            shared.n_served.fetch_add(1, Ordering::Relaxed);
+        }
+        Err(Stopped::Refused(refusal)) => {
+            shared.n_refused.fetch_add(1, Ordering::Relaxed);
+            let said = say(&mut send, &Answer::Refused(refusal)).await;
+            if said.is_err() {
+                return;
+            }
+        }
+        Err(Stopped::Broken(broken)) => {
+            tracing::debug!(peer = %guest.identity, ?broken, "a transfer ended early");
+            let _ = send.reset(VarInt::from_u32(0));
+            return;
+        }
+    }
+    let _ = send.finish();
+}
+
+fn may(roles: &[Role], role: Role) -> bool {
+    roles.contains(&role)
+}
+
+/// Why a transfer is not done.
+enum Stopped {
+    Refused(Refusal),
+    Broken(Broken),
+}
+
+impl From<Broken> for Stopped {
+    fn from(broken: Broken) -> Stopped {
+        Stopped::Broken(broken)
+    }
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Stopped {
+        tracing::warn!(%error, "a disk failed in a transfer");
+        let is_full = matches!(
+            error.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        );
+        Stopped::Refused(if is_full {
+            Refusal::DiskFull
+        } else {
+            Refusal::Failed
+        })
+    }
+}
+
+async fn give(
+    guest: &Guest,
+    depot: Arc<dyn Depot>,
+    hash: Hash,
+    offset: u64,
+    send: &mut SendStream,
+) -> Result<(), Stopped> {
+    let opened = blocking(move || depot.open(hash)).await?;
+    let (file, bytes) = opened.ok_or(Stopped::Refused(Refusal::Missing))?;
+    if offset > bytes {
+        return Err(Stopped::Refused(Refusal::Offset));
+    }
+    say(send, &Answer::Sending { bytes }).await?;
+    let file = Arc::new(file);
+    let mut at = offset;
+    let mut piece = Vec::new();
+    while at < bytes {
+        let wanted = (bytes - at).min(BULK_PIECE_BYTES as u64) as usize;
+        piece = match read_at(Arc::clone(&file), piece, at, wanted).await {
+            Ok(piece) => piece,
+            Err(error) => {
+                // The answer has been given: all that is left is to end in the middle.
+                tracing::warn!(%hash, %error, "a blob could not be read to its end");
+                return Err(Stopped::Broken(Broken::Unreadable));
+            }
+        };
+        pause_for(guest, piece.len()).await;
+        write(send, &piece).await?;
+        at += piece.len() as u64;
+        let counted = &guest.shared.served_bytes;
+        counted.fetch_add(piece.len() as u64, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+async fn take(
+    guest: &Guest,
+    depot: Arc<dyn Depot>,
+    hash: Hash,
+    bytes: u64,
+    send: &mut SendStream,
+    recv: &mut RecvStream,
+) -> Result<(), Stopped> {
+    let shared = &guest.shared;
+    let bytes_max = shared.blob_bytes_max;
+    if bytes > bytes_max {
+        return Err(Stopped::Refused(Refusal::TooLarge { bytes_max }));
+    }
+    let parked = lock(&shared.parked).take(&guest.identity, hash);
+    let arriving = match parked.filter(|arriving| arriving.bytes() <= bytes) {
+        Some(arriving) => Some(arriving),
+        None => blocking(move || depot.receive(hash)).await?,
+    };
+    let Some(arriving) = arriving else {
+        return Ok(say(send, &Answer::Stored).await?);
+    };
+    let offset = arriving.bytes();
+    let mut slot = Some(arriving);
+    let filled = match say(send, &Answer::Send { offset }).await {
+        Ok(()) => fill(guest, bytes, recv, &mut slot).await,
+        Err(broken) => Err(broken.into()),
+    };
+    // What a cut has left is gone on with, should the peer come again.
+    let arriving = slot.ok_or(Stopped::Refused(Refusal::Failed))?;
+    match filled {
+        Ok(()) => {}
+        Err(Stopped::Broken(broken)) => {
+            lock(&shared.parked).put(&guest.identity, hash, arriving);
+            return Err(broken.into());
+        }
+        Err(refused @ Stopped::Refused(_)) => return Err(refused),
+    }
+    let mut finishing = std::pin::pin!(blocking(move || arriving.finish()));
+    let arrival = loop {
+        match timeout(duration(BULK_SIGN_OF_LIFE), &mut finishing).await {
+            Ok(arrival) => break arrival?,
+            // The disk takes its time: the peer is told that all has come.
+            Err(_) => say(send, &Answer::Send { offset: bytes }).await?,
+        }
+    };
+    match arrival {
+        Arrival::Sound => Ok(say(send, &Answer::Stored).await?),
+        Arrival::Corrupt => Err(Stopped::Refused(Refusal::Corrupt)),
+    }
+}
+
+/// Takes what comes until all is there. The slot is empty afterwards only where the disk failed.
+async fn fill(
+    guest: &Guest,
+    bytes: u64,
+    recv: &mut RecvStream,
+    slot: &mut Option<Box<dyn Arriving>>,
+) -> Result<(), Stopped> {
+    let mut piece = vec![0; BULK_PIECE_BYTES];
+    while let Some(mut arriving) = slot.take() {
+        let left = bytes - arriving.bytes();
+        if left == 0 {
+            *slot = Some(arriving);
+            break;
+        }
+        let wanted = left.min(BULK_PIECE_BYTES as u64) as usize;
+        pause_for(guest, wanted).await;
+        let filled = match read(recv, &mut piece[..wanted]).await {
+            Ok(filled) => filled,
+            Err(broken) => {
+                *slot = Some(arriving);
+                return Err(broken.into());
+            }
+        };
+        let mut full = std::mem::take(&mut piece);
+        let written = blocking(move || {
+            arriving.write(&full[..filled])?;
+            full.resize(BULK_PIECE_BYTES, 0);
+            Ok((arriving, full))
+        });
+        let (arriving, emptied) = written.await?;
+        *slot = Some(arriving);
+        piece = emptied;
+        let counted = &guest.shared.served_bytes;
+        counted.fetch_add(filled as u64, Ordering::Relaxed);
+        if filled < wanted {
+            return Err(Stopped::Refused(Refusal::Corrupt));
+        }
+    }
+    // Whoever sends more than was said has said something else than is the case.
+    match read(recv, &mut [0]).await? {
+        0 => Ok(()),
+        _ => Err(Stopped::Refused(Refusal::Corrupt)),
+    }
+}
+
+async fn pause_for(guest: &Guest, bytes: usize) {
+    let wait = guest.shared.pace(&guest.bucket, clock::mono(), bytes);
+    if wait > model::Span::ZERO {
+        pause(wait).await;
+    }
+}
+
+async fn read_at(
+    file: Arc<File>,
+    mut piece: Vec<u8>,
+    at: u64,
+    bytes: usize,
+) -> io::Result<Vec<u8>> {
+    blocking(move || {
+        piece.resize(bytes, 0);
+        file.read_exact_at(&mut piece, at)?;
+        Ok(piece)
+    })
+    .await
+}
+
+/// Lets another thread wait for the disk.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    match spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(io::Error::other(error)),
+    }
+}

@@ -1,0 +1,210 @@
+//! Asking at a desk: once, from a program that has no links, or again and again beside links.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::{Identity, Role};
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{ClientConfig, Connection, Endpoint};
+use tokio::runtime::{Builder, Handle};
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+use wire::hello::Refusal;
+
+use super::desk;
+use super::error::{LinkError, code};
+use super::greeting::{certificate, refuse};
+use super::links::{Shared, duration, resolve, transport};
+use super::trust;
+use crate::identity::{Credentials, Fingerprint};
+
+/// As whom somebody asks.
+#[derive(Clone, Copy, Debug)]
+pub enum Visitor<'a> {
+    /// A holder of a certificate, who asks this member of the group.
+    Member(&'a Credentials, &'a Identity),
+    /// Somebody without one, who believes a group manager of this grid and group whose authority
+    /// has this fingerprint, and tells nobody else a word.
+    Stranger {
+        /// By what the authority is recognised.
+        authority: Fingerprint,
+        /// The grid.
+        grid: &'a str,
+        /// The group.
+        group: &'a str,
+    },
+}
+
+/// Asks one question at the desk of the one who listens at `address`, host and port.
+pub fn ask(address: &str, visitor: Visitor<'_>, question: &[u8]) -> Result<Vec<u8>, LinkError> {
+    let failed = |error: &dyn std::fmt::Display| LinkError::Failed(error.to_string());
+    let config = match visitor {
+        Visitor::Member(credentials, _) => trust::desk_client(credentials),
+        Visitor::Stranger { authority, .. } => trust::stranger(authority),
+    };
+    let config = client_config(config.map_err(|error| failed(&error))?);
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| failed(&error))?;
+    let done = async {
+        let target = resolve(address).await?;
+        let any: SocketAddr = if target.is_ipv4() {
+            (Ipv4Addr::UNSPECIFIED, 0).into()
+        } else {
+            (Ipv6Addr::UNSPECIFIED, 0).into()
+        };
+        let endpoint = Endpoint::client(any).map_err(|error| failed(&error))?;
+        let connecting = endpoint
+            .connect_with(config, target, "xavantes")
+            .map_err(|error| failed(&error))?;
+        let connection = connecting.await?;
+        check(&connection, visitor)?;
+        let answer = desk::ask(&connection, question).await?;
+        connection.close(code(Refusal::Stopping), b"");
+        endpoint.wait_idle().await;
+        Ok(answer)
+    };
+    let bounded = async { timeout(duration(desk::PATIENCE), done).await };
+    runtime.block_on(bounded).unwrap_or(Err(LinkError::Silent))
+}
+
+/// Whether the one who was dialled is the one who was meant.
+fn check(connection: &Connection, visitor: Visitor<'_>) -> Result<(), LinkError> {
+    let found = certificate(connection).ok_or_else(|| refuse(connection, Refusal::Certificate))?;
+    let is_meant = match visitor {
+        Visitor::Member(_, expected) => found.identity == *expected,
+        Visitor::Stranger { grid, group, .. } => {
+            let found = &found.identity;
+            (found.role(), found.grid(), found.group()) == (Role::Gm, grid, group)
+        }
+    };
+    if is_meant {
+        Ok(())
+    } else {
+        Err(refuse(connection, Refusal::Stranger))
+    }
+}
+
+/// A way to a desk beside the links of a program, over a connection that is kept.
+pub struct Line {
+    handle: Handle,
+    shared: Arc<Shared>,
+    address: String,
+    peer: Identity,
+    connection: Option<Connection>,
+    stopper: Stopper,
+}
+
+/// Ends the waiting of a [`Line`] for good.
+#[derive(Clone, Debug, Default)]
+pub struct Stopper(Arc<Mutex<Stop>>);
+
+#[derive(Debug, Default)]
+struct Stop {
+    has_stopped: bool,
+    task: Option<AbortHandle>,
+}
+
+impl Stopper {
+    /// Ends it: whoever waits for an answer has none, and so has whoever asks later.
+    pub fn stop(&self) {
+        let mut stop = self.lock();
+        stop.has_stopped = true;
+        if let Some(task) = stop.task.take() {
+            task.abort();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Stop> {
+        // Nothing panics while it holds the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Line {
+    pub(super) fn new(handle: Handle, shared: Arc<Shared>, address: &str, peer: &Identity) -> Line {
+        Line {
+            handle,
+            shared,
+            address: address.to_owned(),
+            peer: peer.clone(),
+            connection: None,
+            stopper: Stopper::default(),
+        }
+    }
+
+    /// What ends the waiting for an answer, from another thread.
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
+    /// Asks, and waits for the answer. After a failure the next question tries anew.
+    pub fn ask(&mut self, question: &[u8]) -> Result<Vec<u8>, LinkError> {
+        let (tell, told) = sync_channel(1);
+        let shared = Arc::clone(&self.shared);
+        let (address, peer) = (self.address.clone(), self.peer.clone());
+        let connection = self.connection.take();
+        let question = question.to_vec();
+        let errand = async move {
+            let connection = match connection.filter(|one| one.close_reason().is_none()) {
+                Some(connection) => connection,
+                None => dial(&shared, &address, &peer).await?,
+            };
+            let answer = desk::ask(&connection, &question).await?;
+            Ok((connection, answer))
+        };
+        let task = async move {
+            let done = timeout(duration(desk::PATIENCE), errand).await;
+            // Nobody waits for longer than that.
+            let _ = tell.send(done.unwrap_or(Err(LinkError::Silent)));
+        };
+        {
+            let mut stop = self.stopper.lock();
+            if stop.has_stopped {
+                return Err(LinkError::Refused(Refusal::Stopping));
+            }
+            stop.task = Some(self.handle.spawn(task).abort_handle());
+        }
+        // The thread of links may have ended, and the task with it.
+        let done = told.recv_timeout(duration(desk::PATIENCE) * 2);
+        if let Some(task) = self.stopper.lock().task.take() {
+            task.abort();
+        }
+        let (connection, answer) = done.unwrap_or(Err(LinkError::Silent))?;
+        self.connection = Some(connection);
+        Ok(answer)
+    }
+
+    /// Dials anew for the next question: with another certificate, for example.
+    pub fn hang_up(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            connection.close(code(Refusal::Stopping), b"");
+        }
+    }
+}
+
+impl std::fmt::Debug for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Line")
+            .field("address", &self.address)
+            .field("peer", &self.peer)
+            .finish_non_exhaustive()
+    }
+}
+
+async fn dial(shared: &Shared, address: &str, peer: &Identity) -> Result<Connection, LinkError> {
+    let target = resolve(address).await?;
+    let connecting = shared.connect_to_desk(target)?;
+    let connection = connecting.await?;
+    let found = certificate(&connection);
+    if found.is_none_or(|found| found.identity != *peer) {
+        return Err(refuse(&connection, Refusal::Stranger));
+    }
+    Ok(connection)
+}
+
+pub(super) fn client_config(crypto: QuicClientConfig) -> ClientConfig {
+    let mut config = ClientConfig::new(Arc::new(crypto));
+    config.transport_config(Arc::new(transport()));
+    config
+}

@@ -1,0 +1,52 @@
+//! What people ask about machines, and what they decide: which are there, and which are to be empty.
+
+use machine::Context;
+use wire::admin::{NODES_MAX, Node};
+
+use crate::boundary::{Effect, Stream};
+use crate::manager::{GroupManager, state};
+use crate::state::Event;
+
+impl GroupManager {
+    /// Tells all machines, by their names.
+    pub(crate) fn on_survey(&self, cx: &mut Context<'_, Self>, question: u64) {
+        let state = state(cx);
+        let nodes = self.machines().take(NODES_MAX).map(|(resource, machine)| {
+            let facts = &machine.facts;
+            let is_away = machine.connection.is_none();
+            Node {
+                name: facts.name.clone(),
+                resource,
+                slots: facts.slots,
+                held: u32::try_from(state.held(resource)).unwrap_or(u32::MAX),
+                memory: facts.memory,
+                power: facts.power,
+                labels: facts.labels.clone(),
+                seen: machine.seen,
+                is_drained: state.is_drained(&facts.name),
+                suspect: is_away.then(|| "its manager cannot be reached".to_owned()),
+                program: None,
+                load: None,
+            }
+        });
+        let mut nodes: Vec<Node> = nodes.collect();
+        nodes.sort_by(|a, b| a.name.cmp(&b.name));
+        cx.effect(Effect::Surveyed(question, nodes));
+    }
+
+    /// Offers a machine no more, or again. Whoever holds some of it keeps that.
+    pub(crate) fn on_drain(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        question: u64,
+        name: String,
+        is_drained: bool,
+    ) {
+        let is_known = state(cx).resource(&name).is_some();
+        if is_known && state(cx).is_drained(&name) != is_drained {
+            cx.record(Stream::Manager, Event::Drained { name, is_drained });
+            self.has_changed = true;
+        }
+        cx.effect(Effect::Drained(question, is_known));
+    }
+}

@@ -1,0 +1,65 @@
+//! Questions that this program asks its own core, and their answers.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use wire::admin::Node;
+
+/// How long the core may take: a batch and its flush.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What may be asked.
+#[derive(Default)]
+pub(crate) struct Questions {
+    pub(crate) nodes: Open<Vec<Node>>,
+    pub(crate) drained: Open<bool>,
+}
+
+/// Questions of one kind that wait for their answers.
+pub(crate) struct Open<T>(Mutex<Asked<T>>);
+
+struct Asked<T> {
+    n_asked: u64,
+    waiting: BTreeMap<u64, SyncSender<T>>,
+}
+
+impl<T> Default for Open<T> {
+    fn default() -> Open<T> {
+        Open(Mutex::new(Asked {
+            n_asked: 0,
+            waiting: BTreeMap::new(),
+        }))
+    }
+}
+
+impl<T> Open<T> {
+    /// Asks, and waits for the answer; none where it does not come in time.
+    pub(crate) fn ask(&self, ask: impl FnOnce(u64)) -> Option<T> {
+        let (sender, answer) = sync_channel(1);
+        let question = {
+            let mut asked = self.lock();
+            asked.n_asked += 1;
+            let question = asked.n_asked;
+            asked.waiting.insert(question, sender);
+            question
+        };
+        ask(question);
+        let answer = answer.recv_timeout(PATIENCE).ok();
+        self.lock().waiting.remove(&question);
+        answer
+    }
+
+    /// Gives an answer to whoever still waits for it.
+    pub(crate) fn answer(&self, question: u64, answer: T) {
+        if let Some(sender) = self.lock().waiting.remove(&question) {
+            let _ = sender.try_send(answer);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Asked<T>> {
+        // Nothing panics while it holds the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,155 @@
+//! Who has the files that a machine may lack: a file lies where the attempt that produced it ran, or
+//! where the client has put it. Where the machines share a store, nobody is named.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use machine::Context;
+use model::{ActivityId, AttemptId, ResourceId, Source};
+use wire::attempt::{Dispatch, End, Holder, Outcome, SOURCES_MAX, Sources};
+use wire::group::Offer;
+
+use crate::dispatch::laid;
+use crate::manager::{ProcessManager, process};
+use crate::process::Process;
+
+/// Machines that give files to others, and where they have been found last.
+#[derive(Debug, Default)]
+pub(crate) struct Stores {
+    known: BTreeMap<ResourceId, Holder>,
+    /// When a machine was found elsewhere, counted in such moments.
+    moved: BTreeMap<ResourceId, u64>,
+    n_moved: u64,
+}
+
+impl Stores {
+    /// Takes in an offer. A machine that is not offered for the moment stays: who tries it in vain
+    /// says so.
+    pub(crate) fn learn(&mut self, offer: &Offer) {
+        for one in &offer.resources {
+            let Some(address) = &one.bulk else { continue };
+            let holder = Holder {
+                resource: one.resource,
+                name: one.name.clone(),
+                address: address.clone(),
+            };
+            let before = self.known.insert(one.resource, holder);
+            if before.is_some_and(|before| before.address != *address) {
+                self.n_moved += 1;
+                self.moved.insert(one.resource, self.n_moved);
+            }
+        }
+    }
+
+    /// Whether a machine is elsewhere than was told at a moment.
+    fn has_moved_since(&self, moment: u64, resource: ResourceId) -> bool {
+        self.moved.get(&resource).is_some_and(|at| *at > moment)
+    }
+}
+
+impl ProcessManager {
+    /// Names to a dispatch for a machine who has what that machine may lack. `false` where that
+    /// cannot be said yet, since no group has told of its machines in this life.
+    pub(crate) fn name_sources(
+        &self,
+        process: &Process,
+        receiver: ResourceId,
+        message: &mut Dispatch,
+    ) -> bool {
+        if self.stores.known.is_empty() && self.n_offers > 0 {
+            return true;
+        }
+        let Some(activity) = process.definition().activity(message.attempt.activity) else {
+            return true;
+        };
+        let Ok(laid) = laid(process, message.attempt.activity, activity) else {
+            return true;
+        };
+        for (input, one) in (0..).zip(laid) {
+            let holder = process.holder(one.source);
+            if holder == Some(receiver) {
+                continue;
+            }
+            if self.n_offers == 0 {
+                return false;
+            }
+            let may_have = |store: &&ResourceId| match holder {
+                Some(holder) => **store == holder,
+                // Nobody has said where it was put, so it may be anywhere.
+                None => **store != receiver,
+            };
+            let holders = self.stores.known.keys().filter(may_have);
+            let holders: Vec<ResourceId> = holders.take(SOURCES_MAX).copied().collect();
+            if !holders.is_empty() {
+                message.sources.push(Sources { input, holders });
+            }
+        }
+        true
+    }
+
+    /// Where the machines are that these messages name, and that this was said at this moment.
+    pub(crate) fn holders(&mut self, messages: &[Dispatch]) -> Vec<Holder> {
+        for message in messages.iter().filter(|one| !one.sources.is_empty()) {
+            if let Some(live) = self.live.get_mut(&message.attempt.process) {
+                live.told
+                    .insert(message.attempt.activity, self.stores.n_moved);
+            }
+        }
+        let named: BTreeSet<ResourceId> = messages
+            .iter()
+            .flat_map(|message| message.sources.iter().flat_map(|one| &one.holders))
+            .copied()
+            .collect();
+        named
+            .iter()
+            .filter_map(|resource| self.stores.known.get(resource).cloned())
+            .collect()
+    }
+}
+
+impl ProcessManager {
+    /// What attempts lack though they asked where it is: a machine that has started again since they
+    /// were sent may have it all the same.
+    pub(crate) fn truly_lacking(
+        &mut self,
+        cx: &Context<'_, Self>,
+        mut outcomes: Vec<Outcome>,
+    ) -> Vec<Outcome> {
+        if self.stores.known.is_empty() {
+            return outcomes;
+        }
+        for outcome in &mut outcomes {
+            let AttemptId {
+                process: id,
+                activity,
+                ..
+            } = outcome.attempt;
+            let live = self.live.get_mut(&id);
+            let told = live.and_then(|live| live.told.remove(&activity));
+            let (End::Lacking(inputs), Some(told), Some(known)) =
+                (&mut outcome.end, told, process(cx, id))
+            else {
+                continue;
+            };
+            let declared = known.definition().activity(activity);
+            let laid = declared.and_then(|declared| laid(known, activity, declared).ok());
+            let laid = laid.unwrap_or_default();
+            inputs.retain(|input| {
+                let holder = laid
+                    .get(*input as usize)
+                    .and_then(|one| known.holder(one.source));
+                holder.is_none_or(|holder| !self.stores.has_moved_since(told, holder))
+            });
+        }
+        outcomes
+    }
+}
+
+impl Process {
+    /// The machine that has a file, as far as that was recorded.
+    pub(crate) fn holder(&self, source: Option<Source>) -> Option<ResourceId> {
+        match source {
+            Some(Source::Output { activity, .. }) => Some(self.holder_of(ActivityId(activity.0))),
+            Some(Source::Input(_)) | None => self.store,
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! Two machines of one slot under leases, played by hand: what happens when one falls silent.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use machine::Drive;
+use model::{
+    Activity, AttemptId, Bytes, Draft, Epoch, GrantId, Mono, NodeKind, Now, ResourceId, Span, Wall,
+};
+use wire::attempt::{FromActivity, Started, ToActivity};
+use wire::client::Request;
+use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
+
+use super::bench::{GROUP, KEY, controller, draft, edit, ids, leaf, submission};
+use crate::Caller;
+use crate::alphabet::{ClientId, Effect, Input, PlanResult, Stream};
+use crate::event::{Event, Verdict};
+use crate::manager::{Config, ProcessManager};
+
+/// Both machines tell this life.
+const LIFE: Epoch = Epoch(4);
+
+struct Stage {
+    drive: Drive<ProcessManager>,
+    now: Now,
+    /// What was sent to machines since it was looked at last.
+    log: Vec<String>,
+    verdicts: Vec<Verdict>,
+    leaving: Vec<ResourceId>,
+    /// Machine 0 says nothing by itself.
+    is_silent: bool,
+    n_grants: u64,
+}
+
+impl Stage {
+    /// Both machines are attached and hold nothing.
+    fn new(draft: Draft) -> Stage {
+        let now = Now {
+            mono: Mono(1),
+            wall: Wall(1_000_000),
+        };
+        let config = Config {
+            lease: Some(Span::from_secs(10)),
+            ..Config::default()
+        };
+        let mut stage = Stage {
+            drive: Drive::start(ProcessManager::new(config), Vec::new(), now),
+            now,
+            log: Vec::new(),
+            verdicts: Vec::new(),
+            leaving: Vec::new(),
+            is_silent: false,
+            n_grants: 0,
+        };
+        stage.give(Input::GroupUp(GROUP));
+        for machine in 0..2 {
+            stage.give(Input::ActivityUp(ResourceId(machine)));
+        }
+        let submit = Box::new(submission(KEY, draft));
+        stage.give(Input::Request(
+            ClientId(1),
+            Caller::Local,
+            1,
+            Request::Submit(submit),
+        ));
+        stage
+    }
+
+    fn give(&mut self, input: Input) {
+        self.drive.step(self.now, input);
+        self.carry_out();
+    }
+
+    fn carry_out(&mut self) {
+        let batch = self.drive.close();
+        for (stream, event) in batch.events {
+            if let (Stream::Process(_), Event::Ended(ended)) = (stream, event) {
+                self.verdicts.push(ended.verdict);
+            }
+        }
+        for effect in self.drive.flushed(batch.number) {
+            self.play(effect);
+        }
+    }
+
+    fn play(&mut self, effect: Effect) {
+        match effect {
+            Effect::ToGroup(_, ToGroup::Attach { .. }) => self.offer(),
+            Effect::ToGroup(_, ToGroup::Release(process)) => {
+                self.give(Input::Group(GROUP, FromGroup::Released(process)));
+            }
+            Effect::ToGroup(
+                _,
+                ToGroup::Claim {
+                    number,
+                    process,
+                    wants,
+                },
+            ) => {
+                let grants = wants.iter().map(|want| {
+                    self.n_grants += 1;
+                    let (id, resource) = (GrantId(self.n_grants), want.resource);
+                    let slots = want.slots;
+                    Grant {
+                        id,
+                        resource,
+                        slots,
+                    }
+                });
+                let grants = grants.collect();
+                let granted = FromGroup::Granted {
+                    number,
+                    process,
+                    grants,
+                };
+                self.give(Input::Group(GROUP, granted));
+            }
+            Effect::ToActivity(machine, message) => self.machine(machine, message),
+            Effect::Answer { .. } => {}
+            Effect::Plan(request) => {
+                let result = schedule::plan(&request.request);
+                let (process, basis) = (request.process, request.basis);
+                let planned = PlanResult {
+                    process,
+                    basis,
+                    result,
+                };
+                self.give(Input::Planned(Box::new(planned)));
+            }
+        }
+    }
+
+    fn machine(&mut self, machine: ResourceId, message: ToActivity) {
+        let names = |ids: Vec<AttemptId>| {
+            let names = ids
+                .iter()
+                .map(|id| format!(" {}#{}", id.activity, id.number));
+            names.collect::<String>()
+        };
+        let line = match message {
+            ToActivity::Attach { .. } if machine.0 == 0 && self.is_silent => return,
+            ToActivity::Attach { ask, .. } => {
+                let holding = FromActivity::Holding {
+                    epoch: LIFE,
+                    ask,
+                    part: 0,
+                    n_parts: 1,
+                    attempts: Vec::new(),
+                };
+                return self.hear(machine.0, holding);
+            }
+            ToActivity::Dispatch { attempts, .. } => {
+                let ids: Vec<AttemptId> = attempts.iter().map(|one| one.attempt).collect();
+                let accepted = FromActivity::Accepted(ids.clone());
+                self.hear(machine.0, accepted);
+                format!("send{}", names(ids))
+            }
+            ToActivity::Retract(ids) => format!("retract{}", names(ids)),
+            ToActivity::Stop(ids) => format!("stop{}", names(ids)),
+            ToActivity::Acknowledge(ids) => format!("acknowledge{}", names(ids)),
+            ToActivity::Renewed { life, number } => format!("renewed {life} {number}"),
+            ToActivity::Peek(_) | ToActivity::ReadLog(_) => "peek".to_owned(),
+        };
+        self.log.push(format!("{machine} {line}"));
+    }
+
+    fn hear(&mut self, machine: u32, message: FromActivity) {
+        self.give(Input::Activity(ResourceId(machine), message));
+    }
+
+    fn renew(&mut self, machine: u32, number: u32) {
+        let renew = FromActivity::Renew { life: LIFE, number };
+        self.hear(machine, renew);
+    }
+
+    fn runs(&mut self, machine: u32, activity: u32) {
+        let attempt = self.attempt(activity);
+        let (pid, at) = (9, self.now.wall);
+        let started = Started { attempt, pid, at };
+        self.hear(machine, FromActivity::Started(vec![started]));
+    }
+
+    fn attempt(&self, activity: u32) -> AttemptId {
+        AttemptId {
+            process: KEY.process(),
+            activity: model::ActivityId(activity),
+            number: 1,
+        }
+    }
+
+    fn offer(&mut self) {
+        let offered = |number| Offered {
+            resource: ResourceId(number),
+            name: format!("m{number}"),
+            power: 1.0,
+            slots: 1,
+            free: 1,
+            memory: Bytes(1 << 30),
+            labels: BTreeMap::new(),
+            bulk: None,
+        };
+        let offer = Offer {
+            epoch: Epoch(1),
+            group: GROUP,
+            resources: (0..2).map(offered).collect(),
+            leaving: self.leaving.clone(),
+        };
+        self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
+    }
+
+    /// Time passes, and machine 1 asks for more all the while. What is sent until then, repeats once.
+    fn wait(&mut self, millis: u64) -> Vec<String> {
+        let until = self.now.mono + Span::from_millis(millis);
+        while self.now.mono < until {
+            self.now.mono = self.now.mono + Span::from_millis(50);
+            self.now.wall = self.now.wall + Span::from_millis(50);
+            self.drive.wake(self.now);
+            self.carry_out();
+            self.renew(1, 0);
+        }
+        self.said()
+    }
+
+    fn said(&mut self) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let mut log = std::mem::take(&mut self.log);
+        log.retain(|line| line != "r1 renewed e4 0" && seen.insert(line.clone()));
+        log
+    }
+}
+
+/// p(a b), each of a second, so that each machine gets one.
+fn two(change: impl Fn(&mut Activity)) -> Draft {
+    let mut nodes = vec![
+        controller(NodeKind::Parallel {
+            children: ids(&[1, 2]),
+            links: Vec::new(),
+        }),
+        leaf("a"),
+        leaf("b"),
+    ];
+    for node in &mut nodes[1..] {
+        edit(node, |activity| {
+            activity.work = Some(model::Work::from_secs(1));
+            change(activity);
+        });
+    }
+    draft(nodes)
+}
+
+#[test]
+fn what_may_run_waits_for_the_end_of_the_lease_and_then_goes_elsewhere() {
+    let mut stage = Stage::new(two(|_| {}));
+    assert_eq!(stage.said(), ["r0 send a1#1", "r1 send a2#1"]);
+    stage.runs(0, 1);
+    stage.wait(2_000);
+    stage.renew(0, 7);
+    assert_eq!(stage.said(), ["r0 renewed e4 7"]);
+    stage.is_silent = true;
+    // Ten seconds, a hundredth and half a second after that answer.
+    assert!(stage.wait(10_550).is_empty());
+    assert_eq!(stage.wait(100), ["r1 send a1#2"]);
+    assert_eq!(stage.verdicts, [Verdict::Again]);
+}
+
+#[test]
+fn what_has_not_started_is_asked_back_from_a_silent_machine_until_it_answers() {
+    let mut stage = Stage::new(two(|_| {}));
+    stage.said();
+    assert!(stage.wait(2_900).is_empty());
+    assert_eq!(stage.wait(200), ["r0 retract a1#1"]);
+    // It may have started: nothing goes elsewhere before it says that it has not.
+    assert_eq!(stage.wait(2_000), ["r0 retract a1#1"]);
+    let attempt = stage.attempt(1);
+    stage.hear(0, FromActivity::Retracted(vec![attempt]));
+    let log = stage.said();
+    assert_eq!(log.len(), 1);
+    assert!(log[0].ends_with("send a1#2"), "{log:?}");
+}
+
+#[test]
+fn a_machine_that_is_heard_again_is_still_asked_whether_it_gave_back() {
+    let mut stage = Stage::new(two(|_| {}));
+    stage.wait(3_100);
+    stage.said();
+    stage.hear(0, FromActivity::Accepted(Vec::new()));
+    assert_eq!(stage.wait(1_000), ["r0 retract a1#1"]);
+    stage.runs(0, 1);
+    assert!(stage.wait(2_000).is_empty());
+}
+
+#[test]
+fn a_repeatable_attempt_is_doubled_as_soon_as_its_machine_is_suspect() {
+    let mut stage = Stage::new(two(|activity| activity.repeatable = true));
+    stage.runs(0, 1);
+    stage.said();
+    let log = stage.wait(3_100);
+    assert!(log.contains(&"r1 send a1#2".to_owned()), "{log:?}");
+    // What it may hold is stopped until it says what became of it.
+    assert!(stage.wait(1_000).contains(&"r0 stop a1#1".to_owned()));
+    let attempt = stage.attempt(1);
+    stage.hear(0, FromActivity::Retracted(vec![attempt]));
+    assert!(stage.wait(2_000).is_empty());
+}
+
+#[test]
+fn what_must_not_run_twice_is_tried_again_only_where_it_has_not_started() {
+    let once = || Stage::new(two(|activity| activity.at_most_once = true));
+    let mut stage = once();
+    stage.wait(3_100);
+    let attempt = stage.attempt(1);
+    stage.hear(0, FromActivity::Retracted(vec![attempt]));
+    assert_eq!(stage.verdicts, [Verdict::Again]);
+    let mut stage = once();
+    stage.wait(10_700);
+    let [Verdict::Faulted(fault)] = stage.verdicts.as_slice() else {
+        panic!("{:?}", stage.verdicts)
+    };
+    assert_eq!(fault.name, model::FaultName::OutcomeUnknown);
+}
+
+#[test]
+fn a_machine_that_is_to_be_emptied_gives_back_what_has_not_started() {
+    let mut stage = Stage::new(two(|_| {}));
+    stage.said();
+    stage.leaving = vec![ResourceId(1)];
+    stage.offer();
+    assert_eq!(stage.said(), ["r1 retract a2#1"]);
+    stage.runs(1, 2);
+    assert!(stage.wait(1_500).iter().all(|line| !line.contains("a2")));
+}
+
+#[test]
+fn a_question_of_another_life_is_not_answered() {
+    let mut stage = Stage::new(two(|_| {}));
+    stage.said();
+    let renew = FromActivity::Renew {
+        life: Epoch(3),
+        number: 1,
+    };
+    stage.hear(0, renew);
+    assert!(stage.said().is_empty());
+}
+
+#[test]
+fn who_connects_with_the_number_of_another_machine_is_not_listened_to() {
+    let mut stage = Stage::new(two(|_| {}));
+    stage.said();
+    let named = |name: &str| Input::ActivityNamed(ResourceId(0), name.to_owned());
+    stage.give(named("m7"));
+    stage.give(Input::ActivityUp(ResourceId(0)));
+    stage.renew(0, 1);
+    assert!(stage.said().is_empty());
+    stage.give(named("m0"));
+    stage.give(Input::ActivityUp(ResourceId(0)));
+    stage.renew(0, 1);
+    assert!(stage.said().contains(&"r0 renewed e4 1".to_owned()));
+}

@@ -1,0 +1,195 @@
+//! Whose processes are: what is another's is not there.
+
+use super::*;
+use minicbor::{Decode, Encode};
+use model::{ActivityId, Artifact, AttemptId, Identity, ProcessId, Role, SubmitKey, Wall};
+use wire::client::{Reason, Submit};
+
+use crate::event::Founded;
+
+const SECOND: SubmitKey = SubmitKey(78);
+
+fn holder(role: Role, name: &str) -> Caller {
+    Caller::Holder(Identity::new("grid", "lab", role, name).unwrap())
+}
+
+/// What somebody is answered at once.
+fn asks(bench: &mut Bench, caller: &Caller, request: Request) -> Answer {
+    bench.give(Input::Request(ClientId(5), caller.clone(), 1, request));
+    bench.answers.pop().unwrap()
+}
+
+fn submit(bench: &mut Bench, caller: &Caller, submit: Submit) -> Answer {
+    asks(bench, caller, Request::Submit(Box::new(submit)))
+}
+
+fn listed(bench: &mut Bench, caller: &Caller) -> Vec<ProcessId> {
+    let Answer::Processes(all) = asks(bench, caller, Request::List) else {
+        panic!("a list is answered by a list")
+    };
+    all.iter().map(|one| one.process).collect()
+}
+
+/// Everything that can be asked about a process, or done to it.
+fn requests(process: ProcessId) -> Vec<Request> {
+    let activity = ActivityId(1);
+    vec![
+        Request::Status(process),
+        Request::Submission(process),
+        Request::Watch(process),
+        Request::Why { process, activity },
+        Request::Peek(AttemptId {
+            process,
+            activity,
+            number: 1,
+        }),
+        Request::Cancel(process),
+        Request::Forget(process),
+    ]
+}
+
+#[test]
+fn another_ones_process_is_answered_as_one_that_is_not_there() {
+    let mut bench = Bench::new(|_| None);
+    let (ana, ben) = (holder(Role::User, "ana"), holder(Role::User, "ben"));
+    let process = KEY.process();
+    let answer = submit(&mut bench, &ana, submission(KEY, diamond()));
+    assert_eq!(answer, Answer::Submitted(process));
+    // The same again is the same process, for its owner alone.
+    let again = submit(&mut bench, &ana, submission(KEY, diamond()));
+    assert_eq!(again, Answer::Submitted(process));
+    let taken = submit(&mut bench, &ben, submission(KEY, diamond()));
+    assert!(matches!(taken, Answer::Refused(_)), "{taken:?}");
+    let missing = SubmitKey(1).process();
+    // An administrator and an activity manager that share her name are not her.
+    let admin = holder(Role::Admin, "ana");
+    for stranger in [ben, holder(Role::Am, "ana"), holder(Role::User, "an")] {
+        assert_eq!(listed(&mut bench, &stranger), []);
+        for (theirs, nobodys) in requests(process).into_iter().zip(requests(missing)) {
+            let answer = asks(&mut bench, &stranger, theirs.clone());
+            assert_eq!(answer, Answer::Unknown(process), "{theirs:?}");
+            let answer = asks(&mut bench, &stranger, nobodys);
+            assert_eq!(answer, Answer::Unknown(missing));
+        }
+    }
+    assert_eq!(bench.status().summary.phase, Phase::Running);
+    for caller in [ana, admin, Caller::Local] {
+        assert_eq!(listed(&mut bench, &caller), [process]);
+        let Answer::Status(status) = asks(&mut bench, &caller, Request::Status(process)) else {
+            panic!("it is there for {caller:?}")
+        };
+        let owner = status.summary.owner;
+        assert_eq!(owner.as_deref(), Some("xav://grid/lab/user/ana"));
+    }
+}
+
+#[test]
+fn what_was_submitted_on_the_managers_machine_is_no_users() {
+    let mut bench = Bench::new(well);
+    bench.submit(diamond());
+    let process = KEY.process();
+    assert_eq!(bench.status().summary.owner, None);
+    assert_eq!(listed(&mut bench, &holder(Role::User, "ana")), []);
+    assert_eq!(listed(&mut bench, &holder(Role::Admin, "eve")), [process]);
+}
+
+#[test]
+fn owners_outlive_a_restart() {
+    let mut bench = Bench::new(|_| None);
+    let (ana, ben) = (holder(Role::User, "ana"), holder(Role::User, "ben"));
+    submit(&mut bench, &ana, submission(KEY, diamond()));
+    bench.restart();
+    assert_eq!(listed(&mut bench, &ana), [KEY.process()]);
+    assert_eq!(listed(&mut bench, &ben), []);
+}
+
+#[test]
+fn outcomes_of_others_neither_stand_nor_are_told() {
+    let mut draft = draft(vec![leaf("a")]);
+    edit(&mut draft.nodes[0], |activity| activity.cache = true);
+    let mut bench = Bench::new(well);
+    let (ana, ben) = (holder(Role::User, "ana"), holder(Role::User, "ben"));
+    submit(&mut bench, &ana, submission(KEY, draft.clone()));
+    // As the process to be mended, hers is not there for him...
+    let based = Submit {
+        base: Some(KEY.process()),
+        ..submission(SECOND, draft.clone())
+    };
+    let missing = Submit {
+        base: Some(SubmitKey(1).process()),
+        ..based.clone()
+    };
+    let (Answer::Refused(theirs), Answer::Refused(nobodys)) = (
+        submit(&mut bench, &ben, based),
+        submit(&mut bench, &ben, missing),
+    ) else {
+        panic!("neither is there")
+    };
+    let name = |key: SubmitKey| key.process().to_string();
+    let theirs = theirs[0].replace(&name(KEY), &name(SubmitKey(1)));
+    assert_eq!(theirs, nobodys[0]);
+    // ... and what she ran, he runs himself; she does not run it again.
+    submit(&mut bench, &ben, submission(SECOND, draft.clone()));
+    assert_eq!(bench.started, ["a", "a"]);
+    submit(&mut bench, &ana, submission(SubmitKey(79), draft.clone()));
+    submit(&mut bench, &ben, submission(SubmitKey(80), draft));
+    assert_eq!(bench.started, ["a", "a"]);
+}
+
+#[test]
+fn a_user_cancels_and_asks_about_their_own() {
+    let mut bench = Bench::new(|_| None);
+    let ana = holder(Role::User, "ana");
+    let process = KEY.process();
+    submit(&mut bench, &ana, submission(KEY, diamond()));
+    let activity = ActivityId(4);
+    let why = asks(&mut bench, &ana, Request::Why { process, activity });
+    assert!(
+        matches!(&why, Answer::Why(why) if matches!(why.reasons[..], [Reason::After { .. }, ..])),
+        "{why:?}"
+    );
+    let cancelled = asks(&mut bench, &ana, Request::Cancel(process));
+    assert_eq!(cancelled, Answer::Cancelling(process));
+}
+
+/// A submission as it was journalled when processes had no owners.
+#[derive(Encode, Decode)]
+struct Before {
+    #[n(0)]
+    key: SubmitKey,
+    #[n(1)]
+    draft: model::Draft,
+    #[n(2)]
+    inputs: Vec<Value>,
+    #[n(3)]
+    files: Vec<Artifact>,
+    #[n(4)]
+    origin: String,
+    #[n(5)]
+    at: Wall,
+    #[n(6)]
+    base: Option<ProcessId>,
+    #[cbor(n(7), default)]
+    keep_going: bool,
+    #[n(8)]
+    keep: Option<Span>,
+}
+
+#[test]
+fn a_submission_of_before_there_were_owners_is_nobodys() {
+    let before = Before {
+        key: KEY,
+        draft: diamond(),
+        inputs: Vec::new(),
+        files: Vec::new(),
+        origin: "f.yaml".to_owned(),
+        at: Wall(7),
+        base: None,
+        keep_going: true,
+        keep: Some(Span::from_secs(1)),
+    };
+    let bytes = minicbor::to_vec(&before).unwrap();
+    let read: Founded = minicbor::decode(&bytes).unwrap();
+    assert_eq!((read.key, read.owner), (KEY, None));
+    assert_eq!(read.keep, Some(Span::from_secs(1)));
+}

@@ -1,0 +1,56 @@
+//! Commands for those who have a grid of their own: they make one, let members in, look at its
+//! machines and its certificates. All but the making ask the group manager's desk.
+
+mod arguments;
+mod certificates;
+mod check;
+mod init;
+mod join;
+mod nodes;
+mod office;
+mod token;
+
+pub(crate) use arguments::{Certificates, Check, Drain, Grid, Nodes, Token};
+
+use crate::failure::Outcome;
+
+/// `xav grid`
+pub(crate) fn grid(command: &Grid) -> Outcome {
+    match command {
+        Grid::Init(init) => init::init(init),
+        Grid::Join(join) => join::join(join),
+        Grid::Use(choice) => crate::remote::choose(choice),
+        Grid::Log(log) => nodes::log(log),
+    }
+}
+
+/// `xav token`
+pub(crate) fn token(command: &Token) -> Outcome {
+    match command {
+        Token::Create(create) => token::create(create),
+    }
+}
+
+/// `xav cert`
+pub(crate) fn certificates(command: &Certificates) -> Outcome {
+    match command {
+        Certificates::List(list) => certificates::list(list),
+        Certificates::Renew(renew) => certificates::renew(renew),
+        Certificates::Revoke(revoke) => certificates::revoke(revoke),
+    }
+}
+
+/// `xav config`
+pub(crate) fn check(Check::Check { files }: &Check) -> Outcome {
+    check::check(files)
+}
+
+/// `xav nodes`
+pub(crate) fn nodes(arguments: &Nodes) -> Outcome {
+    nodes::nodes(arguments)
+}
+
+/// `xav drain` and `xav undrain`
+pub(crate) fn drain(arguments: &Drain, is_drained: bool) -> Outcome {
+    nodes::drain(arguments, is_drained)
+}

@@ -1,0 +1,62 @@
+//! `xav grid join`: become a user of a grid.
+
+use model::{Identity, Role};
+use shell::enrolment::{self, Wishes};
+use shell::identity::{JoinToken, write_secret};
+use wire::admin::Joined;
+
+use super::arguments::Join;
+use super::init::Beside;
+use super::office;
+use crate::failure::{Failure, Outcome, chain};
+use crate::{screen, text};
+
+/// `xav grid join`
+pub(super) fn join(arguments: &Join) -> Outcome {
+    let given = match &*arguments.token {
+        "-" => {
+            let mut line = String::new();
+            let read = std::io::stdin().read_line(&mut line);
+            read.map_err(|error| Failure::new(format!("could not read the token: {error}")))?;
+            line
+        }
+        token => token.to_owned(),
+    };
+    let token: JoinToken = given
+        .parse()
+        .map_err(|error| Failure::refused(chain(&error)))?;
+    let made = Beside::of(&arguments.dir)?;
+    let wishes = Wishes {
+        name: arguments.name.as_deref(),
+        otherwise: &account_name(),
+        address: None,
+    };
+    let joined = enrolment::join(&token, Role::User, &wishes, &made.0.join("identity"));
+    let (identity, joined) = joined.map_err(|error| Failure::new(chain(&error)))?;
+    let Joined {
+        group_manager,
+        process_managers,
+        ..
+    } = joined;
+    let JoinToken { grid, group, .. } = &token;
+    let head = format!("# The group {group} of the grid {grid}.\n");
+    let text = head + &office::text(&group_manager, &process_managers);
+    let written = write_secret(&made.0.join(office::FILE), &text);
+    written.map_err(|error| Failure::because(&error))?;
+    let name = identity.name();
+    made.into_place(&arguments.dir)?;
+    let dir = text::quoted(&arguments.dir.display().to_string());
+    screen::out(&format!(
+        "You are {name} in the grid {grid}. Run something:\n\n  xav run --grid {dir} FILE\n"
+    ))?;
+    Ok(0)
+}
+
+/// The name of the user's account where that can be a name in a grid, else `admin`.
+pub(super) fn account_name() -> String {
+    let account = shell::environment::text("USER").or_else(|| shell::environment::text("LOGNAME"));
+    let account = account.map(|name| name.to_lowercase());
+    account
+        .filter(|name| Identity::new("x", "x", Role::User, name).is_ok())
+        .unwrap_or_else(|| "admin".to_owned())
+}

@@ -1,0 +1,172 @@
+//! `xav nodes`, `xav drain`, `xav undrain`, `xav grid log`: the machines of a grid.
+
+use serde_json::json;
+use shell::clock;
+use wire::admin::{Ask, Load, Node, Told};
+
+use super::arguments::{Drain, Log, Nodes};
+use super::office::{Office, unfit};
+use crate::failure::{Failure, Outcome};
+use crate::{screen, text};
+
+/// `xav nodes`
+pub(super) fn nodes(arguments: &Nodes) -> Outcome {
+    let Told::Nodes(mut nodes) = Office::of(&arguments.of)?.ask(&Ask::Nodes)? else {
+        return Err(unfit());
+    };
+    if let Some(name) = &arguments.name {
+        let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+        nodes.retain(|node| node.name == *name);
+        if nodes.is_empty() {
+            let failure = Failure::new(format!("there is no machine {}", text::quoted(name)));
+            return Err(
+                match text::nearest(name, names.iter().map(String::as_str)) {
+                    Some(meant) => failure.help(format!("did you mean {meant}?")),
+                    None => failure,
+                },
+            );
+        }
+    }
+    if arguments.json {
+        let documents: serde_json::Value = nodes.iter().map(document).collect();
+        screen::json(&documents)?;
+    } else if nodes.is_empty() {
+        screen::tell(
+            "no machine has joined yet; one joins with a token: xav token create --role am\n",
+        );
+    } else {
+        screen::out(&table(&nodes))?;
+        if arguments.name.is_some() {
+            nodes
+                .iter()
+                .try_for_each(|node| screen::out(&details(node)))?;
+        }
+    }
+    Ok(0)
+}
+
+/// `xav drain`, `xav undrain`
+pub(super) fn drain(arguments: &Drain, is_drained: bool) -> Outcome {
+    let name = arguments.name.clone();
+    let told = Office::of(&arguments.of)?.ask(&Ask::Drain { name, is_drained })?;
+    let Told::Drained = told else {
+        return Err(unfit());
+    };
+    let name = &arguments.name;
+    screen::out(&if is_drained {
+        format!(
+            "Nothing more is sent to {name}; what runs there goes on. `xav undrain {name}` ends that.\n"
+        )
+    } else {
+        format!("{name} is offered again.\n")
+    })?;
+    Ok(0)
+}
+
+/// `xav grid log`
+pub(super) fn log(arguments: &Log) -> Outcome {
+    let lines = arguments.lines;
+    let Told::Log(log) = Office::of(&arguments.of)?.ask(&Ask::Log { lines })? else {
+        return Err(unfit());
+    };
+    screen::out(&text::harmless(&log))?;
+    Ok(0)
+}
+
+/// In a word, how a machine is.
+fn state(node: &Node) -> (&'static str, Option<&str>) {
+    let closed = node.load.as_ref().and_then(|load| load.closed.as_deref());
+    match (&node.suspect, node.is_drained, closed) {
+        (Some(why), _, _) => ("suspect", Some(why)),
+        (None, true, _) => ("drained", None),
+        (None, false, Some(why)) => ("closed", Some(why)),
+        (None, false, None) => ("ready", None),
+    }
+}
+
+fn free(node: &Node) -> u32 {
+    match state(node) {
+        ("ready", _) => node.slots.saturating_sub(node.held),
+        _ => 0,
+    }
+}
+
+fn table(nodes: &[Node]) -> String {
+    let head = [
+        "MACHINE", "STATE", "SLOTS", "FREE", "BUSY", "POWER", "MEMORY", "VERSION", "SEEN", "",
+    ];
+    let now = clock::wall();
+    let rows = nodes.iter().map(|node| {
+        let (word, why) = state(node);
+        let word = match word {
+            "ready" => screen::good(word),
+            "suspect" => screen::bad(word),
+            other => screen::odd(other),
+        };
+        let busy = node.load.as_ref().map_or("-".to_owned(), |load| {
+            format!("{:.1}/{}", load.busy, load.cores)
+        });
+        vec![
+            node.name.clone(),
+            word,
+            node.slots.to_string(),
+            free(node).to_string(),
+            busy,
+            format!("{:.2}", node.power),
+            node.memory.to_string(),
+            node.program.clone().unwrap_or_else(|| "-".to_owned()),
+            format!("{} ago", text::span(now.since(node.seen))),
+            why.unwrap_or_default().to_owned(),
+        ]
+    });
+    let head = head.map(str::to_owned).to_vec();
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
+    text::table(&rows)
+}
+
+fn details(node: &Node) -> String {
+    let mut text = String::from("\n");
+    if let Some(load) = &node.load {
+        let Load {
+            queue,
+            memory_free,
+            disk_free,
+            ..
+        } = load;
+        text.push_str(&format!(
+            "load {queue:.2}, {memory_free} of memory free, {disk_free} of disk free\n"
+        ));
+    }
+    for (name, value) in &node.labels {
+        text.push_str(&format!("{name}: {value}\n"));
+    }
+    text
+}
+
+fn document(node: &Node) -> serde_json::Value {
+    let (state, why) = state(node);
+    json!({
+        "name": node.name,
+        "number": node.resource.0,
+        "state": state,
+        "why": why,
+        "slots": node.slots,
+        "held": node.held,
+        "free": free(node),
+        "power": node.power,
+        "memory_bytes": node.memory.0,
+        "labels": node.labels,
+        "is_drained": node.is_drained,
+        "seen": text::moment_for_programs(node.seen),
+        "version": node.program,
+        "load": node.load.as_ref().map(|load| json!({
+            "cores": load.cores,
+            "slots": load.slots,
+            "busy_cores": load.busy,
+            "queue": load.queue,
+            "memory_free_bytes": load.memory_free.0,
+            "disk_free_bytes": load.disk_free.0,
+            "closed": load.closed,
+        })),
+    })
+}

@@ -1,0 +1,106 @@
+//! The directory by which somebody knows a grid, and questions to its group manager.
+
+use std::path::{Path, PathBuf};
+
+use model::{Identity, Role};
+use shell::config::{Config, PeerAddress};
+use shell::identity::Credentials;
+use shell::quic::{self, Visitor};
+use wire::admin::{Ask, Contact, Told};
+
+use super::arguments::Of;
+use crate::failure::{Failure, chain};
+use crate::text;
+
+/// The file in such a directory.
+pub(crate) const FILE: &str = "grid.toml";
+
+/// A grid as its users know it.
+pub(crate) struct Office {
+    group_manager: PeerAddress,
+    /// Where the own certificate is.
+    pub(crate) identity: PathBuf,
+}
+
+/// What stands in such a file.
+pub(super) struct GridFile {
+    group_manager: PeerAddress,
+    identity: PathBuf,
+}
+
+impl GridFile {
+    pub(super) fn ask(config: &mut Config<'_>) -> GridFile {
+        let group_manager = config.peer("group-manager");
+        let identity = config.path("identity");
+        config.optional_peers("process-managers");
+        GridFile {
+            group_manager,
+            identity,
+        }
+    }
+}
+
+/// The text of such a file.
+pub(super) fn text(group_manager: &Contact, process_managers: &[Contact]) -> String {
+    let contact = shell::program::contact;
+    let mut text = format!("group-manager = {}\n", contact(group_manager));
+    if !process_managers.is_empty() {
+        let all: Vec<String> = process_managers.iter().map(contact).collect();
+        text.push_str(&format!("process-managers = [{}]\n", all.join(", ")));
+    }
+    text + "identity = \"identity\"\n"
+}
+
+impl Office {
+    pub(super) fn of(of: &Of) -> Result<Office, Failure> {
+        let told = shell::environment::text("XAVANTES_GRID").map(PathBuf::from);
+        let Some(dir) = of.dir.clone().or(told) else {
+            let failure = Failure::refused("no grid was given");
+            return Err(failure.help("give one: --grid DIR, as `xav grid init DIR` has made it"));
+        };
+        let candidates = [dir.join(FILE), dir.join("client").join(FILE)];
+        let Some(path) = candidates.into_iter().find(|path| path.exists()) else {
+            let dir = text::quoted(&dir.display().to_string());
+            let failure = Failure::refused(format!("{dir} is no grid: there is no {FILE} in it"));
+            return Err(failure.help("`xav grid init DIR` makes one"));
+        };
+        let file = Config::read(&path, GridFile::ask);
+        let file = file.map_err(|error| Failure::refused(chain(&error)))?;
+        Ok(Office {
+            group_manager: file.group_manager,
+            identity: file.identity,
+        })
+    }
+
+    /// Asks, and gives the answer if it is not a refusal.
+    pub(super) fn ask(&self, ask: &Ask) -> Result<Told, Failure> {
+        let credentials = load(&self.identity)?;
+        let me = credentials.identity();
+        let gm: Identity = self.group_manager.identity(me, Role::Gm);
+        let visitor = Visitor::Member(&credentials, &gm);
+        let address = &self.group_manager.address;
+        let told = quic::ask(address, visitor, &wire::encode(ask)).map_err(|error| {
+            let error = chain(&error);
+            Failure::new(format!(
+                "could not ask the group manager at {address}: {error}"
+            ))
+        })?;
+        match wire::decode(&told) {
+            Ok(Told::Refused(refused)) => Err(Failure::new(format!(
+                "the group manager refused: {refused}"
+            ))),
+            Ok(told) => Ok(told),
+            Err(_) => Err(unfit()),
+        }
+    }
+}
+
+/// Reads somebody's own certificate.
+pub(super) fn load(identity: &Path) -> Result<Credentials, Failure> {
+    Credentials::load(identity).map_err(|error| Failure::refused(chain(&error)))
+}
+
+/// An answer of another kind than the question.
+pub(super) fn unfit() -> Failure {
+    Failure::new("the group manager's answer could not be understood: is it of another version?")
+}

@@ -1,0 +1,35 @@
+//! `xav token create`.
+
+use serde_json::json;
+use wire::admin::{Ask, Told};
+
+use super::arguments::Create;
+use super::office::{Office, unfit};
+use crate::failure::Outcome;
+use crate::{screen, text};
+
+/// `xav token create`
+pub(super) fn create(arguments: &Create) -> Outcome {
+    let ask = Ask::CreateToken {
+        role: arguments.role.role().word().to_owned(),
+        name: arguments.name.clone(),
+        lifetime: arguments.ttl,
+    };
+    let Told::Token {
+        text: token,
+        expires,
+    } = Office::of(&arguments.of)?.ask(&ask)?
+    else {
+        return Err(unfit());
+    };
+    if arguments.json {
+        let expires = text::moment_for_programs(expires);
+        screen::json(&json!({ "token": token, "expires": expires }))?;
+    } else {
+        // Alone on standard output, so that it can stand in a command.
+        screen::out(&format!("{token}\n"))?;
+        let expires = text::moment(expires);
+        screen::tell(&format!("It can be used once, until {expires}.\n"));
+    }
+    Ok(0)
+}

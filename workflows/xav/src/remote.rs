@@ -1,0 +1,266 @@
+//! A grid of other machines: its directory, its process managers, and the processes that they have.
+//!
+//! ```text
+//! DIR/grid.toml     who manages the grid, and where; or in DIR/client
+//! DIR/identity      the user's certificate and key, and the authority of the grid
+//! ```
+
+mod choice;
+mod files;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use model::{Identity, ProcessId, Role};
+use shell::Client;
+use shell::config::{Config, PeerAddress};
+use shell::identity::Credentials;
+use wire::client::{Answer, Request, Summary};
+
+use crate::ask::unfit;
+use crate::failure::{Failure, chain, status};
+use crate::screen;
+use crate::watch::Host;
+
+pub(crate) use choice::{Use, choose, chosen, of_this_machine, only};
+pub(crate) use files::Transfers;
+
+/// What a grid's directory says of it.
+const FILE: &str = "grid.toml";
+
+/// Where a grid that was made on this machine keeps what is for its users.
+const CLIENT: &str = "client";
+
+/// A grid, as one of its users knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Remote(Arc<Known>);
+
+#[derive(Debug)]
+struct Known {
+    directory: PathBuf,
+    credentials: Credentials,
+    /// At least one.
+    managers: Vec<PeerAddress>,
+}
+
+/// What `grid.toml` says.
+struct Settings {
+    identity: PathBuf,
+    managers: Vec<PeerAddress>,
+}
+
+impl Settings {
+    fn ask(config: &mut Config<'_>) -> Settings {
+        // Users have no business with it; whoever administers the grid reads the same file.
+        config.peer("group-manager");
+        Settings {
+            identity: config.path("identity"),
+            managers: config.peers("process-managers"),
+        }
+    }
+}
+
+impl Remote {
+    /// Reads a grid's directory: the one of its users, or the whole of one that was made here.
+    pub(crate) fn open(directory: &Path) -> Result<Remote, Failure> {
+        let inner = directory.join(CLIENT);
+        let directory = match directory.join(FILE).is_file() {
+            true => directory.to_owned(),
+            false => inner,
+        };
+        let directory = std::path::absolute(&directory).unwrap_or(directory);
+        let settings = Config::read(&directory.join(FILE), Settings::ask)
+            .map_err(|error| refused(&directory, &error))?;
+        let credentials =
+            Credentials::load(&settings.identity).map_err(|error| refused(&directory, &error))?;
+        if credentials.identity().role().is_manager() {
+            let shown = settings.identity.display();
+            let whose = credentials.identity();
+            return Err(Failure::refused(format!(
+                "the certificate in {shown} is of {whose}, which is no user"
+            )));
+        }
+        Ok(Remote(Arc::new(Known {
+            directory,
+            credentials,
+            managers: settings.managers,
+        })))
+    }
+
+    /// Whether there is a grid's directory.
+    pub(crate) fn is_at(directory: &Path) -> bool {
+        directory.join(FILE).is_file() || directory.join(CLIENT).join(FILE).is_file()
+    }
+
+    /// Who the user is there.
+    pub(crate) fn identity(&self) -> &Identity {
+        self.0.credentials.identity()
+    }
+
+    /// Where it is described.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.0.directory
+    }
+
+    /// Its process managers, each as the home of processes.
+    pub(crate) fn homes(&self) -> impl Iterator<Item = Home> {
+        let homes = 0..self.0.managers.len();
+        homes.map(|manager| Home {
+            remote: self.clone(),
+            manager,
+        })
+    }
+
+    /// All processes of the user that its process managers have, and which of them do not answer.
+    pub(crate) fn list(&self) -> (Vec<(Home, Summary)>, Vec<Failure>) {
+        let mut answers: Vec<(Home, Result<Vec<Summary>, Failure>)> = self.lists().iter().collect();
+        answers.sort_by_key(|(home, _)| home.manager);
+        let (mut all, mut troubles) = (Vec::new(), Vec::new());
+        for (home, answer) in answers {
+            match answer {
+                Ok(processes) => all.extend(processes.into_iter().map(|one| (home.clone(), one))),
+                Err(failure) => troubles.push(failure),
+            }
+        }
+        (all, troubles)
+    }
+
+    /// The process manager that has a process, as soon as it has said so; or which of them did not
+    /// answer.
+    pub(crate) fn home_of(&self, process: ProcessId) -> Result<Home, Vec<Failure>> {
+        let mut troubles = Vec::new();
+        for (home, answer) in self.lists() {
+            match answer {
+                Ok(known) if known.iter().any(|one| one.process == process) => return Ok(home),
+                Ok(_) => {}
+                Err(failure) => troubles.push(failure),
+            }
+        }
+        Err(troubles)
+    }
+
+    /// Has all process managers list processes at the same time. Nobody waits for one whose answer
+    /// is not wanted any more.
+    fn lists(&self) -> Receiver<(Home, Result<Vec<Summary>, Failure>)> {
+        let (sender, answers) = sync_channel(self.0.managers.len());
+        for home in self.homes() {
+            let sender = sender.clone();
+            let asking = std::thread::Builder::new().name("list".to_owned()).spawn({
+                let (sender, home) = (sender.clone(), home.clone());
+                move || {
+                    let answer = home.list();
+                    let _ = sender.send((home, answer));
+                }
+            });
+            if let Err(error) = asking {
+                let failure = Failure::new(format!("could not start a thread: {error}"));
+                let _ = sender.send((home, Err(failure)));
+            }
+        }
+        answers
+    }
+
+    /// The first process manager that answers, with a client of it.
+    pub(crate) fn first(&self) -> Result<(Home, Client), Failure> {
+        let mut failures = Vec::new();
+        for home in self.homes() {
+            match home.client() {
+                Ok(client) => {
+                    for failure in &failures {
+                        screen::warn(&format!("{failure}"));
+                    }
+                    return Ok((home, client));
+                }
+                Err(failure) => failures.push(failure),
+            }
+        }
+        Err(several(failures))
+    }
+}
+
+/// That none of several answers.
+pub(crate) fn several(mut failures: Vec<Failure>) -> Failure {
+    let first = failures.remove(0);
+    match failures.is_empty() {
+        true => first,
+        false => {
+            let others: Vec<String> = failures.into_iter().map(|other| other.message).collect();
+            first.help(others.join("\n  "))
+        }
+    }
+}
+
+fn refused(directory: &Path, error: &dyn std::error::Error) -> Failure {
+    Failure {
+        status: status::REFUSED,
+        ..Failure::new(format!(
+            "could not use the grid in {}: {}",
+            directory.display(),
+            chain(error)
+        ))
+    }
+}
+
+/// A process manager that has processes.
+#[derive(Clone, Debug)]
+pub(crate) struct Home {
+    remote: Remote,
+    /// Which one of the grid's.
+    manager: usize,
+}
+
+impl Home {
+    /// Its grid.
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.peer().name
+    }
+
+    /// What it is, for people: `pm1 of the grid in grids/lab`.
+    pub(crate) fn shown(&self) -> String {
+        let (name, directory) = (self.name(), self.remote.directory().display());
+        format!("{name} of the grid in {directory}")
+    }
+
+    fn peer(&self) -> &PeerAddress {
+        &self.remote.0.managers[self.manager]
+    }
+
+    /// The user's processes there, the newest first.
+    pub(crate) fn list(&self) -> Result<Vec<Summary>, Failure> {
+        let answer = self.client()?.ask(Request::List);
+        match answer.map_err(|error| Failure::because(&error))? {
+            Answer::Processes(processes) => Ok(processes),
+            answer @ (Answer::Submitted(_)
+            | Answer::Refused(_)
+            | Answer::Status(_)
+            | Answer::Unknown(_)
+            | Answer::Cancelling(_)
+            | Answer::Progress(_)
+            | Answer::Submission(_)
+            | Answer::Forgotten(_)
+            | Answer::Why(_)
+            | Answer::Peeked(_)
+            | Answer::LogPart(_)
+            | Answer::Machines(_)) => Err(unfit(&answer)),
+        }
+    }
+}
+
+impl Host for Home {
+    fn client(&self) -> Result<Client, Failure> {
+        let credentials = &self.remote.0.credentials;
+        let peer = self.peer();
+        let identity = peer.identity(credentials.identity(), Role::Pm);
+        let client = Client::dial(credentials, &peer.address, &identity);
+        client.map_err(|error| Failure::because(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests;

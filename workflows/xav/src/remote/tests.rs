@@ -1,0 +1,59 @@
+use std::fs;
+
+use model::Span;
+use shell::identity::{Authority, Key};
+use tempfile::TempDir;
+
+use super::*;
+
+const DAY: Span = Span::from_secs(86_400);
+
+/// The directory of a grid's member with this role.
+fn directory(role: Role) -> TempDir {
+    let dir = TempDir::new().unwrap();
+    let now = shell::clock::wall();
+    let authority = Authority::create("grid", "lab", now, DAY).unwrap();
+    let key = Key::generate().unwrap();
+    let identity = Identity::new("grid", "lab", role, "ana").unwrap();
+    let issued = authority.issue(&key.request().unwrap(), &identity, now, DAY);
+    let place = dir.path().join("identity");
+    Credentials::save(&place, &issued.unwrap().pem, &key, authority.pem()).unwrap();
+    let text = "group-manager = { name = \"gm\", address = \"h:1\" }\n\
+                process-managers = [{ name = \"a\", address = \"h:2\" }, { name = \"b\", address = \"h:3\" }]\n\
+                identity = \"identity\"\n";
+    fs::write(dir.path().join(FILE), text).unwrap();
+    dir
+}
+
+#[test]
+fn a_grid_is_read_from_its_users_directory_or_from_the_one_around_it() {
+    let inner = directory(Role::User);
+    let whole = TempDir::new().unwrap();
+    std::os::unix::fs::symlink(inner.path(), whole.path().join(CLIENT)).unwrap();
+    for path in [inner.path(), whole.path()] {
+        assert!(Remote::is_at(path));
+        let remote = Remote::open(path).unwrap();
+        assert_eq!(remote.identity().to_string(), "xav://grid/lab/user/ana");
+        let names: Vec<String> = remote.homes().map(|home| home.name().to_owned()).collect();
+        assert_eq!(names, ["a", "b"]);
+    }
+}
+
+#[test]
+fn a_managers_certificate_is_no_users() {
+    let dir = directory(Role::Am);
+    let failure = Remote::open(dir.path()).unwrap_err();
+    assert_eq!(failure.status, status::REFUSED);
+    let said = "is of xav://grid/lab/am/ana, which is no user";
+    assert!(failure.message.ends_with(said), "{failure}");
+    fs::remove_dir_all(dir.path().join("identity")).unwrap();
+    let failure = Remote::open(dir.path()).unwrap_err();
+    assert!(failure.message.contains("certificate.pem"), "{failure}");
+}
+
+#[test]
+fn that_none_of_several_answers_names_all_of_them() {
+    let failures = ["one", "two", "three"].map(Failure::new);
+    assert_eq!(several(failures.into()).to_string(), "one\n  two\n  three");
+    assert_eq!(several(vec![Failure::new("one")]).to_string(), "one");
+}

@@ -1,0 +1,283 @@
+//! Processes that a grid runs: `xav submit`, and what `xav run`, `xav resume` and `xav rerun` do
+//! there.
+
+use std::path::Path;
+
+use model::{Definition, ProcessId, Value};
+use serde_json::json;
+use shell::{Client, Signal};
+use wire::client::{Answer, Phase, Request, Status};
+
+use crate::arguments::{Following, Run, Submit};
+use crate::ask::{Source, checked};
+use crate::export::{self, Exported};
+use crate::failure::{Failure, Outcome};
+use crate::follow;
+use crate::forget::in_grid;
+use crate::home;
+use crate::place::Place;
+use crate::progress::Display;
+use crate::remote::{self, Home, Remote, Transfers};
+use crate::run::{self, Files, Order};
+use crate::source_file::{self, SourceFile};
+use crate::watch::{End, Host, Watched, exit_status, left};
+use crate::{fault, screen, tell};
+
+/// `xav submit`
+pub(crate) fn submit(arguments: &Submit) -> Outcome {
+    let Some(remote) = remote::chosen(&arguments.grid, None)? else {
+        return Err(Failure::refused("xav submit gives a process to a grid, and none is named")
+            .help("name it with --grid DIR|NAME or `xav grid use`; xav run FILE runs it on this machine"));
+    };
+    let source = source_file::compile(&arguments.file, &arguments.recording, arguments.json)?;
+    let order = order(
+        &source,
+        &arguments.inputs,
+        run::keep(arguments.ending)?,
+        arguments.ending.keep_going,
+    )?;
+    let (home, mut client) = remote.first()?;
+    give(&home, &mut client, &order)?;
+    let process = order.key.process();
+    if arguments.json {
+        let mut document = json!({
+            "process": process.to_string(),
+            "name": source.definition.name(),
+        });
+        Place::Grid(home).add_to(&mut document);
+        screen::json(&document)?;
+    } else {
+        screen::out(&format!("{process}\n"))?;
+    }
+    Ok(0)
+}
+
+/// `xav run`, in a grid.
+pub(crate) fn run(arguments: &Run, remote: &Remote) -> Outcome {
+    let how = arguments.following;
+    remote::only(how)?;
+    if arguments.machines.is_some() {
+        return Err(remote::of_this_machine("--machines"));
+    }
+    let source = source_file::compile(&arguments.file, &arguments.recording, how.json)?;
+    let order = order(
+        &source,
+        &arguments.inputs,
+        run::keep(arguments.ending)?,
+        arguments.ending.keep_going,
+    )?;
+    let (home, mut client) = remote.first()?;
+    give(&home, &mut client, &order)?;
+    drop(client);
+    let options = arguments.grid.options();
+    let process = order.key.process();
+    let task = Task {
+        home: &home,
+        process,
+        definition: &source.definition,
+        origin: &order.origin,
+        options: options.as_deref(),
+    };
+    let outcome = task.to_the_end(how);
+    in_grid::what_is_over_its_time(&home, process, how);
+    outcome
+}
+
+fn order<'a>(
+    source: &'a SourceFile,
+    inputs: &[String],
+    keep: Option<model::Span>,
+    keep_going: bool,
+) -> Result<Order<'a>, Failure> {
+    // Everything that the user may have got wrong is told before anything is sent.
+    let materials = run::materials(source, inputs, &[])?;
+    Ok(Order {
+        key: run::draw_key()?,
+        draft: source.definition.draft(),
+        inputs: materials.inputs,
+        files: Files::Paths(materials.files),
+        origin: source.path.display().to_string(),
+        base: None,
+        keep_going,
+        keep,
+        store: None,
+    })
+}
+
+/// Gives a process to a process manager, and its files to a machine before. What is lost on the way is
+/// sent again, with the same key.
+pub(crate) fn give(home: &Home, client: &mut Client, order: &Order<'_>) -> Result<(), Failure> {
+    let mut request = with_files(home, client, order)?;
+    request.store = request.store.or(order.store);
+    let answer = client.ask(Request::Submit(Box::new(request)));
+    let answer = answer.map_err(|error| {
+        let process = order.key.process();
+        Failure::because(&error).help(format!(
+            "whether {} has it is not known: xav status {process} tells",
+            home.shown()
+        ))
+    })?;
+    order.accepted(&answer)
+}
+
+/// What is sent, once a machine has the files that it names.
+fn with_files(
+    home: &Home,
+    client: &mut Client,
+    order: &Order<'_>,
+) -> Result<wire::client::Submit, Failure> {
+    let mut transfers = None;
+    let mut added = Vec::new();
+    let mut add = |path: &Path, is_directory| {
+        let transfers = match &mut transfers {
+            Some(transfers) => transfers,
+            none => none.insert(Transfers::begin(home, client)?),
+        };
+        let artifact = transfers.add(path, is_directory)?;
+        added.push(artifact);
+        Ok(artifact)
+    };
+    let mut request = order.resolved(&mut add)?;
+    if let Some(transfers) = transfers {
+        request.store = Some(transfers.give(&added, order.store)?);
+    }
+    Ok(request)
+}
+
+/// Fetches the outputs that are files or directories, and writes them below a directory.
+pub(crate) fn fetch(
+    home: &Home,
+    definition: &Definition,
+    outputs: &[(String, Value)],
+    to: &Path,
+) -> Result<Exported, Failure> {
+    if !export::has_files(outputs) {
+        return Ok(Exported::default());
+    }
+    let transfers = Transfers::begin(home, &mut home.client()?)?;
+    export::all(
+        |artifact, path| transfers.fetch(artifact, path),
+        definition,
+        outputs,
+        to,
+    )
+}
+
+/// A process of a grid that somebody waits for.
+pub(crate) struct Task<'a> {
+    /// Who has it.
+    pub(crate) home: &'a Home,
+    /// Which.
+    pub(crate) process: ProcessId,
+    /// What it is a run of.
+    pub(crate) definition: &'a Definition,
+    /// The definition's file.
+    pub(crate) origin: &'a str,
+    /// The options that advices repeat.
+    pub(crate) options: Option<&'a str>,
+}
+
+impl Task<'_> {
+    /// Watches it to its end, and tells how it went and what it gave. A signal ends that, and not
+    /// the process.
+    pub(crate) fn to_the_end(&self, how: Following) -> Outcome {
+        let signals = follow::signals()?;
+        let quietly = how.quiet || how.json;
+        let watched = Watched {
+            host: self.home,
+            process: self.process,
+            definition: self.definition,
+            origin: self.origin,
+            options: self.options,
+        };
+        let mut display = Display::begin(self.definition, self.process, quietly);
+        let followed = watched.follow(&signals, &mut display, quietly);
+        display.end();
+        match followed {
+            Ok((End::Process(status), told_faults)) => {
+                if !told_faults && !how.json {
+                    screen::tell(&watched.faults(&status));
+                }
+                self.ended(&status, how)
+            }
+            Ok((End::Signal(signal), _)) => self.left(&watched, signal, how),
+            Err(failure) if failure.help.is_none() => {
+                let watch = watched.command("watch");
+                Err(failure.help(format!("the process goes on: {watch}")))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn ended(&self, ended: &Status, how: Following) -> Outcome {
+        let to = home::results(self.process)?;
+        let exported = fetch(self.home, self.definition, &ended.outputs, &to)?;
+        if how.json {
+            let place = Place::Grid(self.home.clone());
+            let document = follow::document(ended, self.definition, &place, &exported, None);
+            screen::json(&document)?;
+        } else {
+            if !how.quiet {
+                screen::tell(&tell::ending(ended, self.n_slots(ended)));
+            }
+            screen::out(&follow::outputs(&ended.outputs, &exported, how.quiet))?;
+        }
+        Ok(exit_status(ended))
+    }
+
+    fn left(&self, watched: &Watched<'_>, signal: Signal, how: Following) -> Outcome {
+        let status = left(watched, signal);
+        if how.json {
+            let mut document = json!({
+                "process": self.process.to_string(),
+                "state": Phase::Running.word(),
+                "name": self.definition.name(),
+            });
+            Place::Grid(self.home.clone()).add_to(&mut document);
+            screen::json(&document)?;
+        }
+        Ok(status)
+    }
+
+    /// Slots of the machines that it has used; none where those are not known any more.
+    fn n_slots(&self, status: &Status) -> Option<u32> {
+        let answer = self.home.client().ok()?.ask(Request::Machines).ok()?;
+        let Answer::Machines(machines) = answer else {
+            return None;
+        };
+        let used = status.machines.iter().map(|(resource, _)| {
+            let known = machines.iter().find(|one| one.resource == *resource);
+            known.map(|one| one.slots)
+        });
+        used.sum()
+    }
+}
+
+/// Goes on waiting for a process of a grid, which goes on by itself.
+pub(crate) fn resume(
+    home: &Home,
+    process: ProcessId,
+    options: Option<&str>,
+    how: Following,
+) -> Outcome {
+    remote::only(how)?;
+    let mut source = Source::open(&Place::Grid(home.clone()))?;
+    let submit = source.submission(process)?;
+    let status = source.status(process)?;
+    drop(source);
+    let origin = submit.origin;
+    let definition = checked(submit.draft)?;
+    run::refuse_ended(&status.summary)?;
+    if !how.quiet && !how.json {
+        let id = fault::short(process);
+        screen::tell(&format!("{id} goes on in the grid by itself\n"));
+    }
+    Task {
+        home,
+        process,
+        definition: &definition,
+        origin: &origin,
+        options,
+    }
+    .to_the_end(how)
+}

@@ -1,0 +1,230 @@
+//! A process that is watched from its start, or from wherever it is, to its end or to a signal; and
+//! `xav watch`.
+
+use model::{Definition, ProcessId, Span};
+use serde_json::json;
+use shell::{Client, ClientError, Signal, Signals};
+use wire::client::{Answer, Phase, Request, Status};
+
+use crate::arguments::Watch;
+use crate::ask::{Source, unfit};
+use crate::failure::{Failure, Outcome, status};
+use crate::home::{self, Found};
+use crate::place::Place;
+use crate::progress::Display;
+use crate::state::User;
+use crate::{fault, follow, json, screen, tell};
+
+/// How long to wait for progress before signals are looked at.
+const LOOK: Span = Span::from_millis(50);
+
+/// Who has processes that can be watched.
+pub(crate) trait Host {
+    /// A client of the process manager.
+    fn client(&self) -> Result<Client, Failure>;
+
+    /// Why it cannot go on; none while it can.
+    fn trouble(&self) -> Option<Failure> {
+        None
+    }
+}
+
+/// A run of another program.
+impl Host for User {
+    fn client(&self) -> Result<Client, Failure> {
+        Client::connect(&self.socket).map_err(|error| Failure::because(&error))
+    }
+}
+
+/// A process that is watched.
+pub(crate) struct Watched<'a> {
+    /// Who has it.
+    pub(crate) host: &'a dyn Host,
+    /// Which.
+    pub(crate) process: ProcessId,
+    /// What it is a run of.
+    pub(crate) definition: &'a Definition,
+    /// The definition's file.
+    pub(crate) origin: &'a str,
+    /// The options that advices repeat.
+    pub(crate) options: Option<&'a str>,
+}
+
+/// How watching ended.
+pub(crate) enum End {
+    /// With the process.
+    Process(Box<Status>),
+    /// With a signal.
+    Signal(Signal),
+}
+
+impl Watched<'_> {
+    /// Shows how far it is until it has ended or a signal comes. The second answer is whether the
+    /// faults have been shown.
+    pub(crate) fn follow(
+        &self,
+        signals: &Signals,
+        display: &mut Display,
+        quietly: bool,
+    ) -> Result<(End, bool), Failure> {
+        let mut client = self.host.client()?;
+        let mut questions = self.host.client()?;
+        let mut watch = client
+            .watch(self.process)
+            .map_err(|error| Failure::because(&error))?;
+        let mut told_faults = false;
+        let mut is_lost = false;
+        while !watch.has_ended() {
+            if let Some(signal) = signals.next_now() {
+                return Ok((End::Signal(signal), told_faults));
+            }
+            if let Some(trouble) = self.host.trouble() {
+                return Err(trouble);
+            }
+            let now = shell::clock::wall();
+            match watch.next_within(LOOK) {
+                Ok(Some(progress)) => {
+                    if std::mem::take(&mut is_lost) && !quietly {
+                        display.tell("the process manager can be reached again\n");
+                    }
+                    if progress.phase == Phase::Faulting && !told_faults && !quietly {
+                        let status = self.status(&mut questions)?;
+                        display.tell(&self.faults(&status));
+                        told_faults = !status.faults.is_empty();
+                    }
+                    display.update(progress, self.definition, shell::clock::wall());
+                }
+                Ok(None) => {
+                    if let (Some(error), false) = (watch.trouble(), is_lost) {
+                        is_lost = true;
+                        if !quietly {
+                            display.tell(&format!(
+                                "the process manager cannot be reached ({error}): trying again\n"
+                            ));
+                        }
+                    }
+                    display.tick(self.definition, now);
+                }
+                Err(ClientError::UnknownProcess(process)) => {
+                    return Err(Failure::refused(format!("there is no process {process}")));
+                }
+                Err(error) => return Err(Failure::because(&error)),
+            }
+        }
+        let status = self.status(&mut questions)?;
+        Ok((End::Process(Box::new(status)), told_faults))
+    }
+
+    fn status(&self, client: &mut Client) -> Result<Status, Failure> {
+        let answer = client
+            .ask(Request::Status(self.process))
+            .map_err(|error| Failure::because(&error))?;
+        if let Answer::Status(status) = answer {
+            Ok(*status)
+        } else {
+            Err(unfit(&answer))
+        }
+    }
+
+    /// What went wrong with it, for people.
+    pub(crate) fn faults(&self, status: &Status) -> String {
+        let context = fault::Context {
+            process: self.process,
+            definition: self.definition,
+            origin: self.origin,
+            options: self.options,
+        };
+        fault::all(&status.faults, &context)
+    }
+
+    /// The command that does something with it: `xav watch 0c4r12 --grid lab`.
+    pub(crate) fn command(&self, word: &str) -> String {
+        let options = self.options.map(|options| format!(" {options}"));
+        let id = fault::short(self.process);
+        format!("xav {word} {id}{}", options.unwrap_or_default())
+    }
+}
+
+/// `xav watch`
+pub(crate) fn watch(arguments: &Watch) -> Outcome {
+    let Found { place, process } = home::find(&arguments.which)?;
+    let mut source = Source::open(&place)?;
+    let definition = source.definition(process)?;
+    let before = source.status(process)?;
+    let user;
+    let host: &dyn Host = match (&place, source) {
+        (Place::Grid(home), _) => home,
+        (Place::Here(_), Source::Live(_, found, _)) => {
+            user = found;
+            &user
+        }
+        (Place::Here(_), _) if before.summary.phase.has_ended() => {
+            return ended(&before, &definition, &place, arguments);
+        }
+        (Place::Here(_), _) => {
+            let id = fault::short(process);
+            return Err(Failure::new(format!(
+                "nothing runs {} {process} at the moment",
+                before.summary.name
+            ))
+            .help(format!("go on with it: xav resume {id}")));
+        }
+    };
+    let signals = follow::signals()?;
+    let options = arguments.which.state.options();
+    let watched = Watched {
+        host,
+        process,
+        definition: &definition,
+        origin: &before.summary.origin,
+        options: options.as_deref(),
+    };
+    let mut display = Display::begin(&definition, process, arguments.json);
+    let followed = watched.follow(&signals, &mut display, arguments.json);
+    display.end();
+    match followed? {
+        (End::Process(status), told_faults) => {
+            if !told_faults && !arguments.json {
+                screen::tell(&watched.faults(&status));
+            }
+            ended(&status, &definition, &place, arguments)
+        }
+        (End::Signal(signal), _) => Ok(left(&watched, signal)),
+    }
+}
+
+fn ended(status: &Status, definition: &Definition, place: &Place, arguments: &Watch) -> Outcome {
+    if arguments.json {
+        let mut document = json::status(status, definition, place);
+        document["is_live"] = json!(true);
+        screen::json(&document)?;
+    } else {
+        screen::out(&tell::ending(status, None))?;
+    }
+    Ok(exit_status(status))
+}
+
+/// Whoever watches has had enough; the process has not.
+pub(crate) fn left(watched: &Watched<'_>, signal: Signal) -> u8 {
+    let name = watched.definition.name();
+    let (watch, cancel) = (watched.command("watch"), watched.command("cancel"));
+    screen::tell(&format!(
+        "{name} goes on; watch it again: {watch}; stop it: {cancel}\n"
+    ));
+    match signal {
+        Signal::Interrupt => status::INTERRUPTED,
+        Signal::Terminate | Signal::HangUp => status::TERMINATED,
+    }
+}
+
+/// What a process's end is for the program that watched it.
+pub(crate) fn exit_status(status: &Status) -> u8 {
+    match status.summary.phase {
+        Phase::Completed => 0,
+        Phase::Running
+        | Phase::Faulting
+        | Phase::Cancelling
+        | Phase::Faulted
+        | Phase::Cancelled => status::FAULTED,
+    }
+}
