@@ -1,6 +1,7 @@
 //! `xav` against a grid of the real daemons: each command does what it does without one.
 
 mod files;
+mod kills;
 mod world;
 
 use serde_json::Value;

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -125,7 +125,7 @@ fn definition(sandbox: &Sandbox) -> String {
     sandbox.file("layers.yaml", text)
 }
 
-fn kills() -> u64 {
+pub(crate) fn kills() -> u64 {
     let told = std::env::var("XAVANTES_KILLS").ok();
     told.map_or(KILLS, |number| {
         number.parse().expect("XAVANTES_KILLS is a number")
@@ -133,7 +133,7 @@ fn kills() -> u64 {
 }
 
 /// Numbers that look drawn: splitmix64.
-fn drawn(seed: u64) -> u64 {
+pub(crate) fn drawn(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -141,7 +141,7 @@ fn drawn(seed: u64) -> u64 {
 }
 
 /// The hash of every output of every activity.
-fn hashes(status: &Value) -> BTreeMap<String, Value> {
+pub(crate) fn hashes(status: &Value) -> BTreeMap<String, Value> {
     let activities = status["activity_list"].as_array().unwrap();
     let one = |activity: &Value| {
         (
@@ -171,9 +171,9 @@ fn undisturbed(subject: &Subject) -> BTreeMap<String, Value> {
     hashes(&sandbox.json(&["status", "--json"]))
 }
 
-/// The executor of a sandbox's only run.
-fn executor(sandbox: &Sandbox) -> Option<Pid> {
-    let home = sandbox.path("").display().to_string();
+/// The executor that has its state under a directory.
+pub(crate) fn executor_under(home: &Path) -> Option<Pid> {
+    let home = home.display().to_string();
     fs::read_dir("/proc")
         .unwrap()
         .filter_map(Result::ok)
@@ -248,7 +248,7 @@ fn life(subject: &Subject, victim: Victim, seed: u64, wanted: &BTreeMap<String, 
             recorded()
         }
         Victim::Executor => {
-            let executor = executor(&sandbox).expect("a run has an executor");
+            let executor = executor_under(&sandbox.path("")).expect("a run has an executor");
             kill_process(executor, Signal::KILL).unwrap();
             let before = recorded();
             // The run finds another one. Half of them go on to the end, half are interrupted.

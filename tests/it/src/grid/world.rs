@@ -9,18 +9,19 @@ use model::{Identity, Role, Span};
 use rustix::process::{Pid, Signal, kill_process};
 use shell::identity::{Authority, Credentials, Key};
 
+use crate::kills::executor_under as executor;
 use crate::program::daemon;
 use crate::sandbox::Sandbox;
 
 const YEAR: Span = Span::from_secs(365 * 86_400);
 
-/// A grid of one group, with one machine, and the place for its users.
+/// A grid of one group, and the place for its users.
 pub(super) struct World {
     pub(super) sandbox: Sandbox,
     authority: Authority,
     gm: Daemon,
     pms: Vec<Daemon>,
-    _ams: Vec<Daemon>,
+    ams: Vec<Daemon>,
 }
 
 /// A daemon that runs.
@@ -107,7 +108,7 @@ impl World {
             .collect();
         let of_pms: Vec<String> = pms.iter().map(Daemon::peer).collect();
         let settings = format!(
-            "{of_gm}process-managers = [{}]\nslots = 2\n",
+            "{of_gm}process-managers = [{}]\nslots = 2\npower = 1.0\nshared = true\n",
             of_pms.join(", ")
         );
         let ams = (1..=n_ams).map(|number| member(Role::Am, number, &settings));
@@ -117,7 +118,7 @@ impl World {
             authority,
             gm,
             pms,
-            _ams: ams,
+            ams,
         }
     }
 
@@ -148,6 +149,25 @@ impl World {
         );
         fs::write(home.join("grid.toml"), text).unwrap();
         home.to_str().unwrap().to_owned()
+    }
+
+    /// Kills the group manager with -9, and starts it again.
+    pub(super) fn kill_group_manager(&mut self) {
+        self.gm.kill();
+        self.gm.start_again();
+    }
+
+    /// Kills the daemon of a machine with -9, and starts it again. Its executor goes on.
+    pub(super) fn kill_activity_manager(&mut self, index: usize) {
+        self.ams[index].kill();
+        self.ams[index].start_again();
+    }
+
+    /// Kills the executor of a machine with -9. Its daemon starts another one.
+    pub(super) fn kill_executor(&self, index: usize) {
+        let home = &self.ams[index].home;
+        let pid = executor(home).expect("a machine has an executor");
+        kill_process(pid, Signal::KILL).unwrap();
     }
 
     /// Kills a process manager with -9, and starts it again.

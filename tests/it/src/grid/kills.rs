@@ -1,0 +1,141 @@
+//! `kill -9` of each daemon of a grid, and of an executor, at drawn moments of a recorded workflow:
+//! it completes by itself with the outputs of an undisturbed run. The kill of a daemon that is back
+//! in time costs no command a second run; that of an executor costs no more than what ran there.
+//!
+//! `XAVANTES_KILLS` says how many runs there are; with `XAVANTES_DATA` the same is done to a recorded
+//! workflow of 472 activities.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::world::World;
+use crate::kills::{drawn, hashes, kills};
+use crate::recorded;
+use crate::sandbox::root;
+use crate::wait;
+
+/// Slots of each machine.
+const SLOTS: usize = 2;
+
+/// Who is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Victim {
+    GroupManager,
+    ProcessManager,
+    ActivityManager(usize),
+    Executor(usize),
+}
+
+/// A workflow, how it is scaled, and the outputs that it has.
+struct Subject<'a> {
+    file: &'a Path,
+    scales: &'a [&'a str],
+    n_activities: usize,
+    wanted: BTreeMap<String, Value>,
+}
+
+impl Subject<'_> {
+    fn new<'a>(file: &'a Path, scales: &'a [&'a str]) -> Subject<'a> {
+        let mut subject = Subject {
+            file,
+            scales,
+            n_activities: recorded::tasks(file).len(),
+            wanted: BTreeMap::new(),
+        };
+        subject.wanted = subject.run(0, &[]);
+        subject
+    }
+
+    /// Runs it, with kills when the log has so many lines; the hashes of its outputs.
+    fn run(&self, seed: u64, victims: &[(usize, Victim)]) -> BTreeMap<String, Value> {
+        let mut world = World::new(1, 2);
+        let ana = world.user("ana");
+        let record = format!("--record={}", world.sandbox.path("log").display());
+        let file = self.file.to_str().unwrap();
+        let mut submit = vec!["submit", file, "--grid", &ana, &record];
+        submit.extend(self.scales);
+        let id = world.sandbox.xav(&submit).expect(0).stdout;
+        let id = id.trim_end();
+        let watch = world.sandbox.start(&["watch", id, "--grid", &ana]);
+        for &(at, victim) in victims {
+            wait::until("the line at which one is killed", || {
+                (world.sandbox.lines("log").len() >= at).then_some(())
+            });
+            wait::moment(Duration::from_micros(drawn(seed ^ at as u64) % 20_000));
+            match victim {
+                Victim::GroupManager => world.kill_group_manager(),
+                Victim::ProcessManager => world.kill_process_manager(0),
+                Victim::ActivityManager(index) => world.kill_activity_manager(index),
+                Victim::Executor(index) => world.kill_executor(index),
+            }
+        }
+        watch.end().expect(0);
+        let told = format!("seed {seed}: {victims:?}");
+        let status = world
+            .sandbox
+            .json(&["status", id, "--grid", &ana, "--json"]);
+        assert_eq!(status["state"], "completed", "{told}");
+        let n_lines = world.sandbox.lines("log").len();
+        let n_executors = victims
+            .iter()
+            .filter(|(_, victim)| matches!(victim, Victim::Executor(_)));
+        let n_again = n_executors.count() * SLOTS;
+        assert!(
+            (self.n_activities..=self.n_activities + n_again).contains(&n_lines),
+            "{told}: {n_lines} commands of {} activities",
+            self.n_activities
+        );
+        hashes(&status)
+    }
+
+    fn kill(&self, seed: u64) {
+        let mut victims = vec![
+            Victim::GroupManager,
+            Victim::ProcessManager,
+            Victim::ActivityManager(0),
+            Victim::ActivityManager(1),
+        ];
+        if !seed.is_multiple_of(2) {
+            victims.push(Victim::Executor(usize::from(seed.is_multiple_of(4))));
+        }
+        // Drawn order, drawn places, none just before the end.
+        for place in (1..victims.len()).rev() {
+            let other = drawn(seed * 31 + place as u64) % (place as u64 + 1);
+            victims.swap(place, usize::try_from(other).unwrap());
+        }
+        let last = (self.n_activities * 9 / 10) as u64;
+        let mut places: Vec<usize> = (0..victims.len() as u64)
+            .map(|number| usize::try_from(1 + drawn(seed * 37 + number) % last).unwrap())
+            .collect();
+        places.sort_unstable();
+        let victims: Vec<(usize, Victim)> = places.into_iter().zip(victims).collect();
+        let hashes = self.run(seed, &victims);
+        assert!(
+            hashes == self.wanted,
+            "seed {seed}: {victims:?}: other outputs than those of an undisturbed run"
+        );
+    }
+}
+
+#[test]
+fn a_grid_whose_daemons_are_killed_completes_what_it_was_given() {
+    let file = root().join("workflows/samples/recorded/recorded.json");
+    let subject = Subject::new(&file, &["--cpu-total=4s", "--data-scale=0.001"]);
+    for seed in 0..kills() {
+        subject.kill(seed);
+    }
+}
+
+#[test]
+fn a_large_workflow_survives_kills_of_all_daemons_of_a_grid() {
+    let Some(file) = recorded::data("montage-chameleon-dss-10d-001.json") else {
+        return;
+    };
+    let subject = Subject::new(&file, &["--cpu-total=20s", "--data-scale=0.001"]);
+    for seed in 0..kills() {
+        subject.kill(seed);
+    }
+}
