@@ -9,7 +9,7 @@ mod questions;
 mod service;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -31,6 +31,9 @@ use crate::questions::Questions;
 pub struct Config {
     /// Where it keeps its journal and its repository; made if need be.
     pub directory: PathBuf,
+    /// Whether there is a repository. Where all is one program, every machine says what it is when
+    /// that starts, and nobody would read what another life had kept.
+    pub keeps_records: bool,
     /// Its number.
     pub group: GroupId,
     /// The length of its members' leases; none where all is one program.
@@ -69,30 +72,21 @@ pub struct Handle {
 /// repository holds.
 pub fn start(config: Config) -> Result<Handle, StartError> {
     let store = shell::Store::open(&config.directory.join("journal"))?;
-    let (records, known, opened) = Records::open(&config.directory.join("records"))?;
-    if let Some(aside) = opened.set_aside {
-        tracing::warn!(
-            reason = aside.reason,
-            path = %aside.path.display(),
-            "the resource records were in doubt and set aside; machines report again"
-        );
-    }
-    let stopped = |error: RecordsError| {
-        tracing::error!(%error, "resource records are not kept any more");
+    let (records, known) = if config.keeps_records {
+        let (records, known) = repository(&config.directory.join("records"))?;
+        (Some(records), known)
+    } else {
+        (None, Vec::new())
     };
     let hands = Hands {
         machines: Peers::new(),
         processes: Peers::new(),
-        records: RecordsCommitter::start(records, stopped).map_err(StartError::Thread)?,
+        records,
         questions: Arc::default(),
     };
     let questions = Arc::clone(&hands.questions);
     let (machines, processes) = (hands.machines.clone(), hands.processes.clone());
     let (inbox, intake) = shell::inbox();
-    let known = known
-        .into_iter()
-        .map(|(key, value)| Record { key, value })
-        .collect();
     inbox.tell(Input::Known(known));
     let core = GroupManager::new(group_core::Config {
         group: config.group,
@@ -106,6 +100,25 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         n_machines: AtomicU32::new(0),
         questions,
     })
+}
+
+/// Opens a repository: who writes it from here on, and what it holds.
+fn repository(directory: &Path) -> Result<(RecordsCommitter, Vec<Record>), StartError> {
+    let (records, known, opened) = Records::open(directory)?;
+    if let Some(aside) = opened.set_aside {
+        tracing::warn!(
+            reason = aside.reason,
+            path = %aside.path.display(),
+            "the resource records were in doubt and set aside; machines report again"
+        );
+    }
+    let stopped = |error: RecordsError| {
+        tracing::error!(%error, "resource records are not kept any more");
+    };
+    let committer = RecordsCommitter::start(records, stopped).map_err(StartError::Thread)?;
+    let known = known.into_iter();
+    let known = known.map(|(key, value)| Record { key, value }).collect();
+    Ok((committer, known))
 }
 
 impl Handle {
@@ -182,7 +195,7 @@ impl Handle {
 struct Hands {
     machines: Peers<ToResource>,
     processes: Peers<FromGroup>,
-    records: RecordsCommitter,
+    records: Option<RecordsCommitter>,
     questions: Arc<Questions>,
 }
 
@@ -193,7 +206,9 @@ impl Outside<GroupManager> for Hands {
                 Effect::ToActivity(connection, message) => self.machines.send(connection, &message),
                 Effect::ToProcess(number, message) => self.processes.send(number, &message),
                 Effect::Keep(Record { key, value }) => {
-                    if let Err(error) = self.records.keep(key, Some(value)) {
+                    if let Some(records) = &self.records
+                        && let Err(error) = records.keep(key, Some(value))
+                    {
                         tracing::warn!(%error, "a resource record is not kept");
                     }
                 }

@@ -75,6 +75,7 @@ impl program::Service for Service {
         };
         let registrar = registrar.map(|registrar| Arc::new(Mutex::new(registrar)));
         let manager = Arc::new(crate::start(crate::Config {
+            keeps_records: true,
             directory: place.directory.clone(),
             group: GROUP,
             lease: Some(wire::lease::LENGTH),

@@ -28,6 +28,7 @@ impl Bench {
     fn new(dir: &TempDir) -> Bench {
         let handle = start(Config {
             directory: dir.path().to_owned(),
+            keeps_records: true,
             group: GroupId(3),
             lease: None,
             failed: Box::new(|error| panic!("{error}")),

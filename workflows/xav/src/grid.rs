@@ -73,6 +73,7 @@ impl Grid {
         let (group, activities, process) = std::thread::scope(|scope| {
             let group = scope.spawn(|| {
                 group_daemon::start(group_daemon::Config {
+                    keeps_records: false,
                     directory: path.join("gm"),
                     group: GROUP,
                     lease: None,
