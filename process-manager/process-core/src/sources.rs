@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Context;
-use model::{ActivityId, AttemptId, ResourceId, Source};
+use model::{ActivityId, AttemptId, Now, ResourceId, Source};
 use wire::attempt::{Dispatch, End, Holder, Outcome, SOURCES_MAX, Sources};
 use wire::group::Offer;
 
@@ -88,7 +88,9 @@ impl ProcessManager {
 
     /// Where the machines are that these messages name, and that this was said at this moment.
     pub(crate) fn holders(&mut self, messages: &[Dispatch]) -> Vec<Holder> {
-        for message in messages.iter().filter(|one| !one.sources.is_empty()) {
+        // Where nobody is known, what is lacking is gone.
+        let is_any = !self.stores.known.is_empty();
+        for message in messages.iter().filter(|_| is_any) {
             if let Some(live) = self.live.get_mut(&message.attempt.process) {
                 live.told
                     .insert(message.attempt.activity, self.stores.n_moved);
@@ -107,11 +109,13 @@ impl ProcessManager {
 }
 
 impl ProcessManager {
-    /// What attempts lack though they asked where it is: a machine that has started again since they
-    /// were sent may have it all the same.
+    /// What attempts lack though they asked where it is. A machine that has started again since they
+    /// were sent may have it all the same, and so may one that is silent and not lost. What an
+    /// earlier life has sent may have been told anything.
     pub(crate) fn truly_lacking(
         &mut self,
         cx: &Context<'_, Self>,
+        now: Now,
         mut outcomes: Vec<Outcome>,
     ) -> Vec<Outcome> {
         if self.stores.known.is_empty() {
@@ -125,9 +129,11 @@ impl ProcessManager {
             } = outcome.attempt;
             let live = self.live.get_mut(&id);
             let told = live.and_then(|live| live.told.remove(&activity));
-            let (End::Lacking(inputs), Some(told), Some(known)) =
-                (&mut outcome.end, told, process(cx, id))
-            else {
+            let (End::Lacking(inputs), Some(known)) = (&mut outcome.end, process(cx, id)) else {
+                continue;
+            };
+            let Some(told) = told else {
+                inputs.clear();
                 continue;
             };
             let declared = known.definition().activity(activity);
@@ -137,7 +143,9 @@ impl ProcessManager {
                 let holder = laid
                     .get(*input as usize)
                     .and_then(|one| known.holder(one.source));
-                holder.is_none_or(|holder| !self.stores.has_moved_since(told, holder))
+                holder.is_none_or(|holder| {
+                    !self.stores.has_moved_since(told, holder) && !self.may_return(now, holder)
+                })
             });
         }
         outcomes

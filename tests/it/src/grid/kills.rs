@@ -85,8 +85,9 @@ impl Subject<'_> {
         let n_again = n_executors.count() * SLOTS;
         assert!(
             (self.n_activities..=self.n_activities + n_again).contains(&n_lines),
-            "{told}: {n_lines} commands of {} activities",
-            self.n_activities
+            "{told}: {n_lines} commands of {} activities; {}",
+            self.n_activities,
+            tried_again(&status)
         );
         hashes(&status)
     }
@@ -118,6 +119,20 @@ impl Subject<'_> {
             "seed {seed}: {victims:?}: other outputs than those of an undisturbed run"
         );
     }
+}
+
+/// The activities of which there was more than one attempt, and what became of each.
+fn tried_again(status: &Value) -> String {
+    let activities = status["activity_list"].as_array().unwrap();
+    let several = activities.iter().filter_map(|activity| {
+        let attempts = activity["attempts"].as_array()?;
+        let states: Vec<String> = attempts
+            .iter()
+            .map(|one| format!("{} on {}", one["state"], one["machine"]))
+            .collect();
+        (states.len() > 1).then(|| format!("{}: {}", activity["activity"], states.join(", ")))
+    });
+    several.collect::<Vec<String>>().join("; ")
 }
 
 #[test]
