@@ -46,6 +46,7 @@ impl ProcessManager {
                 if link.parts.len() as u32 == n_parts {
                     link.life = Some(epoch);
                     let held = std::mem::take(&mut link.held);
+                    self.stores.find(resource);
                     self.disarm(Timer::AttachMachine(resource));
                     self.compare(cx, now, resource, &held);
                 }

@@ -16,9 +16,9 @@ use crate::process::Process;
 #[derive(Debug, Default)]
 pub(crate) struct Stores {
     known: BTreeMap<ResourceId, Holder>,
-    /// When a machine was found elsewhere, counted in such moments.
-    moved: BTreeMap<ResourceId, u64>,
-    n_moved: u64,
+    /// When a machine was found last that was elsewhere or away before, counted in such moments.
+    found: BTreeMap<ResourceId, u64>,
+    n_found: u64,
 }
 
 impl Stores {
@@ -34,15 +34,22 @@ impl Stores {
             };
             let before = self.known.insert(one.resource, holder);
             if before.is_some_and(|before| before.address != *address) {
-                self.n_moved += 1;
-                self.moved.insert(one.resource, self.n_moved);
+                self.find(one.resource);
             }
         }
     }
 
-    /// Whether a machine is elsewhere than was told at a moment.
-    fn has_moved_since(&self, moment: u64, resource: ResourceId) -> bool {
-        self.moved.get(&resource).is_some_and(|at| *at > moment)
+    /// A machine has told what it holds, at the beginning of its life or since its link was down.
+    pub(crate) fn find(&mut self, resource: ResourceId) {
+        if self.known.contains_key(&resource) {
+            self.n_found += 1;
+            self.found.insert(resource, self.n_found);
+        }
+    }
+
+    /// Whether a machine that was elsewhere or away at a moment has been found since.
+    fn is_found_since(&self, moment: u64, resource: ResourceId) -> bool {
+        self.found.get(&resource).is_some_and(|at| *at > moment)
     }
 }
 
@@ -93,7 +100,7 @@ impl ProcessManager {
         for message in messages.iter().filter(|_| is_any) {
             if let Some(live) = self.live.get_mut(&message.attempt.process) {
                 live.told
-                    .insert(message.attempt.activity, self.stores.n_moved);
+                    .insert(message.attempt.activity, self.stores.n_found);
             }
         }
         let named: BTreeSet<ResourceId> = messages
@@ -109,7 +116,7 @@ impl ProcessManager {
 }
 
 impl ProcessManager {
-    /// What attempts lack though they asked where it is. A machine that has started again since they
+    /// What attempts lack though they asked where it is. A machine that was found again since they
     /// were sent may have it all the same, and so may one that is silent and not lost. What an
     /// earlier life has sent may have been told anything.
     pub(crate) fn truly_lacking(
@@ -144,7 +151,7 @@ impl ProcessManager {
                     .get(*input as usize)
                     .and_then(|one| known.holder(one.source));
                 holder.is_none_or(|holder| {
-                    !self.stores.has_moved_since(told, holder) && !self.may_return(now, holder)
+                    !self.stores.is_found_since(told, holder) && !self.may_return(now, holder)
                 })
             });
         }

@@ -382,8 +382,8 @@ fn who_connects_with_the_number_of_another_machine_is_not_listened_to() {
     assert!(stage.said().contains(&"r0 renewed e4 1".to_owned()));
 }
 
-#[test]
-fn what_a_silent_machine_has_is_not_gone_before_the_machine_is_lost() {
+/// Both machines, each with one of two activities that are given a file, which is on machine 0.
+fn given_a_file() -> Stage {
     let artifact = Artifact {
         hash: Hash([5; 32]),
         bytes: Bytes(5),
@@ -393,11 +393,16 @@ fn what_a_silent_machine_has_is_not_gone_before_the_machine_is_lost() {
         files: vec!["x.sh".into()],
         ..two(|_| {})
     };
-    let mut stage = Stage::of(Submit {
+    Stage::of(Submit {
         files: vec![artifact],
         store: Some(ResourceId(0)),
         ..submission(KEY, draft)
-    });
+    })
+}
+
+#[test]
+fn what_a_silent_machine_has_is_not_gone_before_the_machine_is_lost() {
+    let mut stage = given_a_file();
     stage.is_silent = true;
     stage.wait(5_000);
     stage.lacks(1, 2, 1);
@@ -410,4 +415,18 @@ fn what_a_silent_machine_has_is_not_gone_before_the_machine_is_lost() {
         panic!("{:?}", stage.verdicts)
     };
     assert_eq!(fault.name, model::FaultName::Staging);
+}
+
+#[test]
+fn a_machine_that_was_away_while_it_was_asked_for_a_file_is_asked_again() {
+    let mut stage = given_a_file();
+    stage.give(Input::ActivityDown(ResourceId(0)));
+    stage.give(Input::ActivityUp(ResourceId(0)));
+    stage.verdicts.clear();
+    stage.lacks(1, 2, 1);
+    assert_eq!(stage.verdicts, [Verdict::Lacking(Vec::new())]);
+    assert!(stage.said().contains(&"r1 send a2#2".to_owned()));
+    stage.verdicts.clear();
+    stage.lacks(1, 2, 2);
+    assert!(matches!(stage.verdicts[..], [Verdict::Faulted(_)]));
 }
