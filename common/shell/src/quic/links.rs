@@ -36,8 +36,8 @@ use super::stream;
 use super::trust::{self, Trust, desk_client};
 use crate::identity::{Credentials, Revocations};
 use crate::limits::{
-    LINK_FAREWELL_MAX, LINK_GREETING_MAX, LINK_GREETINGS_MAX, LINK_KEEP_ALIVE, LINK_RETRY_MAX,
-    LINK_SILENCE_MAX, LINK_WINDOW_BYTES,
+    LINK_FAREWELL_MAX, LINK_FIRST_ROUND_TRIP, LINK_GREETING_MAX, LINK_GREETINGS_MAX,
+    LINK_KEEP_ALIVE, LINK_RETRY_MAX, LINK_SILENCE_MAX, LINK_WINDOW_BYTES,
 };
 use crate::link::{Bringer, Carry, End, link};
 
@@ -583,7 +583,8 @@ async fn dial(
             .map_err(|error| LinkError::Failed(error.to_string()))?;
         (connecting, now.hello.clone())
     };
-    let greeted = greeting::greet(connecting.await?, peer, &hello).await?;
+    let connection = retry::reach(connecting).await?;
+    let greeted = greeting::greet(connection, peer, &hello).await?;
     let place = enter(shared, &greeted).await?;
     Ok((greeted, place))
 }
@@ -664,6 +665,7 @@ pub(super) fn transport() -> TransportConfig {
     config
         .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(silence))))
         .keep_alive_interval(Some(duration(LINK_KEEP_ALIVE)))
+        .initial_rtt(duration(LINK_FIRST_ROUND_TRIP))
         .max_concurrent_bidi_streams(VarInt::from_u32(1))
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .datagram_receive_buffer_size(None)

@@ -16,6 +16,9 @@ use crate::definitions::definition;
 const UNFINISHED: usize = 10_000;
 /// Activities that run before that.
 const BEFORE: usize = 200;
+/// For how long a daemon is away: by then those who dial it do so as seldom as they ever do, and its
+/// connections have ended.
+const AWAY: Duration = Duration::from_secs(4);
 /// When nothing has started for so long, all that had been sent has run.
 const QUIET: Duration = Duration::from_millis(500);
 
@@ -40,12 +43,14 @@ pub(super) fn measure(grid: &mut Grid, dir: &Path) -> Result<Back> {
     let process = grid.xav(&["submit", file])?;
     until_started(&log, BEFORE)?;
     grid.pm.kill()?;
+    thread::sleep(AWAY);
     until_quiet(&log)?;
     let process_seconds = seconds_until_start(&log, || grid.pm.start_again())?;
 
     // It goes on without its group manager.
     let n_before = starts(&log).len();
     grid.gm.kill()?;
+    thread::sleep(AWAY);
     until_started(&log, n_before + BEFORE)?;
     grid.gm.start_again()?;
     until_started(&log, n_before + 2 * BEFORE)?;
@@ -55,6 +60,7 @@ pub(super) fn measure(grid: &mut Grid, dir: &Path) -> Result<Back> {
     until_quiet(&log)?;
     grid.gm.kill()?;
     let process = grid.xav(&["submit", file])?;
+    thread::sleep(AWAY);
     until_quiet(&log)?;
     let group_seconds = seconds_until_start(&log, || grid.gm.start_again())?;
     grid.xav(&["cancel", process.trim()])?;
