@@ -154,15 +154,6 @@ impl Link {
     pub fn refuse(self, refusal: Refusal) {
         let _ = self.joint.send(Joint::Nobody(refusal));
     }
-
-    /// A number that follows from the peer's name, for managers that number their peers: the same
-    /// in each life of both.
-    pub fn number(&self) -> u32 {
-        // FNV-1a: the same number in every version of the program.
-        self.peer.name().bytes().fold(0x811c_9dc5, |hash, byte| {
-            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-        })
-    }
 }
 
 impl fmt::Debug for Link {
