@@ -1,7 +1,11 @@
 //! `xav` against a grid of the real daemons: each command does what it does without one.
 
 mod files;
+mod freeze;
 mod kills;
+mod namespaces;
+mod relay;
+mod weather;
 mod world;
 
 use serde_json::Value;

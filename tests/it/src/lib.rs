@@ -5,6 +5,7 @@
 //! exit statuses, output and files. `grid.rs` has the same against a grid of the real daemons.
 //! Read `sandbox.rs` first; `wait.rs` has the only loop that waits. `check.rs` compares what `xav`
 //! tells of a recorded workflow with what its commands wrote down; `cargo recorded` uses it too.
+//! `namespaces/run` has a grid whose machines can be cut off.
 #![expect(
     clippy::disallowed_methods,
     reason = "it starts programs, reads the clock and the environment, and waits for states of others"
@@ -19,6 +20,7 @@ mod forgotten;
 mod grid;
 #[cfg(test)]
 mod kills;
+pub mod lab;
 #[cfg(test)]
 mod lives;
 #[cfg(test)]
@@ -38,5 +40,4 @@ mod samples;
 mod sandbox;
 #[cfg(test)]
 mod troubles;
-#[cfg(test)]
 mod wait;

@@ -15,15 +15,20 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use it::check::{self, Asked};
+use it::lab::Lab;
 use it::program::program;
 use serde_json::Value;
 
 const USAGE: &str = "\
-usage: cargo recorded [--cpu-total SECONDS] [--data-scale FACTOR] [--slots N] FILE...
+usage: cargo recorded [--cpu-total SECONDS] [--data-scale FACTOR] [--slots N] [--machines N | --grid DIR] FILE...
   FILE          a recorded workflow in WfFormat 1.5
   --cpu-total   CPU seconds that all commands together use (default 20)
   --data-scale  bytes written for each recorded one (default 0.001)
-  --slots       commands that run at the same time (default: as many as there are cores)";
+  --slots       commands that run at the same time (default: as many as there are cores); on a grid,
+                on each of its machines
+  --machines    on a grid that is made for it on this machine: a group manager, a process manager
+                and so many activity managers
+  --grid        on this grid, which has the commands' files and log under the same paths";
 
 /// By which part the CPU seconds that were used may differ from those asked for.
 const CPU_MARGIN: f64 = 0.1;
@@ -31,6 +36,17 @@ const CPU_MARGIN: f64 = 0.1;
 struct Options {
     files: Vec<PathBuf>,
     asked: Asked,
+    place: Place,
+}
+
+/// Where it runs.
+enum Place {
+    /// In one program.
+    Embedded,
+    /// On a grid that is made for it, with so many machines.
+    Machines(usize),
+    /// On a grid that is there.
+    Grid(PathBuf),
 }
 
 fn main() -> ExitCode {
@@ -45,11 +61,18 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let ground = match Ground::of(&options) {
+        Ok(ground) => ground,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
     let mut n_bad = 0;
     for file in &options.files {
         let begun = Instant::now();
         let name = file.file_name().unwrap_or_default().display();
-        match one(file, &options.asked) {
+        match one(file, &ground) {
             Ok(said) => println!(
                 "ok    {name}: {said}, {:.1} s",
                 begun.elapsed().as_secs_f64()
@@ -75,6 +98,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Box<d
             slots: cores,
             cpu_margin: CPU_MARGIN,
         },
+        place: Place::Embedded,
     };
     while let Some(argument) = arguments.next() {
         let mut value = || {
@@ -88,6 +112,8 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Box<d
             }
             "--data-scale" => options.asked.data_scale = value()?.parse()?,
             "--slots" => options.asked.slots = value()?.parse()?,
+            "--machines" => options.place = Place::Machines(value()?.parse()?),
+            "--grid" => options.place = Place::Grid(value()?.into()),
             option if option.starts_with('-') => return Err(format!("unknown {option}").into()),
             file => options.files.push(file.into()),
         }
@@ -95,30 +121,79 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Box<d
     Ok(options)
 }
 
-fn one(file: &Path, asked: &Asked) -> Result<String, Box<dyn Error>> {
+/// What all runs have in common.
+struct Ground {
+    asked: Asked,
+    grid: Option<PathBuf>,
+    /// Ends with this.
+    _lab: Option<Lab>,
+}
+
+impl Ground {
+    fn of(options: &Options) -> Result<Ground, Box<dyn Error>> {
+        let mut ground = Ground {
+            asked: options.asked,
+            grid: None,
+            _lab: None,
+        };
+        match &options.place {
+            Place::Embedded => {}
+            Place::Machines(n_machines) => {
+                let lab = Lab::stand(*n_machines, ground.asked.slots)?;
+                ground.asked.slots *= *n_machines as u64;
+                ground.grid = Some(lab.grid());
+                ground._lab = Some(lab);
+            }
+            Place::Grid(grid) => {
+                let nodes = Command::new(program())
+                    .args(["nodes", "--json", "--grid"])
+                    .arg(grid)
+                    .output()?;
+                let nodes: Value = serde_json::from_slice(&nodes.stdout)?;
+                let nodes = nodes.as_array().ok_or("a grid tells its machines")?;
+                let slots = nodes.iter().filter_map(|node| node["slots"].as_u64());
+                ground.asked.slots = slots.sum();
+                ground.grid = Some(grid.clone());
+            }
+        }
+        Ok(ground)
+    }
+}
+
+fn one(file: &Path, ground: &Ground) -> Result<String, Box<dyn Error>> {
+    let (asked, grid) = (&ground.asked, ground.grid.as_deref());
     let recording: Value = serde_json::from_slice(&fs::read(file)?)?;
     let dir = tempfile::TempDir::new()?;
-    let (state, log) = (dir.path().join("state"), dir.path().join("log"));
-    let run = Command::new(program())
-        .args(["run", "--json", "--cpu-total"])
+    let log = dir.path().join("log");
+    let place = |command: &mut Command| match grid {
+        Some(grid) => {
+            command.arg("--grid").arg(grid);
+        }
+        None => {
+            command.arg("--state").arg(dir.path().join("state"));
+        }
+    };
+    let mut run = Command::new(program());
+    run.args(["run", "--json", "--cpu-total"])
         .arg(format!("{}s", asked.cpu_seconds))
         .args(["--data-scale", &asked.data_scale.to_string()])
-        .args(["--slots", &asked.slots.to_string(), "--record"])
+        .arg("--record")
         .arg(&log)
-        .arg("--state")
-        .arg(&state)
-        .arg(file)
-        .output()?;
+        .arg(file);
+    if grid.is_none() {
+        run.args(["--slots", &asked.slots.to_string()]);
+    }
+    place(&mut run);
+    let run = run.output()?;
     if !run.status.success() {
         return Err(String::from_utf8_lossy(&run.stderr).into());
     }
     let ended: Value = serde_json::from_slice(&run.stdout)?;
     let id = ended["process"].as_str().ok_or("a run tells its process")?;
-    let status = Command::new(program())
-        .args(["status", id, "--json", "--state"])
-        .arg(&state)
-        .output()?;
-    let status: Value = serde_json::from_slice(&status.stdout)?;
+    let mut status = Command::new(program());
+    status.args(["status", id, "--json"]);
+    place(&mut status);
+    let status: Value = serde_json::from_slice(&status.output()?.stdout)?;
     let found = check::compare(&recording, &status, &fs::read_to_string(&log)?, asked)?;
     let (makespan, planned) = (
         &ended["makespan_seconds"],

@@ -22,6 +22,7 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Lets a moment pass that a test has drawn: where in time it does something is what it varies.
+#[cfg(test)]
 pub(crate) fn moment(length: Duration) {
     std::thread::sleep(length);
 }

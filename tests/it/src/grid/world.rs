@@ -2,16 +2,20 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use model::{Identity, Role, Span};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use shell::identity::{Authority, Credentials, Key};
 
+use super::relay::{Relay, Weather};
 use crate::kills::executor_under as executor;
 use crate::program::daemon;
 use crate::sandbox::Sandbox;
+use crate::wait;
 
 const YEAR: Span = Span::from_secs(365 * 86_400);
 
@@ -22,6 +26,8 @@ pub(super) struct World {
     gm: Daemon,
     pms: Vec<Daemon>,
     ams: Vec<Daemon>,
+    /// What the machines' datagrams go through, where the network is not good.
+    relays: Vec<Relay>,
 }
 
 /// A daemon that runs.
@@ -56,8 +62,17 @@ impl Daemon {
 
     /// As configurations name it.
     fn peer(&self) -> String {
-        let Daemon { name, address, .. } = self;
+        self.peer_at(&self.address)
+    }
+
+    /// As configurations name it that reach it by another address.
+    fn peer_at(&self, address: &str) -> String {
+        let name = &self.name;
         format!("{{ name = \"{name}\", address = \"{address}\" }}")
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     fn kill(&mut self) {
@@ -79,6 +94,8 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
+        // A frozen one hears nothing.
+        let _ = kill_process(Pid::from_child(&self.child), Signal::CONT);
         // An executor goes on without its daemon unless that ends it in order.
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let _ = self.child.wait();
@@ -88,6 +105,15 @@ impl Drop for Daemon {
 impl World {
     /// A grid with so many process managers and machines of two slots.
     pub(super) fn new(n_pms: usize, n_ams: usize) -> World {
+        World::of(n_pms, n_ams, None)
+    }
+
+    /// One with a process manager, and with machines whose network is not good.
+    pub(super) fn in_weather(n_ams: usize, weather: Weather) -> World {
+        World::of(1, n_ams, Some(weather))
+    }
+
+    fn of(n_pms: usize, n_ams: usize, weather: Option<Weather>) -> World {
         let sandbox = Sandbox::new();
         let authority = Authority::create("grid", "lab", shell::clock::wall(), YEAR).unwrap();
         let place = sandbox.path("daemons");
@@ -101,25 +127,71 @@ impl World {
             fs::write(home.join("config.toml"), text).unwrap();
             Daemon::start(role, &name, &home)
         };
+        let mut relays = Vec::new();
+        let mut reached = |target: SocketAddr| match weather {
+            Some(weather) => {
+                let relay = Relay::before(target, weather);
+                let address = relay.address;
+                relays.push(relay);
+                address
+            }
+            None => target,
+        };
         let gm = member(Role::Gm, 1, "");
         let of_gm = format!("group-manager = {}\n", gm.peer());
         let pms: Vec<Daemon> = (1..=n_pms)
             .map(|number| member(Role::Pm, number, &format!("{of_gm}socket = \"pm.sock\"\n")))
             .collect();
-        let of_pms: Vec<String> = pms.iter().map(Daemon::peer).collect();
+        let mut at = |daemon: &Daemon| {
+            let address = reached(daemon.address.parse().unwrap());
+            daemon.peer_at(&address.to_string())
+        };
+        let gm_at = at(&gm);
+        let pms_at: Vec<String> = pms.iter().map(&mut at).collect();
         let settings = format!(
-            "{of_gm}process-managers = [{}]\nslots = 2\npower = 1.0\nshared = true\n",
-            of_pms.join(", ")
+            "group-manager = {gm_at}\nprocess-managers = [{}]\nslots = 2\npower = 1.0\nshared = true\n",
+            pms_at.join(", ")
         );
-        let ams = (1..=n_ams).map(|number| member(Role::Am, number, &settings));
-        let ams = ams.collect();
-        World {
+        let mut ams = Vec::new();
+        for number in 1..=n_ams {
+            let files = match weather {
+                Some(_) => {
+                    let listen = free_address();
+                    let address = reached(listen);
+                    format!("files-listen = \"{listen}\"\nfiles-address = \"{address}\"\n")
+                }
+                None => String::new(),
+            };
+            ams.push(member(Role::Am, number, &format!("{settings}{files}")));
+        }
+        let world = World {
             sandbox,
             authority,
             gm,
             pms,
             ams,
-        }
+            relays,
+        };
+        world.wait_for_machines();
+        world
+    }
+
+    /// Plans are made for the machines that are known.
+    fn wait_for_machines(&self) {
+        let eve = self.admin("waiting");
+        wait::until("all machines to be ready", || {
+            let nodes = self.sandbox.xav(&["nodes", "--grid", &eve, "--json"]);
+            let nodes: Value = serde_json::from_str(&nodes.stdout).ok()?;
+            let nodes = nodes.as_array()?.iter();
+            let n_ready = nodes.filter(|node| node["state"] == "ready").count();
+            (n_ready == self.ams.len()).then_some(())
+        });
+    }
+
+    /// What goes through relays: those before the managers, and those before the files of each
+    /// machine.
+    pub(super) fn relays(&self) -> (&[Relay], &[Relay]) {
+        self.relays.split_at(1 + self.pms.len())
     }
 
     /// What a user needs to use the grid: the directory that is given with `--grid`.
@@ -186,10 +258,41 @@ impl World {
         self.pms[index].start_again();
     }
 
+    /// Freezes a process manager.
+    pub(super) fn freeze_process_manager(&self, index: usize) {
+        self.pms[index].signal(Signal::STOP);
+    }
+
+    /// Lets a process manager go on that was frozen.
+    pub(super) fn thaw_process_manager(&self, index: usize) {
+        self.pms[index].signal(Signal::CONT);
+    }
+
+    /// Freezes the daemon of a machine. Its executor goes on.
+    pub(super) fn freeze_activity_manager(&self, index: usize) {
+        self.ams[index].signal(Signal::STOP);
+    }
+
+    /// Lets the daemon of a machine go on that was frozen.
+    pub(super) fn thaw_activity_manager(&self, index: usize) {
+        self.ams[index].signal(Signal::CONT);
+    }
+
+    /// Where a machine keeps everything.
+    pub(super) fn home_of(&self, index: usize) -> &Path {
+        &self.ams[index].home
+    }
+
     /// Ends a process manager for good.
     pub(super) fn end_process_manager(&mut self, index: usize) {
         self.pms[index].kill();
     }
+}
+
+/// A port of loopback that is free at this moment.
+fn free_address() -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.local_addr().unwrap()
 }
 
 fn identity(authority: &Authority, role: Role, name: &str, directory: &Path) {

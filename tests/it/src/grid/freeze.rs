@@ -1,0 +1,204 @@
+//! SIGSTOP of the daemon of a machine and of the process manager, for longer than a lease, while
+//! commands run and more wait behind them. Nothing that anybody tells counts here: each command
+//! writes down when it starts, that it lives, and when it ends.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::until_it_is;
+use super::world::World;
+use crate::sandbox::Sandbox;
+use crate::wait;
+
+/// How long the daemon of a machine is frozen: three leases.
+const FROZEN: Duration = Duration::from_secs(30);
+
+/// Activities of which each stays until it may end: as many as there are slots.
+const STAYING: [&str; 4] = ["stay1", "once", "stay2", "stay3"];
+/// Activities that wait behind those, and take a moment.
+const WAITING: usize = 12;
+
+/// One attempt, by what it wrote: seconds of the clock of this machine.
+#[derive(Clone, Debug, PartialEq)]
+struct Run {
+    number: u32,
+    /// The directory in which it ran.
+    place: String,
+    start: f64,
+    /// When it ended, or wrote for the last time that it lives.
+    last: f64,
+    has_ended: bool,
+}
+
+/// What writes it all down: `live.sh NAME GATE`.
+const LIVE: &str = r#"
+log=$(dirname "$0")
+life=$log/$1.$XAVANTES_ATTEMPT.$$
+echo "start $(date +%s.%N) $PWD" > "$life"
+i=0
+until [ -e "$log/$2" ] && [ $i -ge 6 ]; do
+    date "+lives %s.%N" >> "$life"
+    sleep 0.05
+    i=$((i + 1))
+done
+date "+end %s.%N" >> "$life"
+"#;
+
+fn definition(sandbox: &Sandbox) -> String {
+    fs::create_dir(sandbox.path("lives")).unwrap();
+    let script = sandbox.file("lives/live.sh", LIVE);
+    let mut text = format!(
+        "\
+xavantes: 1
+name: frozen
+variables: {{ early: string }}
+body:
+  sequence:
+    - activity: early
+      run: {{ shell: \"sh {script} early live.sh; date +%N\" }}
+      stdout: {{ into: early, as: text }}
+    - parallel:
+"
+    );
+    for name in STAYING {
+        let once = if name == "once" {
+            ", at-most-once: true"
+        } else {
+            ""
+        };
+        text += &format!(
+            "        - {{ activity: {name}, run: [sh, {script}, {name}, gate], work: 60s{once} }}\n"
+        );
+    }
+    for number in 0..WAITING {
+        text += &format!(
+            "        - {{ activity: wait{number}, run: [sh, {script}, wait{number}, live.sh], work: 20s }}\n"
+        );
+    }
+    sandbox.file("frozen.yaml", text)
+}
+
+/// All attempts at each activity, in the order in which they started.
+fn runs(sandbox: &Sandbox) -> BTreeMap<String, Vec<Run>> {
+    let mut found: BTreeMap<String, Vec<Run>> = BTreeMap::new();
+    for entry in fs::read_dir(sandbox.path("lives")).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        let parts: Vec<&str> = name.split('.').collect();
+        let [activity, number, _pid] = parts[..] else {
+            continue; // The script and the gate.
+        };
+        let text = fs::read_to_string(entry.path()).unwrap();
+        let lines = text.lines().map(|line| line.split(' '));
+        let moments: Vec<(&str, f64, Option<&str>)> = lines
+            .filter_map(|mut line| {
+                let (word, moment) = (line.next()?, line.next()?.parse().ok()?);
+                Some((word, moment, line.next()))
+            })
+            .collect();
+        // Of one that was killed at once there may be nothing yet.
+        let (Some((_, start, Some(place))), Some((word, last, _))) =
+            (moments.first(), moments.last())
+        else {
+            continue;
+        };
+        found.entry(activity.to_owned()).or_default().push(Run {
+            number: number.parse().unwrap(),
+            place: (*place).to_owned(),
+            start: *start,
+            last: *last,
+            has_ended: *word == "end",
+        });
+    }
+    for of in found.values_mut() {
+        of.sort_by(|one, other| one.start.total_cmp(&other.start));
+    }
+    found
+}
+
+fn activity<'a>(status: &'a Value, name: &str) -> &'a Value {
+    let all = status["activity_list"].as_array().unwrap();
+    all.iter().find(|one| one["activity"] == name).unwrap()
+}
+
+#[test]
+fn frozen_daemons_run_nothing_twice_at_a_time_and_take_nothing_back() {
+    let world = World::new(1, 2);
+    let (sandbox, ana) = (&world.sandbox, world.user("ana"));
+    let file = definition(sandbox);
+    let submit = ["submit", &file, "--keep-going", "--grid", &ana];
+    let id = sandbox.xav(&submit).expect(0).stdout.trim_end().to_owned();
+    let status = || sandbox.json(&["status", &id, "--grid", &ana, "--json"]);
+    let first = wait::until("what stays runs", || {
+        let runs = runs(sandbox);
+        STAYING
+            .iter()
+            .all(|name| runs.contains_key(*name))
+            .then_some(runs)
+    });
+    let early = activity(&status(), "early").clone();
+    assert_eq!(early["state"], "completed");
+
+    // The machine that has what must not run twice.
+    let has = |index: usize| {
+        let home = world.home_of(index).to_str().unwrap().to_owned();
+        first["once"][0].place.starts_with(&home)
+    };
+    let frozen = usize::from(has(1));
+    assert!(has(frozen));
+    let home = world.home_of(frozen).to_str().unwrap();
+    let there: Vec<&str> = STAYING
+        .into_iter()
+        .filter(|name| *name != "once" && first[*name][0].place.starts_with(home))
+        .collect();
+    let begun = Instant::now();
+    world.freeze_activity_manager(frozen);
+    // When the process manager has given up what was there, it is frozen as well, and so long that
+    // what runs on the other machine is stopped by its own executor.
+    wait::until("the fault of what must not run twice", || {
+        let status = status();
+        (activity(&status, "once")["state"] == "faulted").then_some(())
+    });
+    world.freeze_process_manager(0);
+    wait::moment(FROZEN.saturating_sub(begun.elapsed()));
+    world.thaw_process_manager(0);
+    world.thaw_activity_manager(frozen);
+    sandbox.file("lives/gate", "");
+    let ended = until_it_is(&world, &ana, &id, "faulted");
+
+    let runs = runs(sandbox);
+    // What was recorded stays as it was recorded, and was run once.
+    assert_eq!(activity(&ended, "early"), &early);
+    assert_eq!(runs["early"].len(), 1);
+    // It ran once, and what became of it is not known.
+    assert_eq!(runs["once"].len(), 1, "{runs:?}");
+    assert!(!runs["once"][0].has_ended);
+    let faults = ended["faults"].as_array().unwrap();
+    let told: Vec<(&Value, &Value)> = faults
+        .iter()
+        .map(|fault| (&fault["activity"], &fault["fault"]))
+        .collect();
+    assert_eq!(told, [(&"once".into(), &"outcome-unknown".into())]);
+    // Whatever stayed on the frozen machine has run again, and everything has ended well once.
+    for name in there {
+        assert!(runs[name].len() > 1, "{name}: {runs:?}");
+    }
+    assert_eq!(runs.len(), 1 + STAYING.len() + WAITING);
+    for (name, of) in &runs {
+        if name != "once" {
+            let n_ended = of.iter().filter(|run| run.has_ended).count();
+            assert_eq!(n_ended, 1, "{name}: {of:?}");
+            assert_eq!(activity(&ended, name)["state"], "completed");
+        }
+        let mut numbers: Vec<u32> = of.iter().map(|run| run.number).collect();
+        numbers.dedup();
+        assert_eq!(numbers.len(), of.len(), "one attempt started twice: {of:?}");
+        // One is dead before the next one starts.
+        for pair in of.windows(2) {
+            assert!(pair[0].last < pair[1].start, "{name}: {of:?}");
+        }
+    }
+}

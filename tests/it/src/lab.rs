@@ -1,0 +1,129 @@
+//! A grid on this machine, from nothing, by the commands that the README names.
+
+use std::error::Error;
+use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::program::{daemon, program};
+use crate::wait;
+
+/// A group manager, a process manager and activity managers. Dropping it ends them in order, so that
+/// no executor is left.
+#[derive(Debug)]
+pub struct Lab {
+    daemons: Vec<Child>,
+    home: TempDir,
+}
+
+impl Lab {
+    /// Makes it, with so many machines of so many slots.
+    ///
+    /// # Errors
+    ///
+    /// A program that cannot be started, or ends before it listens.
+    ///
+    /// # Panics
+    ///
+    /// Where a machine is not ready after a minute.
+    pub fn stand(n_machines: usize, slots: u64) -> Result<Lab, Box<dyn Error>> {
+        let home = TempDir::new()?;
+        let mut lab = Lab {
+            daemons: Vec::new(),
+            home,
+        };
+        let port = two_ports()?.to_string();
+        lab.xav(&["grid", "init", "lab", "--port", &port])?;
+        lab.start("xavantes-gm", &["--config", "lab/gm/gm.toml"])?;
+        lab.start("xavantes-pm", &["--config", "lab/pm/pm.toml"])?;
+        for number in 1..=n_machines {
+            let token = lab.xav(&["token", "create", "--role", "am", "--grid", "lab"])?;
+            let (name, slots) = (format!("am{number}"), slots.to_string());
+            let dir = format!("lab/{name}");
+            let mut arguments = vec!["join", token.trim_end(), "--dir", &dir, "--name", &name];
+            arguments.extend(["--slots", &slots, "--run"]);
+            if rustix::process::geteuid().is_root() {
+                arguments.push("--shared");
+            }
+            lab.start("xavantes-am", &arguments)?;
+        }
+        wait::until("every machine is ready", || match lab.n_ready() {
+            Ok(n_ready) if n_ready < n_machines => None,
+            looked => Some(looked),
+        })?;
+        Ok(lab)
+    }
+
+    /// What is given with `--grid`.
+    pub fn grid(&self) -> PathBuf {
+        self.home.path().join("lab")
+    }
+
+    fn n_ready(&self) -> Result<usize, Box<dyn Error>> {
+        let nodes = self.xav(&["nodes", "--json", "--grid", "lab"])?;
+        let nodes: Value = serde_json::from_str(&nodes)?;
+        let nodes = nodes.as_array().ok_or("a grid tells its machines")?;
+        Ok(nodes.iter().filter(|node| node["state"] == "ready").count())
+    }
+
+    fn command(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(self.home.path())
+            .env_remove("XAVANTES_GRID")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        command
+    }
+
+    fn xav(&self, arguments: &[&str]) -> Result<String, Box<dyn Error>> {
+        let output = self.command(program(), arguments).output()?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into());
+        }
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// Starts a daemon, and waits until it listens.
+    fn start(&mut self, name: &str, arguments: &[&str]) -> Result<(), Box<dyn Error>> {
+        let mut child = self.command(&daemon(name), arguments).spawn()?;
+        let out = child.stdout.take().ok_or("its output was asked for")?;
+        self.daemons.push(child);
+        for line in BufReader::new(out).lines() {
+            if line?.contains(" listens on ") {
+                return Ok(());
+            }
+        }
+        Err(format!("{name} {arguments:?} did not start").into())
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        for daemon in self.daemons.iter_mut().rev() {
+            let _ = kill_process(Pid::from_child(daemon), Signal::TERM);
+            let _ = daemon.wait();
+        }
+    }
+}
+
+/// A port of loopback that is free together with the next one.
+fn two_ports() -> Result<u16, Box<dyn Error>> {
+    let mut held = Vec::new();
+    loop {
+        let first = UdpSocket::bind("127.0.0.1:0")?;
+        let port = first.local_addr()?.port();
+        let second = port.checked_add(1);
+        if second.is_some_and(|port| UdpSocket::bind(("127.0.0.1", port)).is_ok()) {
+            return Ok(port);
+        }
+        // Held, so that the next one is another.
+        held.push(first);
+    }
+}
