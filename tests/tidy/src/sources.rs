@@ -16,10 +16,20 @@ const UNSAFE: &[(&str, &str)] = &[
 ];
 
 /// Tests that may sleep, each with its reason. To wait for a state, poll it in one helper and name that here.
-const SLEEPS: &[(&str, &str)] = &[(
-    "tests/it/src/wait.rs",
-    "the real program tells nobody of its states; this is the one loop that looks for them",
-)];
+const SLEEPS: &[(&str, &str)] = &[
+    (
+        "tests/it/src/wait.rs",
+        "the real program tells nobody of its states; this is the one loop that looks for them",
+    ),
+    (
+        "tests/compare/src/grid/world.rs",
+        "the same for what is measured, which is no test",
+    ),
+    (
+        "tests/compare/src/grid/back.rs",
+        "how long a daemon is away is what is measured",
+    ),
+];
 
 /// Lines of a source file: a file of one subject is shorter.
 const LINES_MAX: usize = 700;

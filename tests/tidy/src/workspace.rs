@@ -80,6 +80,8 @@ pub(crate) fn files() -> &'static [TextFile] {
                         folders.push(entry.path());
                     }
                 } else if kind.is_file()
+                    // In a second work tree it is a file that says where the first one is.
+                    && name != ".git"
                     && entry
                         .metadata()
                         .is_ok_and(|data| data.len() <= TEXT_BYTES_MAX)
