@@ -34,10 +34,26 @@ impl Stores {
             };
             let before = self.known.insert(one.resource, holder);
             if before.is_some_and(|before| before.address != *address) {
-                self.n_moved += 1;
-                self.moved.insert(one.resource, self.n_moved);
+                let moment = self.next_moment();
+                self.moved.insert(one.resource, moment);
             }
         }
+    }
+
+    /// A machine that gives files to others.
+    pub(crate) fn get(&self, resource: ResourceId) -> Option<&Holder> {
+        self.known.get(&resource)
+    }
+
+    /// Machines that give files to others.
+    pub(crate) fn known(&self) -> impl Iterator<Item = ResourceId> {
+        self.known.keys().copied()
+    }
+
+    /// The moment at which more is known than at all others before.
+    pub(crate) fn next_moment(&mut self) -> u64 {
+        self.n_moved += 1;
+        self.n_moved
     }
 
     /// Whether a machine is elsewhere than was told at a moment.
@@ -66,19 +82,22 @@ impl ProcessManager {
         };
         for (input, one) in (0..).zip(laid) {
             let holder = process.holder(one.source);
-            if holder == Some(receiver) {
+            let copy = process.copy(one.source);
+            if holder == Some(receiver) && (copy.is_none() || self.n_offers == 0) {
                 continue;
             }
             if self.n_offers == 0 {
                 return false;
             }
-            let may_have = |store: &&ResourceId| match holder {
-                Some(holder) => **store == holder,
+            let may_have = |store: &ResourceId| match holder {
+                Some(_) => *store != receiver && (holder == Some(*store) || copy == Some(*store)),
                 // Nobody has said where it was put, so it may be anywhere.
-                None => **store != receiver,
+                None => *store != receiver,
             };
-            let holders = self.stores.known.keys().filter(may_have);
-            let holders: Vec<ResourceId> = holders.take(SOURCES_MAX).copied().collect();
+            let holders = self.stores.known().filter(may_have);
+            let mut holders: Vec<ResourceId> = holders.take(SOURCES_MAX).collect();
+            // One that is not heard of makes whoever asks it first wait.
+            holders.sort_by_key(|&one| (!self.is_trusted(one), copy == Some(one), one));
             if !holders.is_empty() {
                 message.sources.push(Sources { input, holders });
             }
@@ -88,8 +107,10 @@ impl ProcessManager {
 
     /// Where the machines are that these messages name, and that this was said at this moment.
     pub(crate) fn holders(&mut self, messages: &[Dispatch]) -> Vec<Holder> {
-        for message in messages.iter().filter(|one| !one.sources.is_empty()) {
-            if let Some(live) = self.live.get_mut(&message.attempt.process) {
+        for message in messages {
+            if let Some(live) = self.live.get_mut(&message.attempt.process)
+                && (live.keeps_copies || !message.sources.is_empty())
+            {
                 live.told
                     .insert(message.attempt.activity, self.stores.n_moved);
             }
@@ -124,27 +145,50 @@ impl ProcessManager {
                 ..
             } = outcome.attempt;
             let live = self.live.get_mut(&id);
-            let told = live.and_then(|live| live.told.remove(&activity));
-            let (End::Lacking(inputs), Some(told), Some(known)) =
-                (&mut outcome.end, told, process(cx, id))
-            else {
+            let Some(live) = live else { continue };
+            let told = live.told.remove(&activity);
+            let (End::Lacking(inputs), Some(known)) = (&mut outcome.end, process(cx, id)) else {
                 continue;
             };
             let declared = known.definition().activity(activity);
             let laid = declared.and_then(|declared| laid(known, activity, declared).ok());
             let laid = laid.unwrap_or_default();
+            let has_changed = |source: Option<Source>| match told {
+                Some(told) => {
+                    let holders = [known.holder(source), known.copy(source)];
+                    let mut holders = holders.into_iter().flatten();
+                    // One that was sent before there was a copy was not told of it.
+                    holders.any(|one| self.stores.has_moved_since(told, one))
+                        || maker(source)
+                            .and_then(|maker| live.copied.get(&maker))
+                            .is_some_and(|at| *at > told)
+                }
+                // It was sent in an earlier life, perhaps before there was a copy.
+                None => live.keeps_copies && known.copy(source).is_some(),
+            };
             inputs.retain(|input| {
-                let holder = laid
-                    .get(*input as usize)
-                    .and_then(|one| known.holder(one.source));
-                holder.is_none_or(|holder| !self.stores.has_moved_since(told, holder))
+                let source = laid.get(*input as usize).and_then(|one| one.source);
+                !has_changed(source)
             });
         }
         outcomes
     }
 }
 
+/// The activity that produces a file.
+fn maker(source: Option<Source>) -> Option<ActivityId> {
+    match source {
+        Some(Source::Output { activity, .. }) => Some(ActivityId(activity.0)),
+        Some(Source::Input(_)) | None => None,
+    }
+}
+
 impl Process {
+    /// The machine that keeps a copy of a file.
+    fn copy(&self, source: Option<Source>) -> Option<ResourceId> {
+        maker(source).and_then(|maker| self.copy_of(maker))
+    }
+
     /// The machine that has a file, as far as that was recorded.
     pub(crate) fn holder(&self, source: Option<Source>) -> Option<ResourceId> {
         match source {

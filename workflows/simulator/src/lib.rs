@@ -25,6 +25,7 @@ mod observe;
 mod random;
 mod setup;
 mod sim;
+mod stores;
 mod trace;
 mod users;
 

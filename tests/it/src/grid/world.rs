@@ -307,6 +307,13 @@ impl World {
         self.pms[index].start_again();
     }
 
+    /// Ends a machine for good, with all that it had.
+    pub(super) fn lose_machine(&mut self, index: usize) {
+        self.ams[index].kill();
+        self.kill_executor(index);
+        fs::remove_dir_all(self.ams[index].home.join("state")).unwrap();
+    }
+
     /// Freezes a process manager.
     pub(super) fn freeze_process_manager(&self, index: usize) {
         self.pms[index].signal(Signal::STOP);
