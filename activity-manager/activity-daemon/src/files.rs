@@ -2,8 +2,10 @@
 //! connection for them.
 
 use std::error::Error;
+use std::fs;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::Path;
 use std::sync::Arc;
 
 use activity_blobs::Store;
@@ -22,6 +24,9 @@ const RATE_MAX: u32 = 100 << 10;
 
 /// GiB that may be asked for as the bound of a file: 1 PiB.
 const LARGEST_MAX: u32 = 1 << 20;
+
+/// Where the port that the system chose is kept, in the state directory.
+const PORT: &str = "files-port";
 
 /// How files go to other machines and come from there.
 pub(crate) struct Files {
@@ -65,20 +70,52 @@ impl Files {
     ) -> Result<(Store, Transfers), Box<dyn Error>> {
         let store = Store::open(&place.directory.join("blobs"))?;
         let (store_max, rate) = (self.largest, self.rate);
-        let bulk = Bulk::bind(BulkConfig {
-            address: self.listen.unwrap_or((place.listen.ip(), 0).into()),
-            credentials: credentials.clone(),
-            depot: Some(Arc::new(StoreDepot::new(store.clone(), Keeping::Durably))),
-            rate: rate.map(|mebibytes| u64::from(mebibytes) << 20),
-            blob_bytes_max: store_max
-                .map_or(BULK_BLOB_BYTES_MAX, |gibibytes| u64::from(gibibytes) << 30),
-        })?;
+        let bind = |address: SocketAddr| {
+            Bulk::bind(BulkConfig {
+                address,
+                credentials: credentials.clone(),
+                depot: Some(Arc::new(StoreDepot::new(store.clone(), Keeping::Durably))),
+                rate: rate.map(|mebibytes| u64::from(mebibytes) << 20),
+                blob_bytes_max: store_max
+                    .map_or(BULK_BLOB_BYTES_MAX, |gibibytes| u64::from(gibibytes) << 30),
+            })
+        };
+        let bulk = match self.listen {
+            Some(address) => bind(address)?,
+            None => {
+                let file = place.directory.join(PORT);
+                at_kept_port(&file, place.listen.ip(), bind, |bulk| bulk.address().port())?
+            }
+        };
         let address = match &self.address {
             Some(address) => address.clone(),
             None => reachable(bulk.address(), group_manager)?.to_string(),
         };
         Ok((store, Transfers { bulk, address }))
     }
+}
+
+/// Listens where an earlier life did, so that whoever knows that one finds this one; or, where that
+/// port is taken or there was none, where the system chooses.
+fn at_kept_port<S, E>(
+    file: &Path,
+    ip: IpAddr,
+    bind: impl Fn(SocketAddr) -> Result<S, E>,
+    port: impl Fn(&S) -> u16,
+) -> Result<S, E> {
+    let kept = fs::read_to_string(file).ok();
+    let kept = kept.and_then(|text| text.trim().parse::<u16>().ok());
+    if let Some(kept) = kept
+        && let Ok(bound) = bind((ip, kept).into())
+    {
+        return Ok(bound);
+    }
+    let bound = bind((ip, 0).into())?;
+    if let Err(error) = fs::write(file, format!("{}\n", port(&bound))) {
+        // Others learn the address anyway, if later.
+        tracing::warn!(%error, "could not keep the port for files");
+    }
+    Ok(bound)
 }
 
 /// The address by which others reach what listens here: where it listens on all addresses, the one
@@ -91,4 +128,38 @@ fn reachable(bound: SocketAddr, group_manager: &str) -> io::Result<SocketAddr> {
     let socket = UdpSocket::bind((bound.ip(), 0))?;
     socket.connect(group_manager)?;
     Ok((socket.local_addr()?.ip(), bound.port()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn bind(file: &Path) -> UdpSocket {
+        let port = |socket: &UdpSocket| socket.local_addr().unwrap().port();
+        at_kept_port(
+            file,
+            Ipv4Addr::LOCALHOST.into(),
+            UdpSocket::bind::<SocketAddr>,
+            port,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn the_next_life_listens_where_this_one_does_unless_somebody_else_does() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(PORT);
+        let port = |socket: &UdpSocket| socket.local_addr().unwrap().port();
+        let first = bind(&file);
+        let at_first = port(&first);
+        let beside = bind(&file);
+        let at_last = port(&beside);
+        assert_ne!(at_first, at_last);
+        drop((first, beside));
+        assert_eq!(port(&bind(&file)), at_last);
+        fs::write(&file, "torn\0").unwrap();
+        assert_ne!(port(&bind(&file)), 0);
+    }
 }

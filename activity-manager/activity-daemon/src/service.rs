@@ -15,7 +15,7 @@ use shell::membership::Membership;
 use shell::metrics::Figures;
 use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Links, LinksError};
-use shell::{RunError, Stats};
+use shell::{Numbers, RunError, Stats};
 use wire::admin::Load;
 
 use crate::ceilings::{Ceilings, Hours, minute_of_day};
@@ -25,6 +25,9 @@ use crate::keep::Keeper;
 use crate::power::power;
 use crate::way;
 use crate::{Commands, Guise, Handle};
+
+/// The file of the numbers of process managers, in the manager's directory.
+const NUMBERS: &str = "process-managers";
 
 /// Slots that may be asked for: more commands than that at once no machine runs.
 const SLOTS_MAX: u32 = 4_096;
@@ -43,6 +46,10 @@ pub struct Service {
     named: Vec<PeerAddress>,
     /// Process managers that are dialled: names and addresses.
     dialled: BTreeSet<(String, String)>,
+    /// The numbers that this machine has given them: its executor knows them by these.
+    numbers: Numbers,
+    /// Process managers that could not be numbered.
+    troubled: BTreeSet<String>,
     /// How the machine was when it was looked at last.
     load: Arc<Mutex<Load>>,
 }
@@ -171,6 +178,7 @@ impl program::Service for Service {
             way::open(&place.directory, account)?;
         }
         manager.lend(slots);
+        let numbers = Numbers::kept_in(&place.directory.join(NUMBERS))?;
         let links = place.links(credentials, &[], |_| {})?;
         let theirs = Arc::clone(&manager);
         let on_link = program::to_log(move |link| theirs.connect_group(link.open()));
@@ -197,6 +205,8 @@ impl program::Service for Service {
             me,
             named: settings.process_managers,
             dialled: BTreeSet::new(),
+            numbers,
+            troubled: BTreeSet::new(),
             load,
         })
     }
@@ -254,10 +264,25 @@ impl program::Service for Service {
         };
         self.links.set_resource(number);
         for peer in missing {
+            let number = match self.numbers.of(&peer.name) {
+                Ok(number) => number,
+                Err(error) => {
+                    // Tried again at the next tick, and told once.
+                    if self.troubled.insert(peer.name.clone()) {
+                        let error = program::chain(&error);
+                        tracing::error!(
+                            peer = peer.name,
+                            error,
+                            "a process manager is not dialled"
+                        );
+                    }
+                    continue;
+                }
+            };
             let identity = peer.identity(&self.me, Role::Pm);
             let manager = Arc::clone(&self.manager);
             let on_link = move |link: shell::quic::Link| {
-                manager.connect_process(link.number(), link.open());
+                manager.connect_process(number, link.open());
             };
             let on_event = program::to_log(on_link);
             self.kept

@@ -278,8 +278,4 @@ impl Acknowledged {
             .write_all_at(&content, 0)
             .map_err(io_error("write", &self.path))
     }
-
-    pub(crate) fn sync(&self) -> Result<(), DirectoryError> {
-        self.file.sync_data().map_err(io_error("flush", &self.path))
-    }
 }

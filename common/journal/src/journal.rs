@@ -1,5 +1,6 @@
 //! The journal: streams of events in one directory, written in durable groups.
 
+mod create;
 mod open;
 mod overlay;
 mod remove;
@@ -18,6 +19,7 @@ use crate::guard::guarded;
 use crate::layout::{MESSAGE_BYTES_MAX, ROW_KEY_BYTES, STREAM_KEY_BYTES_MAX, StreamKey, Totals};
 use crate::tail::{Change, TAIL_BYTES, Tail, What};
 
+use self::create::create_store;
 use self::writer::Writer;
 
 pub use open::{OpenError, Opened, Options, open_read};
@@ -64,11 +66,12 @@ impl Batch {
 
 /// An open journal. Its directory is locked until it is closed or dropped.
 ///
-/// The directory holds the store `events.redb`, its `tail`, and the small files `lock`, `version`
-/// and `acknowledged`.
+/// The directory holds the `tail`, the store `events.redb` once there has been more than the tail
+/// holds, and the small files `lock`, `version` and `acknowledged`.
 pub struct Journal {
-    /// `None` once it is closed, or given up after a panic inside the store.
-    store: Option<Database>,
+    store: Store,
+    /// Cache of the store, in bytes.
+    cache_bytes: usize,
     /// The commits that the store does not have yet.
     tail: Tail,
     dir: PathBuf,
@@ -81,6 +84,24 @@ pub struct Journal {
     stored: Stored,
     /// A commit failed: memory and disk may differ.
     failed: bool,
+}
+
+/// The tree of records behind the tail.
+enum Store {
+    /// The tail has always held everything.
+    Unmade,
+    Open(Database),
+    /// The journal was closed, or it was given up after a panic inside the store.
+    Gone,
+}
+
+impl Store {
+    fn take(&mut self) -> Option<Database> {
+        match std::mem::replace(self, Store::Gone) {
+            Store::Open(store) => Some(store),
+            Store::Unmade | Store::Gone => None,
+        }
+    }
 }
 
 /// What is known of the records in the store.
@@ -135,7 +156,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Closes the store in order, so that the next start has nothing to repair.
+    /// Closes the store in order, so that the next start has nothing to repair. What the tail holds
+    /// stays there.
     ///
     /// Dropping does the same and tells no error. All that was committed is safe without it.
     pub fn close(mut self) -> Result<(), CommitError> {
@@ -153,23 +175,16 @@ impl Journal {
     }
 
     fn close_store(&mut self) -> Result<(), CommitError> {
-        if self.store.is_none() {
+        if matches!(self.store, Store::Gone) {
             return Ok(());
         }
-        if !self.failed && self.tail.is_open() && !self.tail.is_empty() {
-            self.failed = true;
-            self.settle(&[], self.n_commits)?;
-            self.failed = false;
-        }
-        let Some(store) = self.store.take() else {
-            return Ok(());
-        };
-        match guarded(|| store.close()) {
-            Ok(closed) => closed.map_err(|e| CommitError::Store(e.into()))?,
-            Err(message) => return Err(CommitError::Panicked { message }),
+        if let Some(store) = self.store.take() {
+            match guarded(|| store.close()) {
+                Ok(closed) => closed.map_err(|e| CommitError::Store(e.into()))?,
+                Err(message) => return Err(CommitError::Panicked { message }),
+            }
         }
         if !self.failed {
-            self.acknowledged.sync()?;
             self.lock.release_clean();
         }
         Ok(())
@@ -221,7 +236,12 @@ impl Journal {
     }
 
     fn write(&mut self, changes: &[Change<'_>], number: u64) -> Result<(), CommitError> {
-        let store = self.store.as_ref().ok_or(CommitError::AfterFailure)?;
+        if matches!(self.store, Store::Unmade) {
+            self.store = Store::Open(create_store(&self.dir, self.cache_bytes)?);
+        }
+        let Store::Open(store) = &self.store else {
+            return Err(CommitError::AfterFailure);
+        };
         let tail = self.tail.changes();
         let tail = tail.expect("its frames are made here, or were read at the opening");
         let tail = tail.iter().map(|(stream, what)| (stream, *what));

@@ -2,9 +2,9 @@
 //!
 //! To append a commit to a file and flush it takes one write; the store takes some seven pages and
 //! as much again of work. So a commit goes to the tail, and what has gathered there goes to the
-//! store at once when the tail is full, or the journal is closed. Then the file begins again at its
-//! beginning. What the store has is never looked for in the tail: each commit has a number, and the
-//! store knows the last that it holds.
+//! store at once when the tail is full: the first time, the store is made. Then the file begins
+//! again at its beginning. What the store has is never looked for in the tail: each commit has a
+//! number, and the store knows the last that it holds.
 //!
 //! The file is a row of *frames*, one a commit, numbered without a gap. Frame, all big-endian:
 //! CRC32 of all that follows (4), length of the payload (4), number of the commit (8), payload. The
@@ -31,6 +31,11 @@ pub(crate) const TAIL_FILE: &str = "tail";
 /// Bytes of the file. A thousand small commits fit, so that going to the store, which takes a
 /// millisecond or two, costs each of them little; and three managers have one each on a small disk.
 pub(crate) const TAIL_BYTES: usize = 512 << 10;
+
+/// Zeros that are written behind a commit where nothing was written before, as many as there are
+/// bytes up to it, between these.
+const AHEAD_BYTES_MIN: usize = 16 << 10;
+const AHEAD_BYTES_MAX: usize = 128 << 10;
 
 /// Bytes of a frame before its payload.
 const HEAD_BYTES: usize = 16;
@@ -87,6 +92,8 @@ pub(crate) struct Tail {
     /// `None` where nothing is to be written.
     file: Option<File>,
     frames: Vec<u8>,
+    /// Bytes from the beginning of the file that have been written, be it zeros.
+    written: usize,
 }
 
 /// What was found in the file.
@@ -101,9 +108,13 @@ pub(crate) struct Found {
 impl Found {
     /// A tail that says nothing.
     pub(crate) fn nothing() -> Found {
-        let (file, frames) = (None, Vec::new());
+        let tail = Tail {
+            file: None,
+            frames: Vec::new(),
+            written: 0,
+        };
         Found {
-            tail: Tail { file, frames },
+            tail,
             n_commits: 0,
             is_cut: false,
         }
@@ -164,10 +175,12 @@ impl Tail {
         }
         let (length, n_commits) = follow(&bytes, n_stored)?;
         let is_cut = Head::read(&bytes[length..]).is_some_and(|head| head.number == n_commits + 1);
+        let written = used(&bytes);
         bytes.truncate(length);
         let tail = Tail {
             file: None,
             frames: bytes,
+            written,
         };
         Ok(Found {
             tail,
@@ -217,7 +230,19 @@ impl Tail {
         let Some(file) = &self.file else {
             return Err(ErrorKind::PermissionDenied.into());
         };
-        file.write_all_at(&self.frames[start..], start as u64)?;
+        let end = self.frames.len();
+        if end <= self.written {
+            file.write_all_at(&self.frames[start..], start as u64)?;
+        } else {
+            // To write where nothing was written makes the file system note that, which takes it
+            // several times as long as the commit: so it is done for many commits at once.
+            let ahead = end.clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX);
+            let until = (end + ahead).min(TAIL_BYTES);
+            let mut padded = self.frames[start..].to_vec();
+            padded.resize(until - start, 0);
+            file.write_all_at(&padded, start as u64)?;
+            self.written = until;
+        }
         file.sync_data()?;
         Ok(true)
     }
@@ -242,11 +267,6 @@ impl Tail {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
-    }
-
-    /// Whether it may be written to.
-    pub(crate) fn is_open(&self) -> bool {
-        self.file.is_some()
     }
 }
 

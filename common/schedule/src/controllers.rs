@@ -151,6 +151,11 @@ impl Tree {
         self.of_task[task as usize]
     }
 
+    /// How many controllers are above one.
+    pub(crate) fn depth(&self, controller: u32) -> u32 {
+        self.depth[controller as usize]
+    }
+
     /// Whether one controller is another one or above it. O(depth).
     pub(crate) fn leads(&self, above: u32, mut below: u32) -> bool {
         while self.depth[below as usize] > self.depth[above as usize] {

@@ -40,14 +40,16 @@ use ways::Ways;
 const NONE: u32 = u32::MAX;
 /// The temperature at the beginning, in makespans / sqrt(tasks).
 const HEAT: f64 = 0.5;
+/// The same where controllers move too.
+const HEAT_THROUGH: f64 = 0.4;
 /// How often a search starts again from the best schedule that it has seen, unless it is told.
 pub(crate) const CYCLES: u32 = 3;
 /// The temperature at the beginning of a cycle / that of the cycle before.
 const FALL: f64 = 0.3;
 /// One move in so many is of any task, not of a critical one.
 const ANY_TASK: usize = 4;
-/// One move in so many is of controllers, where there are any.
-const OF_CONTROLLERS: usize = 2;
+/// So many of ten moves are of controllers, where there are any.
+const OF_CONTROLLERS: usize = 7;
 /// A makespan is better if it is shorter by this part.
 const BETTER: f64 = 1e-9;
 
@@ -59,6 +61,11 @@ pub(crate) struct Search<'a> {
     routes: Routes,
     tree: Option<&'a Tree>,
     solution: Solution,
+    /// What it was before a move of controllers.
+    before: Solution,
+    /// By node: the least time from its finish to the end of everything, wherever that runs. Empty
+    /// in direct mode.
+    rest: Vec<f64>,
     /// The longest ways in the present solution.
     now: Ways,
     /// The same without the node that was taken out.
@@ -92,7 +99,12 @@ impl<'a> Search<'a> {
     ) -> Search<'a> {
         let sites = Sites::new(problem);
         let solution = Solution::new(problem, &sites, schedule, controllers);
-        Search::from_parts(problem, Net::new(problem), sites, Some(tree), solution)
+        let net = Net::new(problem);
+        let rest = net.rest(problem, &solution.order);
+        Search {
+            rest,
+            ..Search::from_parts(problem, net, sites, Some(tree), solution)
+        }
     }
 
     fn from_parts(
@@ -113,7 +125,9 @@ impl<'a> Search<'a> {
             sites,
             routes,
             tree,
+            before: solution.clone(),
             solution,
+            rest: Vec::new(),
             without: ways.clone(),
             now: ways,
             critical: Vec::new(),
@@ -158,25 +172,29 @@ impl<'a> Search<'a> {
         let from = self.steps;
         let mut best = self.solution.clone();
         let mut cycle = 0.0;
-        let unit = HEAT * best.makespan / (self.net.n_nodes().max(1) as f64).sqrt();
+        let heat = match self.moves_controllers {
+            true => HEAT_THROUGH,
+            false => HEAT,
+        };
+        let unit = heat * best.makespan / (self.net.n_nodes().max(1) as f64).sqrt();
         while self.steps - from < steps_max && best.makespan > enough && !self.critical.is_empty() {
             let at = f64::from(self.cycles) * (self.steps - from) as f64 / steps_max as f64;
             if at.floor() > cycle {
                 cycle = at.floor();
                 if best.makespan < self.solution.makespan {
-                    self.solution.clone_from(&best);
+                    self.solution.copy_from(&best);
                     self.recount();
                 }
             }
             let temperature = unit * FALL.powf(cycle) * (1.0 - at.fract());
-            if self.moves_controllers && self.random.below(OF_CONTROLLERS) == 0 {
+            if self.moves_controllers && self.random.below(10) < OF_CONTROLLERS {
                 self.move_controllers(temperature);
             } else {
                 let node = self.some_node();
                 self.move_node(node, temperature);
             }
             if self.solution.makespan < best.makespan * (1.0 - BETTER) {
-                best.clone_from(&self.solution);
+                best.copy_from(&self.solution);
             }
         }
         if best.makespan < self.solution.makespan {
@@ -255,13 +273,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn set_controller(&mut self, controller: u32, host: u32) {
-        self.solution.controllers[controller as usize] = host;
-        for number in 0..self.routes.passing(controller).len() {
-            self.count_cost(self.routes.passing(controller)[number] as usize);
-        }
-    }
-
     fn count_costs(&mut self) {
         self.solution.cost = vec![0.0; self.net.n_edges()];
         for edge in 0..self.net.n_edges() {
@@ -279,13 +290,19 @@ impl<'a> Search<'a> {
         self.solution.cost[edge] = cost;
     }
 
-    /// The finishes of the present solution, into `without`.
-    fn count_makespan(&mut self) {
-        for &node in &self.solution.order {
+    /// How long the present solution is if nothing before a place of the order has changed; none if
+    /// it is longer than allowed. The finishes go into `without`.
+    fn length_from(&mut self, place: usize, allowed: f64) -> Option<f64> {
+        self.without.finish.copy_from_slice(&self.now.finish);
+        for &node in &self.solution.order[place..] {
             self.without
                 .count_forward(self.problem, &self.net, &self.solution, &self.sites, node);
+            self.steps += 1 + self.net.incoming(node).len() as u64;
+            if self.without.finish[node as usize] + self.rest[node as usize] > allowed {
+                return None;
+            }
         }
-        self.steps += (self.net.n_nodes() + self.net.n_edges()) as u64;
+        Some(self.without.makespan())
     }
 
     /// The longest ways without a node that has been unlinked.

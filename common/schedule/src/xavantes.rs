@@ -31,8 +31,6 @@ const BUDGET_MAX: f64 = 1.0;
 const BUDGET_PART: f64 = 0.02;
 /// A member may use this part of what is left of the budget.
 const MEMBER_PART: f64 = 0.25;
-/// One part in so many of a search through controllers begins as a search in direct mode.
-const DIRECT_PART: u64 = 10;
 /// A search that can look at fewer tasks than this is not begun.
 const LOOKS_MIN: u64 = 20;
 
@@ -168,23 +166,13 @@ impl Xavantes {
         let steps = portfolio.steps_left();
         let (mut makespan, mut controlled) = portfolio.best;
         if self.without != Some(Part::Search) && worth_searching(problem, makespan, enough, steps) {
-            // First as if messages went directly: what is short then often is so through
-            // controllers too.
-            let mut direct = Search::new(problem, &controlled.schedule);
-            direct.run(steps / DIRECT_PART, enough);
-            let searched = direct.schedule();
-            let placed = through_controllers(problem, tree, &searched, Placing::LeastTraffic);
-            if less(placed.schedule.makespan(), makespan) {
-                makespan = placed.schedule.makespan();
-                controlled = placed;
-            }
             let places = &controlled.controllers;
             let mut search = Search::through(problem, &controlled.schedule, tree, places);
             if self.without == Some(Part::ControllerMoves) {
                 search = search.without_controller_moves();
             }
             search = search.in_cycles(self.cycles());
-            search.run(steps - steps / DIRECT_PART, enough);
+            search.run(steps, enough);
             if less(search.makespan(), makespan) {
                 makespan = search.makespan();
                 controlled = Controlled {

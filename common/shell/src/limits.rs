@@ -86,9 +86,17 @@ pub const LINK_SOCKET_BYTES: usize = 4 << 20;
 /// The pause after the first failure to reach a peer; it doubles up to [`LINK_RETRY_MAX`].
 pub const LINK_RETRY_MIN: Span = Span::from_millis(100);
 
-/// The longest pause between two attempts to reach a peer, so that one that comes back is found
-/// within the time that a lease leaves.
-pub const LINK_RETRY_MAX: Span = Span::from_secs(2);
+/// The longest pause between two attempts to reach a peer. With what an attempt sends, a peer that
+/// comes back is knocked at within 0.6 s, however long it was away: it is to be at work again within
+/// a second.
+pub const LINK_RETRY_MAX: Span = Span::from_millis(500);
+
+/// How long one who was dialled may take for a sign of life: ten times the way around the world.
+pub const LINK_KNOCK_MAX: Span = Span::from_secs(1);
+
+/// What the way to a peer and back is taken for before it is known: three times that pass before the
+/// first packet is sent again, and then six. A longer way costs some packets.
+pub const LINK_FIRST_ROUND_TRIP: Span = Span::from_millis(100);
 
 /// Connections for files that others may have to this program: as many as links.
 pub const BULK_CONNECTIONS_MAX: usize = LINKS_MAX;

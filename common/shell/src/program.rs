@@ -157,14 +157,23 @@ impl Place {
     }
 }
 
-/// Hands links on and logs what else becomes of them.
+/// Hands links on and logs what else becomes of them. Those of users come and go with each command
+/// that they give.
 pub fn to_log(on_link: impl Fn(Link) + Send + Sync + 'static) -> impl Fn(Event) + Send + Sync {
     move |event| match event {
         Event::Up(link) => {
-            tracing::info!(peer = %link.peer, epoch = %link.hello.epoch, "a link is up");
+            let (peer, epoch) = (&link.peer, link.hello.epoch);
+            if peer.role().is_manager() {
+                tracing::info!(%peer, %epoch, "a link is up");
+            } else {
+                tracing::debug!(%peer, %epoch, "a link is up");
+            }
             on_link(link);
         }
-        Event::Down { peer, error } => tracing::info!(%peer, %error, "a link is down"),
+        Event::Down { peer, error } if peer.role().is_manager() => {
+            tracing::info!(%peer, %error, "a link is down");
+        }
+        Event::Down { peer, error } => tracing::debug!(%peer, %error, "a link is down"),
         Event::Failed { address, error } => tracing::warn!(address, %error, "no link"),
     }
 }

@@ -12,7 +12,8 @@ use shell::config::Config;
 use shell::identity::{CERTIFICATE_LIFE, Credentials, Registrar, Renewal, is_address};
 use shell::program::{self, Failed, Place, chain};
 use shell::quic::Links;
-use shell::{RunError, Stats};
+use shell::{Numbers, RunError, Stats};
+use wire::hello::Refusal;
 
 use crate::{Desk, Handle};
 
@@ -93,8 +94,18 @@ impl program::Service for Service {
             presences: BTreeMap::new(),
         };
         let theirs = Arc::clone(&manager);
+        let numbers = Mutex::new(Numbers::of_this_life());
         let on_link = move |link: shell::quic::Link| match link.peer.role() {
-            Role::Pm => theirs.connect_process(link.number(), link.open()),
+            Role::Pm => {
+                let mut numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);
+                match numbers.of(link.peer.name()) {
+                    Ok(number) => theirs.connect_process(number, link.open()),
+                    Err(error) => {
+                        tracing::error!(peer = %link.peer, %error, "a link is not taken");
+                        link.refuse(Refusal::Full);
+                    }
+                }
+            }
             Role::Am => {
                 let name = link.peer.name().to_owned();
                 theirs.connect_machine(&name, link.open());

@@ -132,6 +132,18 @@ impl ProcessManager {
         !self.leaving.contains(&resource) && liveness.is_none_or(|liveness| !liveness.is_suspect)
     }
 
+    /// Whether a machine is silent, but not for so long that it is lost.
+    pub(crate) fn may_return(&self, now: Now, resource: ResourceId) -> bool {
+        let (Some(length), Some(liveness)) = (self.config.lease, self.liveness.get(&resource))
+        else {
+            return false;
+        };
+        let link = self.machines.get(&resource);
+        let is_attached = link.is_some_and(|link| link.life.is_some());
+        let is_silent = liveness.is_suspect || !is_attached;
+        is_silent && now.mono < liveness.heard + lease::patience(length)
+    }
+
     /// It is time to look whether a machine was heard.
     pub(crate) fn look_at(&mut self, cx: &mut Context<'_, Self>, now: Now, resource: ResourceId) {
         let Some(liveness) = self.liveness.get_mut(&resource) else {

@@ -172,8 +172,6 @@ pub(crate) struct Live {
     pub(crate) unheard: BTreeMap<ResourceId, BTreeSet<AttemptId>>,
     /// What is known to run: since when, and as which command.
     pub(crate) running: BTreeMap<ActivityId, (Wall, u32)>,
-    /// Whether machines keep copies of what its activities produce.
-    pub(crate) keeps_copies: bool,
     /// Attempts that were told where files are, and when: see [`Stores`].
     pub(crate) told: BTreeMap<ActivityId, u64>,
     /// When a copy was recorded of what an activity has produced, counted likewise.
@@ -582,7 +580,6 @@ impl ProcessManager {
             .iter()
             .map(|(&activity, &at)| (activity, at, longest(activity)))
             .collect();
-        let keeps_copies = process.definition.draft().copies > 0;
         let base = match process.base {
             Some(base) if process.phase() == Phase::Running => BaseIndex::of(cx.states(), base),
             Some(_) | None => BaseIndex::default(),
@@ -593,7 +590,6 @@ impl ProcessManager {
                 stage,
                 may_hold: !is_new,
                 base,
-                keeps_copies,
                 revision: 1,
                 ..Live::default()
             },

@@ -46,6 +46,7 @@ impl ProcessManager {
                 if link.parts.len() as u32 == n_parts {
                     link.life = Some(epoch);
                     let held = std::mem::take(&mut link.held);
+                    self.stores.find(resource);
                     self.disarm(Timer::AttachMachine(resource));
                     self.compare(cx, now, resource, &held);
                 }
@@ -160,7 +161,7 @@ impl ProcessManager {
         self.heard(resource, outcomes.iter().map(|outcome| outcome.attempt));
         self.is_answered(resource, outcomes.iter().map(|outcome| outcome.attempt));
         let attempts: Vec<AttemptId> = outcomes.iter().map(|outcome| outcome.attempt).collect();
-        let outcomes = self.truly_lacking(cx, outcomes);
+        let outcomes = self.truly_lacking(cx, now, outcomes);
         self.record_outcomes(cx, now, outcomes);
         // It leaves when the outcomes are durable; one that was recorded before is answered too.
         for part in attempts.chunks(ATTEMPTS_MAX) {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use machine::Context;
+use model::limits::CORES_MAX;
 use model::{
     ActivityId, Bytes, Fault, FaultName, Generation, GroupId, Network, NetworkLink, Now, Plan,
     Platform, ProcessId, Resource, ResourceId, Source, Span, Work,
@@ -44,7 +45,7 @@ impl ProcessManager {
                 .filter(|(_, offered)| self.is_trusted(offered.resource))
                 .filter_map(|(group, offered)| {
                     let held = known.granted(offered.resource);
-                    resource(group, offered, offered.free + held)
+                    resource(group, offered, offered.free.saturating_add(held))
                 })
                 .collect();
             let is_asked = self.request_plan(cx, id, resources);
@@ -273,12 +274,13 @@ impl ProcessManager {
 }
 
 fn resource(group: GroupId, offered: &Offered, slots: u32) -> Option<Resource> {
+    let slots = slots.min(offered.slots).min(CORES_MAX);
     (slots > 0).then(|| Resource {
         id: offered.resource,
         name: offered.name.clone(),
         group,
         power: offered.power,
-        slots: slots.min(offered.slots),
+        slots,
         memory: offered.memory,
         labels: offered.labels.clone(),
     })
@@ -303,7 +305,7 @@ fn problem(
     files_cross: bool,
 ) -> schedule::Request {
     let produced = &process.course.produced;
-    let all_bytes: u64 = produced.values().map(|artifact| artifact.bytes.0).sum();
+    let all_bytes = sum(produced.values().map(|artifact| artifact.bytes.0));
     let mean_bytes = Bytes(all_bytes / produced.len().max(1) as u64);
     let graph = process.definition.graph();
     let given: Vec<Work> = graph
@@ -316,7 +318,7 @@ fn problem(
     } else if given.is_empty() {
         WORK_UNKNOWN
     } else {
-        Work(given.iter().map(|work| work.0).sum::<u64>() / given.len() as u64)
+        Work(sum(given.iter().map(|work| work.0)) / given.len() as u64)
     };
     let graph = graph.weighted(
         |node| match node.activity {
@@ -352,7 +354,12 @@ fn bytes_given(process: &Process, from: ActivityId, to: ActivityId, mean: Bytes)
         let produced = process.course.produced.get(&(from, output));
         produced.map_or(mean.0, |artifact| artifact.bytes.0)
     });
-    Bytes(bytes.sum())
+    Bytes(sum(bytes))
+}
+
+/// What machines and users say may add up to more than there is.
+fn sum(values: impl Iterator<Item = u64>) -> u64 {
+    values.fold(0, u64::saturating_add)
 }
 
 /// What has ended already or is out, and where what it produced lies or will lie.

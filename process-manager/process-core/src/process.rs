@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
+use model::limits::CORES_MAX;
 use model::{
     ActivityId, Artifact, AttemptId, Definition, Fault, Plan, ProcessId, ResourceId, Span,
     SubmitKey, Value, Wall,
@@ -205,12 +206,12 @@ impl Process {
 
     /// Slots that are held on a machine.
     pub(crate) fn granted(&self, resource: ResourceId) -> u32 {
-        self.course
-            .grants
-            .iter()
+        let grants = self.course.grants.iter();
+        let slots = grants
             .filter(|grant| grant.resource == resource)
-            .map(|grant| grant.slots)
-            .sum()
+            .map(|grant| grant.slots);
+        // A group that grants more than any machine has does no harm by it.
+        slots.fold(0, u32::saturating_add).min(CORES_MAX)
     }
 
     /// Entries of a snapshot, about.

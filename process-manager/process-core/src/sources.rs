@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Context;
-use model::{ActivityId, AttemptId, ResourceId, Source};
+use model::{ActivityId, AttemptId, Now, ResourceId, Source};
 use wire::attempt::{Dispatch, End, Holder, Outcome, SOURCES_MAX, Sources};
 use wire::group::Offer;
 
@@ -16,9 +16,9 @@ use crate::process::Process;
 #[derive(Debug, Default)]
 pub(crate) struct Stores {
     known: BTreeMap<ResourceId, Holder>,
-    /// When a machine was found elsewhere, counted in such moments.
-    moved: BTreeMap<ResourceId, u64>,
-    n_moved: u64,
+    /// When a machine was found last that was elsewhere or away before, counted in such moments.
+    found: BTreeMap<ResourceId, u64>,
+    n_found: u64,
 }
 
 impl Stores {
@@ -34,8 +34,7 @@ impl Stores {
             };
             let before = self.known.insert(one.resource, holder);
             if before.is_some_and(|before| before.address != *address) {
-                let moment = self.next_moment();
-                self.moved.insert(one.resource, moment);
+                self.find(one.resource);
             }
         }
     }
@@ -52,13 +51,21 @@ impl Stores {
 
     /// The moment at which more is known than at all others before.
     pub(crate) fn next_moment(&mut self) -> u64 {
-        self.n_moved += 1;
-        self.n_moved
+        self.n_found += 1;
+        self.n_found
     }
 
-    /// Whether a machine is elsewhere than was told at a moment.
-    fn has_moved_since(&self, moment: u64, resource: ResourceId) -> bool {
-        self.moved.get(&resource).is_some_and(|at| *at > moment)
+    /// A machine has told what it holds, at the beginning of its life or since its link was down.
+    pub(crate) fn find(&mut self, resource: ResourceId) {
+        if self.known.contains_key(&resource) {
+            let moment = self.next_moment();
+            self.found.insert(resource, moment);
+        }
+    }
+
+    /// Whether a machine that was elsewhere or away at a moment has been found since.
+    fn is_found_since(&self, moment: u64, resource: ResourceId) -> bool {
+        self.found.get(&resource).is_some_and(|at| *at > moment)
     }
 }
 
@@ -107,12 +114,12 @@ impl ProcessManager {
 
     /// Where the machines are that these messages name, and that this was said at this moment.
     pub(crate) fn holders(&mut self, messages: &[Dispatch]) -> Vec<Holder> {
-        for message in messages {
-            if let Some(live) = self.live.get_mut(&message.attempt.process)
-                && (live.keeps_copies || !message.sources.is_empty())
-            {
+        // Where nobody is known, what is lacking is gone.
+        let is_any = !self.stores.known.is_empty();
+        for message in messages.iter().filter(|_| is_any) {
+            if let Some(live) = self.live.get_mut(&message.attempt.process) {
                 live.told
-                    .insert(message.attempt.activity, self.stores.n_moved);
+                    .insert(message.attempt.activity, self.stores.n_found);
             }
         }
         let named: BTreeSet<ResourceId> = messages
@@ -128,11 +135,13 @@ impl ProcessManager {
 }
 
 impl ProcessManager {
-    /// What attempts lack though they asked where it is: a machine that has started again since they
-    /// were sent may have it all the same.
+    /// What attempts lack though they asked where it is. A machine that was found again since they
+    /// were sent may have it all the same, and so may one that is silent and not lost. What an
+    /// earlier life has sent may have been told anything.
     pub(crate) fn truly_lacking(
         &mut self,
         cx: &Context<'_, Self>,
+        now: Now,
         mut outcomes: Vec<Outcome>,
     ) -> Vec<Outcome> {
         if self.stores.known.is_empty() {
@@ -145,26 +154,26 @@ impl ProcessManager {
                 ..
             } = outcome.attempt;
             let live = self.live.get_mut(&id);
-            let Some(live) = live else { continue };
-            let told = live.told.remove(&activity);
+            let told = live.and_then(|live| live.told.remove(&activity));
             let (End::Lacking(inputs), Some(known)) = (&mut outcome.end, process(cx, id)) else {
+                continue;
+            };
+            let (Some(told), Some(live)) = (told, self.live.get(&id)) else {
+                inputs.clear();
                 continue;
             };
             let declared = known.definition().activity(activity);
             let laid = declared.and_then(|declared| laid(known, activity, declared).ok());
             let laid = laid.unwrap_or_default();
-            let has_changed = |source: Option<Source>| match told {
-                Some(told) => {
-                    let holders = [known.holder(source), known.copy(source)];
-                    let mut holders = holders.into_iter().flatten();
-                    // One that was sent before there was a copy was not told of it.
-                    holders.any(|one| self.stores.has_moved_since(told, one))
-                        || maker(source)
-                            .and_then(|maker| live.copied.get(&maker))
-                            .is_some_and(|at| *at > told)
-                }
-                // It was sent in an earlier life, perhaps before there was a copy.
-                None => live.keeps_copies && known.copy(source).is_some(),
+            let has_changed = |source: Option<Source>| {
+                let holders = [known.holder(source), known.copy(source)];
+                let mut holders = holders.into_iter().flatten();
+                // One that was sent before there was a copy was not told of it.
+                let copied = maker(source).and_then(|maker| live.copied.get(&maker));
+                copied.is_some_and(|at| *at > told)
+                    || holders.any(|one| {
+                        self.stores.is_found_since(told, one) || self.may_return(now, one)
+                    })
             };
             inputs.retain(|input| {
                 let source = laid.get(*input as usize).and_then(|one| one.source);

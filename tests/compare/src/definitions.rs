@@ -51,24 +51,29 @@ impl Shape {
 
     /// The shape in the definition language.
     pub(crate) fn definition(self) -> String {
-        let mut text = String::from("xavantes: 1\nname: compare\nbody:\n  sequence:\n");
-        let mut number = 0;
-        for width in self.layers() {
-            let indent = if width == 1 { "    " } else { "        " };
-            if width > 1 {
-                text.push_str("    - parallel:\n");
-            }
-            for _ in 0..width {
-                writeln!(
-                    text,
-                    "{indent}- activity: a{number}\n{indent}  run: [{COMMAND}]\n{indent}  work: 1ms"
-                )
-                .expect("a string takes everything");
-                number += 1;
-            }
-        }
-        text
+        definition(&self.layers(), &format!("[{COMMAND}]"))
     }
+}
+
+/// Layers of activities with a barrier between two, each of which runs this.
+pub(crate) fn definition(layers: &[usize], run: &str) -> String {
+    let mut text = String::from("xavantes: 1\nname: compare\nbody:\n  sequence:\n");
+    let mut number = 0;
+    for &width in layers {
+        let indent = if width == 1 { "    " } else { "        " };
+        if width > 1 {
+            text.push_str("    - parallel:\n");
+        }
+        for _ in 0..width {
+            writeln!(
+                text,
+                "{indent}- activity: a{number}\n{indent}  run: {run}\n{indent}  work: 1ms"
+            )
+            .expect("a string takes everything");
+            number += 1;
+        }
+    }
+    text
 }
 
 #[test]

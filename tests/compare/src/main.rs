@@ -14,13 +14,15 @@
 mod definitions;
 mod figures;
 mod flush;
+mod grid;
 mod observer;
+mod programs;
 mod report;
 mod spawn_loop;
 mod xav;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -30,6 +32,7 @@ use crate::xav::Observed;
 
 const USAGE: &str = "\
 usage: cargo compare [--runs N] [--skip-xav] [--xav PATH] [--dir DIR]
+       cargo compare grid [--help]    the same through the daemons of a grid
   --runs N      repetitions of everything, of which the median counts (default 5)
   --skip-xav    measure the plain loop and the flushes only
   --xav PATH    the program to measure (default: built for release from this workspace)
@@ -67,6 +70,9 @@ fn main() -> ExitCode {
 }
 
 fn compare() -> Result<()> {
+    if std::env::args().nth(1).as_deref() == Some("grid") {
+        return grid::compare(std::env::args().skip(2));
+    }
     let Some(options) = options(std::env::args().skip(1))? else {
         println!("{USAGE}");
         return Ok(());
@@ -96,11 +102,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options
     let mut runs = RUNS;
     let mut skip = false;
     let mut xav = None;
-    let own = std::env::current_exe().context("could not find the own program")?;
-    let mut dir = own
-        .parent()
-        .context("a program lies in a directory")?
-        .to_path_buf();
+    let mut dir = programs::directory()?;
     while let Some(argument) = arguments.next() {
         let mut value = || {
             arguments
@@ -123,45 +125,15 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options
     let xav = match (skip, xav) {
         (true, _) => None,
         (false, Some(path)) => Some(path),
-        (false, None) => Some(build_xav(&own)?),
+        (false, None) => Some(programs::build(&[("xav", "xav")])?.join("xav")),
     };
     Ok(Some(Options { runs, xav, dir }))
 }
 
-/// What cargo tells a program of its own package. ring's build script looks at it: with it, ring and
-/// all that stands on it would be built again.
-const OWN: [&str; 7] = [
-    "CARGO_MANIFEST_DIR",
-    "CARGO_MANIFEST_LINKS",
-    "CARGO_PKG_NAME",
-    "CARGO_PKG_VERSION_MAJOR",
-    "CARGO_PKG_VERSION_MINOR",
-    "CARGO_PKG_VERSION_PATCH",
-    "CARGO_PKG_VERSION_PRE",
-];
+fn say(text: &str) {
+    println!("{text}");
+}
 
-/// Builds xav where this program was built, with the cargo that runs it.
-fn build_xav(own: &Path) -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let target = own
-        .ancestors()
-        .nth(2)
-        .context("a program lies in a target directory")?;
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
-    let mut build = Command::new(cargo);
-    for name in OWN {
-        build.env_remove(name);
-    }
-    let status = build
-        .args(["build", "--release", "--bin", "xav", "--manifest-path"])
-        .arg(manifest)
-        .arg("--target-dir")
-        .arg(target)
-        .status()
-        .context("could not start cargo to build xav")?;
-    ensure!(
-        status.success(),
-        "xav could not be built; --skip-xav measures the rest"
-    );
-    Ok(target.join("release").join("xav"))
+fn tell(text: &str) {
+    eprintln!("{text}");
 }

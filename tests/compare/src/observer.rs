@@ -27,7 +27,7 @@ pub(crate) fn observe(pid: u32, state: &Path, end: &Receiver<()>) -> Usage {
     let managers = PathBuf::from(format!("/proc/{pid}"));
     let mut executor = None;
     loop {
-        executor = executor.or_else(|| find_executor(pid, state));
+        executor = executor.or_else(|| find_executor(Some(pid), state));
         usage.cpu_managers = cpu_seconds(&managers).or(usage.cpu_managers);
         usage.memory_managers = peak_bytes(&managers).or(usage.memory_managers);
         if let Some(executor) = &executor {
@@ -41,8 +41,13 @@ pub(crate) fn observe(pid: u32, state: &Path, end: &Receiver<()>) -> Usage {
     }
 }
 
+/// The executor that keeps its state in a directory.
+pub(crate) fn executor_in(state: &Path) -> Option<PathBuf> {
+    find_executor(None, state)
+}
+
 /// The program re-executed as an executor, by its arguments: a child of xav, or one with its state directory.
-fn find_executor(pid: u32, state: &Path) -> Option<PathBuf> {
+fn find_executor(pid: Option<u32>, state: &Path) -> Option<PathBuf> {
     let state = state.to_string_lossy();
     let entries = fs::read_dir("/proc").ok()?;
     entries
@@ -53,7 +58,9 @@ fn find_executor(pid: u32, state: &Path) -> Option<PathBuf> {
             // The name alone may belong to somebody else's run.
             command.split('\0').any(|word| word == "__executor")
                 && (command.contains(&*state)
-                    || stat(process).is_some_and(|stat| stat[1] == pid.to_string()))
+                    || pid.is_some_and(|pid| {
+                        stat(process).is_some_and(|stat| stat[1] == pid.to_string())
+                    }))
         })
 }
 
@@ -64,15 +71,25 @@ fn stat(process: &Path) -> Option<Vec<String>> {
     Some(after.split_whitespace().map(str::to_owned).collect())
 }
 
-fn cpu_seconds(process: &Path) -> Option<f64> {
+/// Seconds of CPU time that a process has used, without what its children used.
+pub(crate) fn cpu_seconds(process: &Path) -> Option<f64> {
     let stat = stat(process)?;
     let ticks = |index: usize| stat.get(index)?.parse::<f64>().ok();
     Some((ticks(11)? + ticks(12)?) / TICKS)
 }
 
 fn peak_bytes(process: &Path) -> Option<f64> {
+    status_bytes(process, "VmHWM:")
+}
+
+/// Bytes that a process has in memory.
+pub(crate) fn resident_bytes(process: &Path) -> Option<f64> {
+    status_bytes(process, "VmRSS:")
+}
+
+fn status_bytes(process: &Path, name: &str) -> Option<f64> {
     let text = fs::read_to_string(process.join("status")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<f64>().ok()? * 1024.0)
 }
 

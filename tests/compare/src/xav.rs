@@ -110,7 +110,7 @@ fn told(stdout: &str) -> Usage {
 }
 
 /// The number of that name, wherever it stands.
-fn number(json: &Value, name: &str) -> Option<f64> {
+pub(crate) fn number(json: &Value, name: &str) -> Option<f64> {
     match json {
         Value::Object(map) => map
             .get(name)

@@ -11,6 +11,7 @@ mod again;
 pub mod allocator;
 pub mod known;
 pub mod large;
+pub mod mangled;
 pub mod mutants;
 pub mod recorded;
 pub mod reference;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sim::{large, mutants, recorded, run_seed};
+use sim::{large, mangled, mutants, recorded, run_seed};
 use simulator::Setup;
 
 const USAGE: &str = "\
@@ -12,11 +12,15 @@ cargo sim [--seeds FROM..TO] [--profile NAME|all]                        run see
           [--survey]                                                   a line for each that breaks a rule
 cargo sim --seed N --profile NAME [--steps N]                          replay one, with its last steps
 cargo sim --large [N]                                                  a parallel of N activities (100000)
+cargo sim --mangled FROM..TO                                           seeds in which peers say what they should not
 cargo sim --recorded FILE|DIR                                          recorded workflows, each to its end
 cargo sim --mutants [NAME]                                             each deliberate fault must be caught";
 
 /// Steps shown of a seed that breaks a rule, where nothing is said.
 const STEPS_SHOWN: usize = 120;
+
+/// Seeds with mangled messages after which it is said how far they are.
+const SEEDS_TOLD: u64 = 1_000;
 
 #[global_allocator]
 static ALLOCATOR: sim::allocator::Counting = sim::allocator::Counting;
@@ -34,6 +38,10 @@ enum Task {
         n_steps: usize,
     },
     Large(u32),
+    Mangled {
+        from: u64,
+        to: u64,
+    },
     Recorded(PathBuf),
     Mutants(Option<String>),
 }
@@ -57,6 +65,7 @@ fn main() -> ExitCode {
             n_steps,
         }) => replay(seed, &profile, n_steps),
         Some(Task::Large(n_activities)) => run_large(n_activities),
+        Some(Task::Mangled { from, to }) => run_mangled(from, to),
         Some(Task::Recorded(path)) => run_recorded(&path),
         Some(Task::Mutants(name)) => run_mutants(name.as_deref()),
         None => {
@@ -78,8 +87,7 @@ fn parse(arguments: &[String]) -> Option<Task> {
             "--survey" => is_survey = true,
             "--steps" => n_steps = words.next()?.parse().ok()?,
             "--seeds" => {
-                let (from, to) = words.next()?.split_once("..")?;
-                let (from, to) = (from.parse().ok()?, to.parse().ok()?);
+                let (from, to) = range(words.next()?)?;
                 task = Some(Task::Seeds {
                     from,
                     to,
@@ -101,6 +109,10 @@ fn parse(arguments: &[String]) -> Option<Task> {
                     None => large::ACTIVITIES,
                 };
                 task = Some(Task::Large(n_activities));
+            }
+            "--mangled" => {
+                let (from, to) = range(words.next()?)?;
+                task = Some(Task::Mangled { from, to });
             }
             "--recorded" => task = Some(Task::Recorded(words.next()?.into())),
             "--mutants" => task = Some(Task::Mutants(words.next().cloned())),
@@ -140,6 +152,11 @@ fn parse(arguments: &[String]) -> Option<Task> {
         }
         other => other,
     }
+}
+
+fn range(text: &str) -> Option<(u64, u64)> {
+    let (from, to) = text.split_once("..")?;
+    Some((from.parse().ok()?, to.parse().ok()?))
 }
 
 fn profiles(name: &str) -> Vec<&str> {
@@ -207,6 +224,28 @@ fn replay(seed: u64, profile: &str, n_steps: usize) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn run_mangled(from: u64, to: u64) -> ExitCode {
+    let mut n_happened = 0;
+    for seed in from..to {
+        match mangled::run(seed) {
+            Ok(happened) => n_happened += happened,
+            Err(panicked) => {
+                say(&format!("seed {seed}: {panicked}"));
+                say(&format!("replay: cargo sim --mangled {seed}..{}", seed + 1));
+                return ExitCode::FAILURE;
+            }
+        }
+        if (seed + 1 - from).is_multiple_of(SEEDS_TOLD) {
+            let n_seeds = seed + 1 - from;
+            say(&format!("{n_seeds} seeds, {n_happened} things happened"));
+        }
+    }
+    say(&format!(
+        "seeds {from}..{to} done; {n_happened} things happened"
+    ));
+    ExitCode::SUCCESS
 }
 
 fn run_large(n_activities: u32) -> ExitCode {

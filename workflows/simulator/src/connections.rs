@@ -2,6 +2,7 @@
 
 use model::Span;
 
+use crate::mangle::mangle;
 use crate::network::Wire;
 use crate::observe::{Observer, Seen};
 use crate::sim::{Happening, Node, Sim};
@@ -211,6 +212,13 @@ impl Sim {
         if is_same && wire.carries && wire.seen[to] {
             if incarnation == LATE {
                 self.note(&[9], || format!("by {link:?}, late:"));
+            }
+            if self.random.happens(self.faults.mangling) {
+                let mut other = bytes;
+                mangle(&mut other, &mut self.random);
+                // What is no message ends its connection, and reaches no manager.
+                let _ = self.deliver(link, to, &other);
+                return Ok(());
             }
             return self.deliver(link, to, &bytes);
         }

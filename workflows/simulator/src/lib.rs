@@ -19,6 +19,7 @@ pub mod generate;
 mod host;
 mod machines;
 mod managers;
+mod mangle;
 pub mod meaning;
 mod network;
 mod observe;

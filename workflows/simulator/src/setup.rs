@@ -51,6 +51,9 @@ pub struct Faults {
     pub overtaking: bool,
     /// Messages of a connection that has ended which arrive by the next one.
     pub late: Rate,
+    /// Messages and requests that arrive with other bytes than were sent. No rule holds then, but
+    /// that no manager dies of it.
+    pub mangling: Rate,
     /// Connections that are cut, from and to.
     pub cuts: (u64, u64),
     /// How long until a cut connection is made again.
@@ -123,6 +126,7 @@ impl Faults {
             doubling: Rate::NEVER,
             overtaking: false,
             late: Rate::NEVER,
+            mangling: Rate::NEVER,
             cuts: (0, 0),
             reconnect: millis(1, 50),
             notice: millis(1, 50),
@@ -292,6 +296,24 @@ impl Setup {
             has_stores: true,
             faults,
             ..Setup::lossy()
+        }
+    }
+
+    /// Peers and clients say what they should not.
+    pub fn mangled() -> Setup {
+        let faults = Faults {
+            mangling: Rate::percent(4),
+            cuts: (0, 6),
+            reconnect: millis(1, 3_000),
+            crash: Rate(1_000),
+            n_crashes_max: 4,
+            executor_kills: (0, 1),
+            ..Faults::none()
+        };
+        Setup {
+            faults,
+            n_happenings_max: 20_000,
+            ..Setup::leases()
         }
     }
 

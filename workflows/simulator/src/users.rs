@@ -5,6 +5,7 @@ use wire::Envelope;
 use wire::client::{Answer, Request};
 
 use crate::client::{self, Client};
+use crate::mangle::mangle;
 use crate::observe::{Observer, Seen};
 use crate::sim::{Happening, LOOK, Node, Sim};
 
@@ -69,11 +70,24 @@ impl Sim {
         if self.process.life != life || self.clients[client].connection != connection {
             return Ok(());
         }
-        let envelope: Envelope<Request> = wire::decode(bytes).map_err(|error| error.to_string())?;
-        let Some(request) = envelope.message else {
-            return Err("an unknown request".to_owned());
+        let mut bytes = bytes.to_vec();
+        let is_mangled = self.random.happens(self.faults.mangling);
+        if is_mangled {
+            mangle(&mut bytes, &mut self.random);
+        }
+        let decoded = wire::decode(&bytes).map_err(|error| error.to_string());
+        let envelope: Envelope<Request> = match decoded {
+            Err(_) if is_mangled => return Ok(()),
+            decoded => decoded?,
         };
-        self.note(bytes, || {
+        let Some(request) = envelope.message else {
+            return if is_mangled {
+                Ok(())
+            } else {
+                Err("an unknown request".to_owned())
+            };
+        };
+        self.note(&bytes, || {
             format!(
                 "client {client} -> process: {}",
                 client::asked_in_short(&request)

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -10,10 +11,10 @@ use thiserror::Error;
 
 use super::overlay::{Misfit, Overlay};
 use super::scan::{Damage, History, ScanError, scan};
-use super::{CommitError, Database, Durability, Journal, RECORDS, STORE_FILE, StoreError, What};
+use super::{CommitError, Database, Journal, RECORDS, STORE_FILE, Store, StoreError, Stored, What};
 use crate::directory::{
     Acknowledged, DirectoryError, FORMAT, Lock, check_version, create_directory, io_error,
-    rename_durably, write_version,
+    write_version,
 };
 use crate::guard::guarded;
 use crate::layout::{StreamKey, TOTALS_ROW, Totals};
@@ -68,7 +69,7 @@ pub struct Opened {
     pub n_events: u64,
     /// Bytes of all events and snapshots.
     pub live_bytes: u64,
-    /// Length of the store's file in bytes, after compaction.
+    /// Length of the store's file in bytes, after compaction; 0 where there is none.
     pub file_bytes: u64,
     /// The file was mostly free and has been compacted.
     pub compacted: bool,
@@ -171,9 +172,8 @@ impl Journal {
         let lock = Lock::take(dir)?;
         let path = dir.join(STORE_FILE);
         let written_by = check_version(dir)?;
-        let created = !path.exists();
         match &written_by {
-            None if !created => {
+            None if path.exists() || dir.join(TAIL_FILE).exists() => {
                 return Err(DirectoryError::Version {
                     path: dir.join("version"),
                     reason: "it is missing".to_owned(),
@@ -183,13 +183,9 @@ impl Journal {
             None => write_version(dir, &options.program_version)?,
             Some(_) => {}
         }
-        let store = if created {
-            (create_store(dir, options)?, false)
-        } else {
-            open_file(&path, options.cache_bytes)?
-        };
-        let (mut journal, mut opened) = open_store(dir, lock, store, visit)?;
-        opened.created = created;
+        let store = open_file(&path, options.cache_bytes)?;
+        let (mut journal, mut opened) = open_store(dir, lock, options.cache_bytes, store, visit)?;
+        opened.created = matches!(journal.store, Store::Unmade) && journal.n_commits == 0;
         if written_by.as_ref().is_some_and(|version| {
             version.format < FORMAT || version.program != options.program_version
         }) {
@@ -210,14 +206,15 @@ pub fn open_read(dir: &Path) -> Result<(Vec<History>, Opened), OpenError> {
     let missing = || OpenError::Missing {
         path: dir.to_owned(),
     };
-    if !dir.join(STORE_FILE).exists() {
+    if !dir.join("version").exists() {
         return Err(missing());
     }
     let lock = Lock::take(dir)?;
     let written_by = check_version(dir)?.ok_or_else(missing)?;
     let mut histories = Vec::new();
     let store = open_file(&dir.join(STORE_FILE), CACHE_BYTES)?;
-    let (_, mut opened) = open_store(dir, lock, store, |history| histories.push(history))?;
+    let visit = |history| histories.push(history);
+    let (_, mut opened) = open_store(dir, lock, CACHE_BYTES, store, visit)?;
     opened.written_by = Some(written_by.program);
     Ok((histories, opened))
 }
@@ -242,45 +239,12 @@ pub(super) fn tail_damaged(dir: &Path, place: String, what: &'static str) -> Ope
     OpenError::TailDamaged { path, place, what }
 }
 
-/// Creates the store under another name and renames it once it is whole, so that a crash on the
-/// way leaves no half a store.
-fn create_store(dir: &Path, options: &Options) -> Result<Database, OpenError> {
-    let draft = dir.join("events.draft");
-    let path = dir.join(STORE_FILE);
-    let create = || -> Result<Database, StoreError> {
-        let store = Database::builder()
-            .set_cache_size(options.cache_bytes)
-            .create_with_backend(StoreFile::create(&draft)?)?;
-        let mut transaction = store.begin_write()?;
-        transaction.set_durability(Durability::Immediate)?;
-        let totals = Totals::default().to_bytes();
-        transaction
-            .open_table(RECORDS)?
-            .insert(&TOTALS_ROW, totals.as_slice())?;
-        transaction.commit()?;
-        Ok(store)
-    };
-    let store = match guarded(create) {
-        Ok(created) => created.map_err(|source| OpenError::Store {
-            path: draft.clone(),
-            source,
-        })?,
-        Err(message) => {
-            return Err(OpenError::Panicked {
-                path: draft,
-                message,
-            });
-        }
-    };
-    // Before the store is there, and durable with its name.
-    Tail::create(dir)?;
-    rename_durably(&draft, &path)?;
-    Ok(store)
-}
-
-/// Opens the file itself, with the store's own check of every page. Tells as well whether an
-/// unfinished last transaction was cut off.
-pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<(Database, bool), OpenError> {
+/// Opens the file itself, if there is one, with the store's own check of every page. Tells as well
+/// whether an unfinished last transaction was cut off.
+pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<(Store, bool), OpenError> {
+    if !path.exists() {
+        return Ok((Store::Unmade, false));
+    }
     let tail_cut = Rc::new(Cell::new(false));
     let seen = Rc::clone(&tail_cut);
     let file = StoreFile::open(path).map_err(|source| OpenError::Store {
@@ -301,7 +265,7 @@ pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<(Database, bo
             .create_with_backend(file)
     });
     match opened {
-        Ok(Ok(store)) => Ok((store, tail_cut.get())),
+        Ok(Ok(store)) => Ok((Store::Open(store), tail_cut.get())),
         Ok(Err(error)) => Err(OpenError::Store {
             path: path.to_owned(),
             source: StoreError::from(error),
@@ -318,39 +282,50 @@ pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<(Database, bo
 fn open_store(
     dir: &Path,
     mut lock: Lock,
-    (store, store_cut): (Database, bool),
+    cache_bytes: usize,
+    (mut store, store_cut): (Store, bool),
     mut visit: impl FnMut(History),
 ) -> Result<(Journal, Opened), OpenError> {
     let path = dir.join(STORE_FILE);
+    let panicked = |message| OpenError::Panicked {
+        path: path.clone(),
+        message,
+    };
     // Its end is needed before its streams are shown, since the tail goes over them.
-    let found = match guarded(|| n_commits(&store)) {
+    let n_stored = match &store {
+        Store::Open(store) => guarded(|| n_commits(store)),
+        Store::Unmade | Store::Gone => Ok(Ok(Some(0))),
+    };
+    let found = match n_stored {
         Ok(Ok(Some(n_stored))) => read_tail(dir, n_stored)?,
         // The scan tells what is wrong.
         Ok(Ok(None)) => tail::Found::nothing(),
         Ok(Err(source)) => return Err(OpenError::Store { path, source }),
         Err(message) => {
             std::mem::forget(store);
-            return Err(OpenError::Panicked { path, message });
+            return Err(panicked(message));
         }
     };
     let mut overlay = Overlay::new(changes_of(dir, &found.tail)?);
     let mut misfit = None;
     let mut seen = Seen::default();
-    let scanned = guarded(|| {
-        scan(&store, &path, &mut |history| match overlay.over(history) {
-            Ok(Some(history)) => visit(seen.count(history)),
-            Ok(None) => {}
-            Err(error) => misfit = Some(error),
-        })
-    });
+    let mut lay = |history| match overlay.over(history) {
+        Ok(Some(history)) => visit(seen.count(history)),
+        Ok(None) => {}
+        Err(error) => misfit = Some(error),
+    };
+    let scanned = match &store {
+        Store::Open(store) => guarded(|| scan(store, &path, &mut lay)),
+        Store::Unmade | Store::Gone => Ok(Ok(Stored::default())),
+    };
     let stored = match scanned {
         Ok(Ok(stored)) => stored,
         Ok(Err(ScanError::Damage(damage))) => return Err(damage.into()),
         Ok(Err(ScanError::Store(source))) => return Err(OpenError::Store { path, source }),
         Err(message) => {
             // Its locks may be poisoned, and dropping it could panic again.
-            std::mem::forget(store);
-            return Err(OpenError::Panicked { path, message });
+            std::mem::forget(store.take());
+            return Err(panicked(message));
         }
     };
     let misfit = misfit.map_or_else(|| overlay.rest(), Err);
@@ -381,7 +356,8 @@ fn open_store(
         ..Opened::default()
     };
     let journal = Journal {
-        store: Some(store),
+        store,
+        cache_bytes,
         tail: found.tail,
         dir: dir.to_owned(),
         acknowledged,
@@ -437,7 +413,7 @@ fn compact(journal: &mut Journal, opened: &mut Opened) -> Result<(), OpenError> 
                 source,
             })?;
     }
-    let Some(store) = journal.store.as_mut() else {
+    let Store::Open(store) = &mut journal.store else {
         return Ok(());
     };
     match guarded(|| store.compact()) {
@@ -459,6 +435,9 @@ fn compact(journal: &mut Journal, opened: &mut Opened) -> Result<(), OpenError> 
 }
 
 fn file_bytes(path: &Path) -> Result<u64, OpenError> {
-    let metadata = std::fs::metadata(path).map_err(io_error("read", path))?;
-    Ok(metadata.len())
+    match std::fs::metadata(path) {
+        Ok(metadata) => Ok(metadata.len()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(io_error("read", path)(error).into()),
+    }
 }

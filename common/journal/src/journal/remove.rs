@@ -24,14 +24,16 @@ const CACHE_BYTES: usize = 4 << 20;
 /// no copy.
 pub fn remove_stream(dir: &Path, stream_id: u64) -> Result<u64, OpenError> {
     let path = dir.join(STORE_FILE);
+    let missing = || OpenError::Missing {
+        path: dir.to_owned(),
+    };
     if !path.exists() {
-        return Err(OpenError::Missing {
-            path: dir.to_owned(),
-        });
+        return Err(missing());
     }
     let lock = Lock::take(dir)?;
     check_version(dir)?;
-    let store = open_file(&path, CACHE_BYTES)?.0;
+    let store = open_file(&path, CACHE_BYTES)?.0.take();
+    let store = store.ok_or_else(missing)?;
     let n_rows = guarded(|| remove_rows(&store, stream_id));
     let n_rows = match n_rows {
         Ok(n_rows) => n_rows.map_err(|source| OpenError::Store {

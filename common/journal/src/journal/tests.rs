@@ -198,7 +198,9 @@ fn a_directory_in_use_is_refused_with_the_process() {
 #[test]
 fn a_later_format_is_refused_before_the_store_is_touched() {
     let dir = TempDir::new().unwrap();
-    drop(open(dir.path()));
+    let (mut journal, ..) = open(dir.path());
+    journal.settle(&[], 0).unwrap();
+    drop(journal);
     let before = fs::read(dir.path().join(STORE_FILE)).unwrap();
     let version = format!("journal format {}\nwritten by xavantes 9.7.1\n", FORMAT + 1);
     fs::write(dir.path().join("version"), version).unwrap();
@@ -243,6 +245,7 @@ fn a_journal_of_the_first_format_is_read_and_becomes_one_of_this() {
     let dir = TempDir::new().unwrap();
     let (mut journal, ..) = open(dir.path());
     journal.commit(&[events(1, &[("p", b"founding")])]).unwrap();
+    journal.settle(&[], 1).unwrap();
     drop(journal);
     let version = dir.path().join("version");
     let first = "journal format 1\nwritten by xavantes 0.1.0\n";
@@ -316,6 +319,25 @@ fn a_creation_that_was_cut_off_begins_again() {
     .unwrap();
     fs::write(dir.path().join("events.draft"), "half a store").unwrap();
     assert!(open(dir.path()).2.created);
+}
+
+#[test]
+fn there_is_a_store_once_there_was_more_than_the_tail_holds() {
+    let dir = TempDir::new().unwrap();
+    let (mut journal, ..) = open(dir.path());
+    journal.commit(&[events(1, &[("p", b"founding")])]).unwrap();
+    journal.close().unwrap();
+    assert!(!dir.path().join(STORE_FILE).exists());
+    let (mut journal, histories, opened) = open(dir.path());
+    assert_eq!((histories.len(), opened.file_bytes), (1, 0));
+    assert!(!opened.created && !opened.unclean);
+    let filling = vec![7; TAIL_BYTES - 20];
+    journal.commit(&[events(2, &[("p", &filling)])]).unwrap();
+    journal.close().unwrap();
+    assert!(dir.path().join(STORE_FILE).exists());
+    let (_, histories, opened) = open(dir.path());
+    assert_eq!(histories[0].tail, [filling]);
+    assert!(opened.file_bytes > 0);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! A controller sits well beside the tasks that send and receive most through it. Once all sit well
 //! no single move of a task or a controller shortens anything: what belongs together has to move
-//! together.
+//! together. And what was good around it seldom is after such a move, so a few tasks that have
+//! become critical may move too before it is judged.
 
 use super::Search;
 use super::spots::noise;
@@ -16,6 +17,11 @@ const ALONE: usize = 2;
 /// Weights of messages where all controllers are placed: the part of the makespan that their
 /// longest way takes, to one of these powers.
 const POWERS: [f64; 3] = [0.0, 4.0, 24.0];
+
+/// So many moves of critical tasks may follow one of controllers.
+const REPAIRS: usize = 6;
+/// They do so if it is longer than allowed by no more than this part of the makespan.
+const REPAIRED: f64 = 0.07;
 
 /// What goes along with a task that moves away from a machine.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,14 +75,9 @@ impl Search<'_> {
         if host == old || host == OUTSIDE {
             return;
         }
-        let allowed = self.solution.makespan + noise(&mut self.random, temperature);
-        self.set_controller(controller, host);
-        self.count_makespan();
-        if self.without.makespan() <= allowed {
-            self.recount();
-        } else {
-            self.set_controller(controller, old);
-        }
+        self.before.copy_from(&self.solution);
+        self.solution.controllers[controller as usize] = host;
+        self.judge(&[], temperature);
     }
 
     /// Places all controllers where the traffic is least, that on long ways counted more.
@@ -101,34 +102,33 @@ impl Search<'_> {
             |task| solution.host[task as usize],
             |edge| weights[edge as usize],
         );
-        let allowed = self.solution.makespan + noise(&mut self.random, temperature);
-        let old = std::mem::replace(&mut self.solution.controllers, places);
-        self.count_costs();
-        self.count_makespan();
+        self.before.copy_from(&self.solution);
+        self.solution.controllers = places;
         // Placing them takes about as long as some looks at a task.
         self.steps += 4 * (self.net.n_nodes() + self.net.n_edges()) as u64;
-        if self.without.makespan() <= allowed {
-            self.recount();
-        } else {
-            self.solution.controllers = old;
-            self.count_costs();
-        }
+        self.judge(&[], temperature);
     }
 
     /// Moves a task with what belongs to it on its machine to another machine; sometimes what
     /// belongs to it there comes here. The order stays.
     fn move_along(&mut self, temperature: f64) {
         let Some(tree) = self.tree else { return };
-        self.steps += self.net.n_nodes() as u64;
+        self.steps += 1;
         let node = self.some_node();
         let here = self.solution.host[node as usize];
         let there = self.some_host_for(node);
         if !self.moves(node) || there == here || there == OUTSIDE {
             return;
         }
+        self.steps += self.net.n_nodes() as u64;
         let along = [Along::Controllers, Along::Siblings, Along::Subtree][self.random.below(3)];
         let exchanges = along != Along::Controllers && self.random.below(3) == 0;
         let top = tree.controller_of(node);
+        // Controllers of other parts of the process belong to what stays.
+        let near = |controller: u32| {
+            let deep = along == Along::Subtree || tree.depth(controller) <= tree.depth(top) + 1;
+            deep && tree.leads(top, controller)
+        };
         let other = |host: u32| match host {
             host if host == here => Some(there),
             host if host == there && exchanges => Some(here),
@@ -152,15 +152,14 @@ impl Search<'_> {
             }
             tasks.push((task, host));
         }
-        let old = self.solution.clone();
-        let allowed = self.solution.makespan + noise(&mut self.random, temperature);
+        self.before.copy_from(&self.solution);
         for &(task, host) in &tasks {
             let edges = (self.net.incoming(task))
                 .chain((self.net.outgoing(task).iter()).map(|&(_, edge)| edge as usize));
             for edge in edges {
                 for &controller in self.routes.stops(edge) {
-                    let place = old.controllers[controller as usize];
-                    if let Some(host) = other(place) {
+                    let place = self.before.controllers[controller as usize];
+                    if let Some(host) = other(place).filter(|_| near(controller)) {
                         self.solution.controllers[controller as usize] = host;
                     }
                 }
@@ -181,13 +180,65 @@ impl Search<'_> {
                 solution.link(task, slot as u32, index);
             }
         }
-        self.count_costs();
-        self.count_makespan();
-        if self.without.makespan() <= allowed {
-            self.recount();
-        } else {
-            self.solution = old;
+        self.judge(&tasks, temperature);
+    }
+
+    /// Keeps what has changed since `before`, controllers and these tasks, if that is not too much
+    /// worse, or becomes so by a few moves of critical tasks; else all is as before.
+    fn judge(&mut self, tasks: &[(u32, u32)], temperature: f64) {
+        let makespan = self.before.makespan;
+        let allowed = makespan + noise(&mut self.random, temperature);
+        let first = self.count_changed_costs(tasks);
+        let Some(length) = self.length_from(first, allowed + REPAIRED * makespan) else {
+            std::mem::swap(&mut self.solution, &mut self.before);
+            return;
+        };
+        self.recount();
+        if length <= allowed {
+            return;
         }
+        for _ in 0..REPAIRS {
+            if self.critical.is_empty() {
+                break;
+            }
+            let node = self.critical[self.random.below(self.critical.len())];
+            self.move_node(node, 0.0);
+            if self.solution.makespan <= allowed {
+                return;
+            }
+        }
+        std::mem::swap(&mut self.solution, &mut self.before);
+        self.recount();
+    }
+
+    /// Counts again what messages cost whose way is not as before, and tells from which place of
+    /// the order on anything is different.
+    pub(super) fn count_changed_costs(&mut self, tasks: &[(u32, u32)]) -> usize {
+        let mut first = self.solution.order.len();
+        for &(task, _) in tasks {
+            first = first.min(self.solution.place[task as usize] as usize);
+            for edge in self.net.incoming(task) {
+                self.count_cost(edge);
+            }
+            for number in 0..self.net.outgoing(task).len() {
+                let (to, edge) = self.net.outgoing(task)[number];
+                self.count_cost(edge as usize);
+                first = first.min(self.solution.place[to as usize] as usize);
+            }
+        }
+        for controller in 0..self.solution.controllers.len() {
+            if self.solution.controllers[controller] == self.before.controllers[controller] {
+                continue;
+            }
+            for number in 0..self.routes.passing(controller as u32).len() {
+                let edge = self.routes.passing(controller as u32)[number] as usize;
+                self.count_cost(edge);
+                self.steps += 1;
+                let to = self.net.to[edge];
+                first = first.min(self.solution.place[to as usize] as usize);
+            }
+        }
+        first
     }
 
     /// The machine of what a node sends to or gets from, of another task of its controller, or any.

@@ -106,6 +106,23 @@ impl Solution {
         solution
     }
 
+    /// Becomes like another one, in the memory that it has.
+    pub(super) fn copy_from(&mut self, other: &Solution) {
+        self.order.clone_from(&other.order);
+        self.place.clone_from(&other.place);
+        self.host.clone_from(&other.host);
+        self.link_off.clone_from(&other.link_off);
+        self.slot.clone_from(&other.slot);
+        self.owner.clone_from(&other.owner);
+        self.prev.clone_from(&other.prev);
+        self.next.clone_from(&other.next);
+        self.lists.clone_from(&other.lists);
+        self.duration.clone_from(&other.duration);
+        self.cost.clone_from(&other.cost);
+        self.controllers.clone_from(&other.controllers);
+        self.makespan = other.makespan;
+    }
+
     pub(super) fn links(&self, node: u32) -> std::ops::Range<usize> {
         self.link_off[node as usize] as usize..self.link_off[node as usize + 1] as usize
     }

@@ -1,9 +1,15 @@
 use super::{Repeats, Search};
+use crate::controllers::{Controlled, Tree};
 use crate::fixtures::{drawn, grouped, random, task};
 use crate::heft::Heft;
+use crate::platform::{MessageCost, paper};
 use crate::problem::{Fixed, Problem};
 use crate::rank::MeanRule;
-use crate::{Dag, Scheduler, bound, check, check_copied};
+use crate::structured::{Shape, Structured};
+use crate::{
+    Dag, Placing, Scheduler, bound, check, check_copied, check_through_controllers,
+    through_controllers,
+};
 
 fn searched(problem: &Problem, steps: u64) -> (f64, crate::Schedule) {
     let schedule = Heft::new(MeanRule::Costs).schedule(problem).unwrap();
@@ -185,4 +191,73 @@ fn copies_leave_what_has_started_and_what_is_wide_in_place() {
     let copied = repeats.copied();
     check_copied(&problem, &copied).unwrap();
     assert!(copied.makespan() <= before.makespan() * (1.0 + 1e-9));
+}
+
+fn process(seed: u64) -> (Problem, Tree) {
+    let structured = Structured::new(12 + 9 * (seed as u32 % 5), Shape::WIDE, seed);
+    let dag = structured.graph(MessageCost::Medium, seed);
+    let problem = Problem::new(dag, &paper(1 + seed as u32 % 6, seed, 1.0).unwrap()).unwrap();
+    let tree = Tree::new(&problem, &structured.parents, &structured.controllers).unwrap();
+    (problem, tree)
+}
+
+fn through<'a>(problem: &'a Problem, tree: &'a Tree) -> Search<'a> {
+    let schedule = Heft::new(MeanRule::Costs).schedule(problem).unwrap();
+    let Controlled {
+        schedule,
+        controllers,
+    } = through_controllers(problem, tree, &schedule, Placing::LeastTraffic);
+    let search = Search::through(problem, &schedule, tree, &controllers);
+    assert!((search.makespan() - schedule.makespan()).abs() < 1e-9);
+    search
+}
+
+#[test]
+fn moves_of_controllers_leave_the_times_of_what_they_changed() {
+    let mut n_changed = 0;
+    for seed in 0..20 {
+        let (problem, tree) = process(seed);
+        let mut search = through(&problem, &tree);
+        for step in 0..100 {
+            let before = search.makespan();
+            search.move_controllers(300.0 * f64::from(step % 3));
+            let controlled = Controlled {
+                schedule: search.schedule(),
+                controllers: search.controllers().to_vec(),
+            };
+            check_through_controllers(&problem, &tree, &controlled).unwrap();
+            let again =
+                Search::through(&problem, &controlled.schedule, &tree, search.controllers());
+            assert_eq!(again.makespan(), search.makespan());
+            n_changed += usize::from(before != search.makespan());
+        }
+    }
+    assert!(
+        n_changed > 200,
+        "only {n_changed} of 2,000 changed anything"
+    );
+}
+
+#[test]
+fn a_length_counted_from_the_first_change_is_that_of_all() {
+    for seed in 0..20 {
+        let (problem, tree) = process(seed);
+        let mut search = through(&problem, &tree);
+        for controller in 0..tree.n_controllers() {
+            search.before.copy_from(&search.solution);
+            let hosts = problem.hosts().len() as u32;
+            let host = &mut search.solution.controllers[controller];
+            *host = (*host + 1) % hosts;
+            let first = search.count_changed_costs(&[]);
+            let part = search.length_from(first, f64::INFINITY);
+            assert_eq!(part, search.length_from(0, f64::INFINITY));
+            let part = part.unwrap();
+            assert_eq!(search.length_from(first, part), Some(part));
+            search.recount();
+            assert_eq!(search.makespan(), part);
+        }
+        let rest = search.rest.iter().zip(&search.now.tail);
+        assert!(rest.clone().all(|(rest, tail)| rest <= tail));
+        assert!(rest.clone().any(|(&rest, _)| rest > 0.0));
+    }
 }

@@ -95,3 +95,19 @@ fn through_controllers_and_with_copies_it_keeps_the_rules() {
     let none = xavantes.run_with_copies(&problem, |_| false).unwrap();
     assert!(none.copied.copies.is_empty());
 }
+
+#[test]
+fn through_controllers_it_is_about_as_short_as_directly() {
+    let mut ratios = 0.0;
+    for seed in 0..4 {
+        let structured = Structured::new(23, Shape::WIDE, 40 + seed);
+        let dag = structured.graph(MessageCost::Medium, seed);
+        let problem = Problem::new(dag, &paper(5, seed, 1.0).unwrap()).unwrap();
+        let tree = Tree::new(&problem, &structured.parents, &structured.controllers).unwrap();
+        let xavantes = Xavantes::within(0.02);
+        let direct = xavantes.run(&problem).unwrap().schedule;
+        let through = xavantes.run_through(&problem, &tree).unwrap();
+        ratios += through.controlled.schedule.makespan() / direct.makespan();
+    }
+    assert!(ratios < 4.0 * 1.02, "{ratios} / 4");
+}

@@ -253,13 +253,13 @@ async fn dial(
     door: &Door,
 ) -> Result<(Greeted, UnixStream, UnixStream), LinkError> {
     let target = resolve(&called.address).await?;
-    let connection = door
+    let connecting = door
         .towards(target)
         .map_err(failed)?
         // The name is not sent and not compared: the certificate names the peer otherwise.
         .connect_with(called.client.clone(), target, "xavantes")
-        .map_err(failed)?
-        .await?;
+        .map_err(failed)?;
+    let connection = retry::reach(connecting).await?;
     let greeted = greeting::greet(connection, &called.peer, &called.hello).await?;
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
     Ok((greeted, ours, theirs))

@@ -16,6 +16,7 @@ use super::desk;
 use super::error::{LinkError, code};
 use super::greeting::{certificate, refuse};
 use super::links::{Shared, duration, resolve, transport};
+use super::retry;
 use super::trust;
 use crate::identity::{Credentials, Fingerprint};
 
@@ -195,7 +196,7 @@ impl std::fmt::Debug for Line {
 async fn dial(shared: &Shared, address: &str, peer: &Identity) -> Result<Connection, LinkError> {
     let target = resolve(address).await?;
     let connecting = shared.connect_to_desk(target)?;
-    let connection = connecting.await?;
+    let connection = retry::reach(connecting).await?;
     let found = certificate(&connection);
     if found.is_none_or(|found| found.identity != *peer) {
         return Err(refuse(&connection, Refusal::Stranger));

@@ -36,8 +36,8 @@ use super::stream;
 use super::trust::{self, Trust, desk_client};
 use crate::identity::{Credentials, Revocations};
 use crate::limits::{
-    LINK_FAREWELL_MAX, LINK_GREETING_MAX, LINK_GREETINGS_MAX, LINK_KEEP_ALIVE, LINK_RETRY_MAX,
-    LINK_SILENCE_MAX, LINK_WINDOW_BYTES,
+    LINK_FAREWELL_MAX, LINK_FIRST_ROUND_TRIP, LINK_GREETING_MAX, LINK_GREETINGS_MAX,
+    LINK_KEEP_ALIVE, LINK_RETRY_MAX, LINK_SILENCE_MAX, LINK_WINDOW_BYTES,
 };
 use crate::link::{Bringer, Carry, End, link};
 
@@ -153,15 +153,6 @@ impl Link {
     /// Ends the link, and tells the peer why.
     pub fn refuse(self, refusal: Refusal) {
         let _ = self.joint.send(Joint::Nobody(refusal));
-    }
-
-    /// A number that follows from the peer's name, for managers that number their peers: the same
-    /// in each life of both.
-    pub fn number(&self) -> u32 {
-        // FNV-1a: the same number in every version of the program.
-        self.peer.name().bytes().fold(0x811c_9dc5, |hash, byte| {
-            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-        })
     }
 }
 
@@ -583,7 +574,8 @@ async fn dial(
             .map_err(|error| LinkError::Failed(error.to_string()))?;
         (connecting, now.hello.clone())
     };
-    let greeted = greeting::greet(connecting.await?, peer, &hello).await?;
+    let connection = retry::reach(connecting).await?;
+    let greeted = greeting::greet(connection, peer, &hello).await?;
     let place = enter(shared, &greeted).await?;
     Ok((greeted, place))
 }
@@ -664,6 +656,7 @@ pub(super) fn transport() -> TransportConfig {
     config
         .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(silence))))
         .keep_alive_interval(Some(duration(LINK_KEEP_ALIVE)))
+        .initial_rtt(duration(LINK_FIRST_ROUND_TRIP))
         .max_concurrent_bidi_streams(VarInt::from_u32(1))
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .datagram_receive_buffer_size(None)

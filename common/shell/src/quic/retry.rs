@@ -1,8 +1,24 @@
-//! Pauses between attempts to reach a peer.
+//! Attempts to reach a peer, and the pauses between them.
 
 use model::Span;
+use quinn::{Connecting, Connection};
+use tokio::time::timeout;
 
-use crate::limits::{LINK_RETRY_MAX, LINK_RETRY_MIN};
+use super::error::LinkError;
+use super::links::duration;
+use crate::limits::{LINK_KNOCK_MAX, LINK_RETRY_MAX, LINK_RETRY_MIN};
+
+/// The connection to a peer that gives a sign of life in time. One that is not there says nothing,
+/// and another attempt reaches it sooner than the packets that this one still sends, further and
+/// further apart.
+pub(super) async fn reach(mut connecting: Connecting) -> Result<Connection, LinkError> {
+    let heard = timeout(duration(LINK_KNOCK_MAX), connecting.handshake_data()).await;
+    match heard.map(|heard| heard.map(drop)) {
+        Ok(Ok(())) => Ok(connecting.await?),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Err(LinkError::Silent),
+    }
+}
 
 /// The pause after so many failures in a row (from 1): it doubles, and a drawn number takes up to
 /// half of it away, so that a group whose manager comes back is not one crowd at its door.
@@ -19,9 +35,9 @@ mod tests {
     #[test]
     fn pauses_double_up_to_a_bound_and_are_not_alike() {
         let longest: Vec<u64> = (0..8).map(|n| pause(n, 0).0 / 1_000).collect();
-        assert_eq!(longest, [100, 100, 200, 400, 800, 1_600, 2_000, 2_000]);
+        assert_eq!(longest, [100, 100, 200, 400, 500, 500, 500, 500]);
         let shortest: Vec<u64> = (1..8).map(|n| pause(n, u32::MAX).0 / 1_000).collect();
-        assert_eq!(shortest, [50, 100, 200, 400, 800, 1_000, 1_000]);
-        assert_eq!(pause(u32::MAX, u32::MAX / 2).0 / 1_000, 1_500);
+        assert_eq!(shortest, [50, 100, 200, 250, 250, 250, 250]);
+        assert_eq!(pause(u32::MAX, u32::MAX / 2).0 / 1_000, 375);
     }
 }

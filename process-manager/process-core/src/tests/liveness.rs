@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Drive;
 use model::{
-    Activity, AttemptId, Bytes, Draft, Epoch, GrantId, Mono, NodeKind, Now, ResourceId, Span, Wall,
+    Activity, Artifact, ArtifactKind, AttemptId, Bytes, Draft, Epoch, GrantId, Hash, Mono,
+    NodeKind, Now, ResourceId, Span, Wall,
 };
-use wire::attempt::{FromActivity, Started, ToActivity};
-use wire::client::Request;
+use wire::attempt::{End, FromActivity, Outcome, Started, ToActivity};
+use wire::client::{Request, Submit};
 use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
 use super::bench::{GROUP, KEY, controller, draft, edit, ids, leaf, submission};
@@ -34,6 +35,10 @@ struct Stage {
 impl Stage {
     /// Both machines are attached and hold nothing.
     fn new(draft: Draft) -> Stage {
+        Stage::of(submission(KEY, draft))
+    }
+
+    fn of(submit: Submit) -> Stage {
         let now = Now {
             mono: Mono(1),
             wall: Wall(1_000_000),
@@ -55,12 +60,11 @@ impl Stage {
         for machine in 0..2 {
             stage.give(Input::ActivityUp(ResourceId(machine)));
         }
-        let submit = Box::new(submission(KEY, draft));
         stage.give(Input::Request(
             ClientId(1),
             Caller::Local,
             1,
-            Request::Submit(submit),
+            Request::Submit(Box::new(submit)),
         ));
         stage
     }
@@ -180,6 +184,28 @@ impl Stage {
         self.hear(machine, FromActivity::Started(vec![started]));
     }
 
+    /// An attempt at an activity, sent to a machine, has not got a file that the other one has.
+    fn lacks(&mut self, machine: u32, activity: u32, number: u32) {
+        let outcome = Outcome {
+            attempt: AttemptId {
+                number,
+                ..self.attempt(activity)
+            },
+            end: End::Lacking(vec![0]),
+            started: Wall(0),
+            wall: Span::ZERO,
+            cpu: Span::ZERO,
+            peak_memory: Bytes::ZERO,
+            exit_code: None,
+            pid: 0,
+            outputs: Vec::new(),
+            stdout: None,
+            stderr: None,
+            log: None,
+        };
+        self.hear(machine, FromActivity::Outcomes(vec![outcome]));
+    }
+
     fn attempt(&self, activity: u32) -> AttemptId {
         AttemptId {
             process: KEY.process(),
@@ -197,7 +223,7 @@ impl Stage {
             free: 1,
             memory: Bytes(1 << 30),
             labels: BTreeMap::new(),
-            bulk: None,
+            bulk: Some(format!("m{number}:1")),
         };
         let offer = Offer {
             epoch: Epoch(1),
@@ -355,4 +381,53 @@ fn who_connects_with_the_number_of_another_machine_is_not_listened_to() {
     stage.give(Input::ActivityUp(ResourceId(0)));
     stage.renew(0, 1);
     assert!(stage.said().contains(&"r0 renewed e4 1".to_owned()));
+}
+
+/// Both machines, each with one of two activities that are given a file, which is on machine 0.
+fn given_a_file() -> Stage {
+    let artifact = Artifact {
+        hash: Hash([5; 32]),
+        bytes: Bytes(5),
+        kind: ArtifactKind::File,
+    };
+    let draft = Draft {
+        files: vec!["x.sh".into()],
+        ..two(|_| {})
+    };
+    Stage::of(Submit {
+        files: vec![artifact],
+        store: Some(ResourceId(0)),
+        ..submission(KEY, draft)
+    })
+}
+
+#[test]
+fn what_a_silent_machine_has_is_not_gone_before_the_machine_is_lost() {
+    let mut stage = given_a_file();
+    stage.is_silent = true;
+    stage.wait(5_000);
+    stage.lacks(1, 2, 1);
+    assert_eq!(stage.verdicts, [Verdict::Lacking(Vec::new())]);
+    assert!(stage.said().contains(&"r1 send a2#2".to_owned()));
+    stage.wait(6_000);
+    stage.verdicts.clear();
+    stage.lacks(1, 2, 2);
+    let [Verdict::Faulted(fault)] = stage.verdicts.as_slice() else {
+        panic!("{:?}", stage.verdicts)
+    };
+    assert_eq!(fault.name, model::FaultName::Staging);
+}
+
+#[test]
+fn a_machine_that_was_away_while_it_was_asked_for_a_file_is_asked_again() {
+    let mut stage = given_a_file();
+    stage.give(Input::ActivityDown(ResourceId(0)));
+    stage.give(Input::ActivityUp(ResourceId(0)));
+    stage.verdicts.clear();
+    stage.lacks(1, 2, 1);
+    assert_eq!(stage.verdicts, [Verdict::Lacking(Vec::new())]);
+    assert!(stage.said().contains(&"r1 send a2#2".to_owned()));
+    stage.verdicts.clear();
+    stage.lacks(1, 2, 2);
+    assert!(matches!(stage.verdicts[..], [Verdict::Faulted(_)]));
 }

@@ -439,3 +439,19 @@ fn a_machine_that_is_found_elsewhere_is_asked_again_first() {
     let status = bench.status_of(SubmitKey(1));
     assert_eq!(status.faults[0].name, FaultName::Staging);
 }
+
+#[test]
+fn what_an_earlier_life_had_sent_is_sent_again_before_files_count_as_gone() {
+    let mut bench = bench(|_, _| Some(None));
+    bench.others = vec![store()];
+    bench.restart();
+    bench.submit_as(with_file(1, Some(OTHER)));
+    bench.restart();
+    for n_sent in 1..=2 {
+        assert_eq!(count(&bench, "a"), n_sent);
+        let held = *bench.held.keys().next().unwrap();
+        bench.end(held, End::Lacking(vec![0]), 0, "");
+    }
+    let status = bench.status_of(SubmitKey(1));
+    assert_eq!(status.faults[0].name, FaultName::Staging);
+}

@@ -85,8 +85,10 @@ impl Subject<'_> {
         let n_again = n_executors.count() * SLOTS;
         assert!(
             (self.n_activities..=self.n_activities + n_again).contains(&n_lines),
-            "{told}: {n_lines} commands of {} activities",
-            self.n_activities
+            "{told}: {n_lines} commands of {} activities\n{}\n{}",
+            self.n_activities,
+            began_again(&status),
+            world.logs()
         );
         hashes(&status)
     }
@@ -118,6 +120,23 @@ impl Subject<'_> {
             "seed {seed}: {victims:?}: other outputs than those of an undisturbed run"
         );
     }
+}
+
+/// The activities of which more than one command began, and when, on which machine, and how it ended.
+fn began_again(status: &Value) -> String {
+    let activities = status["activity_list"].as_array().unwrap();
+    let several = activities.iter().filter_map(|activity| {
+        let attempts = activity["attempts"].as_array()?.iter();
+        let begun: Vec<String> = attempts
+            .filter(|one| one["start"].is_string())
+            .map(|one| {
+                let of = |name: &str| one[name].as_str().unwrap_or("?").to_owned();
+                format!("{} on {} {}", of("start"), of("resource"), of("state"))
+            })
+            .collect();
+        (begun.len() > 1).then(|| format!("{}: {}", activity["activity"], begun.join(", ")))
+    });
+    several.collect::<Vec<String>>().join("\n")
 }
 
 #[test]

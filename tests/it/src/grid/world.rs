@@ -282,6 +282,16 @@ impl World {
         home.to_str().unwrap().to_owned()
     }
 
+    /// What the daemons have logged, for whoever asks what went wrong.
+    pub(super) fn logs(&self) -> String {
+        let daemons = [&self.gm].into_iter().chain(&self.pms).chain(&self.ams);
+        let logs = daemons.map(|daemon| {
+            let log = fs::read_to_string(daemon.home.join("state/log")).unwrap_or_default();
+            format!("{}:\n{log}", daemon.name)
+        });
+        logs.collect()
+    }
+
     /// Kills the group manager with -9, and starts it again.
     pub(super) fn kill_group_manager(&mut self) {
         self.gm.kill();

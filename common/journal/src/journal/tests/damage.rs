@@ -211,6 +211,7 @@ fn an_unfinished_commit_is_cut_off_whole() {
     for _ in 0..12 {
         let dir = TempDir::new().unwrap();
         let (mut journal, ..) = open(dir.path());
+        settle(&mut journal);
         let mut model = Model::default();
         let n_commits = draw.below(10);
         for number in 0..n_commits {
@@ -260,6 +261,7 @@ fn a_crash_on_the_way_from_the_tail_to_the_store_loses_nothing() {
     for _ in 0..4 {
         let dir = TempDir::new().unwrap();
         let (mut journal, ..) = open(dir.path());
+        settle(&mut journal);
         let mut model = Model::default();
         for _ in 0..=draw.below(12) {
             let batch = drawn_batch(&mut draw, &model);
@@ -308,6 +310,28 @@ fn a_crash_on_the_way_from_the_tail_to_the_store_loses_nothing() {
 }
 
 #[test]
+fn a_crash_while_the_store_is_made_loses_nothing() {
+    let dir = TempDir::new().unwrap();
+    let (mut journal, ..) = open(dir.path());
+    let (mut model, mut draw) = (Model::default(), Draw(5));
+    for _ in 0..10 {
+        let batch = drawn_batch(&mut draw, &model);
+        model.apply(&batch);
+        journal.commit(&[batch]).unwrap();
+    }
+    drop(journal);
+    // Before it has its name, and after that with nothing in it.
+    fs::write(dir.path().join("events.draft"), "half a store").unwrap();
+    assert_eq!(open(dir.path()).1, model.0);
+    drop(create_store(dir.path(), 1 << 20).unwrap());
+    let (mut journal, histories, _) = open(dir.path());
+    assert_eq!(histories, model.0);
+    settle(&mut journal);
+    drop(journal);
+    assert_eq!(open(dir.path()).1, model.0);
+}
+
+#[test]
 fn altered_small_files_are_no_danger() {
     let dir = TempDir::new().unwrap();
     let (mut journal, ..) = open(dir.path());
@@ -337,6 +361,7 @@ fn a_store_older_than_what_was_acknowledged_is_refused() {
     assert_eq!(open(dir.path()).1[0].tail.len(), 1);
 
     let (mut journal, ..) = open(dir.path());
+    settle(&mut journal);
     journal.commit(&[events(3, &[("p", b"third")])]).unwrap();
     drop(journal);
     fs::write(dir.path().join(STORE_FILE), &older).unwrap();

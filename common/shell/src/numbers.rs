@@ -1,0 +1,138 @@
+//! Numbers for peers: managers number those whom they talk to, and certificates name them.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::identity::{FileError, read_secret, write_secret};
+
+/// Peers that are numbered at most, those that are gone included: more names than a group gives to
+/// its managers in its life.
+pub const NUMBERS_MAX: usize = 16_384;
+
+/// The numbers of peers of one kind, from 1 on. A name has its number for ever, and no other name
+/// has it.
+#[derive(Debug, Default)]
+pub struct Numbers {
+    /// Where they outlive this daemon; none where they need not.
+    path: Option<PathBuf>,
+    /// In the order in which they were given.
+    names: Vec<String>,
+    numbers: BTreeMap<String, u32>,
+}
+
+/// Why a peer has no number.
+#[derive(Debug, Error)]
+pub enum NumbersError {
+    /// The file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The file holds something else.
+    #[error("{} holds no names of peers, each once and on a line", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There are too many.
+    #[error("could not number another peer: there are {NUMBERS_MAX}")]
+    Full,
+}
+
+impl Numbers {
+    /// Numbers that are good for this life of the daemon.
+    pub fn of_this_life() -> Numbers {
+        Numbers::default()
+    }
+
+    /// Numbers that are kept in a file, which is made with the first of them.
+    pub fn kept_in(path: &Path) -> Result<Numbers, NumbersError> {
+        let text = match read_secret(path) {
+            Ok(text) => text,
+            Err(FileError::System { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                String::new()
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut numbers = Numbers {
+            path: Some(path.to_owned()),
+            ..Numbers::default()
+        };
+        for name in text.lines() {
+            if name.is_empty() || numbers.numbers.contains_key(name) {
+                let path = path.to_owned();
+                return Err(NumbersError::Unreadable { path });
+            }
+            numbers.add(name)?;
+        }
+        Ok(numbers)
+    }
+
+    /// The number of a peer. One that has none is given the next one, which is durable when this
+    /// returns.
+    pub fn of(&mut self, name: &str) -> Result<u32, NumbersError> {
+        if let Some(&number) = self.numbers.get(name) {
+            return Ok(number);
+        }
+        let number = self.add(name)?;
+        if let Some(path) = &self.path {
+            let mut text = self.names.join("\n");
+            text.push('\n');
+            if let Err(error) = write_secret(path, &text) {
+                // It may be given to another one, since nobody has heard of it.
+                self.names.pop();
+                self.numbers.remove(name);
+                return Err(error.into());
+            }
+        }
+        Ok(number)
+    }
+
+    fn add(&mut self, name: &str) -> Result<u32, NumbersError> {
+        if self.names.len() >= NUMBERS_MAX {
+            return Err(NumbersError::Full);
+        }
+        self.names.push(name.to_owned());
+        let number = u32::try_from(self.names.len()).map_err(|_| NumbersError::Full)?;
+        self.numbers.insert(name.to_owned(), number);
+        Ok(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_keeps_its_number_and_shares_it_with_nobody() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let path = dir.path().join("numbers");
+        let mut numbers = Numbers::kept_in(&path).unwrap();
+        // Common hashes of 32 bits take these two for one.
+        assert_eq!(numbers.of("costarring").unwrap(), 1);
+        assert_eq!(numbers.of("liquid").unwrap(), 2);
+        assert_eq!(numbers.of("costarring").unwrap(), 1);
+        drop(numbers);
+        let mut numbers = Numbers::kept_in(&path).unwrap();
+        assert_eq!(numbers.of("pm1").unwrap(), 3);
+        assert_eq!(numbers.of("liquid").unwrap(), 2);
+        let mut others = Numbers::of_this_life();
+        assert_eq!(others.of("liquid").unwrap(), 1);
+    }
+
+    #[test]
+    fn a_number_that_cannot_be_kept_is_not_given() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let path = dir.path().join("numbers");
+        let mut numbers = Numbers::kept_in(&path).unwrap();
+        // A directory is not written over.
+        std::fs::create_dir(&path).unwrap();
+        assert!(matches!(numbers.of("a"), Err(NumbersError::File(_))));
+        std::fs::remove_dir(&path).unwrap();
+        assert_eq!(numbers.of("b").unwrap(), 1);
+        std::fs::write(&path, "a\na\n").unwrap();
+        let error = Numbers::kept_in(&path).unwrap_err().to_string();
+        assert!(error.ends_with("each once and on a line"), "{error}");
+    }
+}

@@ -1,0 +1,484 @@
+//! Frames that are none: cut off, changed, random. Nothing of it panics, nothing is allocated for what
+//! is only announced, and whatever is read is what would be sent for it.
+
+use minicbor::{Decode, Encode};
+use model::{
+    ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Epoch, GrantId, GroupId, Hash, ProcessId,
+    ResourceId, Span, Wall,
+};
+use proptest::prelude::*;
+use wire::admin::{Ask, Contact, Joined, Load, Node, Presence, Told};
+use wire::attempt::{
+    Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Log, LogPart, Outcome, ReadLog,
+    Refusal, Sources, Started, Stdin, Stream, ToActivity,
+};
+use wire::client::{Answer, Phase, Progress, Request, Summary, Totals};
+use wire::executor::Kept;
+use wire::frame::{self, FrameBuffer};
+use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup, Want};
+use wire::hello::{Hello, PROTOCOLS};
+use wire::resource::{Facts, FromResource, Leave, ToResource};
+use wire::{Envelope, bulk};
+
+/// Bytes of the longest frame that is read here.
+const BYTES_MAX: usize = 1 << 16;
+
+/// Reads bytes as a message of one type; what is read is the same after it was sent again.
+type Reader = fn(&[u8]) -> bool;
+
+fn reads<T: for<'b> Decode<'b, ()> + Encode<()>>(bytes: &[u8]) -> bool {
+    let Ok(message) = wire::decode::<T>(bytes) else {
+        return false;
+    };
+    // Compared as bytes: a NaN is not equal to itself.
+    let sent = wire::encode(&message);
+    let again = wire::decode::<T>(&sent).expect("what was read can be sent");
+    assert_eq!(wire::encode(&again), sent);
+    true
+}
+
+fn golden<T: for<'b> Decode<'b, ()> + Encode<()>>(messages: Vec<T>) -> Vec<(Vec<u8>, Reader)> {
+    let bytes = messages.iter().map(wire::encode);
+    bytes.map(|bytes| (bytes, reads::<T> as Reader)).collect()
+}
+
+fn attempt(number: u32) -> AttemptId {
+    AttemptId {
+        process: ProcessId(u64::MAX - 3),
+        activity: ActivityId(12),
+        number,
+    }
+}
+
+fn artifact() -> Artifact {
+    Artifact {
+        kind: ArtifactKind::File,
+        hash: Hash([7; 32]),
+        bytes: Bytes(1 << 33),
+    }
+}
+
+fn log() -> Log {
+    Log {
+        stdout_bytes: 9,
+        stdout: Kept::File { bytes: 9 },
+        stderr_bytes: 70_000,
+        stderr: Kept::Log {
+            segment: 3,
+            offset: 1 << 20,
+        },
+    }
+}
+
+/// Messages of all links between machines, those with most in them.
+fn all() -> Vec<(Vec<u8>, Reader)> {
+    let mut all = golden(vec![Hello {
+        protocols: PROTOCOLS,
+        identity: "xav://grid/lab/am/am1".to_owned(),
+        epoch: Epoch(4),
+        resource: Some(ResourceId(3)),
+        program: "0.1.0".to_owned(),
+    }]);
+    all.extend(golden(to_activity()));
+    all.extend(golden(from_activity()));
+    all.extend(golden(vec![
+        ToGroup::Attach { epoch: Epoch(2) },
+        ToGroup::Claim {
+            number: 3,
+            process: ProcessId(9),
+            wants: vec![Want {
+                resource: ResourceId(1),
+                slots: 4,
+            }],
+        },
+        ToGroup::Release(ProcessId(9)),
+    ]));
+    all.extend(golden(from_group()));
+    all.extend(golden(vec![
+        FromResource::Register {
+            epoch: Epoch(5),
+            facts: facts(),
+        },
+        FromResource::Alive,
+    ]));
+    all.extend(golden(vec![
+        ToResource::Registered(ResourceId(4)),
+        ToResource::Grants(vec![Leave {
+            id: GrantId(8),
+            process: ProcessId(9),
+            slots: 2,
+        }]),
+    ]));
+    all.extend(golden(vec![
+        Envelope {
+            number: 7,
+            message: Some(Request::Status(ProcessId(9))),
+        },
+        Envelope {
+            number: 8,
+            message: Some(Request::Log {
+                process: ProcessId(9),
+                activity: ActivityId(3),
+                attempt: attempt(2),
+                stream: Stream::Stderr,
+                offset: 1 << 40,
+            }),
+        },
+    ]));
+    all.extend(golden(answers()));
+    all.extend(golden(vec![
+        bulk::Request::Get {
+            hash: Hash([9; 32]),
+            offset: 1 << 30,
+        },
+        bulk::Request::Put {
+            hash: Hash([9; 32]),
+            bytes: 1 << 30,
+        },
+    ]));
+    all.extend(golden(vec![bulk::Answer::Refused(
+        bulk::Refusal::TooLarge { bytes_max: 7 },
+    )]));
+    all.extend(golden(vec![
+        Ask::Present(Presence {
+            program: "0.1.0".to_owned(),
+            revision: 3,
+            load: Some(Load {
+                busy: 1.25,
+                ..Load::default()
+            }),
+        }),
+        Ask::Revoke {
+            what: "am/node7".to_owned(),
+        },
+    ]));
+    all.extend(golden(told()));
+    all
+}
+
+fn facts() -> Facts {
+    Facts {
+        name: "am1".to_owned(),
+        slots: 2,
+        memory: Bytes(1 << 34),
+        power: 0.75,
+        labels: [("os".to_owned(), "linux".to_owned())].into(),
+        bulk: Some("10.0.0.7:7500".to_owned()),
+    }
+}
+
+fn copied() -> Copied {
+    Copied {
+        process: ProcessId(5),
+        activity: ActivityId(4),
+        artifacts: vec![Artifact {
+            hash: Hash([7; 32]),
+            bytes: Bytes(9),
+            kind: ArtifactKind::File,
+        }],
+    }
+}
+
+fn to_activity() -> Vec<ToActivity> {
+    vec![
+        ToActivity::Copy {
+            copies: vec![Copy {
+                copied: copied(),
+                holders: vec![ResourceId(2)],
+            }],
+            holders: vec![Holder {
+                resource: ResourceId(2),
+                name: "am2".to_owned(),
+                address: "10.0.0.7:7500".to_owned(),
+            }],
+        },
+        ToActivity::Attach {
+            epoch: Epoch(3),
+            ask: 77,
+        },
+        ToActivity::Dispatch {
+            meant_for: Epoch(6),
+            attempts: vec![Dispatch {
+                attempt: attempt(1),
+                command: vec!["sh".to_owned(), "-c".to_owned(), "echo grüße".to_owned()],
+                env: vec![("A".to_owned(), "b".to_owned())],
+                stdin: Stdin::Text("in".to_owned()),
+                inputs: vec![("in/".to_owned(), artifact())],
+                outputs: Vec::new(),
+                wants_stdout: true,
+                wants_stderr: false,
+                cores: 2,
+                memory: Some(Bytes(1 << 30)),
+                timeout: Some(Span::from_secs(60)),
+                sources: vec![Sources {
+                    input: 0,
+                    holders: vec![ResourceId(2)],
+                }],
+                at_most_once: true,
+            }],
+            holders: vec![Holder {
+                resource: ResourceId(2),
+                name: "am2".to_owned(),
+                address: "10.0.0.8:7500".to_owned(),
+            }],
+        },
+        ToActivity::Acknowledge(vec![attempt(1), attempt(2)]),
+        ToActivity::ReadLog(Box::new(ReadLog {
+            attempt: attempt(1),
+            log: log(),
+            stream: Stream::Stdout,
+            offset: 5,
+        })),
+        ToActivity::Renewed {
+            life: Epoch(6),
+            number: 9,
+        },
+    ]
+}
+
+fn from_activity() -> Vec<FromActivity> {
+    let outcome = |end: End| Outcome {
+        attempt: attempt(1),
+        end,
+        started: Wall(1_800_000_000_000_000),
+        wall: Span(1_234),
+        cpu: Span(700),
+        peak_memory: Bytes(5 << 20),
+        exit_code: Some(-1),
+        pid: 4_711,
+        outputs: vec![artifact()],
+        stdout: Some(vec![0, 255, 10]),
+        stderr: None,
+        log: Some(log()),
+    };
+    let failure = Failure {
+        name: model::FaultName::Expression,
+        message: "it failed".to_owned(),
+        directory: "/tmp/x".to_owned(),
+        stderr_tail: "oh".to_owned(),
+    };
+    vec![
+        FromActivity::Copied(vec![copied()]),
+        FromActivity::Holding {
+            epoch: Epoch(6),
+            ask: 77,
+            part: 0,
+            n_parts: 1,
+            attempts: vec![attempt(1)],
+        },
+        FromActivity::Started(vec![Started {
+            attempt: attempt(1),
+            pid: 7,
+            at: Wall(5),
+        }]),
+        FromActivity::Outcomes(vec![
+            outcome(End::Completed),
+            outcome(End::Failed(Box::new(failure))),
+            outcome(End::Lacking(vec![0, 3])),
+        ]),
+        FromActivity::Refused {
+            attempts: vec![attempt(1)],
+            why: Refusal::OtherLife { epoch: Epoch(7) },
+        },
+        FromActivity::LogPart(Box::new(LogPart {
+            attempt: attempt(1),
+            stream: Stream::Stdout,
+            offset: 0,
+            bytes: vec![1, 2, 3],
+            trouble: None,
+        })),
+        FromActivity::Renew {
+            life: Epoch(6),
+            number: 9,
+        },
+    ]
+}
+
+fn from_group() -> Vec<FromGroup> {
+    vec![
+        FromGroup::Offer(Offer {
+            epoch: Epoch(2),
+            group: GroupId(0),
+            resources: vec![Offered {
+                resource: ResourceId(1),
+                name: "am1".to_owned(),
+                power: 1.5,
+                slots: 8,
+                free: 3,
+                memory: Bytes(1 << 34),
+                labels: facts().labels,
+                bulk: None,
+            }],
+            leaving: vec![ResourceId(2)],
+        }),
+        FromGroup::Granted {
+            number: 3,
+            process: ProcessId(9),
+            grants: vec![Grant {
+                id: GrantId(8),
+                resource: ResourceId(1),
+                slots: 2,
+            }],
+        },
+    ]
+}
+
+fn answers() -> Vec<Envelope<Answer>> {
+    let totals = Totals {
+        completed: 3,
+        ..Totals::default()
+    };
+    let summary = Summary {
+        process: ProcessId(9),
+        name: "work".to_owned(),
+        origin: "work.yaml".to_owned(),
+        phase: Phase::Running,
+        submitted: Wall(1_800_000_000_000_000),
+        ended: None,
+        totals,
+        base: None,
+        keep: Some(Span::from_secs(60)),
+        owner: Some("xav://grid/lab/user/ana".to_owned()),
+    };
+    let progress = Progress {
+        process: ProcessId(9),
+        revision: 12,
+        phase: Phase::Running,
+        totals,
+        controllers: Vec::new(),
+        running: Vec::new(),
+        left: Some(Span::from_secs(3)),
+        waiting_for: None,
+    };
+    let messages = [
+        Answer::Processes(vec![summary]),
+        Answer::Progress(Box::new(progress)),
+        Answer::Refused(vec!["no".to_owned()]),
+    ];
+    let message = |message| Envelope {
+        number: 7,
+        message: Some(message),
+    };
+    messages.map(message).into()
+}
+
+fn told() -> Vec<Told> {
+    vec![
+        Told::Joined(Joined {
+            certificate: "-----".to_owned(),
+            authority: "-----".to_owned(),
+            group_manager: Contact {
+                name: "gm".to_owned(),
+                address: "10.0.0.1:7400".to_owned(),
+            },
+            process_managers: Vec::new(),
+        }),
+        Told::Nodes(vec![Node {
+            name: "am1".to_owned(),
+            power: 1.0,
+            ..Node::default()
+        }]),
+    ]
+}
+
+/// What comes out of a stream of these bytes.
+fn frames_of(stream: &[u8]) {
+    let readers: Vec<Reader> = all().into_iter().map(|(_, reader)| reader).collect();
+    let mut frames = FrameBuffer::new(BYTES_MAX);
+    // In pieces, as a network gives them.
+    for piece in stream.chunks(7) {
+        frames.push(piece);
+        while let Ok(Some(body)) = frames.take() {
+            for reader in &readers {
+                reader(body);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_message_is_read_whole_and_not_otherwise() {
+    for (bytes, reads) in all() {
+        assert!(reads(&bytes), "{bytes:?}");
+        for n_bytes in 0..bytes.len() {
+            assert!(!reads(&bytes[..n_bytes]), "{n_bytes} bytes of {bytes:?}");
+        }
+        let mut longer = bytes.clone();
+        longer.push(0);
+        assert!(!reads(&longer), "{longer:?}");
+    }
+}
+
+#[test]
+fn a_length_that_is_only_announced_costs_nothing() {
+    // An array, a text and a map of 2^62 parts in each place where a message could have one.
+    for (bytes, reads) in all() {
+        for at in 0..bytes.len() {
+            for kind in [0x9b, 0x7b, 0x5b, 0xbb] {
+                let mut huge = bytes[..at].to_vec();
+                huge.push(kind);
+                huge.extend_from_slice(&(1_u64 << 62).to_be_bytes());
+                // Room for so many parts is nowhere to be had. Within a text or a number it is none.
+                reads(&huge);
+            }
+        }
+    }
+}
+
+/// A message that was changed in some places.
+fn changed() -> impl Strategy<Value = Vec<u8>> {
+    let one = (any::<prop::sample::Index>(), any::<u8>(), 0..4_u8);
+    let changes = prop::collection::vec(one, 1..6);
+    (any::<prop::sample::Index>(), changes).prop_map(|(which, changes)| {
+        let golden = all();
+        let mut bytes = which.get(&golden).0.clone();
+        for (at, byte, how) in changes {
+            let at = at.index(bytes.len().max(1));
+            match how {
+                0 => bytes.insert(at.min(bytes.len()), byte),
+                1 if at < bytes.len() => drop(bytes.remove(at)),
+                2 => bytes.truncate(at),
+                _ => {
+                    if let Some(place) = bytes.get_mut(at) {
+                        *place = byte;
+                    }
+                }
+            }
+        }
+        bytes
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn changed_messages_are_read_or_not_and_nothing_else(bytes in changed()) {
+        for (_, reads) in all() {
+            reads(&bytes);
+        }
+    }
+
+    #[test]
+    fn changed_frames_are_taken_or_not_and_nothing_else(
+        bodies in prop::collection::vec(changed(), 0..4),
+        length in prop::option::of(any::<u32>()),
+    ) {
+        let mut stream = Vec::new();
+        for body in &bodies {
+            frame::append(&mut stream, |out| out.extend_from_slice(body));
+        }
+        stream.extend(length.into_iter().flat_map(u32::to_le_bytes));
+        frames_of(&stream);
+    }
+
+    #[test]
+    fn random_bytes_are_read_or_not_and_nothing_else(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        for (_, reads) in all() {
+            reads(&bytes);
+        }
+        frames_of(&bytes);
+    }
+}

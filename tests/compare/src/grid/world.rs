@@ -1,0 +1,284 @@
+//! A grid on this machine, made as its users make one: `xav grid init`, tokens, daemons.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write as _};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::observer::{cpu_seconds, executor_in, resident_bytes};
+
+/// What each value of [`Told`] and [`Grid::memory`] belongs to; of two of a kind it is the sum of
+/// CPU time, and the larger memory.
+pub(super) const ROLES: [&str; 4] = [
+    "group manager",
+    "process manager",
+    "activity managers",
+    "executors",
+];
+
+/// Machines of the grid.
+const MACHINES: usize = 2;
+/// How long anything that the grid is to do may take before the measurement is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks at something that is waited for.
+const LOOK: Duration = Duration::from_millis(5);
+/// Ports that are tried for two neighbours that are free.
+const PORTS: std::ops::Range<u16> = 20_000..30_000;
+
+/// A grid that runs. Dropping it ends its daemons.
+pub(super) struct Grid {
+    programs: PathBuf,
+    dir: PathBuf,
+    pub(super) gm: Daemon,
+    pub(super) pm: Daemon,
+    ams: Vec<Daemon>,
+    executors: Vec<PathBuf>,
+}
+
+/// One of its programs.
+pub(super) struct Daemon {
+    program: PathBuf,
+    config: PathBuf,
+    child: Child,
+}
+
+/// What a run cost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    /// From the start of the user's command to its end.
+    pub(super) wall_seconds: f64,
+    /// CPU time, by [`ROLES`].
+    pub(super) cpu_seconds: [f64; ROLES.len()],
+}
+
+impl Daemon {
+    /// Starts it and waits until it says where it listens.
+    fn start(program: PathBuf, config: PathBuf) -> Result<Daemon> {
+        let child = spawn(&program, &config)?;
+        let mut daemon = Daemon {
+            program,
+            config,
+            child,
+        };
+        daemon.until_it_listens()?;
+        Ok(daemon)
+    }
+
+    fn until_it_listens(&mut self) -> Result<()> {
+        let out = self.child.stdout.take();
+        let mut out = BufReader::new(out.context("its output is read")?);
+        let mut line = String::new();
+        out.read_line(&mut line)?;
+        let program = self.program.display();
+        ensure!(line.contains(" listens on "), "{program} did not start");
+        Ok(())
+    }
+
+    fn process(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}", self.child.id()))
+    }
+
+    /// Ends it at once.
+    pub(super) fn kill(&mut self) -> Result<()> {
+        self.child.kill().context("could not kill a daemon")?;
+        self.child.wait().context("could not wait for a daemon")?;
+        Ok(())
+    }
+
+    /// Starts it where it was, without waiting for anything.
+    pub(super) fn start_again(&mut self) -> Result<()> {
+        self.child = spawn(&self.program, &self.config)?;
+        Ok(())
+    }
+}
+
+fn spawn(program: &Path, config: &Path) -> Result<Child> {
+    Command::new(program)
+        .arg("--config")
+        .arg(config)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("could not start {}", program.display()))
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Grid {
+    fn drop(&mut self) {
+        // An executor goes on for a while without its daemon.
+        self.ams.clear();
+        for executor in &self.executors {
+            let pid = executor.file_name().and_then(|name| name.to_str());
+            let pid = pid.and_then(|pid| Pid::from_raw(pid.parse().ok()?));
+            if let (Some(pid), true) = (pid, executor.exists()) {
+                let _ = kill_process(pid, Signal::TERM);
+            }
+        }
+    }
+}
+
+impl Grid {
+    /// A grid in a directory, whose machines lend so many slots each, once it takes work.
+    pub(super) fn start(programs: &Path, dir: &Path, slots: u32) -> Result<Grid> {
+        let xav = programs.join("xav");
+        let port = free_ports()?.to_string();
+        let dir_text = dir.to_str().context("a directory is text")?;
+        said(Command::new(&xav).args(["grid", "init", dir_text, "--port", &port]))?;
+        let gm = Daemon::start(programs.join("xavantes-gm"), dir.join("gm/gm.toml"))?;
+        let pm = Daemon::start(programs.join("xavantes-pm"), dir.join("pm/pm.toml"))?;
+        let mut grid = Grid {
+            programs: programs.to_owned(),
+            dir: dir.to_owned(),
+            gm,
+            pm,
+            ams: Vec::new(),
+            executors: Vec::new(),
+        };
+        for number in 1..=MACHINES {
+            grid.add_machine(number, slots)?;
+        }
+        until("machines to be ready", || {
+            let nodes = grid.xav(&["nodes", "--json"])?;
+            let nodes: Value = serde_json::from_str(&nodes)?;
+            let nodes = nodes.as_array().map(Vec::as_slice).unwrap_or_default();
+            let n_ready = nodes.iter().filter(|node| node["state"] == "ready").count();
+            Ok((n_ready == MACHINES).then_some(()))
+        })?;
+        Ok(grid)
+    }
+
+    fn add_machine(&mut self, number: usize, slots: u32) -> Result<()> {
+        let token = self.xav(&["token", "create", "--role", "am"])?;
+        let name = format!("am{number}");
+        let home = self.dir.join(&name);
+        let program = self.programs.join("xavantes-am");
+        let mut join = Command::new(&program);
+        join.args(["join", token.trim(), "--name", &name, "--dir"])
+            .arg(&home)
+            .args(["--slots", &slots.to_string()]);
+        if rustix::process::geteuid().is_root() {
+            join.arg("--shared");
+        }
+        said(&mut join)?;
+        let config = home.join("am.toml");
+        let mut file = fs::OpenOptions::new().append(true).open(&config)?;
+        // Equal machines: what is measured is not how well they are told apart.
+        file.write_all(b"power = 1.0\n")?;
+        self.ams.push(Daemon::start(program, config)?);
+        let state = home.join("state/executor");
+        let executor = until("an executor", || Ok(executor_in(&state)))?;
+        self.executors.push(executor);
+        Ok(())
+    }
+
+    /// What `xav` says with these arguments, to this grid.
+    pub(super) fn xav(&self, arguments: &[&str]) -> Result<String> {
+        said(
+            Command::new(self.programs.join("xav"))
+                .args(arguments)
+                .arg("--grid")
+                .arg(&self.dir),
+        )
+    }
+
+    /// Runs a definition to its end.
+    pub(super) fn run(&self, file: &Path) -> Result<Told> {
+        let file = file.to_str().context("a path is text")?;
+        let before = self.cpu();
+        let started = Instant::now();
+        let document = self.xav(&["run", "--json", file])?;
+        let wall_seconds = started.elapsed().as_secs_f64();
+        let mut cpu_seconds = self.cpu();
+        for (after, before) in cpu_seconds.iter_mut().zip(before) {
+            *after -= before;
+        }
+        let document: Value = serde_json::from_str(&document)?;
+        ensure!(document["state"] == "completed", "it ended: {document}");
+        Ok(Told {
+            wall_seconds,
+            cpu_seconds,
+        })
+    }
+
+    fn groups(&self) -> [Vec<PathBuf>; ROLES.len()] {
+        [
+            vec![self.gm.process()],
+            vec![self.pm.process()],
+            self.ams.iter().map(Daemon::process).collect(),
+            self.executors.clone(),
+        ]
+    }
+
+    fn cpu(&self) -> [f64; ROLES.len()] {
+        self.groups().map(|processes| {
+            let seconds = processes.iter().map(|process| cpu_seconds(process));
+            seconds.map(|seconds| seconds.unwrap_or(f64::NAN)).sum()
+        })
+    }
+
+    /// Bytes in memory, by [`ROLES`].
+    pub(super) fn memory(&self) -> Vec<f64> {
+        let largest = |processes: Vec<PathBuf>| {
+            let bytes = processes.iter().map(|process| resident_bytes(process));
+            bytes
+                .map(|bytes| bytes.unwrap_or(f64::NAN))
+                .fold(f64::NAN, f64::max)
+        };
+        self.groups().into_iter().map(largest).collect()
+    }
+}
+
+/// Waits until there is something.
+pub(super) fn until<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look()? {
+            return Ok(found);
+        }
+        ensure!(began.elapsed() < PATIENCE, "waited in vain for {what}");
+        thread::sleep(LOOK);
+    }
+}
+
+/// What a command that must succeed says.
+fn said(command: &mut Command) -> Result<String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("could not start {command:?}"))?;
+    ensure!(
+        output.status.success(),
+        "{command:?} ended with {}:\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The first of two neighbouring ports that nobody has.
+fn free_ports() -> Result<u16> {
+    let is_free = |port: u16| UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+    // Who measures beside this one begins elsewhere.
+    let n_ports = PORTS.end - PORTS.start;
+    let offset = u16::try_from(std::process::id() % u32::from(n_ports)).unwrap_or(0);
+    for step in 0..n_ports - 1 {
+        let port = PORTS.start + (offset + step) % (n_ports - 1);
+        if is_free(port) && is_free(port + 1) {
+            return Ok(port);
+        }
+    }
+    bail!("no two neighbouring ports are free")
+}
