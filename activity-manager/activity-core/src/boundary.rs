@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
 use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, ProcessId, Produced, ResourceId, Span};
-use wire::attempt::{FromActivity, Holder, ReadLog, ToActivity};
+use wire::attempt::{Copied, FromActivity, Holder, ReadLog, ToActivity};
 use wire::executor::{FromExecutor, ToExecutor, Written};
 use wire::resource::{FromResource, ToResource};
 
@@ -105,6 +105,14 @@ pub enum Input {
         /// The outputs, in the order in which they were asked for, durably kept; or what failed.
         result: Result<Vec<Artifact>, Trouble>,
     },
+    /// The answer to [`Effect::Copy`]: all of it is here, durably. There is none where it could not
+    /// be had.
+    Copied {
+        /// Which process manager wants to know.
+        to: u32,
+        /// What is here.
+        copied: Copied,
+    },
 }
 
 /// A directory that is ready for a command.
@@ -172,6 +180,18 @@ pub enum Effect {
     /// Read a part of what an attempt wrote, and send it to this process manager as
     /// [`FromActivity::LogPart`].
     ReadLog(u32, Box<ReadLog>),
+    /// Fetch what an activity has produced elsewhere, and keep it durably; the answer is
+    /// [`Input::Copied`]. Repeated when there is no answer: whoever is at it ignores that.
+    Copy {
+        /// For which process manager.
+        to: u32,
+        /// What.
+        copied: Copied,
+        /// Who has it.
+        sources: Vec<Holder>,
+        /// Whether its process has leave here, so that it stays until [`Effect::Unneeded`].
+        has_leave: bool,
+    },
     /// The group manager has told this machine's number.
     Numbered(ResourceId),
     /// A process has no leave here any more: its files may go.

@@ -31,13 +31,19 @@ impl Holders {
         }
     }
 
+    /// Where these machines are, as far as that was told.
+    pub(crate) fn known(&self, holders: &[ResourceId]) -> Vec<Holder> {
+        let known = holders.iter().take(SOURCES_MAX);
+        let known = known.filter_map(|holder| self.0.get(holder));
+        known.cloned().collect()
+    }
+
     /// What makes an attempt ready, with the way to what it may need.
     pub(crate) fn stage(&self, dispatch: &Dispatch) -> Effect {
-        let sources = dispatch.sources.iter().map(|sources| {
-            let known = sources.holders.iter().take(SOURCES_MAX);
-            let known = known.filter_map(|holder| self.0.get(holder)).cloned();
-            (sources.input, known.collect())
-        });
+        let sources = dispatch
+            .sources
+            .iter()
+            .map(|sources| (sources.input, self.known(&sources.holders)));
         Effect::Stage {
             attempt: dispatch.attempt,
             inputs: dispatch.inputs.clone(),

@@ -10,6 +10,7 @@
 mod attempt;
 mod boundary;
 mod closed;
+mod copies;
 mod executor;
 mod holders;
 mod lease;

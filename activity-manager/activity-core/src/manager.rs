@@ -166,6 +166,7 @@ impl Machine for ActivityManager {
                 workplace,
             } => self.on_lacking(now, attempt, inputs, workplace),
             Input::Collected { attempt, result } => self.on_collected(now, attempt, result),
+            Input::Copied { to, copied } => self.on_copied(cx, to, copied),
         }
         self.finish_step(cx, now);
     }

@@ -240,7 +240,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         executor: executor.way(),
         orders: Vec::new(),
         workers: Workers::start(&blobs, &inbox, at_work, &others).map_err(StartError::Thread)?,
-        _fetchers: fetchers,
+        fetchers,
         pins: others.pins,
         sweeper: Sweeper::start(places.root()).map_err(StartError::Thread)?,
         places,

@@ -9,16 +9,20 @@ use std::thread::JoinHandle;
 
 use activity_blobs::{ReadError, Store};
 use activity_core::{Input, Trouble, Workplace};
-use model::{Artifact, AttemptId, FaultName, Hash, Identity, Role};
+use model::{ActivityId, Artifact, AttemptId, FaultName, Hash, Identity, ProcessId, Role};
 use shell::Inbox;
 use shell::quic::{Bulk, BulkError, Source};
-use wire::attempt::Holder;
+use wire::attempt::{Copied, Holder};
 
 use crate::depot::{Keeping, StoreDepot};
-use crate::workers::{AtWork, chain, lay};
+use crate::workers::{AtWork, chain, lay, name_of};
 
 /// Transfers at a time: they share one network.
 const FETCHERS: usize = 4;
+/// Copies that wait for a transfer. Those beyond are asked for again.
+const COPIES_WAITING_MAX: usize = 4_096;
+/// Copies that share a flush.
+const COPIES_TOGETHER: usize = 64;
 
 /// An attempt that lacks files.
 pub(crate) struct Wanting {
@@ -29,6 +33,16 @@ pub(crate) struct Wanting {
     pub(crate) sources: Sources,
 }
 
+/// What is to be kept here beside the machine that made it.
+#[derive(Debug)]
+pub(crate) struct ToCopy {
+    /// The process manager that is told.
+    pub(crate) to: u32,
+    pub(crate) copied: Copied,
+    /// Who has it.
+    pub(crate) sources: Vec<Holder>,
+}
+
 /// Who may have inputs, by their place among the inputs.
 pub(crate) type Sources = Vec<(u32, Vec<Holder>)>;
 
@@ -36,6 +50,17 @@ pub(crate) type Sources = Vec<(u32, Vec<Holder>)>;
 pub(crate) struct Fetchers {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+}
+
+impl ToCopy {
+    fn of(&self) -> (ProcessId, ActivityId) {
+        (self.copied.process, self.copied.activity)
+    }
+
+    fn failed(&self, error: &str) {
+        let (process, activity) = self.of();
+        tracing::warn!(%process, %activity, error, "a copy could not be made");
+    }
 }
 
 /// Takes what lacks files, from any thread.
@@ -56,6 +81,9 @@ struct Shared {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Wanting>,
+    copies: VecDeque<ToCopy>,
+    /// Of which activities copies wait or are under way: repeated questions are passed over.
+    copying: BTreeSet<(ProcessId, ActivityId)>,
     /// Blobs that a thread is at: another one that needs one of them waits for it.
     coming: BTreeSet<Hash>,
     is_closing: bool,
@@ -91,7 +119,25 @@ impl Fetchers {
                 })?;
             fetchers.threads.push(thread);
         }
+        // One for all copies, so that no attempt waits for them.
+        let shared = Arc::clone(&fetchers.shared);
+        let copier = std::thread::Builder::new().name("copy".to_owned());
+        let thread = copier.spawn(move || {
+            while let Some(wanted) = shared.take_copies() {
+                shared.copy(wanted);
+            }
+        })?;
+        fetchers.threads.push(thread);
         Ok(fetchers)
+    }
+
+    /// Queues a copy; it is heard of again when all is here, and only then.
+    pub(crate) fn copy(&self, wanted: ToCopy) {
+        let mut state = self.shared.lock();
+        if state.copies.len() < COPIES_WAITING_MAX && state.copying.insert(wanted.of()) {
+            state.copies.push_back(wanted);
+            self.shared.changed.notify_all();
+        }
     }
 
     pub(crate) fn way(&self) -> ToFetch {
@@ -134,15 +180,56 @@ impl Shared {
     }
 
     fn take(&self) -> Option<Wanting> {
+        self.take_from(|state| state.waiting.pop_front())
+    }
+
+    fn take_copies(&self) -> Option<Vec<ToCopy>> {
+        self.take_from(|state| {
+            let n_taken = state.copies.len().min(COPIES_TOGETHER);
+            let taken: Vec<ToCopy> = state.copies.drain(..n_taken).collect();
+            (!taken.is_empty()).then_some(taken)
+        })
+    }
+
+    /// Waits until there is one; none at the end.
+    fn take_from<T>(&self, next: impl Fn(&mut State) -> Option<T>) -> Option<T> {
         let mut state = self.lock();
         loop {
             if state.is_closing {
                 return None;
             }
-            if let Some(wanting) = state.waiting.pop_front() {
-                return Some(wanting);
+            if let Some(found) = next(&mut state) {
+                return Some(found);
             }
             state = self.wait(state);
+        }
+    }
+
+    /// Has all that activities have produced here, durably by one flush.
+    fn copy(&self, wanted: Vec<ToCopy>) {
+        // What has come is not evicted before it is durable and told of.
+        let _hold = self.blobs.hold();
+        let all: Vec<_> = wanted.iter().map(ToCopy::of).collect();
+        let mut here = Vec::new();
+        for one in wanted {
+            let sources = self.sources(&one.sources);
+            let mut artifacts = one.copied.artifacts.iter();
+            // What fails is asked for again, and perhaps of another machine.
+            match artifacts.try_for_each(|artifact| self.bring(*artifact, &sources)) {
+                Ok(()) => here.push(one),
+                Err(failure) => one.failed(&failure.text()),
+            }
+        }
+        match self.blobs.flush() {
+            Ok(()) => self.inbox.tell_all(here.into_iter().map(|one| {
+                let ToCopy { to, copied, .. } = one;
+                Input::Copied { to, copied }
+            })),
+            Err(error) => here.iter().for_each(|one| one.failed(&chain(&error))),
+        }
+        let mut state = self.lock();
+        for of in all {
+            state.copying.remove(&of);
         }
     }
 
@@ -174,7 +261,7 @@ impl Shared {
                 }
                 Err(Failure::Here(error)) => {
                     trouble = Some(Trouble {
-                        name: FaultName::Staging,
+                        name: name_of(&*error, FaultName::Staging),
                         message: format!("could not keep `{path}`: {}", chain(&*error)),
                     });
                 }
@@ -267,6 +354,13 @@ enum Failure {
 }
 
 impl Failure {
+    fn text(&self) -> String {
+        match self {
+            Failure::Nobody(error) => chain(error),
+            Failure::Here(error) => chain(&**error),
+        }
+    }
+
     fn reading(error: ReadError) -> Failure {
         Failure::Here(Box::new(error))
     }

@@ -12,7 +12,7 @@ use wire::resource::FromResource;
 
 use crate::daemon::Number;
 use crate::executor::Way;
-use crate::fetch::{Fetchers, Sources};
+use crate::fetch::{Fetchers, Sources, ToCopy};
 use crate::keep::Pins;
 use crate::peek::{log_part, peeked};
 use crate::places::Places;
@@ -32,7 +32,7 @@ pub(crate) struct Hands {
     pub(crate) orders: Vec<ToExecutor>,
     pub(crate) workers: Workers,
     /// None where nothing can be fetched.
-    pub(crate) _fetchers: Option<Fetchers>,
+    pub(crate) fetchers: Option<Fetchers>,
     /// None where nothing is evicted.
     pub(crate) pins: Option<Pins>,
     pub(crate) sweeper: Sweeper,
@@ -86,6 +86,23 @@ impl Outside<ActivityManager> for Hands {
                     let part = log_part(&self.logs, &wanted);
                     let message = FromActivity::LogPart(Box::new(part));
                     self.processes.send(to, &message);
+                }
+                Effect::Copy {
+                    to,
+                    copied,
+                    sources,
+                    has_leave,
+                } => {
+                    if let (true, Some(pins)) = (has_leave, &self.pins) {
+                        pins.keep(copied.process, &copied.artifacts);
+                    }
+                    if let Some(fetchers) = &self.fetchers {
+                        fetchers.copy(ToCopy {
+                            to,
+                            copied,
+                            sources,
+                        });
+                    }
                 }
                 Effect::Numbered(resource) => self.number.set(resource),
                 Effect::Unneeded(process) => {

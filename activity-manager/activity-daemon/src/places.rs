@@ -16,6 +16,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 use thiserror::Error;
 
+use crate::workers::name_of;
+
 /// Directories of processes that are kept open, so that an attempt's is made by one system call.
 const OPEN_PROCESSES_MAX: usize = 16;
 
@@ -128,7 +130,7 @@ impl Places {
                 self.root
             );
             Trouble {
-                name: FaultName::Staging,
+                name: name_of(&error, FaultName::Staging),
                 message,
             }
         })

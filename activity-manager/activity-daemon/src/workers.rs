@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::error::Error;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -251,7 +251,7 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
         }
         if !collected.is_empty() {
             let flushed = blobs.flush().map_err(|error| Trouble {
-                name: FaultName::MissingOutput,
+                name: name_of(&error, FaultName::MissingOutput),
                 message: format!("the outputs could not be kept: {}", chain(&error)),
             });
             shared
@@ -279,7 +279,7 @@ pub(crate) fn lay(
         blobs
             .place(*artifact, Path::new(directory), path, Placement::Copy)
             .map_err(|error| Trouble {
-                name: FaultName::Staging,
+                name: name_of(&error, FaultName::Staging),
                 message: chain(&error),
             })?;
     }
@@ -288,9 +288,24 @@ pub(crate) fn lay(
 
 fn uncollected(error: &CollectError) -> Trouble {
     Trouble {
-        name: FaultName::MissingOutput,
+        name: name_of(error, FaultName::MissingOutput),
         message: chain(error),
     }
+}
+
+/// The fault that an error is: a full disk, or else the one given.
+pub(crate) fn name_of(error: &(dyn Error + 'static), otherwise: FaultName) -> FaultName {
+    let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
+    let mut at = Some(error);
+    while let Some(error) = at {
+        if let Some(io) = error.downcast_ref::<io::Error>()
+            && full.contains(&io.kind())
+        {
+            return FaultName::DiskFull;
+        }
+        at = error.source();
+    }
+    otherwise
 }
 
 /// An error with its causes, as one sentence.

@@ -55,7 +55,7 @@ pub struct Draft {
     /// How data goes from activity to activity.
     #[n(5)]
     pub data: DataMode,
-    /// How many asynchronous copies of outputs are kept at the controller's machine.
+    /// How many machines keep a copy of what activities produce, beside those that made it.
     #[n(6)]
     pub copies: u32,
     /// The tree; node 0 is the root, and a child has a larger number than its parent.

@@ -51,6 +51,9 @@ pub enum FaultName {
     /// A name given by `throw`.
     #[n(13)]
     Thrown(#[n(0)] String),
+    /// The machine's disk took no more, of the inputs or the outputs.
+    #[n(14)]
+    DiskFull,
 }
 
 impl fmt::Display for FaultName {
@@ -70,6 +73,7 @@ impl fmt::Display for FaultName {
             FaultName::NotStarted => "not-started",
             FaultName::Staging => "staging",
             FaultName::Thrown(name) => name,
+            FaultName::DiskFull => "disk-full",
         })
     }
 }

@@ -4,12 +4,19 @@
 //! repeats an outcome until it is acknowledged. Both answer repeats from what they know.
 
 use minicbor::{Decode, Encode};
-use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, Produced, ResourceId, Span, Wall};
+use model::{
+    ActivityId, Artifact, AttemptId, Bytes, Epoch, FaultName, ProcessId, Produced, ResourceId,
+    Span, Wall,
+};
 
 use crate::executor::Kept;
 
 /// Attempts of one message at most.
 pub const ATTEMPTS_MAX: usize = 1_024;
+/// Activities of one question for copies at most...
+pub const COPIES_MAX: usize = 256;
+/// ...and files of theirs, unless a single one has more: a question stays below a MiB.
+pub const COPIED_FILES_MAX: usize = 4_096;
 /// Machines that are named for one input at most: the next one is asked when one fails.
 pub const SOURCES_MAX: usize = 8;
 /// Bytes of a stream that may go into a variable.
@@ -60,6 +67,17 @@ pub enum ToActivity {
     /// A part of what this attempt wrote. Answered by `LogPart`.
     #[n(20)]
     ReadLog(#[n(0)] Box<ReadLog>),
+    /// Fetch what these have produced, and keep it durably. Answered by `Copied` for each of which
+    /// all is there, and repeated until then.
+    #[n(21)]
+    Copy {
+        /// What.
+        #[n(0)]
+        copies: Vec<Copy>,
+        /// The machines that have it.
+        #[n(1)]
+        holders: Vec<Holder>,
+    },
     /// The answer to `Renew`: the sender waits for the receiver's attempts from here on.
     #[n(6)]
     Renewed {
@@ -70,6 +88,31 @@ pub enum ToActivity {
         #[n(1)]
         number: u32,
     },
+}
+
+/// What an activity has produced, to be kept by another machine than that which made it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Copy {
+    /// What it is a copy of.
+    #[n(0)]
+    pub copied: Copied,
+    /// The machines that have it, at most [`SOURCES_MAX`]. Where they are stands once in the message.
+    #[n(1)]
+    pub holders: Vec<ResourceId>,
+}
+
+/// What an activity has produced.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Copied {
+    /// Of which process.
+    #[n(0)]
+    pub process: ProcessId,
+    /// Which activity.
+    #[n(1)]
+    pub activity: ActivityId,
+    /// Its files and directories, in the order of its outputs.
+    #[n(2)]
+    pub artifacts: Vec<Artifact>,
 }
 
 /// A part of what an attempt wrote that has ended.
@@ -236,6 +279,9 @@ pub enum FromActivity {
     /// A part of what an attempt wrote.
     #[n(20)]
     LogPart(#[n(0)] Box<LogPart>),
+    /// All of these is here, durably: the answer to `Copy`.
+    #[n(21)]
+    Copied(#[n(0)] Vec<Copied>),
     /// May the receiver's attempts go on? Asked again and again ([`crate::lease`]); also the sign
     /// that the sender is there. Answered by `Renewed`, or by `Attach` where the receiver knows
     /// another life.

@@ -411,6 +411,9 @@ pub struct ActivityStatus {
     /// number.
     #[n(5)]
     pub reused: Option<AttemptStatus>,
+    /// The machine that keeps a copy of what it produced.
+    #[n(6)]
+    pub copy: Option<ResourceId>,
 }
 
 /// A place in the plan.

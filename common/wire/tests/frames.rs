@@ -9,8 +9,8 @@ use model::{
 use proptest::prelude::*;
 use wire::admin::{Ask, Contact, Joined, Load, Node, Presence, Told};
 use wire::attempt::{
-    Dispatch, End, Failure, FromActivity, Holder, Log, LogPart, Outcome, ReadLog, Refusal, Sources,
-    Started, Stdin, Stream, ToActivity,
+    Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Log, LogPart, Outcome, ReadLog,
+    Refusal, Sources, Started, Stdin, Stream, ToActivity,
 };
 use wire::client::{Answer, Phase, Progress, Request, Summary, Totals};
 use wire::executor::Kept;
@@ -167,8 +167,31 @@ fn facts() -> Facts {
     }
 }
 
+fn copied() -> Copied {
+    Copied {
+        process: ProcessId(5),
+        activity: ActivityId(4),
+        artifacts: vec![Artifact {
+            hash: Hash([7; 32]),
+            bytes: Bytes(9),
+            kind: ArtifactKind::File,
+        }],
+    }
+}
+
 fn to_activity() -> Vec<ToActivity> {
     vec![
+        ToActivity::Copy {
+            copies: vec![Copy {
+                copied: copied(),
+                holders: vec![ResourceId(2)],
+            }],
+            holders: vec![Holder {
+                resource: ResourceId(2),
+                name: "am2".to_owned(),
+                address: "10.0.0.7:7500".to_owned(),
+            }],
+        },
         ToActivity::Attach {
             epoch: Epoch(3),
             ask: 77,
@@ -235,6 +258,7 @@ fn from_activity() -> Vec<FromActivity> {
         stderr_tail: "oh".to_owned(),
     };
     vec![
+        FromActivity::Copied(vec![copied()]),
         FromActivity::Holding {
             epoch: Epoch(6),
             ask: 77,

@@ -269,6 +269,7 @@ pub(crate) fn activity_status(process: &Process, id: ActivityId) -> ActivityStat
         attempts: process.attempts(id),
         outputs,
         reused: process.reused(id),
+        copy: process.copy_of(id),
     }
 }
 

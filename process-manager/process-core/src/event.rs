@@ -118,6 +118,19 @@ pub enum Event {
     /// Attempts to make files again were sent to machines: activity, number of the attempt, machine.
     #[n(20)]
     Remaking(#[n(0)] Vec<(ActivityId, u32, ResourceId)>),
+    /// A machine keeps a copy of what an activity has produced.
+    #[n(21)]
+    Copied {
+        /// Which activity.
+        #[n(0)]
+        activity: ActivityId,
+        /// Which machine.
+        #[n(1)]
+        resource: ResourceId,
+        /// That machine's name.
+        #[n(2)]
+        machine: String,
+    },
 }
 
 /// A submission.
@@ -208,6 +221,9 @@ pub struct Reused {
     /// Variables that its streams are written to: stdout before stderr.
     #[n(14)]
     pub writes: Vec<(u32, Value)>,
+    /// The machine that keeps a copy of what it produced, and its name.
+    #[n(15)]
+    pub copy: Option<(ResourceId, String)>,
 }
 
 /// What a fault breaks.

@@ -25,6 +25,7 @@ impl ProcessManager {
             )]);
         }
         self.recorded.forget(id);
+        self.end_copies(id);
         // A late repeat of its submission must not run it again; and within one batch of events
         // nothing may be recorded of it any more.
         if self.forgotten.len() == limits::FORGOTTEN_MAX {

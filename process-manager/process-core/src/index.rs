@@ -23,6 +23,8 @@ pub(crate) struct Index {
     /// Activities below each controller.
     pub(crate) n_all: Vec<u32>,
     pub(crate) fresh: Fresh,
+    /// Activities that have produced what a copy is wanted of and not recorded.
+    pub(crate) uncopied: BTreeSet<ActivityId>,
 }
 
 /// Activities for which a recorded outcome may stand, in the order in which they became ready. It
@@ -152,6 +154,7 @@ impl Process {
             if has_ended(phase) {
                 self.count_ended(activity.node());
             }
+            self.note_uncopied(activity);
             let mut at = self.definition.parent(activity.node());
             while let Some(controller) = at {
                 self.index.n_all[controller.index()] += 1;

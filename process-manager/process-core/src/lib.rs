@@ -11,6 +11,7 @@ mod answer;
 mod attempt;
 mod claim;
 mod control;
+mod copies;
 mod dispatch;
 mod event;
 mod forget;

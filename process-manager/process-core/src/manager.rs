@@ -17,6 +17,7 @@ use wire::client::Phase;
 use wire::group::{Offer, ToGroup, Want};
 
 use crate::alphabet::{ClientId, Effect, Input, Stream};
+use crate::copies::Copying;
 use crate::event::Event;
 use crate::liveness::Liveness;
 use crate::peek::Looked;
@@ -124,6 +125,8 @@ pub struct ProcessManager {
     pub(crate) n_offers: u64,
     /// Machines that give files to others, and where.
     pub(crate) stores: Stores,
+    /// What machines were asked to keep copies of.
+    pub(crate) copying: BTreeMap<ProcessId, Copying>,
     timers: Timers,
     n_asked: u32,
     n_basis: u64,
@@ -171,6 +174,8 @@ pub(crate) struct Live {
     pub(crate) running: BTreeMap<ActivityId, (Wall, u32)>,
     /// Attempts that were told where files are, and when: see [`Stores`].
     pub(crate) told: BTreeMap<ActivityId, u64>,
+    /// When a copy was recorded of what an activity has produced, counted likewise.
+    pub(crate) copied: BTreeMap<ActivityId, u64>,
     pub(crate) waiting_for: Option<String>,
     /// Counts what a watcher could see.
     pub(crate) revision: u64,
@@ -229,6 +234,7 @@ pub(crate) enum Timer {
     Backoff(ProcessId, ActivityId),
     Watch(ClientId, u64),
     Recall(ProcessId),
+    Copy(ProcessId),
     Peek(ClientId, u64),
 }
 
@@ -310,6 +316,7 @@ impl ProcessManager {
             }
             Timer::Watch(client, number) => self.tell_watcher(cx, now, client, number),
             Timer::Recall(process) => self.settle(cx, now, process),
+            Timer::Copy(process) => self.repeat_copies(cx, now, process),
             Timer::Peek(client, number) => self.give_up_peek(cx, client, number),
         }
     }
@@ -532,6 +539,7 @@ impl Machine for ProcessManager {
         for id in open {
             self.begin(cx, now, id, false);
         }
+        self.resume_copies(cx, now);
         self.expect_all(cx, now);
     }
 

@@ -61,6 +61,7 @@ impl ProcessManager {
             }
             FromActivity::Peeked(attempt, peeked) => self.on_peeked(cx, attempt, peeked),
             FromActivity::LogPart(part) => self.on_log_part(cx, &part),
+            FromActivity::Copied(copied) => self.on_copied(cx, now, resource, copied),
             FromActivity::Renew { life, number } => self.on_renew(cx, now, resource, life, number),
             FromActivity::Refused { attempts, why } => match why {
                 // The repeat finds the grant, or room.

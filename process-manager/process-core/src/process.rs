@@ -110,6 +110,9 @@ pub struct Course {
     /// Activities whose files were gone.
     #[cbor(n(23), default)]
     pub(crate) remakes: BTreeMap<ActivityId, Remake>,
+    /// The machine that keeps a copy of what an activity has produced.
+    #[cbor(n(24), default)]
+    pub(crate) copies: BTreeMap<ActivityId, ResourceId>,
 }
 
 /// Whose outcome stands for an activity; the figures of that attempt are in its state.
@@ -256,6 +259,14 @@ impl Process {
                     self.send_remake(activity, number, resource);
                 }
             }
+            Event::Copied {
+                activity,
+                resource,
+                machine,
+            } => {
+                self.name_machine(*resource, machine);
+                self.keep_copy(*activity, *resource);
+            }
             Event::Reused(reused) => self.reuse(reused),
             Event::Broke { at, fault } => self.break_at(*at, fault),
             Event::Readied(activities) => {
@@ -371,6 +382,7 @@ impl Process {
                 self.write(&ended.writes);
                 self.keep_captured(activity, &ended.writes);
                 self.turn_to(activity, ActivityPhase::Completed);
+                self.note_produced(activity);
                 if self.course.phase == Phase::Running {
                     let turned = self
                         .course
@@ -461,6 +473,11 @@ impl Process {
         self.keep_captured(activity, &reused.writes);
         self.index.totals.reused += 1;
         self.turn_to(activity, ActivityPhase::Completed);
+        self.note_produced(activity);
+        if let Some((resource, name)) = &reused.copy {
+            self.name_machine(*resource, name);
+            self.keep_copy(activity, *resource);
+        }
         let control = &mut self.course.control;
         let turned = control.finish(&self.definition, activity.node());
         self.turn(turned);

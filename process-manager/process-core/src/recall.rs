@@ -135,9 +135,8 @@ fn stands(
     };
     let cores = from.definition().activity(source)?.cores;
     let machines = &from.course.machines;
-    let machine = machines
-        .iter()
-        .find(|(resource, _)| *resource == state.resource);
+    let named = |resource| machines.iter().find(|(one, _)| *one == resource);
+    let machine = named(state.resource);
     Some(Reused {
         activity,
         memo,
@@ -154,6 +153,7 @@ fn stands(
         log: from.course.logs.get(&source).copied(),
         outputs: outputs?,
         writes,
+        copy: from.copy_of(source).and_then(named).cloned(),
     })
 }
 

@@ -401,6 +401,7 @@ impl Process {
                 if let Some(remake) = self.course.remakes.get_mut(&activity) {
                     remake.before = before;
                 }
+                self.note_produced(activity);
             }
             Verdict::Again | Verdict::Retry { .. } => {
                 if matches!(outcome.end, End::Failed(_)) {

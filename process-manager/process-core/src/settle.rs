@@ -66,6 +66,7 @@ impl ProcessManager {
             }
             Phase::Completed | Phase::Faulted | Phase::Cancelled => self.close(cx, now, id),
         }
+        self.ask_for_copies(cx, now, id);
         self.notify_watchers(cx, now, id);
     }
 

@@ -39,11 +39,27 @@ impl Stores {
         }
     }
 
+    /// A machine that gives files to others.
+    pub(crate) fn get(&self, resource: ResourceId) -> Option<&Holder> {
+        self.known.get(&resource)
+    }
+
+    /// Machines that give files to others.
+    pub(crate) fn known(&self) -> impl Iterator<Item = ResourceId> {
+        self.known.keys().copied()
+    }
+
+    /// The moment at which more is known than at all others before.
+    pub(crate) fn next_moment(&mut self) -> u64 {
+        self.n_found += 1;
+        self.n_found
+    }
+
     /// A machine has told what it holds, at the beginning of its life or since its link was down.
     pub(crate) fn find(&mut self, resource: ResourceId) {
         if self.known.contains_key(&resource) {
-            self.n_found += 1;
-            self.found.insert(resource, self.n_found);
+            let moment = self.next_moment();
+            self.found.insert(resource, moment);
         }
     }
 
@@ -73,19 +89,22 @@ impl ProcessManager {
         };
         for (input, one) in (0..).zip(laid) {
             let holder = process.holder(one.source);
-            if holder == Some(receiver) {
+            let copy = process.copy(one.source);
+            if holder == Some(receiver) && (copy.is_none() || self.n_offers == 0) {
                 continue;
             }
             if self.n_offers == 0 {
                 return false;
             }
-            let may_have = |store: &&ResourceId| match holder {
-                Some(holder) => **store == holder,
+            let may_have = |store: &ResourceId| match holder {
+                Some(_) => *store != receiver && (holder == Some(*store) || copy == Some(*store)),
                 // Nobody has said where it was put, so it may be anywhere.
-                None => **store != receiver,
+                None => *store != receiver,
             };
-            let holders = self.stores.known.keys().filter(may_have);
-            let holders: Vec<ResourceId> = holders.take(SOURCES_MAX).copied().collect();
+            let holders = self.stores.known().filter(may_have);
+            let mut holders: Vec<ResourceId> = holders.take(SOURCES_MAX).collect();
+            // One that is not heard of makes whoever asks it first wait.
+            holders.sort_by_key(|&one| (!self.is_trusted(one), copy == Some(one), one));
             if !holders.is_empty() {
                 message.sources.push(Sources { input, holders });
             }
@@ -139,27 +158,46 @@ impl ProcessManager {
             let (End::Lacking(inputs), Some(known)) = (&mut outcome.end, process(cx, id)) else {
                 continue;
             };
-            let Some(told) = told else {
+            let (Some(told), Some(live)) = (told, self.live.get(&id)) else {
                 inputs.clear();
                 continue;
             };
             let declared = known.definition().activity(activity);
             let laid = declared.and_then(|declared| laid(known, activity, declared).ok());
             let laid = laid.unwrap_or_default();
+            let has_changed = |source: Option<Source>| {
+                let holders = [known.holder(source), known.copy(source)];
+                let mut holders = holders.into_iter().flatten();
+                // One that was sent before there was a copy was not told of it.
+                let copied = maker(source).and_then(|maker| live.copied.get(&maker));
+                copied.is_some_and(|at| *at > told)
+                    || holders.any(|one| {
+                        self.stores.is_found_since(told, one) || self.may_return(now, one)
+                    })
+            };
             inputs.retain(|input| {
-                let holder = laid
-                    .get(*input as usize)
-                    .and_then(|one| known.holder(one.source));
-                holder.is_none_or(|holder| {
-                    !self.stores.is_found_since(told, holder) && !self.may_return(now, holder)
-                })
+                let source = laid.get(*input as usize).and_then(|one| one.source);
+                !has_changed(source)
             });
         }
         outcomes
     }
 }
 
+/// The activity that produces a file.
+fn maker(source: Option<Source>) -> Option<ActivityId> {
+    match source {
+        Some(Source::Output { activity, .. }) => Some(ActivityId(activity.0)),
+        Some(Source::Input(_)) | None => None,
+    }
+}
+
 impl Process {
+    /// The machine that keeps a copy of a file.
+    fn copy(&self, source: Option<Source>) -> Option<ResourceId> {
+        maker(source).and_then(|maker| self.copy_of(maker))
+    }
+
     /// The machine that has a file, as far as that was recorded.
     pub(crate) fn holder(&self, source: Option<Source>) -> Option<ResourceId> {
         match source {

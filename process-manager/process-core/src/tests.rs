@@ -1,6 +1,7 @@
 //! What a process manager does, on a bench where everybody else does what they should.
 
 mod bench;
+mod copies;
 mod keep_going;
 mod liveness;
 mod owners;

@@ -1,5 +1,7 @@
 //! `xav` against a grid of the real daemons: each command does what it does without one.
 
+mod copies;
+mod disk;
 mod files;
 mod freeze;
 mod kills;

@@ -232,6 +232,7 @@ impl Durable {
             | Event::Joined { .. }
             | Event::Assigned { .. }
             | Event::Readied(_)
+            | Event::Copied { .. }
             | Event::Remaking(_) => {}
         }
     }

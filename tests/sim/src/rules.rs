@@ -1,6 +1,7 @@
 //! The rules, a file each. A rule sees everything that happens, with what was known before it.
 
 mod bounded;
+mod copies;
 mod effects;
 mod ending;
 mod once;
@@ -68,6 +69,10 @@ impl Rules {
             (
                 "rule 8 (what is over is forgotten)",
                 Box::new(bounded::Bounded),
+            ),
+            (
+                "copies (what is kept elsewhere is not made again)",
+                Box::new(copies::Copies),
             ),
             (
                 "slots are never oversubscribed",

@@ -32,6 +32,7 @@ pub(crate) enum Shape {
     Outputs,
     Files,
     Data,
+    Copies,
     Step,
     /// A list of steps, or the mapping form of a sequence.
     SequenceSteps,
@@ -119,9 +120,14 @@ pub(crate) const PROCESS: Table = Table {
             Shape::Data,
             "How data goes from activity to activity",
         ),
+        key(
+            "copies",
+            Shape::Copies,
+            "Machines that keep a copy of what activities produce, beside those that made it: 0 or 1",
+        ),
         must("body", Shape::Step, "What is done"),
     ],
-    later: &["copies", "import"],
+    later: &["import"],
 };
 
 pub(crate) const INPUT: Table = Table {

@@ -1,6 +1,7 @@
 //! The language as a JSON Schema (draft 2020-12), for editors. It is made of the tables that the
 //! reader reads by, so the two cannot part.
 
+use model::limits::COPIES_MAX;
 use serde_json::{Map, Value, json};
 
 use crate::keys::{
@@ -73,6 +74,7 @@ fn shape(shape: Shape) -> Value {
         Shape::Outputs => by_name(json!({ "type": "string" })),
         Shape::Files => json!({ "type": "array", "items": { "type": "string" } }),
         Shape::Data => json!({ "enum": ["direct"] }),
+        Shape::Copies => json!({ "type": "integer", "minimum": 0, "maximum": COPIES_MAX }),
         Shape::Step => json!({ "$ref": "#/$defs/step" }),
         Shape::Steps => steps,
         Shape::SequenceSteps => json!({ "anyOf": [steps, table(&SEQUENCE_FORM)] }),

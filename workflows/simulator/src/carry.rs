@@ -252,11 +252,19 @@ impl Sim {
                     self.send_executor(machine, wire::encode(&message));
                 }
                 activity_core::Effect::Stage {
-                    attempt, inputs, ..
+                    attempt,
+                    inputs,
+                    sources,
                 } => {
                     observer.see(self.at, &Seen::Stages(attempt, &inputs))?;
-                    self.stage(machine, attempt, inputs, observer)?;
+                    self.stage(machine, attempt, inputs, &sources, observer)?;
                 }
+                activity_core::Effect::Copy {
+                    to,
+                    copied,
+                    sources,
+                    has_leave: _,
+                } => self.copy(machine, to, copied, &sources),
                 activity_core::Effect::Collect {
                     attempt,
                     directory: _,

@@ -8,6 +8,7 @@ use model::{
     ActivityId, Artifact, AttemptId, Bytes, FaultName, Mono, NodeKind, ProcessId, Produced,
     ResourceId, Span, Work,
 };
+use wire::attempt::Holder;
 use wire::client::Submit;
 use wire::executor::{Exit, FromExecutor, ToExecutor};
 
@@ -77,7 +78,7 @@ impl Machines {
                 memory: Bytes(8 << 30),
                 power: random.between(5, 20) as f64 / 10.0,
                 labels: BTreeMap::new(),
-                bulk: None,
+                bulk: setup.has_stores.then(|| format!("m{number}:1")),
                 environment: Vec::new(),
                 nice: None,
                 prefetch: activity_core::prefetch_default(slots).min(random.between(0, 40) as u32),
@@ -240,10 +241,25 @@ impl Sim {
         machine: usize,
         attempt: AttemptId,
         inputs: Vec<(String, Artifact)>,
+        sources: &[(u32, Vec<Holder>)],
         observer: &mut dyn Observer,
     ) -> Result<(), String> {
         let takes = self.random.span(self.setup.works_aside);
         let is_laid_out = !self.has_trouble(machine, attempt, observer)?;
+        if self.setup.has_stores {
+            let lacking = self.stores.lacking(machine, &inputs, sources);
+            if !lacking.is_empty() {
+                let life = self.machines.get(machine).host.life;
+                let happening = Happening::Lacking {
+                    machine,
+                    life,
+                    attempt,
+                    inputs: lacking,
+                };
+                self.after(takes, happening);
+                return Ok(());
+            }
+        }
         let machine_model = self.machines.get(machine);
         machine_model.workplaces.entry(attempt).or_default().inputs = inputs;
         let life = machine_model.host.life;
@@ -291,10 +307,13 @@ impl Sim {
         let life = machine_model.host.life;
         // A directory that is gone was cleared, so its outputs are known to whoever wanted them.
         let place = machine_model.workplaces.get(&attempt);
-        let artifacts = place.filter(|_| !is_lost).map(|place| {
+        let artifacts: Option<Vec<Artifact>> = place.filter(|_| !is_lost).map(|place| {
             let output = |output: &Produced| produced(&place.program, &place.inputs, &output.path);
             outputs.iter().map(output).collect()
         });
+        if let Some(artifacts) = &artifacts {
+            self.stores.produce(machine, attempt, artifacts);
+        }
         self.after(
             takes,
             Happening::Collected {
@@ -339,6 +358,27 @@ impl Sim {
                     message: "the outputs could not be kept".to_owned(),
                 });
                 self.put(machine, life, Input::Collected { attempt, result });
+            }
+            Happening::Copied {
+                machine,
+                life,
+                input,
+            } => self.put(machine, life, *input),
+            Happening::Lacking {
+                machine,
+                life,
+                attempt,
+                inputs,
+            } => {
+                let workplace = Workplace {
+                    directory: format!("/m{machine}/{attempt}"),
+                };
+                let lacking = Input::Lacking {
+                    attempt,
+                    inputs,
+                    workplace,
+                };
+                self.put(machine, life, lacking);
             }
             Happening::Connect { machine, life } => self.connect(machine, life),
             Happening::ExecutorDown {
@@ -421,6 +461,7 @@ impl Sim {
             | Happening::Idle { .. }
             | Happening::Jump(_)
             | Happening::FillDisk(_)
+            | Happening::LoseFiles(_)
             | Happening::Planned { .. }
             | Happening::Ask(_)
             | Happening::Request { .. }

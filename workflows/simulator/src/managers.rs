@@ -276,6 +276,9 @@ impl Sim {
                 format!("process has recorded {event:?}")
             });
             observer.see(self.at, &Seen::ProcessDurable(*stream, event))?;
+            if let process_core::Stream::Process(process) = stream {
+                self.note_files(*process, event);
+            }
             if let (process_core::Stream::Process(process), process_core::Event::Released) =
                 (stream, event)
             {

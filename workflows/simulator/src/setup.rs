@@ -19,6 +19,8 @@ pub struct Setup {
     pub works_aside: (Span, Span),
     /// The length of leases; none where all is one program.
     pub lease: Option<Span>,
+    /// Whether each machine has a store of its own and processes want copies; else they share one.
+    pub has_stores: bool,
     /// How much faster or slower than the simulation a computer's clock goes at most, in millionths.
     pub drift_max: u64,
     /// The faults.
@@ -100,6 +102,8 @@ pub struct Faults {
     pub unplugged_for: (Span, Span),
     /// Calendars that are set, from and to, by up to a day.
     pub jumps: (u64, u64),
+    /// Machines that lose files of which there are copies, from and to.
+    pub losses: (u64, u64),
 }
 
 const fn millis(from: u64, to: u64) -> (Span, Span) {
@@ -146,6 +150,7 @@ impl Faults {
             unpluggings: (0, 0),
             unplugged_for: millis(500, 30_000),
             jumps: (0, 0),
+            losses: (0, 0),
         }
     }
 }
@@ -160,6 +165,7 @@ impl Setup {
             follows_work: false,
             works_aside: (Span(20), Span(5_000)),
             lease: None,
+            has_stores: false,
             drift_max: 0,
             faults: Faults::none(),
             fault_phase: millis(0, 0),
@@ -277,6 +283,22 @@ impl Setup {
         Setup { faults, ..leases }
     }
 
+    /// Machines with a store each lose files of which others keep copies, and messages are lost,
+    /// doubled and late.
+    pub fn copies() -> Setup {
+        let faults = Faults {
+            losses: (1, 12),
+            ..Setup::lossy().faults
+        };
+        Setup {
+            machines: (2, 4),
+            slots: (1, 3),
+            has_stores: true,
+            faults,
+            ..Setup::lossy()
+        }
+    }
+
     /// Peers and clients say what they should not.
     pub fn mangled() -> Setup {
         let faults = Faults {
@@ -296,7 +318,9 @@ impl Setup {
     }
 
     /// The names that [`Setup::named`] knows.
-    pub const NAMES: [&'static str; 6] = ["calm", "lossy", "crashes", "hard", "leases", "harsh"];
+    pub const NAMES: [&'static str; 7] = [
+        "calm", "lossy", "crashes", "hard", "leases", "harsh", "copies",
+    ];
 
     /// A setup by its name.
     pub fn named(name: &str) -> Option<Setup> {
@@ -307,6 +331,7 @@ impl Setup {
             "hard" => Some(Setup::hard()),
             "leases" => Some(Setup::leases()),
             "harsh" => Some(Setup::harsh()),
+            "copies" => Some(Setup::copies()),
             _ => None,
         }
     }

@@ -20,6 +20,7 @@ use crate::network::Wire;
 use crate::observe::{Observer, Seen, Sizes};
 use crate::random::{Random, Rate};
 use crate::setup::{Faults, Setup};
+use crate::stores::Stores;
 use crate::trace::Trace;
 
 /// How long everything is watched after it has come to rest.
@@ -147,6 +148,19 @@ pub(crate) enum Happening {
     },
     KillExecutor(usize),
     FillDisk(Node),
+    LoseFiles(usize),
+    /// A machine has what it was asked to keep.
+    Copied {
+        machine: usize,
+        life: u64,
+        input: Box<activity_core::Input>,
+    },
+    Lacking {
+        machine: usize,
+        life: u64,
+        attempt: AttemptId,
+        inputs: Vec<u32>,
+    },
     Ask(usize),
     Request {
         client: usize,
@@ -181,6 +195,7 @@ pub struct Sim {
     /// What the group manager's repository keeps.
     pub(crate) records: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(crate) released: BTreeSet<ProcessId>,
+    pub(crate) stores: Stores,
     healed_at: Option<Mono>,
     pub(crate) rests_since: Option<Mono>,
     is_over: bool,
@@ -218,6 +233,7 @@ impl Sim {
             by_number: BTreeMap::new(),
             records: BTreeMap::new(),
             released: BTreeSet::new(),
+            stores: Stores::default(),
             healed_at: None,
             rests_since: None,
             is_over: false,
@@ -298,10 +314,11 @@ impl Sim {
         for submission in submissions {
             let number = self.clients.len();
             let Submission {
-                submit,
+                mut submit,
                 at,
                 cancels_at,
             } = submission;
+            submit.draft.copies = u32::from(self.setup.has_stores);
             if self.setup.follows_work {
                 self.machines.follow_work(&submit);
             }
@@ -343,6 +360,14 @@ impl Sim {
             self.calendar.enter(at, Happening::FillDisk(node));
         }
         self.lay_out_absences(phase);
+        let (least, most) = self.faults.losses;
+        if most > 0 {
+            for _ in 0..self.random.between(least, most) {
+                let at = Mono(self.random.below(phase.0));
+                let machine = self.random.index(n_machines);
+                self.calendar.enter(at, Happening::LoseFiles(machine));
+            }
+        }
         if !self.random.happens(Rate::percent(25)) {
             self.faults.trouble = Rate::NEVER;
         }
@@ -437,7 +462,13 @@ impl Sim {
             } => self.answer(client, connection, &bytes, observer),
             Happening::Heal => self.heal(observer),
             Happening::Look => self.look(observer),
+            Happening::LoseFiles(machine) => {
+                self.lose_files(machine);
+                Ok(())
+            }
             happening @ (Happening::Staged { .. }
+            | Happening::Copied { .. }
+            | Happening::Lacking { .. }
             | Happening::Collected { .. }
             | Happening::Connect { .. }
             | Happening::ExecutorDown { .. }

@@ -90,7 +90,10 @@ fn one(fault: &Fault, context: &Context<'_>) -> String {
     if let Some(directory) = &fault.directory {
         rows.push(("directory", format!("{} (kept)", text::quoted(directory))));
     }
-    let has_run = !matches!(fault.name, FaultName::NotStarted | FaultName::Staging);
+    let never_runs = [FaultName::NotStarted, FaultName::Staging].contains(&fault.name);
+    // A full disk may have kept it from running, or its outputs from being kept.
+    let may_not_run = fault.name == FaultName::DiskFull && fault.exit_code.is_none();
+    let has_run = !never_runs && !may_not_run;
     if let Some(name) = name
         && fault.attempt > 0
         && has_run

@@ -142,6 +142,7 @@ fn activity(
         "attempts": attempts,
         "reused": one.reused.as_ref().map(|attempt| reused(attempt, machine)),
         "outputs": outputs,
+        "copy": one.copy.map(machine),
     })
 }
 

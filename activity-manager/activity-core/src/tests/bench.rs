@@ -338,6 +338,17 @@ fn line(effect: &Effect) -> String {
         Effect::ReadLog(to, wanted) => {
             format!("read log of {} for {to}", wanted.attempt.activity)
         }
+        Effect::Copy {
+            to,
+            copied,
+            sources,
+            has_leave,
+        } => {
+            let from: Vec<&str> = sources.iter().map(|one| one.name.as_str()).collect();
+            let pinned = if *has_leave { " pinned" } else { "" };
+            let (activity, process) = (copied.activity, copied.process.0);
+            format!("copy {activity} of {process} for {to} from {from:?}{pinned}")
+        }
         Effect::Unneeded(process) => format!("unneeded {}", process.0),
         Effect::Numbered(resource) => format!("numbered {resource}"),
     }
@@ -368,6 +379,10 @@ fn answer(message: &FromActivity) -> String {
             format!("refused{} {why:?}", names(attempts.iter()))
         }
         FromActivity::LogPart(part) => format!("log of {}", part.attempt.activity),
+        FromActivity::Copied(copied) => {
+            let of: Vec<String> = copied.iter().map(|one| one.activity.to_string()).collect();
+            format!("copied {}", of.join(" "))
+        }
         FromActivity::Peeked(attempt, _) => format!("peeked {}", attempt.activity),
         FromActivity::Renew { life, number } => format!("renew {life} {number}"),
     }

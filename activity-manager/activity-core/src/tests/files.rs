@@ -1,7 +1,7 @@
 //! Files that are elsewhere: who is asked for them, and what is said where nobody has them.
 
 use model::ResourceId;
-use wire::attempt::{Dispatch, Holder, Sources, ToActivity};
+use wire::attempt::{Copied, Copy, Dispatch, Holder, Sources, ToActivity};
 
 use super::bench::{Bench, artifact, from_pm, id, job, leaves, show, staged};
 use crate::{Input, Workplace};
@@ -94,6 +94,37 @@ fn an_attempt_that_was_taken_back_while_it_was_fetched_for_leaves_no_directory()
     bench.feed(staged(id(2)));
     // Ready already, so it lacks nothing.
     assert_eq!(show(&bench.feed(lacking(2))), "clear a2 /w/2\n");
+}
+
+#[test]
+fn copies_are_fetched_pinned_where_the_process_has_leave_and_told() {
+    let mut bench = Bench::ready(1, 0);
+    let copied = |process| Copied {
+        process: model::ProcessId(process),
+        activity: model::ActivityId(4),
+        artifacts: vec![artifact()],
+    };
+    let copy = |process| Copy {
+        copied: copied(process),
+        holders: vec![ResourceId(2), ResourceId(3)],
+    };
+    bench.feed(leaves(&[(1, 1)]));
+    let ask = ToActivity::Copy {
+        copies: vec![copy(1), copy(2)],
+        holders: vec![holder(2, "h:2")],
+    };
+    assert_eq!(
+        show(&bench.feed(from_pm(ask))),
+        "copy a4 of 1 for 0 from [\"am2\"] pinned\ncopy a4 of 2 for 0 from [\"am2\"]\n"
+    );
+    let here = Input::Copied {
+        to: 0,
+        copied: copied(2),
+    };
+    assert_eq!(show(&bench.feed(here.clone())), "pm0: copied a4\n");
+    // Who is not there asks again when it is.
+    bench.feed(Input::Down(crate::Peer::Process(0)));
+    assert_eq!(show(&bench.feed(here)), "");
 }
 
 #[test]

@@ -103,7 +103,8 @@ impl World {
                 | Effect::Unneeded(_)
                 | Effect::Clear { .. }
                 | Effect::Peeked { .. }
-                | Effect::ReadLog(..) => {}
+                | Effect::ReadLog(..)
+                | Effect::Copy { .. } => {}
                 Effect::Stage { attempt, .. } => self.to_stage.push(attempt),
                 Effect::Collect { attempt, .. } => self.to_collect.push(attempt),
                 Effect::ToProcess(_, message) if !self.drops => self.pm_hears(message),
@@ -140,7 +141,8 @@ impl World {
             FromActivity::Accepted(_)
             | FromActivity::Started(_)
             | FromActivity::Peeked(..)
-            | FromActivity::LogPart(_) => {}
+            | FromActivity::LogPart(_)
+            | FromActivity::Copied(_) => {}
             FromActivity::Outcomes(outcomes) => {
                 for outcome in outcomes {
                     self.outcomes.insert(outcome.attempt);

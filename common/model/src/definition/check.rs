@@ -14,7 +14,7 @@ use self::problems::Problems;
 use self::words::{
     check_expression, check_identifier, check_name, check_path, check_type, shorten,
 };
-use super::limits::{DECLARED_MAX, DEPTH_MAX, NAME_BYTES_MAX, NODES_MAX};
+use super::limits::{COPIES_MAX, DECLARED_MAX, DEPTH_MAX, NAME_BYTES_MAX, NODES_MAX};
 use super::order::Order;
 use super::{Checked, Draft, Join, NodeKind, OutputSource, Problem, Source};
 use crate::{ActivityId, NodeId, Type};
@@ -177,7 +177,7 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
             problems.add(None, field, format!("`{path}` is listed twice"));
         }
     }
-    if draft.copies > 1 {
+    if draft.copies > COPIES_MAX {
         problems.add(None, "copies", format!("{} copies; 0 or 1", draft.copies));
     }
 }

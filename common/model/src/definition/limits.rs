@@ -20,6 +20,8 @@ pub const PATH_BYTES_MAX: usize = 1_024;
 pub const PARTS_MAX: usize = 65_536;
 /// Inputs, outputs, variables or files of one process.
 pub const DECLARED_MAX: usize = 4_096;
+/// Machines that keep a copy of what an activity has produced, beside the one that made it.
+pub const COPIES_MAX: u32 = 1;
 /// Tries of one activity.
 pub const ATTEMPTS_MAX: u32 = 1_000;
 /// Slots that one activity may ask for.

@@ -9,7 +9,9 @@ use model::{
     GroupId, Hash, Join, Mono, Node, NodeId, NodeKind, Now, ResourceId, Span, SubmitKey, Template,
     Type, Value, Variable, Wall,
 };
-use wire::attempt::{Dispatch, End, Failure, FromActivity, Holder, Outcome, ToActivity};
+use wire::attempt::{
+    Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Outcome, ToActivity,
+};
 use wire::client::{Answer, Request, Status, Submit};
 use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
@@ -36,6 +38,10 @@ pub(super) struct Bench {
     pub(super) held: BTreeMap<AttemptId, Dispatch>,
     /// Machines that are offered beside the one that works.
     pub(super) others: Vec<Offered>,
+    /// Whether those keep what they are asked to.
+    pub(super) keeps: bool,
+    /// What machines were asked to keep.
+    pub(super) copies: Vec<(ResourceId, Copied)>,
     /// Whether a command produces something else each time.
     pub(super) drifts: bool,
     /// Where dispatches say that files are.
@@ -81,6 +87,8 @@ impl Bench {
             started: Vec::new(),
             held: BTreeMap::new(),
             others: Vec::new(),
+            keeps: false,
+            copies: Vec::new(),
             drifts: false,
             holders: Vec::new(),
             acknowledged: BTreeSet::new(),
@@ -95,6 +103,10 @@ impl Bench {
     pub(super) fn connect(&mut self) {
         self.give(Input::GroupUp(GROUP));
         self.give(Input::ActivityUp(MACHINE));
+        let others: Vec<ResourceId> = self.others.iter().map(|one| one.resource).collect();
+        for other in others {
+            self.give(Input::ActivityUp(other));
+        }
     }
 
     /// The process manager is killed: what was recorded is all that is left.
@@ -199,8 +211,9 @@ impl Bench {
             Effect::ToGroup(_, ToGroup::Release(process)) => {
                 self.give(Input::Group(GROUP, FromGroup::Released(process)));
             }
-            Effect::ToActivity(_, ToActivity::Attach { ask, .. }) => {
-                let attempts = self.held.keys().copied().collect();
+            Effect::ToActivity(to, ToActivity::Attach { ask, .. }) => {
+                let held = self.held.keys().copied();
+                let attempts = held.filter(|_| to == MACHINE).collect();
                 let (part, n_parts, epoch) = (0, 1, self.life);
                 let holding = FromActivity::Holding {
                     epoch,
@@ -209,7 +222,7 @@ impl Bench {
                     n_parts,
                     attempts,
                 };
-                self.give(Input::Activity(MACHINE, holding));
+                self.give(Input::Activity(to, holding));
             }
             Effect::ToActivity(
                 _,
@@ -231,6 +244,15 @@ impl Bench {
                     }
                     if let Some((end, code, stdout)) = (self.script)(&dispatch) {
                         self.end(dispatch.attempt, end, code, &stdout);
+                    }
+                }
+            }
+            Effect::ToActivity(to, ToActivity::Copy { copies, .. }) => {
+                for Copy { copied, .. } in copies {
+                    self.copies.push((to, copied.clone()));
+                    if self.keeps {
+                        let message = FromActivity::Copied(vec![copied]);
+                        self.give(Input::Activity(to, message));
                     }
                 }
             }

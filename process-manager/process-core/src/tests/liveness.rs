@@ -163,6 +163,7 @@ impl Stage {
             ToActivity::Acknowledge(ids) => format!("acknowledge{}", names(ids)),
             ToActivity::Renewed { life, number } => format!("renewed {life} {number}"),
             ToActivity::Peek(_) | ToActivity::ReadLog(_) => "peek".to_owned(),
+            ToActivity::Copy { .. } => "copy".to_owned(),
         };
         self.log.push(format!("{machine} {line}"));
     }

@@ -371,7 +371,12 @@ fn whatever_is_lost_and_whoever_is_killed_each_outcome_is_recorded_once_and_all_
             }
         });
         bench.drifts = drawn.below(2) == 0;
-        bench.submit(chain);
+        // Every third process has copies of its files, as far as the other machine keeps them.
+        bench.others = vec![store()];
+        bench.keeps = !seed.is_multiple_of(2);
+        let copies = u32::from(seed.is_multiple_of(3));
+        bench.restart();
+        bench.submit(Draft { copies, ..chain });
         for _ in 0..200 {
             if bench.status().summary.phase.has_ended() {
                 break;

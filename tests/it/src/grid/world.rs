@@ -10,6 +10,7 @@ use model::{Identity, Role, Span};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use shell::identity::{Authority, Credentials, Key};
+use tempfile::TempDir;
 
 use super::relay::{Relay, Weather};
 use crate::kills::executor_under as executor;
@@ -21,13 +22,44 @@ const YEAR: Span = Span::from_secs(365 * 86_400);
 
 /// A grid of one group, and the place for its users.
 pub(super) struct World {
-    pub(super) sandbox: Sandbox,
     authority: Authority,
     gm: Daemon,
     pms: Vec<Daemon>,
     ams: Vec<Daemon>,
+    /// After the daemons, which use them.
+    _disks: Vec<Disk>,
     /// What the machines' datagrams go through, where the network is not good.
     relays: Vec<Relay>,
+    /// Last, since all the others have their files there.
+    pub(super) sandbox: Sandbox,
+}
+
+/// What a grid stands on, where that is not the best.
+#[derive(Default)]
+struct Ground {
+    weather: Option<Weather>,
+    /// MiB for the state of each machine.
+    disk: Option<u32>,
+}
+
+/// A disk that is mounted.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn mount(at: &Path, mebibytes: u32) -> Option<Disk> {
+        let size = format!("size={mebibytes}m,mode=700");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &size, "none"]).arg(at);
+        let mounted = mount.output().is_ok_and(|output| output.status.success());
+        mounted.then(|| Disk(at.to_owned()))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // An executor may look into it for a moment longer.
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
 }
 
 /// A daemon that runs.
@@ -105,15 +137,36 @@ impl Drop for Daemon {
 impl World {
     /// A grid with so many process managers and machines of two slots.
     pub(super) fn new(n_pms: usize, n_ams: usize) -> World {
-        World::of(n_pms, n_ams, None)
+        World::of(n_pms, n_ams, Ground::default())
+    }
+
+    /// One with a process manager, and with machines that each keep everything on a disk of so many
+    /// MiB. None where no disk may be mounted, which is told.
+    pub(super) fn on_small_disks(n_ams: usize, mebibytes: u32) -> Option<World> {
+        let ground = Ground {
+            disk: Some(mebibytes),
+            ..Ground::default()
+        };
+        // Whether it may be is tried before.
+        let tried = TempDir::new().unwrap();
+        let may_be = Disk::mount(tried.path(), mebibytes).is_some();
+        if !may_be {
+            println!("SKIPPED: a small disk cannot be mounted here (only root may)");
+        }
+        may_be.then(|| World::of(1, n_ams, ground))
     }
 
     /// One with a process manager, and with machines whose network is not good.
     pub(super) fn in_weather(n_ams: usize, weather: Weather) -> World {
-        World::of(1, n_ams, Some(weather))
+        let weather = Some(weather);
+        let ground = Ground {
+            weather,
+            ..Ground::default()
+        };
+        World::of(1, n_ams, ground)
     }
 
-    fn of(n_pms: usize, n_ams: usize, weather: Option<Weather>) -> World {
+    fn of(n_pms: usize, n_ams: usize, Ground { weather, disk }: Ground) -> World {
         let sandbox = Sandbox::new();
         let authority = Authority::create("grid", "lab", shell::clock::wall(), YEAR).unwrap();
         let place = sandbox.path("daemons");
@@ -152,8 +205,13 @@ impl World {
             "group-manager = {gm_at}\nprocess-managers = [{}]\nslots = 2\npower = 1.0\nshared = true\n",
             pms_at.join(", ")
         );
-        let mut ams = Vec::new();
+        let (mut ams, mut disks) = (Vec::new(), Vec::new());
         for number in 1..=n_ams {
+            if let Some(mebibytes) = disk {
+                let state = place.join(format!("am{number}/state"));
+                fs::create_dir_all(&state).unwrap();
+                disks.extend(Disk::mount(&state, mebibytes));
+            }
             let files = match weather {
                 Some(_) => {
                     let listen = free_address();
@@ -170,6 +228,7 @@ impl World {
             gm,
             pms,
             ams,
+            _disks: disks,
             relays,
         };
         world.wait_for_machines();
@@ -256,6 +315,13 @@ impl World {
     pub(super) fn kill_process_manager(&mut self, index: usize) {
         self.pms[index].kill();
         self.pms[index].start_again();
+    }
+
+    /// Ends a machine for good, with all that it had.
+    pub(super) fn lose_machine(&mut self, index: usize) {
+        self.ams[index].kill();
+        self.kill_executor(index);
+        fs::remove_dir_all(self.ams[index].home.join("state")).unwrap();
     }
 
     /// Freezes a process manager.

@@ -54,6 +54,7 @@ impl Rule for Effects {
                 | ToActivity::Retract(_)
                 | ToActivity::Peek(_)
                 | ToActivity::ReadLog(_)
+                | ToActivity::Copy { .. }
                 | ToActivity::Renewed { .. },
             )
             | Seen::Machine { .. }

@@ -13,7 +13,7 @@ const WIDTH: usize = 100;
 
 /// A definition as YAML that compiles to the same definition.
 ///
-/// What the language cannot write is left out: `copies`, files and directories as default values.
+/// What the language cannot write is left out: files and directories as default values.
 /// A controller without a name that a link names is given one.
 pub fn yaml(definition: &Definition) -> String {
     let mut writer = Writer {
@@ -95,6 +95,9 @@ impl Writer<'_> {
         self.mapping(0, "outputs", &outputs);
         let files: Vec<String> = self.draft.files.iter().map(|path| scalar(path)).collect();
         self.list(0, "files", &files);
+        if self.draft.copies > 0 {
+            let _ = writeln!(self.text, "copies: {}", self.draft.copies);
+        }
     }
 
     /// The tree, a step for each node from the root down.

@@ -1,5 +1,6 @@
 //! What stands above the tree: names, inputs, variables, outputs, files.
 
+use model::limits::COPIES_MAX;
 use model::{DataMode, Input, Output, OutputSource, Value, Variable};
 
 use super::{Pending, Reader};
@@ -51,6 +52,16 @@ impl Reader<'_, '_> {
         }
         if let Some(at) = fields.get("data") {
             self.data(at);
+        }
+        if let Some(at) = fields.get("copies") {
+            match self.whole(at, "0 or 1") {
+                Some(n_copies) if n_copies > COPIES_MAX => {
+                    let message = format!("{n_copies} copies; at most {COPIES_MAX} can be kept");
+                    self.error(at, message);
+                }
+                Some(n_copies) => self.draft.copies = n_copies,
+                None => {}
+            }
         }
         if let Some(at) = fields.get("outputs") {
             for (name, value) in self.entries(at, "a mapping (name: `${...}` or activity.output)") {

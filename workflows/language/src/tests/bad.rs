@@ -75,7 +75,7 @@ fn the_head_is_strict() {
     let text = "\
 xavantes: 2
 name: Bad Name
-copies: 1
+copies: 2
 inputs:
   a-b: int
   n: integer
@@ -90,7 +90,7 @@ body: { activity: a, run: [a] }
     let expected = [
         "1:11: version `2` of the language; this program reads 1 (write `xavantes: 1`)",
         "2:7: `Bad Name` is not a process name (a lower-case letter, then a-z, 0-9 and -)",
-        "3:1: `copies` is part of the language, but this version does not run it",
+        "3:9: 2 copies; at most 1 can be kept",
         "5:3: `a-b` is not a name that expressions can use (letters, digits and _, not beginning with a digit)",
         "6:6: `integer` is not a type (did you mean `int`?)",
         "7:28: the default is a string, not a int",

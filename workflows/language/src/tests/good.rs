@@ -24,6 +24,7 @@ outputs:
   found: first.found
 files: [first.sh]
 data: direct
+copies: 1
 body:
   parallel:
     - activity: first

@@ -156,6 +156,7 @@ fn example(table: &Table, key: &str) -> String {
         }
         ("a process", "inputs") => format!("inputs: {{ i: file }}\n{}", activity("cores: 1")),
         ("a process", "data") => format!("data: direct\n{}", activity("cores: 1")),
+        ("a process", "copies") => format!("copies: 1\n{}", activity("cores: 1")),
         ("a process", _) => activity("cores: 1"),
         ("an input", _) => format!(
             "inputs: {{ i: {{ type: int, default: 3, minimum: 1, maximum: 5 }} }}\n{}",

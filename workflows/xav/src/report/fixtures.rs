@@ -87,6 +87,7 @@ pub(super) fn untouched(definition: &Definition) -> Status {
             attempts: Vec::new(),
             outputs: Vec::new(),
             reused: None,
+            copy: None,
         });
     Status {
         summary: Summary {

@@ -43,6 +43,7 @@ fn completed(phase: Phase) -> Status {
         }],
         outputs: Vec::new(),
         reused: None,
+        copy: None,
     };
     Status {
         summary: Summary {

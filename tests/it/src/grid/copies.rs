@@ -1,0 +1,118 @@
+//! `copies: 1`: a machine is lost for good, with all that it had, and nothing that had finished is
+//! run again.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::world::World;
+use super::{open_gate, until_it_is};
+use crate::sandbox::Sandbox;
+use crate::wait;
+
+/// Activities that make a file each.
+const MAKERS: usize = 6;
+
+/// Six files are made side by side; when a gate is open, they are put together.
+fn definition(sandbox: &Sandbox, copies: u32) -> String {
+    let log = sandbox.path("log").display().to_string();
+    let gate = sandbox.path("gate").display().to_string();
+    let mut makers = String::new();
+    let mut inputs = Vec::new();
+    for number in 0..MAKERS {
+        let make = format!("echo make{number} >> {log}; seq {number} 50000 > out");
+        makers += &format!(
+            "        - {{ activity: make{number}, run: {{ shell: '{make}' }}, work: 60s, outputs: {{ out: out }} }}\n"
+        );
+        inputs.push(format!("in{number}: make{number}.out"));
+    }
+    let text = format!(
+        "\
+xavantes: 1
+name: copied
+copies: {copies}
+outputs: {{ all: merge.all }}
+body:
+  sequence:
+    - parallel:
+{makers}
+    - activity: wait
+      run: {{ shell: 'echo wait >> {log}; while [ ! -e {gate} ]; do sleep 0.02; done' }}
+      work: 1s
+    - activity: merge
+      run: {{ shell: 'echo merge >> {log}; cat in* > all' }}
+      work: 1s
+      inputs: {{ {} }}
+      outputs: {{ all: all }}
+",
+        inputs.join(", ")
+    );
+    sandbox.file("copied.yaml", text)
+}
+
+fn activities(status: &Value) -> &[Value] {
+    status["activity_list"].as_array().unwrap()
+}
+
+/// The machines that an activity's last attempt ran on, and that keep copies of it.
+fn machines_of(activity: &Value) -> (&str, Option<&str>) {
+    let last = activity["attempts"].as_array().unwrap().last().unwrap();
+    (
+        last["resource"].as_str().unwrap(),
+        activity["copy"].as_str(),
+    )
+}
+
+/// Runs it, loses a machine that has made something and does nothing, and opens the gate. What was
+/// written to the log after that, and what is told at the end.
+fn lose_a_machine(copies: u32) -> (Vec<String>, Value) {
+    let mut world = World::new(1, 3);
+    let ana = world.user("ana");
+    let file = definition(&world.sandbox, copies);
+    let submit = ["submit", &file, "--grid", &ana];
+    let id = world.sandbox.xav(&submit).expect(0).stdout;
+    let id = id.trim_end();
+    world.sandbox.wait_for_lines("log", MAKERS + 1);
+    let status = wait::until("all copies to be made", || {
+        let status = world
+            .sandbox
+            .json(&["status", id, "--grid", &ana, "--json"]);
+        let makers = &activities(&status)[..MAKERS];
+        let is_copied = |one: &Value| machines_of(one).1.is_some();
+        (copies == 0 || makers.iter().all(is_copied)).then_some(status)
+    });
+    let makers = &activities(&status)[..MAKERS];
+    for maker in makers {
+        let (made, copied) = machines_of(maker);
+        assert_ne!(Some(made), copied, "a copy is elsewhere");
+    }
+    let made: BTreeSet<&str> = makers.iter().map(|one| machines_of(one).0).collect();
+    assert_eq!(made.len(), 3, "all machines have made something: {status}");
+    let (waits, _) = machines_of(&activities(&status)[MAKERS]);
+    let lost = if waits == "am1" { 1 } else { 0 };
+    world.lose_machine(lost);
+    open_gate(&world.sandbox);
+    let status = until_it_is(&world, &ana, id, "completed");
+    let results = ["results", id, "--grid", &ana, "--to", "out"];
+    world.sandbox.xav(&results).expect(0);
+    let all = std::fs::read_to_string(world.sandbox.path("out/all")).unwrap();
+    let wanted: usize = (0..MAKERS).map(|number| 50_000 - number + 1).sum();
+    assert_eq!(all.lines().count(), wanted);
+    (world.sandbox.lines("log").split_off(MAKERS + 1), status)
+}
+
+#[test]
+fn a_lost_machine_costs_no_finished_work_where_copies_are_kept() {
+    let (after, status) = lose_a_machine(1);
+    assert_eq!(after, ["merge"], "{status}");
+    for maker in &activities(&status)[..MAKERS] {
+        assert_eq!(maker["attempts"].as_array().unwrap().len(), 1, "{maker}");
+    }
+}
+
+#[test]
+fn without_copies_what_it_made_is_made_again() {
+    let (after, status) = lose_a_machine(0);
+    assert!(after.len() > 1, "{after:?}\n{status}");
+    assert_eq!(after.last().unwrap(), "merge");
+}
