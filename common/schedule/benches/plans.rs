@@ -1,8 +1,10 @@
-//! `cargo bench -p schedule` measures how long plans take, graph built and platform read, in time
-//! of one thread on the processor. Algorithms take turns, so that what else the machine does falls
-//! on all of them; a line gives the median, the least and the largest time, and the least one as a
-//! multiple of the first line's.
-//! It ends within a minute or two. With XAVANTES_DATA set it measures the recorded Montage too.
+//! `cargo bench -p schedule` measures how long plans take, graph built and platform read, in time of
+//! one thread on the processor, so that figures from a busy machine can be compared. After each
+//! shape it prints the least time of each algorithm as a multiple of HEFT's.
+//!
+//! It takes two minutes. Words choose among the shapes, as criterion does; the word `million` asks
+//! for 1,000,000 tasks, which takes minutes more (`cargo run --release -p schedule --example speed`
+//! tells its memory). With XAVANTES_DATA set the recorded Montage is measured too.
 #![expect(clippy::print_stdout, reason = "a program for people")]
 #![expect(clippy::unwrap_used, reason = "its own problems are sound")]
 
@@ -14,35 +16,45 @@ mod graphs;
 mod support;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use clock::worked_seconds;
+use criterion::{Criterion, SamplingMode};
 use model::{ActivityGraph, Bytes, Generation, GraphNode, Plan, Platform, Span, Work};
 use schedule::{Dag, Options, Placed, Problem, Request, SchedulerKind, plan_with_options};
 
-/// Rounds of one comparison at most, and the seconds after which it ends before that.
-const ROUNDS_MAX: usize = 25;
-const SECONDS_MAX: f64 = 5.0;
+/// The word that asks for the largest shape.
+const MILLION: &str = "million";
 
 fn main() {
+    let mut criterion = Criterion::default()
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(3))
+        .without_plots()
+        .configure_from_args();
     let grid = graphs::platform(8, 8, 1);
     let large = graphs::platform(16, 32, 1);
     let layered = graphs::layered(10_000, 0.0);
-    compare("layered 10,000 x 64", &layered, &grid);
-    compare("layered 10,000 x 512", &layered, &large);
-    compare("fork-join 10,000 x 64", &graphs::fork_join(10_000), &grid);
+    compare(&mut criterion, "layered 10,000 x 64", &layered, &grid);
+    compare(&mut criterion, "layered 10,000 x 512", &layered, &large);
+    let fork_join = graphs::fork_join(10_000);
+    compare(&mut criterion, "fork-join 10,000 x 64", &fork_join, &grid);
     if let Some(folder) = support::workflows() {
         let montage = support::read(&folder.join("synthetic/montage-10k.json.gz"));
-        compare("montage 10,000 x 64", &montage, &grid);
+        compare(&mut criterion, "montage 10,000 x 64", &montage, &grid);
     }
-    compare(
-        "layered 100,000 x 64",
-        &graphs::layered(100_000, 0.0),
-        &grid,
-    );
-    plan_the_rest(&layered);
+    let long = graphs::layered(100_000, 0.0);
+    compare(&mut criterion, "layered 100,000 x 64", &long, &grid);
+    if std::env::args().any(|argument| argument == MILLION) {
+        let longest = graphs::layered(1_000_000, 0.0);
+        compare(&mut criterion, "layered million x 64", &longest, &grid);
+    }
+    plan_the_rest(&mut criterion, &layered);
+    criterion.final_summary();
 }
 
-fn compare(name: &str, dag: &Dag, platform: &Platform) {
+fn compare(criterion: &mut Criterion, name: &str, dag: &Dag, platform: &Platform) {
     let problem = Problem::new(dag.clone(), platform).unwrap();
     let kinds = [
         SchedulerKind::Heft,
@@ -55,12 +67,12 @@ fn compare(name: &str, dag: &Dag, platform: &Platform) {
         let run = move || drop(kind.scheduler().schedule(problem).unwrap());
         (kind.scheduler().name(), run)
     });
-    in_turns(name, &runs);
+    measure(criterion, name, &runs);
 }
 
 /// A machine has slowed to a third when a fourth of the plan's time is over: everything that has
 /// not started is planned again.
-fn plan_the_rest(dag: &Dag) {
+fn plan_the_rest(criterion: &mut Criterion, dag: &Dag) {
     const SLOW: u32 = 63;
     let powers = graphs::platform(8, 8, 1);
     let power = |host: u32| powers.resources()[host as usize].power;
@@ -109,13 +121,11 @@ fn plan_the_rest(dag: &Dag) {
     let runs: [(&str, &dyn Fn()); 3] = [
         ("heft-b", &heft_b),
         ("pch-fast", &fast),
-        ("request to checked plan, best", &whole_way),
+        ("best from request to checked plan", &whole_way),
     ];
     let n_left = dag.n_tasks() - placed.len();
-    in_turns(
-        &format!("{n_left} of 10,000 left x 64, one machine slowed"),
-        &runs,
-    );
+    let name = format!("{n_left} of 10,000 left x 64, one machine slowed");
+    measure(criterion, &name, &runs);
 }
 
 fn planned(request: &Request) -> Plan {
@@ -145,27 +155,28 @@ fn request(dag: &Dag, platform: Platform, scheduler: SchedulerKind) -> Request {
     }
 }
 
-/// Runs each in turn, again and again, and prints a line for each.
-fn in_turns(name: &str, runs: &[(&str, impl Fn())]) {
-    println!("\n{name}: median, least, largest ms; least / the first's");
-    let begin = worked_seconds();
-    let mut seconds: Vec<Vec<f64>> = vec![Vec::new(); runs.len()];
-    while seconds[0].len() < ROUNDS_MAX && worked_seconds() - begin < SECONDS_MAX {
-        for ((_, run), seconds) in runs.iter().zip(&mut seconds) {
-            let start = worked_seconds();
-            run();
-            seconds.push((worked_seconds() - start) * 1e3);
-        }
+/// Measures each, and prints how its least time compares with the first one's.
+fn measure(criterion: &mut Criterion, name: &str, runs: &[(&str, impl Fn())]) {
+    let mut least = vec![f64::INFINITY; runs.len()];
+    let mut group = criterion.benchmark_group(name);
+    // Else each sample would be longer than the one before: too long for the large shapes.
+    group.sampling_mode(SamplingMode::Flat);
+    for ((name, run), least) in runs.iter().zip(&mut least) {
+        group.bench_function(*name, |bencher| {
+            bencher.iter_custom(|times| {
+                let start = worked_seconds();
+                (0..times).for_each(|_| run());
+                let seconds = worked_seconds() - start;
+                *least = least.min(seconds / times as f64);
+                Duration::from_secs_f64(seconds)
+            });
+        });
     }
-    let mut first = f64::NAN;
-    for ((name, _), mut times) in runs.iter().zip(seconds) {
-        times.sort_by(f64::total_cmp);
-        let (least, largest) = (times[0], times[times.len() - 1]);
-        let median = times[times.len() / 2];
-        if first.is_nan() {
-            first = least;
+    group.finish();
+    for ((other, _), seconds) in runs.iter().zip(&least).skip(1) {
+        // Those that the words leave out were not measured.
+        if seconds.is_finite() && least[0].is_finite() {
+            println!("{name}: {other} / {} {:.2}", runs[0].0, seconds / least[0]);
         }
-        let ratio = least / first;
-        println!("  {name}: {median:.2}, {least:.2}, {largest:.2}; {ratio:.2}");
     }
 }

@@ -41,7 +41,7 @@ const NONE: u32 = u32::MAX;
 /// The temperature at the beginning, in makespans / sqrt(tasks).
 const HEAT: f64 = 0.5;
 /// The same where controllers move too.
-const HEAT_THROUGH: f64 = 0.4;
+const HEAT_THROUGH: f64 = 0.25;
 /// How often a search starts again from the best schedule that it has seen, unless it is told.
 pub(crate) const CYCLES: u32 = 3;
 /// The temperature at the beginning of a cycle / that of the cycle before.
