@@ -141,6 +141,7 @@ impl Group {
         Ok(Bulk::bind(BulkConfig {
             address: ([127, 0, 0, 1], 0).into(),
             credentials: self.member(role)?,
+            key: None,
             depot: store.map(depot),
             rate,
             blob_bytes_max: 4 * GIB,

@@ -14,7 +14,7 @@ use shell::config::Config;
 use shell::identity::Credentials;
 use shell::limits::BULK_BLOB_BYTES_MAX;
 use shell::program::Place;
-use shell::quic::{Bulk, BulkConfig};
+use shell::quic::{Bulk, BulkConfig, ResetKey};
 
 use crate::keep::Keeper;
 use crate::{Keeping, StoreDepot, Transfers};
@@ -70,10 +70,12 @@ impl Files {
     ) -> Result<(Store, Transfers), Box<dyn Error>> {
         let store = Store::open(&place.directory.join("blobs"))?;
         let (store_max, rate) = (self.largest, self.rate);
+        let key = ResetKey::kept_in(&place.directory)?;
         let bind = |address: SocketAddr| {
             Bulk::bind(BulkConfig {
                 address,
                 credentials: credentials.clone(),
+                key: Some(key.clone()),
                 depot: Some(Arc::new(StoreDepot::new(store.clone(), Keeping::Durably))),
                 rate: rate.map(|mebibytes| u64::from(mebibytes) << 20),
                 blob_bytes_max: store_max

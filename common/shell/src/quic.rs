@@ -30,7 +30,7 @@ pub(crate) use calls::Calls;
 pub use desk::Desk;
 pub use errand::{Line, Stopper, Visitor, ask};
 pub use error::LinkError;
-pub use life::{Life, LifeError};
+pub use life::{Life, LifeError, ResetKey};
 pub use links::{Event, Kept, Link, LinkConfig, LinkCounts, Links, LinksError};
 
 #[cfg(test)]

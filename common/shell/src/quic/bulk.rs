@@ -33,6 +33,7 @@ use wire::hello;
 
 use super::calls::FAREWELL;
 use super::error::{LinkError, code};
+use super::life::ResetKey;
 use super::links::{LinksError, duration};
 use super::socket;
 use super::trust::Trust;
@@ -94,6 +95,9 @@ pub struct BulkConfig {
     pub address: SocketAddr,
     /// Who this is, and whom to believe.
     pub credentials: Credentials,
+    /// What tells those that were connected to an earlier life at this address that it has ended;
+    /// none for one that nobody dials.
+    pub key: Option<ResetKey>,
     /// From where blobs are given, and where they are taken to; without it nobody is let in.
     pub depot: Option<Arc<dyn Depot>>,
     /// Bytes a second to and from each peer that dials; none for as many as there can be.
@@ -228,7 +232,10 @@ impl Bulk {
         let endpoint = {
             let _entered = runtime.enter();
             let quinn = Arc::new(TokioRuntime);
-            Endpoint::new(EndpointConfig::default(), server, socket, quinn).map_err(listen)?
+            let endpoint = config
+                .key
+                .map_or_else(EndpointConfig::default, |key| key.endpoint_config());
+            Endpoint::new(endpoint, server, socket, quinn).map_err(listen)?
         };
         let address = endpoint.local_addr().map_err(listen)?;
         let shared = Arc::new(Shared {

@@ -22,14 +22,18 @@ const KEY_BYTES: usize = 32;
 const KEY: &str = "links.key";
 const EPOCH: &str = "links.epoch";
 
-/// A life of a daemon on a network. Packets of connections of an earlier life are answered with
-/// what only this daemon's key makes, and their sender ends the connection at once instead of
-/// waiting for the end of its patience.
-#[derive(Clone)]
+/// A life of a daemon on a network.
+#[derive(Clone, Debug)]
 pub struct Life {
     epoch: Epoch,
-    key: [u8; KEY_BYTES],
+    key: ResetKey,
 }
+
+/// What only this daemon has, in all its lives: packets of a connection of an earlier life at the
+/// same place are answered with what it makes, and their sender ends the connection at once instead
+/// of waiting for the end of its patience.
+#[derive(Clone)]
+pub struct ResetKey([u8; KEY_BYTES]);
 
 /// Why a life cannot begin.
 #[derive(Debug, Error)]
@@ -49,19 +53,7 @@ impl Life {
     /// Begins another life of the daemon that keeps its state in a directory: its number is
     /// durable before anybody is told of it.
     pub fn begin(directory: &Path) -> Result<Life, LifeError> {
-        let key = directory.join(KEY);
-        let unreadable = |path: &Path| LifeError::Unreadable(path.display().to_string());
-        let key = match read_if_there(&key)? {
-            Some(text) => parse(&text).ok_or_else(|| unreadable(&key))?,
-            None => {
-                let mut drawn = [0; KEY_BYTES];
-                let result = SystemRandom::new().fill(&mut drawn);
-                result.map_err(|_| LifeError::Random)?;
-                let text: String = drawn.iter().map(|byte| format!("{byte:02x}")).collect();
-                write_secret(&key, &text)?;
-                drawn
-            }
-        };
+        let key = ResetKey::kept_in(directory)?;
         let path = directory.join(EPOCH);
         let before = match read_if_there(&path)? {
             Some(text) => text.parse().map_err(|_| unreadable(&path))?,
@@ -77,9 +69,29 @@ impl Life {
         self.epoch
     }
 
+    pub(super) fn key(&self) -> &ResetKey {
+        &self.key
+    }
+}
+
+impl ResetKey {
+    /// That of the daemon that keeps its state in a directory, drawn where there is none.
+    pub fn kept_in(directory: &Path) -> Result<ResetKey, LifeError> {
+        let key = directory.join(KEY);
+        if let Some(text) = read_if_there(&key)? {
+            return parse(&text).map(ResetKey).ok_or_else(|| unreadable(&key));
+        }
+        let mut drawn = [0; KEY_BYTES];
+        let result = SystemRandom::new().fill(&mut drawn);
+        result.map_err(|_| LifeError::Random)?;
+        let text: String = drawn.iter().map(|byte| format!("{byte:02x}")).collect();
+        write_secret(&key, &text)?;
+        Ok(ResetKey(drawn))
+    }
+
     /// What names connections, the same in each life.
     pub(super) fn connection_ids(&self) -> HashedConnectionIdGenerator {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.key);
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
         let tag = hmac::sign(&key, b"connection ids");
         let (first, _) = tag
             .as_ref()
@@ -89,7 +101,7 @@ impl Life {
     }
 
     pub(super) fn endpoint_config(&self) -> EndpointConfig {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.key);
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
         let mut config = EndpointConfig::new(Arc::new(key));
         let ids = self.clone();
         config.cid_generator(move || Box::new(ids.connection_ids()));
@@ -97,12 +109,14 @@ impl Life {
     }
 }
 
-impl fmt::Debug for Life {
+impl fmt::Debug for ResetKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Life")
-            .field("epoch", &self.epoch)
-            .finish_non_exhaustive()
+        f.debug_struct("ResetKey").finish_non_exhaustive()
     }
+}
+
+fn unreadable(path: &Path) -> LifeError {
+    LifeError::Unreadable(path.display().to_string())
 }
 
 fn read_if_there(path: &Path) -> Result<Option<String>, FileError> {

@@ -628,9 +628,9 @@ fn endpoint(
 ) -> io::Result<Endpoint> {
     let _entered = runtime.enter();
     let inner = TokioRuntime.wrap_udp_socket(socket)?;
-    let socket = CountedSocket::new(inner, life.connection_ids(), Arc::clone(n_foreign));
+    let socket = CountedSocket::new(inner, life.key().connection_ids(), Arc::clone(n_foreign));
     Endpoint::new_with_abstract_socket(
-        life.endpoint_config(),
+        life.key().endpoint_config(),
         Some(server_config(trust)),
         Arc::new(socket),
         Arc::new(TokioRuntime),

@@ -56,6 +56,7 @@ impl Transfers {
         let bulk = Bulk::bind(BulkConfig {
             address,
             credentials: credentials.clone(),
+            key: None,
             depot: None,
             rate: None,
             blob_bytes_max: BULK_BLOB_BYTES_MAX,

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::net::UdpSocket;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use model::{Span, Wall};
@@ -139,9 +140,20 @@ fn bind(
     rate: Option<u64>,
     blob_bytes_max: u64,
 ) -> Bulk {
+    bind_with(None, credentials, depot, rate, blob_bytes_max)
+}
+
+fn bind_with(
+    key: Option<ResetKey>,
+    credentials: Credentials,
+    depot: Option<Shelf>,
+    rate: Option<u64>,
+    blob_bytes_max: u64,
+) -> Bulk {
     Bulk::bind(BulkConfig {
         address: ([127, 0, 0, 1], 0).into(),
         credentials,
+        key,
         depot: depot.map(|shelf| Arc::new(shelf) as Arc<dyn Depot>),
         rate,
         blob_bytes_max,
@@ -384,6 +396,67 @@ fn a_frame_of_four_gibibytes_is_refused_by_its_header() {
     let refused = Answer::Refused(Refusal::Unreadable);
     assert_eq!(answer.recv().unwrap(), Some(refused));
     assert_eq!(taker.counts().n_refused, 1);
+}
+
+/// Passes datagrams between whoever sends to it and a socket, which can be another one from a moment
+/// on: as where a daemon is killed and the next one listens in its place.
+struct Passage {
+    address: SocketAddr,
+    to: Arc<Mutex<SocketAddr>>,
+}
+
+impl Passage {
+    fn to(first: SocketAddr) -> Passage {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (address, to) = (socket.local_addr().unwrap(), Arc::new(Mutex::new(first)));
+        let target = Arc::clone(&to);
+        // It ends with the program.
+        std::thread::spawn(move || {
+            let (mut datagram, mut client) = ([0; 65_536], None);
+            while let Ok((bytes, from)) = socket.recv_from(&mut datagram) {
+                let target = *lock(&target);
+                let receiver = if from == target {
+                    client
+                } else if from.port() == first.port() {
+                    // What the killed one says.
+                    None
+                } else {
+                    client = Some(from);
+                    Some(target)
+                };
+                if let Some(receiver) = receiver {
+                    let _ = socket.send_to(&datagram[..bytes], receiver);
+                }
+            }
+        });
+        Passage { address, to }
+    }
+}
+
+#[test]
+fn a_peer_that_has_started_again_in_its_place_is_asked_at_once() {
+    let group = Group::new("lab");
+    let directory = tempfile::tempdir().unwrap();
+    let key = || Some(ResetKey::kept_in(directory.path()).unwrap());
+    let (shelf, first) = Shelf::with(b"first");
+    let second = name_of(b"second");
+    let member = group.member(Role::Am);
+    let killed = bind_with(key(), member.clone(), Some(shelf), None, 1 << 30);
+    let passage = Passage::to(killed.address());
+    let asker = group.bulk(Role::Pm, None);
+    let from = Source {
+        address: passage.address.to_string(),
+        ..source(&killed)
+    };
+    let here = Shelf::default();
+    asker
+        .fetch(std::slice::from_ref(&from), first, &here)
+        .unwrap();
+    let (shelf, _) = Shelf::with(b"second");
+    let next = bind_with(key(), member, Some(shelf), None, 1 << 30);
+    *lock(&passage.to) = next.address();
+    asker.fetch(&[from], second, &here).unwrap();
+    assert_eq!(here.get(second).unwrap(), b"second");
 }
 
 #[test]
