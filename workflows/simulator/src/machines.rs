@@ -79,6 +79,7 @@ impl Machines {
                 labels: BTreeMap::new(),
                 bulk: None,
                 environment: Vec::new(),
+                of_users: BTreeMap::new(),
                 nice: None,
                 prefetch: activity_core::prefetch_default(slots).min(random.between(0, 40) as u32),
                 linger: None,
