@@ -34,6 +34,8 @@ pub struct Config {
     pub bulk: Option<String>,
     /// Environment variables of every command: `PATH`, `HOME`... A dispatch may replace them.
     pub environment: Vec<(String, String)>,
+    /// What the commands of a user find instead or besides, by the user's name.
+    pub of_users: BTreeMap<String, Vec<(String, String)>>,
     /// Priority of commands, -20 to 19; none leaves that of the executor.
     pub nice: Option<i32>,
     /// Cores of attempts that are made ready, or queued at the executor, beyond the slots.

@@ -607,7 +607,13 @@ impl Config {
     fn start(&self, dispatch: wire::attempt::Dispatch, directory: String, note: &Note) -> Start {
         use wire::attempt::{CAPTURE_BYTES_MAX, STDERR_TAIL_BYTES_MAX};
 
-        let own = dispatch.env;
+        let account = dispatch.user.as_ref();
+        let mut own = account
+            .and_then(|user| self.of_users.get(user))
+            .cloned()
+            .unwrap_or_default();
+        own.retain(|(name, _)| dispatch.env.iter().all(|(other, _)| other != name));
+        own.extend(dispatch.env);
         let is_replaced = |name: &String| own.iter().any(|(other, _)| other == name);
         let mut env: Vec<(String, String)> = self
             .environment
@@ -642,6 +648,7 @@ impl Config {
             note: note.bytes(),
             nice: self.nice,
             owner: self.lease.map(|_| note.owner),
+            user: dispatch.user,
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use activity_blobs::{AddError, FlushError, Store};
 use activity_core::{ActivityManager, Input, Peer, prefetch_default};
-use activity_executor::{Account, LogError, LogReader, Share, Stream, log_directory};
+use activity_executor::{Account, Accounts, LogError, LogReader, Share, Stream, log_directory};
 use model::{Artifact, AttemptId, Bytes, ResourceId, Span};
 use shell::quic::Bulk;
 use shell::{End, Inbox, Peers, Received, RunError, Runner, Stats};
@@ -55,7 +55,7 @@ pub struct Config {
     /// What the machine is to pass for; none where it is what it is found to be.
     pub guise: Option<Guise>,
     /// As whom commands run; none is as whom the manager runs. Only root can become others.
-    pub account: Option<Account>,
+    pub accounts: Accounts,
     /// The blob store that it shares with others in this program; none for one of its own.
     pub blobs: Option<Store>,
     /// How files come from other machines; none where each machine has all files.
@@ -142,17 +142,12 @@ pub enum Commands {
 }
 
 /// What commands find around them: this program's own tools come last in their `PATH`.
-fn environment(binary: &Path, account: Option<&Account>) -> Vec<(String, String)> {
+fn environment(binary: &Path, accounts: &Accounts) -> Vec<(String, String)> {
     let mut environment = shell::environment::base();
-    if let Some(account) = account {
+    if accounts.iter().next().is_some() {
         environment.retain(|(name, _)| !["HOME", "USER", "LOGNAME", "TMPDIR"].contains(&&**name));
-        let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        environment.extend([
-            own("HOME", &account.home.to_string_lossy()),
-            own("USER", &account.name),
-            own("LOGNAME", &account.name),
-        ]);
     }
+    environment.extend(accounts.others.iter().flat_map(variables));
     if let Some(tools) = binary.parent().and_then(Path::to_str) {
         for (name, value) in &mut environment {
             if name == "PATH" {
@@ -162,6 +157,16 @@ fn environment(binary: &Path, account: Option<&Account>) -> Vec<(String, String)
         }
     }
     environment
+}
+
+/// What tells a command its account.
+fn variables(account: &Account) -> [(String, String); 3] {
+    let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    [
+        own("HOME", &account.home.to_string_lossy()),
+        own("USER", &account.name),
+        own("LOGNAME", &account.name),
+    ]
 }
 
 /// Starts an activity manager: opens what it keeps, finds its executor or starts one, and lets the
@@ -187,8 +192,10 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         linger: config.linger,
         kill_grace: config.kill_grace,
         share: guise.share,
-        account: config.account,
+        accounts: config.accounts,
     };
+    let of_users = place.accounts.of_users.iter();
+    let of_users = of_users.map(|(user, account)| (user.clone(), variables(account).to_vec()));
     let mut labels = facts::labels();
     labels.extend(guise.labels);
     let core = ActivityManager::new(activity_core::Config {
@@ -201,7 +208,8 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
             .transfers
             .as_ref()
             .map(|transfers| transfers.address.clone()),
-        environment: environment(&place.binary, place.account.as_ref()),
+        environment: environment(&place.binary, &place.accounts),
+        of_users: of_users.collect(),
         nice: config.nice,
         prefetch: prefetch_default(config.slots),
         linger: config.linger,

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use activity_core::Input;
-use activity_executor::{Account, Connection, Receiver, Sender, Share, Spawn, SpawnError, spawn};
+use activity_executor::{Accounts, Connection, Receiver, Sender, Share, Spawn, SpawnError, spawn};
 use model::Span;
 use shell::Inbox;
 use thiserror::Error;
@@ -34,7 +34,7 @@ pub(crate) struct Place {
     pub(crate) linger: Option<Span>,
     pub(crate) kill_grace: Option<Span>,
     pub(crate) share: Option<Share>,
-    pub(crate) account: Option<Account>,
+    pub(crate) accounts: Accounts,
 }
 
 /// Why there is no executor.
@@ -255,7 +255,7 @@ impl Place {
             linger: self.linger,
             kill_grace: self.kill_grace,
             share: self.share,
-            account: self.account.as_ref(),
+            accounts: &self.accounts,
         })?);
         let connection = Connection::connect(&self.socket);
         connection.map(Connection::split).map_err(|source| {

@@ -23,6 +23,7 @@ mod sweeper;
 mod way;
 mod workers;
 
+pub use activity_executor::{Account, AccountError, Accounts};
 pub use daemon::{
     AddFilesError, Commands, Config, Guise, Handle, StartError, Transfers, open_log, start,
 };

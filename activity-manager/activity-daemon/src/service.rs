@@ -1,12 +1,12 @@
 //! The program around an activity manager: it dials its group manager, and when that has given it
 //! its number, the process managers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use activity_executor::Account;
+use activity_executor::{Account, AccountError, Accounts};
 use model::{Bytes, Identity, Role};
 use shell::clock;
 use shell::config::{Config, PeerAddress};
@@ -64,30 +64,42 @@ pub struct Settings {
     ceilings: Ceilings,
     files: Files,
     account: Option<String>,
+    /// As whom commands of users run, by their names.
+    accounts: BTreeMap<String, String>,
     is_shared: bool,
 }
 
 impl Settings {
     /// As whom commands run. Root's do not run as root unless that is accepted by name.
-    fn account(&self) -> Result<Option<Account>, Box<dyn Error>> {
+    fn accounts(&self) -> Result<Accounts, Box<dyn Error>> {
         let is_root = rustix::process::geteuid().is_root();
-        match &self.account {
+        let name = self.account.iter().chain(self.accounts.values()).next();
+        match name {
             Some(_) if self.is_shared => {
-                Err("account and shared are both given: commands run as the account, or as the \
-                     manager does"
+                Err("accounts and shared are both given: commands run as \
+                 accounts, or as the manager does"
                     .into())
             }
-            Some(name) if is_root => Ok(Some(Account::named(name)?)),
-            Some(name) => Err(format!(
+            Some(name) if !is_root => Err(format!(
                 "commands cannot run as {name:?}: only root can become another account"
             )
             .into()),
             None if is_root && !self.is_shared => Err(
-                "commands would run as root: say as whom with account = \"NAME\", or accept it with \
-                 shared = true"
+                "commands would run as root: say as whom with account = \"NAME\" or accounts = \
+                 { USER = \"NAME\" }, or accept it with shared = true"
                     .into(),
             ),
-            None => Ok(None),
+            Some(_) | None => {
+                let others = self.account.as_deref().map(Account::named).transpose()?;
+                let of_users = self.accounts.iter();
+                let of_users =
+                    of_users.map(|(user, name)| Ok((user.clone(), Account::named(name)?)));
+                let of_users: Result<_, AccountError> = of_users.collect();
+                Ok(Accounts {
+                    others,
+                    of_users: of_users?,
+                })
+            }
         }
     }
 }
@@ -138,17 +150,18 @@ impl program::Service for Service {
             },
             files: Files::ask(config),
             account: config.optional_text("account"),
+            accounts: config.optional_texts("accounts"),
             is_shared: config.optional_flag("shared").unwrap_or(false),
         }
     }
 
     fn approve(settings: &Settings) -> Result<(), Box<dyn Error>> {
-        settings.account().map(drop)
+        settings.accounts().map(drop)
     }
 
     fn start(place: &Place, settings: Settings, failed: Failed) -> Result<Service, Box<dyn Error>> {
         let credentials = place.credentials(Role::Am)?;
-        let account = settings.account()?;
+        let accounts = settings.accounts()?;
         let me = credentials.identity().clone();
         let slots = settings.slots.unwrap_or_else(|| cores().min(SLOTS_MAX));
         let measured = settings.power.unwrap_or_else(|| power(&place.directory));
@@ -169,12 +182,12 @@ impl program::Service for Service {
                 memory: settings.memory,
                 ..Guise::default()
             }),
-            account: account.clone(),
+            accounts: accounts.clone(),
             blobs: Some(blobs),
             transfers: Some(transfers),
             failed,
         })?);
-        if let Some(account) = &account {
+        for account in accounts.iter() {
             way::open(&place.directory, account)?;
         }
         manager.lend(slots);

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use activity_daemon::{Commands, Config, Handle};
+use activity_daemon::{Accounts, Commands, Config, Handle};
 use activity_executor::Stream;
 use model::{
     ActivityId, Artifact, AttemptId, Epoch, GrantId, ProcessId, Produced, ResourceId, Span,
@@ -191,7 +191,7 @@ impl Bench {
             kill_grace: Some(Span::from_millis(100)),
             nice: None,
             guise: None,
-            account: None,
+            accounts: Accounts::default(),
             blobs: None,
             transfers: None,
             failed: Box::new(|error| panic!("{error}")),
@@ -350,5 +350,6 @@ fn dispatch(activity: u32) -> Dispatch {
         timeout: None,
         sources: Vec::new(),
         at_most_once: false,
+        user: None,
     }
 }

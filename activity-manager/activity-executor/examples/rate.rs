@@ -135,7 +135,7 @@ impl Ready {
             linger: None,
             kill_grace: None,
             share: None,
-            account: None,
+            accounts: &activity_executor::Accounts::default(),
         })?;
         let (mut sender, receiver) = Connection::connect(&socket)?.split();
         let hello = DaemonHello {

@@ -1,5 +1,6 @@
 //! As whom commands run where the executor is root: another account, which never is root.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
@@ -96,13 +97,85 @@ impl Account {
     }
 
     /// As an argument of the executor.
-    pub(crate) fn argument(&self) -> String {
+    fn argument(&self) -> String {
         let mut text = format!("{}:{}:", self.user, self.group);
         for (index, other) in self.others.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };
             write!(text, "{comma}{other}").expect("a String takes every text");
         }
         text
+    }
+}
+
+/// As whom the commands of whom run. By default all run as the executor does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accounts<A = Account> {
+    /// As whom those of users run that are not named here, and those of nobody; none where they do
+    /// not run, if anybody is named, or run as the executor does.
+    pub others: Option<A>,
+    /// As whom those of users run, by their names.
+    pub of_users: BTreeMap<String, A>,
+}
+
+impl<A> Default for Accounts<A> {
+    fn default() -> Accounts<A> {
+        Accounts {
+            others: None,
+            of_users: BTreeMap::new(),
+        }
+    }
+}
+
+impl<A> Accounts<A> {
+    /// All accounts that are named.
+    pub fn iter(&self) -> impl Iterator<Item = &A> {
+        self.others.iter().chain(self.of_users.values())
+    }
+}
+
+impl Accounts {
+    /// As arguments of the executor.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let others = self.others.iter();
+        let others = others.flat_map(|account| ["--account".to_owned(), account.argument()]);
+        let users = self.of_users.iter().flat_map(|(user, account)| {
+            let value = format!("{user}={}", account.argument());
+            ["--account-of".to_owned(), value]
+        });
+        others.chain(users).collect()
+    }
+}
+
+impl Accounts<Numbers> {
+    /// Takes in an argument for all others; `false` where it is none, or of root.
+    pub(crate) fn parse_others(&mut self, text: &str) -> bool {
+        self.others = Numbers::parse(text);
+        self.others.is_some()
+    }
+
+    /// Takes in an argument for a user.
+    pub(crate) fn parse_of_user(&mut self, text: &str) -> bool {
+        let Some((user, numbers)) = text.split_once('=') else {
+            return false;
+        };
+        let Some(numbers) = Numbers::parse(numbers) else {
+            return false;
+        };
+        self.of_users.insert(user.to_owned(), numbers);
+        true
+    }
+
+    /// As whom a user's commands run, none for as whom this runs; an error where they do not run.
+    pub(crate) fn of(&self, user: Option<&str>) -> Result<Option<&Numbers>, String> {
+        let own = user.and_then(|user| self.of_users.get(user));
+        match own.or(self.others.as_ref()) {
+            Some(numbers) => Ok(Some(numbers)),
+            None if self.of_users.is_empty() => Ok(None),
+            None => {
+                let user = user.unwrap_or("nobody");
+                Err(format!("there is no account for user {user:?} here"))
+            }
+        }
     }
 }
 
@@ -193,6 +266,42 @@ mod tests {
             let found = Account::of(nobody, ACCOUNTS, GROUPS);
             assert!(matches!(found, Err(AccountError::Unknown(_))), "{nobody}");
         }
+    }
+
+    #[test]
+    fn each_user_has_an_account_or_that_of_the_others_or_none() {
+        let ada = Account::of("ada", ACCOUNTS, GROUPS).unwrap();
+        let other = Account {
+            user: 7,
+            ..ada.clone()
+        };
+        let users = BTreeMap::from([("ana".to_owned(), ada)]);
+        let read = |accounts: &Accounts| {
+            let mut read = Accounts::default();
+            for pair in accounts.arguments().chunks(2) {
+                assert!(match pair[0].as_str() {
+                    "--account" => read.parse_others(&pair[1]),
+                    _ => read.parse_of_user(&pair[1]),
+                });
+            }
+            read
+        };
+        let named = read(&Accounts {
+            others: None,
+            of_users: users.clone(),
+        });
+        assert_eq!(named.of(Some("ana")).unwrap().unwrap().user, 1000);
+        assert!(named.of(Some("bo")).unwrap_err().contains("\"bo\""));
+        assert!(named.of(None).is_err());
+        let all = read(&Accounts {
+            others: Some(other),
+            of_users: users,
+        });
+        assert_eq!(all.of(Some("ana")).unwrap().unwrap().user, 1000);
+        assert_eq!(all.of(Some("bo")).unwrap().unwrap().user, 7);
+        assert_eq!(read(&Accounts::default()).of(Some("bo")), Ok(None));
+        assert!(!Accounts::default().parse_of_user("ana=0:0:"));
+        assert!(!Accounts::default().parse_of_user("1:1:"));
     }
 
     #[test]

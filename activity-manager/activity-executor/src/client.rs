@@ -14,7 +14,7 @@ use thiserror::Error;
 use wire::executor::{FRAME_BYTES_MAX, FromExecutor, ToExecutor};
 use wire::frame::{FrameBuffer, FrameError};
 
-use crate::account::Account;
+use crate::account::Accounts;
 use crate::program::{ARGUMENT, READY};
 use crate::throttle::Share;
 
@@ -36,8 +36,8 @@ pub struct Spawn<'a> {
     pub kill_grace: Option<Span>,
     /// The part of the time that commands have; `None` is all of it.
     pub share: Option<Share>,
-    /// As whom commands run; `None` is as the executor does. Only root can become others.
-    pub account: Option<&'a Account>,
+    /// As whom commands run.
+    pub accounts: &'a Accounts,
 }
 
 /// Starts an executor, in a session of its own, and returns when it listens. It does not end with its
@@ -77,9 +77,7 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Child, SpawnError> {
             .arg("--share-millionths")
             .arg(share.millionths().to_string());
     }
-    if let Some(account) = spawn.account {
-        command.arg("--account").arg(account.argument());
-    }
+    command.args(spawn.accounts.arguments());
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

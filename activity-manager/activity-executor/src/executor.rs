@@ -21,7 +21,7 @@ use rustix::process::Rlimit;
 use rustix::time::Timespec;
 use wire::executor::Exit;
 
-use crate::account::Numbers;
+use crate::account::{Accounts, Numbers};
 use crate::clock;
 use crate::link::Link;
 use crate::log::Log;
@@ -62,8 +62,8 @@ pub(crate) struct Parts {
     pub(crate) kill_grace: Span,
     /// The part of the time that commands have, where it is not all.
     pub(crate) share: Option<Share>,
-    /// As whom commands run, where it is not as whom this runs.
-    pub(crate) account: Option<Numbers>,
+    /// As whom commands run.
+    pub(crate) accounts: Accounts<Numbers>,
 }
 
 /// See the module.

@@ -36,7 +36,7 @@ mod store;
 mod sys;
 mod throttle;
 
-pub use account::{Account, AccountError};
+pub use account::{Account, AccountError, Accounts};
 pub use client::{Connection, ReceiveError, Receiver, Sender, Spawn, SpawnError, spawn};
 pub use log::{LogError, LogReader, Stream, log_directory, open_log, read_log};
 pub use program::{ARGUMENT, main};

@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, Mode, flock};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid, umask};
 use thiserror::Error;
 
-use crate::account::Numbers;
+use crate::account::{Accounts, Numbers};
 use crate::clock;
 use crate::executor::{Executor, Parts, RunError};
 use crate::log::{Log, log_directory};
@@ -41,8 +41,9 @@ const LOCK_WAIT: Span = Span::from_secs(6);
 const LOCK_LOOK: Span = Span::from_millis(20);
 
 /// Becomes the executor: `[__executor] --socket PATH --state DIR [--linger-micros N]
-/// [--kill-grace-micros N] [--share-millionths N] [--account USER:GROUP:OTHERS]`, without the program's own name. Returns when it has ended: success, or 1
-/// after a line on standard error. To be called first in a program, since every inherited descriptor
+/// [--kill-grace-micros N] [--share-millionths N] [--account USER:GROUP:OTHERS]
+/// [--account-of NAME=USER:GROUP:OTHERS]...`, without the program's own name. Returns when it has
+/// ended: success, or 1 after a line on standard error. To be called first in a program, since every inherited descriptor
 /// but the standard streams is closed.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     sys::close_inherited();
@@ -70,7 +71,7 @@ struct Arguments {
     linger: Span,
     kill_grace: Span,
     share: Option<Share>,
-    account: Option<Numbers>,
+    accounts: Accounts<Numbers>,
 }
 
 /// Why the executor did not start or ended early.
@@ -103,7 +104,8 @@ enum ProgramError {
 
 fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, ProgramError> {
     let fail = |what: String| ProgramError::Arguments { what };
-    let (mut socket, mut state, mut share, mut account) = (None, None, None, None);
+    let (mut socket, mut state, mut share) = (None, None, None);
+    let mut accounts = Accounts::default();
     let (mut linger, mut kill_grace) = (LINGER, KILL_GRACE);
     let mut arguments = arguments
         .into_iter()
@@ -133,9 +135,13 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
                     return Err(fail(format!("{} is not a part", value.display())));
                 }
             }
-            Some("--account") => {
-                account = value.to_str().and_then(Numbers::parse);
-                if account.is_none() {
+            Some(option @ ("--account" | "--account-of")) => {
+                let text = value.to_str().unwrap_or_default();
+                let is_one = match option {
+                    "--account" => accounts.parse_others(text),
+                    _ => accounts.parse_of_user(text),
+                };
+                if !is_one {
                     return Err(fail(format!("{} is not an account", value.display())));
                 }
             }
@@ -148,7 +154,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
         linger,
         kill_grace,
         share,
-        account,
+        accounts,
     })
 }
 
@@ -201,7 +207,7 @@ fn run(arguments: &Arguments) -> Result<(), ProgramError> {
         linger: arguments.linger,
         kill_grace: arguments.kill_grace,
         share: arguments.share,
-        account: arguments.account.clone(),
+        accounts: arguments.accounts.clone(),
     })
     .map_err(prepare)?;
     tell_ready().map_err(prepare)?;

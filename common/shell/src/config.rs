@@ -1,6 +1,7 @@
 //! Configuration files of daemons: TOML, read with positions, so that all mistakes of a file are
 //! told at once.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::SocketAddr;
@@ -146,6 +147,19 @@ impl Config<'_> {
         self.value(key, "a text in quotes", |value| {
             value.as_str().map(str::to_owned)
         })
+    }
+
+    /// Texts by names, as a table; none where it is not there.
+    pub fn optional_texts(&mut self, key: &str) -> BTreeMap<String, String> {
+        let found = self.value(key, "a table of names and texts in quotes", |value| {
+            let texts = value.as_table()?.iter();
+            let texts = texts.map(|(name, text)| {
+                let text = text.get_ref().as_str()?;
+                Some((name.get_ref().to_string(), text.to_owned()))
+            });
+            texts.collect()
+        });
+        found.unwrap_or_default()
     }
 
     /// A path that must be there; a relative one begins at the file.

@@ -186,6 +186,10 @@ pub struct Dispatch {
     /// Whether it must never run twice: that it may have been started outlives the receiver's daemon.
     #[cbor(n(12), default)]
     pub at_most_once: bool,
+    /// The name of the user who has submitted its process, for whom the machine may have an account;
+    /// none where the process manager itself is the user's.
+    #[n(13)]
+    pub user: Option<String>,
 }
 
 /// Who has an input.

@@ -134,6 +134,9 @@ pub struct Start {
     /// The process manager under whose lease it runs; none where it needs no lease.
     #[n(12)]
     pub owner: Option<u32>,
+    /// The name of the user whose command it is, if that is known.
+    #[n(13)]
+    pub user: Option<String>,
 }
 
 /// Where a command's standard input comes from.

@@ -215,6 +215,7 @@ fn to_activity() -> Vec<ToActivity> {
                     holders: vec![ResourceId(2)],
                 }],
                 at_most_once: true,
+                user: Some("ana".to_owned()),
             }],
             holders: vec![Holder {
                 resource: ResourceId(2),

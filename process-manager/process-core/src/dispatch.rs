@@ -274,6 +274,7 @@ pub(crate) fn resolve(process: &Process, attempt: AttemptId) -> Result<Dispatch,
         timeout: activity.timeout,
         sources: Vec::new(),
         at_most_once: activity.at_most_once,
+        user: process.user(),
     })
 }
 

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use minicbor::{Decode, Encode};
 use model::limits::CORES_MAX;
 use model::{
-    ActivityId, Artifact, AttemptId, Definition, Fault, Plan, ProcessId, ResourceId, Span,
-    SubmitKey, Value, Wall,
+    ActivityId, Artifact, AttemptId, Definition, Fault, Identity, Plan, ProcessId, ResourceId,
+    Span, SubmitKey, Value, Wall,
 };
 use wire::attempt::{End, Log};
 use wire::client::{ActivityPhase, AttemptStatus, Phase, Totals};
@@ -126,6 +126,12 @@ pub(crate) struct Recalled {
 }
 
 impl Process {
+    /// The name of its owner, where it has one.
+    pub(crate) fn user(&self) -> Option<String> {
+        let identity: Identity = self.owner.as_deref()?.parse().ok()?;
+        Some(identity.name().to_owned())
+    }
+
     /// The process that a founding event begins; none where its definition is refused, which an
     /// earlier version may have accepted.
     pub(crate) fn found(founded: &Founded) -> Option<Process> {

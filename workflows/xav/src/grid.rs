@@ -103,7 +103,7 @@ impl Grid {
                         lease: None,
                         nice: None,
                         guise: machine.guise.clone(),
-                        account: None,
+                        accounts: activity_daemon::Accounts::default(),
                         blobs: blobs.clone(),
                         transfers: None,
                         failed: trouble.teller(),

@@ -135,6 +135,7 @@ pub(super) fn config(slots: u32, prefetch: u32) -> Config {
         labels: Default::default(),
         bulk: None,
         environment: vec![pair("PATH", "/bin"), pair("HOME", "/home")],
+        of_users: [("ana".to_owned(), vec![pair("HOME", "/ana")])].into(),
         nice: Some(5),
         prefetch,
         linger: None,
@@ -175,6 +176,7 @@ pub(super) fn job(attempt: AttemptId) -> Dispatch {
         timeout: None,
         sources: Vec::new(),
         at_most_once: false,
+        user: None,
     }
 }
 

@@ -172,7 +172,8 @@ fn a_start_carries_the_whole_command() {
         cores: 2,
         ..job_with_output(id(1))
     };
-    wanted.env = vec![pair("HOME", "/else"), pair("X", "1")];
+    wanted.env = vec![pair("X", "1")];
+    wanted.user = Some("ana".to_owned());
     wanted.stdin = wire::attempt::Stdin::Text("hi".to_owned());
     wanted.timeout = Some(Span::from_secs(3));
     wanted.inputs = vec![("in/".to_owned(), artifact())];
@@ -185,8 +186,9 @@ fn a_start_carries_the_whole_command() {
     let start = &starts[0];
     assert_eq!(
         start.env,
-        [pair("PATH", "/bin"), pair("HOME", "/else"), pair("X", "1")]
+        [pair("PATH", "/bin"), pair("HOME", "/ana"), pair("X", "1")]
     );
+    assert_eq!(start.user.as_deref(), Some("ana"));
     assert_eq!(start.directory, "/w/a1");
     assert_eq!(start.stdin, wire::executor::Stdin::Bytes(b"hi".to_vec()));
     assert_eq!(

@@ -88,7 +88,8 @@ impl Executor {
             let message = format!("could not take a note of {} bytes", start.note.len());
             return Err(NotStarted { errno: 0, message });
         }
-        let account = self.parts.account.as_ref();
+        let account = self.parts.accounts.of(start.user.as_deref());
+        let account = account.map_err(|message| NotStarted { errno: 0, message })?;
         let prepared = prepare(start, account)?;
         let system = |error: rustix::io::Errno| NotStarted {
             errno: error.raw_os_error(),

@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 
-use activity_executor::Account;
+use activity_executor::{Account, Accounts};
 use wire::executor::{Exit, Start, Stdin};
 
 use crate::bench::Bench;
@@ -13,14 +13,24 @@ use crate::bench::Bench;
 /// An account that every system has.
 const NAME: &str = "nobody";
 
+/// Another one.
+const ANOTHER: &str = "daemon";
+
 /// A bench whose commands run as `nobody`, and a directory for one.
 fn bench() -> Option<(Bench, Account, PathBuf)> {
+    bench_of(Accounts {
+        others: Account::named(NAME).ok(),
+        ..Accounts::default()
+    })
+}
+
+fn bench_of(accounts: Accounts) -> Option<(Bench, Account, PathBuf)> {
     if !rustix::process::geteuid().is_root() {
         println!("skipped: only root can run commands as others");
         return None;
     }
     let account = Account::named(NAME).unwrap();
-    let bench = Bench::with_account(1, &account);
+    let bench = Bench::with_accounts(1, &accounts);
     fs::set_permissions(bench.path(), Permissions::from_mode(0o711)).unwrap();
     let directory = bench.path().join("process/1");
     fs::create_dir_all(&directory).unwrap();
@@ -121,6 +131,43 @@ fn command_of_another_account_is_stopped_and_dies_with_its_executor() {
     let pid = bench.started(2);
     bench.executor.kill().unwrap();
     crate::bench::wait_for_end(pid);
+}
+
+#[test]
+fn command_of_a_user_runs_as_the_account_of_that_user() {
+    let users = [("ana", NAME), ("bo", ANOTHER)];
+    let users = users.map(|(user, name)| (user.to_owned(), Account::named(name).unwrap()));
+    let accounts = Accounts {
+        others: None,
+        of_users: users.clone().into(),
+    };
+    let Some((mut bench, _, directory)) = bench_of(accounts) else {
+        return;
+    };
+    for (number, (user, account)) in (1..).zip(users) {
+        let of_user = Start {
+            attempt: crate::bench::attempt(number),
+            user: Some(user),
+            ..start(&bench, &directory, "id -u")
+        };
+        let ended = bench.run(of_user);
+        let said = String::from_utf8(ended.stdout.inline).unwrap();
+        assert_eq!(said, format!("{}\n", account.user));
+    }
+    for (number, user) in [(3, Some("eve".to_owned())), (4, None)] {
+        let of_nobody = Start {
+            attempt: crate::bench::attempt(number),
+            user,
+            ..start(&bench, &directory, "id -u")
+        };
+        let Exit::NotStarted { message, .. } = bench.run(of_nobody).exit else {
+            panic!("it ran")
+        };
+        assert!(
+            message.starts_with("there is no account for user"),
+            "{message}"
+        );
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use activity_executor::{
-    Account, Connection, Receiver, Sender, Share, Spawn, Stream, log_directory, read_log, spawn,
+    Accounts, Connection, Receiver, Sender, Share, Spawn, Stream, log_directory, read_log, spawn,
 };
 use model::{ActivityId, AttemptId, ProcessId, Span};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -37,22 +37,27 @@ impl Bench {
     }
 
     pub(crate) fn with_linger(cores: u32, linger: Span) -> Bench {
-        Bench::begin(cores, linger, None, None)
+        Bench::begin(cores, linger, None, &Accounts::default())
     }
 
     /// One whose commands have a part of the time.
     pub(crate) fn slowed(cores: u32, share: Share) -> Bench {
-        Bench::begin(cores, Span::from_secs(1_000), Some(share), None)
+        Bench::begin(
+            cores,
+            Span::from_secs(1_000),
+            Some(share),
+            &Accounts::default(),
+        )
     }
 
-    /// One whose commands run as another account.
-    pub(crate) fn with_account(cores: u32, account: &Account) -> Bench {
-        Bench::begin(cores, Span::from_secs(1_000), None, Some(account))
+    /// One whose commands run as other accounts.
+    pub(crate) fn with_accounts(cores: u32, accounts: &Accounts) -> Bench {
+        Bench::begin(cores, Span::from_secs(1_000), None, accounts)
     }
 
-    fn begin(cores: u32, linger: Span, share: Option<Share>, account: Option<&Account>) -> Bench {
+    fn begin(cores: u32, linger: Span, share: Option<Share>, accounts: &Accounts) -> Bench {
         let directory = tempfile::tempdir().unwrap();
-        let executor = start_with(directory.path(), linger, share, account);
+        let executor = start_with(directory.path(), linger, share, accounts);
         let (mut sender, receiver) = connect(directory.path());
         sender.send(&hello(cores)).unwrap();
         let (ended, started) = (BTreeMap::new(), BTreeMap::new());
@@ -232,15 +237,10 @@ pub(crate) fn binary() -> &'static Path {
 }
 
 pub(crate) fn start_executor(directory: &Path, linger: Span) -> Child {
-    start_with(directory, linger, None, None)
+    start_with(directory, linger, None, &Accounts::default())
 }
 
-fn start_with(
-    directory: &Path,
-    linger: Span,
-    share: Option<Share>,
-    account: Option<&Account>,
-) -> Child {
+fn start_with(directory: &Path, linger: Span, share: Option<Share>, accounts: &Accounts) -> Child {
     spawn(&Spawn {
         binary: binary(),
         socket: &directory.join("socket"),
@@ -248,7 +248,7 @@ fn start_with(
         linger: Some(linger),
         kill_grace: Some(Span::from_millis(100)),
         share,
-        account,
+        accounts,
     })
     .unwrap()
 }

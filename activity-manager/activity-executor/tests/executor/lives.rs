@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use activity_executor::{SpawnError, Stream, spawn};
+use activity_executor::{Accounts, SpawnError, Stream, spawn};
 use model::Span;
 use rustix::process::{Pid, Signal, kill_process};
 use wire::executor::{Exit, Held, Phase, Start, ToExecutor};
@@ -154,7 +154,7 @@ fn state_directory_belongs_to_one_executor() {
         linger: None,
         kill_grace: None,
         share: None,
-        account: None,
+        accounts: &Accounts::default(),
     };
     let error = spawn(&other).unwrap_err();
     assert!(matches!(error, SpawnError::Refused { .. }));

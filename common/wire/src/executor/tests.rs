@@ -49,6 +49,7 @@ fn every_message_to_the_executor_comes_back() {
         note: vec![1; 40],
         nice: Some(-5),
         owner: Some(3),
+        user: Some("ana".into()),
     };
     let hello = DaemonHello {
         protocol: PROTOCOL,

@@ -53,6 +53,7 @@ fn dispatch(activity: &Activity) -> Dispatch {
         timeout: None,
         sources: Vec::new(),
         at_most_once: false,
+        user: None,
     }
 }
 
