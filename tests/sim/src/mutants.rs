@@ -15,7 +15,9 @@ use thiserror::Error;
 const SEEDS: u64 = 500;
 
 /// Profiles in which a fault is looked for, the likeliest first.
-const PROFILES: [&str; 6] = ["hard", "crashes", "lossy", "calm", "harsh", "leases"];
+const PROFILES: [&str; 7] = [
+    "hard", "crashes", "lossy", "calm", "harsh", "leases", "copies",
+];
 
 /// What is copied of the workspace: what the program is built from.
 const COPIED: [&str; 9] = [
