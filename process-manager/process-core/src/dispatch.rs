@@ -91,7 +91,7 @@ impl ProcessManager {
                 },
             ) {
                 Ok(mut message) => {
-                    if !self.name_sources(known, resource, &mut message) {
+                    if !self.name_sources(now, known, resource, &mut message) {
                         is_early = true;
                         continue;
                     }
@@ -156,7 +156,7 @@ impl ProcessManager {
         let unheard: Vec<AttemptId> = unheard.iter().copied().collect();
         let messages = unheard.into_iter().filter_map(|attempt| {
             let mut message = resolve(known, attempt).ok()?;
-            let is_named = self.name_sources(known, resource, &mut message);
+            let is_named = self.name_sources(now, known, resource, &mut message);
             is_named.then_some(message)
         });
         let messages = messages.collect();

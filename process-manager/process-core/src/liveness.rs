@@ -134,14 +134,22 @@ impl ProcessManager {
 
     /// Whether a machine is silent, but not for so long that it is lost.
     pub(crate) fn may_return(&self, now: Now, resource: ResourceId) -> bool {
-        let (Some(length), Some(liveness)) = (self.config.lease, self.liveness.get(&resource))
-        else {
+        let Some(length) = self.config.lease else {
             return false;
         };
         let link = self.machines.get(&resource);
         let is_attached = link.is_some_and(|link| link.life.is_some());
-        let is_silent = liveness.is_suspect || !is_attached;
-        is_silent && now.mono < liveness.heard + lease::patience(length)
+        let (is_suspect, heard) = match self.liveness.get(&resource) {
+            Some(liveness) => (liveness.is_suspect, liveness.heard),
+            None => (false, self.begun),
+        };
+        (is_suspect || !is_attached) && now.mono < heard + lease::patience(length)
+    }
+
+    /// Whether groups may have started again with this manager, and not know all machines yet.
+    pub(crate) fn is_young(&self, now: Now) -> bool {
+        let length = self.config.lease;
+        length.is_some_and(|length| now.mono < self.begun + lease::patience(length))
     }
 
     /// It is time to look whether a machine was heard.

@@ -127,6 +127,8 @@ pub struct ProcessManager {
     pub(crate) stores: Stores,
     /// What machines were asked to keep copies of.
     pub(crate) copying: BTreeMap<ProcessId, Copying>,
+    /// When this life began.
+    pub(crate) begun: Mono,
     timers: Timers,
     n_asked: u32,
     n_basis: u64,
@@ -518,6 +520,7 @@ impl Machine for ProcessManager {
     }
 
     fn resume(&mut self, cx: &mut Context<'_, Self>, now: Now) {
+        self.begun = now.mono;
         let before = match cx.state(Stream::Manager) {
             Some(State::Manager { epoch }) => *epoch,
             Some(State::Empty | State::Process(_)) | None => Epoch(0),

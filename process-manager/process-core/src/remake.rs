@@ -114,7 +114,7 @@ impl ProcessManager {
             };
             match remade(known, attempt) {
                 Ok(mut message) => {
-                    if !self.name_sources(known, resource, &mut message) {
+                    if !self.name_sources(now, known, resource, &mut message) {
                         self.arm_once(Timer::Recall(id), now.mono + limits::REPEAT);
                         continue;
                     }

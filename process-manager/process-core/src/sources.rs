@@ -71,9 +71,10 @@ impl Stores {
 
 impl ProcessManager {
     /// Names to a dispatch for a machine who has what that machine may lack. `false` where that
-    /// cannot be said yet, since no group has told of its machines in this life.
+    /// cannot be said yet, since no group has told in this life of its machines, or of this one.
     pub(crate) fn name_sources(
         &self,
+        now: Now,
         process: &Process,
         receiver: ResourceId,
         message: &mut Dispatch,
@@ -101,6 +102,10 @@ impl ProcessManager {
                 // Nobody has said where it was put, so it may be anywhere.
                 None => *store != receiver,
             };
+            let is_told = self.stores.known().any(|store| may_have(&store));
+            if !is_told && holder.is_some() && self.is_young(now) {
+                return false;
+            }
             let holders = self.stores.known().filter(may_have);
             let mut holders: Vec<ResourceId> = holders.take(SOURCES_MAX).collect();
             // One that is not heard of makes whoever asks it first wait.

@@ -26,6 +26,8 @@ struct Stage {
     /// What was sent to machines since it was looked at last.
     log: Vec<String>,
     verdicts: Vec<Verdict>,
+    /// What its group tells.
+    machines: Vec<u32>,
     leaving: Vec<ResourceId>,
     /// Machine 0 says nothing by itself.
     is_silent: bool,
@@ -39,6 +41,10 @@ impl Stage {
     }
 
     fn of(submit: Submit) -> Stage {
+        Stage::offering(vec![0, 1], submit)
+    }
+
+    fn offering(machines: Vec<u32>, submit: Submit) -> Stage {
         let now = Now {
             mono: Mono(1),
             wall: Wall(1_000_000),
@@ -52,6 +58,7 @@ impl Stage {
             now,
             log: Vec::new(),
             verdicts: Vec::new(),
+            machines,
             leaving: Vec::new(),
             is_silent: false,
             n_grants: 0,
@@ -228,7 +235,7 @@ impl Stage {
         let offer = Offer {
             epoch: Epoch(1),
             group: GROUP,
-            resources: (0..2).map(offered).collect(),
+            resources: self.machines.iter().copied().map(offered).collect(),
             leaving: self.leaving.clone(),
         };
         self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
@@ -385,6 +392,10 @@ fn who_connects_with_the_number_of_another_machine_is_not_listened_to() {
 
 /// Both machines, each with one of two activities that are given a file, which is on machine 0.
 fn given_a_file() -> Stage {
+    Stage::of(with_a_file(two(|_| {})))
+}
+
+fn with_a_file(draft: Draft) -> Submit {
     let artifact = Artifact {
         hash: Hash([5; 32]),
         bytes: Bytes(5),
@@ -392,13 +403,28 @@ fn given_a_file() -> Stage {
     };
     let draft = Draft {
         files: vec!["x.sh".into()],
-        ..two(|_| {})
+        ..draft
     };
-    Stage::of(Submit {
+    Submit {
         files: vec![artifact],
         store: Some(ResourceId(0)),
         ..submission(KEY, draft)
-    })
+    }
+}
+
+#[test]
+fn nothing_is_sent_before_it_is_known_where_its_files_are() {
+    // The group has started again as well, and does not know machine 0 yet.
+    let one = || with_a_file(draft(vec![leaf("a")]));
+    let mut stage = Stage::offering(vec![1], one());
+    assert_eq!(stage.wait(5_000), [""; 0]);
+    stage.machines = vec![0, 1];
+    stage.offer();
+    assert_eq!(stage.wait(2_000), ["r1 send a0#1"]);
+    // Who does not come for so long is not waited for.
+    let mut stage = Stage::offering(vec![1], one());
+    assert_eq!(stage.wait(10_000), [""; 0]);
+    assert_eq!(stage.wait(2_000), ["r1 send a0#1"]);
 }
 
 #[test]
