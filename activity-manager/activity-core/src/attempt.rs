@@ -43,6 +43,9 @@ pub(crate) struct Attempt {
     pub(crate) asked: Mono,
     /// Whether its process manager wants it stopped.
     pub(crate) stopping: bool,
+    /// Whether its process manager wants it back. Then it is never handed to the executor again: that
+    /// could have given it back before.
+    pub(crate) retracting: bool,
     /// Whether it must never run twice.
     pub(crate) is_once: bool,
     /// Where it runs, once there is a directory.

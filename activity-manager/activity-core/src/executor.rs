@@ -164,6 +164,10 @@ impl ActivityManager {
             };
             match &attempt.life {
                 // The same executor has never received it.
+                Life::Queued(Some(_)) if is_same && attempt.retracting => {
+                    self.attempts.insert(attempt);
+                    self.on_executor_retracted(cx, now, id);
+                }
                 Life::Queued(Some(start)) if is_same && !attempt.stopping => {
                     self.out.starts.push(wire::executor::Start::clone(start));
                     self.attempts.insert(attempt);
@@ -301,6 +305,7 @@ impl ActivityManager {
             order,
             asked: now,
             stopping: false,
+            retracting: false,
             is_once: false,
             directory: directory.map(String::into_boxed_str),
             life,

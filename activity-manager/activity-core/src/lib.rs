@@ -20,6 +20,7 @@ mod outbox;
 mod outcome;
 mod peek;
 mod process;
+mod start;
 mod table;
 #[cfg(test)]
 mod tests;

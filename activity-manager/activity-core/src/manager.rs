@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use machine::{Context, Machine};
 use model::{AttemptId, Epoch, Mono, Now, ResourceId, Span};
 use wire::attempt::{End, Outcome, Started};
-use wire::executor::{Start, Stdin, ToExecutor};
+use wire::executor::{Start, ToExecutor};
 use wire::resource::{Facts, FromResource, ToResource};
 
 use crate::attempt::{Attempt, Collecting, Life};
@@ -559,16 +559,21 @@ impl ActivityManager {
                     true
                 }
                 Life::Queued(_) | Life::Running { .. } if !self.executor.is_ready => false,
+                Life::Queued(_) if silent < START_PERIOD => false,
                 // It was stopped before the executor had it: the executor answers that.
-                Life::Queued(_) if attempt.stopping && silent >= START_PERIOD => {
+                Life::Queued(_) if attempt.stopping => {
                     self.out.stops.push(attempt.id);
                     true
                 }
-                Life::Queued(Some(start)) if silent >= START_PERIOD && has_free(attempt.cores) => {
+                Life::Queued(_) if attempt.retracting => {
+                    self.out.retracts.push(attempt.id);
+                    true
+                }
+                Life::Queued(Some(start)) if has_free(attempt.cores) => {
                     self.out.starts.push(Start::clone(start));
                     true
                 }
-                Life::Queued(None) if silent >= START_PERIOD && has_free(attempt.cores) => {
+                Life::Queued(None) if has_free(attempt.cores) => {
                     cx.effect(Effect::Execute(ToExecutor::Peek(attempt.id)));
                     true
                 }
@@ -599,57 +604,6 @@ impl GroupLink {
     /// Whether everything was told that was asked for.
     fn is_known(&self) -> bool {
         self.is_registered && self.has_leaves
-    }
-}
-
-impl Config {
-    /// The command of a dispatch, as the executor starts it.
-    fn start(&self, dispatch: wire::attempt::Dispatch, directory: String, note: &Note) -> Start {
-        use wire::attempt::{CAPTURE_BYTES_MAX, STDERR_TAIL_BYTES_MAX};
-
-        let account = dispatch.user.as_ref();
-        let mut own = account
-            .and_then(|user| self.of_users.get(user))
-            .cloned()
-            .unwrap_or_default();
-        own.retain(|(name, _)| dispatch.env.iter().all(|(other, _)| other != name));
-        own.extend(dispatch.env);
-        let is_replaced = |name: &String| own.iter().any(|(other, _)| other == name);
-        let mut env: Vec<(String, String)> = self
-            .environment
-            .iter()
-            .filter(|(name, _)| !is_replaced(name))
-            .cloned()
-            .collect();
-        env.extend(own);
-        Start {
-            attempt: dispatch.attempt,
-            program: dispatch.command,
-            env,
-            directory,
-            stdin: match dispatch.stdin {
-                wire::attempt::Stdin::Empty => Stdin::Empty,
-                wire::attempt::Stdin::Text(text) => Stdin::Bytes(text.into_bytes()),
-                wire::attempt::Stdin::File(path) => Stdin::Path(path),
-            },
-            cores: dispatch.cores.max(1),
-            memory_bytes_max: dispatch.memory.map(|memory| memory.0),
-            timeout: dispatch.timeout,
-            stdout_inline_max: if note.wants_stdout {
-                CAPTURE_BYTES_MAX
-            } else {
-                0
-            },
-            stderr_inline_max: if note.wants_stderr {
-                CAPTURE_BYTES_MAX
-            } else {
-                STDERR_TAIL_BYTES_MAX
-            },
-            note: note.bytes(),
-            nice: self.nice,
-            owner: self.lease.map(|_| note.owner),
-            user: dispatch.user,
-        }
     }
 }
 

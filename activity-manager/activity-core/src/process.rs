@@ -242,6 +242,7 @@ impl ActivityManager {
             order: self.attempts.next_order(),
             asked: now,
             stopping: false,
+            retracting: false,
             is_once: dispatch.at_most_once,
             directory: None,
             life: Life::Waiting(Box::new(dispatch)),
@@ -342,7 +343,7 @@ impl ActivityManager {
 
     fn on_retract(&mut self, now: Mono, from: u32, id: AttemptId) {
         self.attempts.set_owner(id, from);
-        let Some(attempt) = self.attempts.remove(id) else {
+        let Some(mut attempt) = self.attempts.remove(id) else {
             return self.on_unknown(from, id);
         };
         match &attempt.life {
@@ -350,6 +351,7 @@ impl ActivityManager {
                 self.take_back(from, attempt);
             }
             Life::Queued(_) => {
+                (attempt.retracting, attempt.asked) = (true, now);
                 self.attempts.insert(attempt);
                 self.out.retracts.push(id);
             }

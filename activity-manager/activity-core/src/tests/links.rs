@@ -300,6 +300,22 @@ fn a_start_is_repeated_only_while_the_executor_has_free_cores() {
 }
 
 #[test]
+fn what_the_executor_is_to_give_back_is_not_handed_to_it_again() {
+    let mut bench = Bench::ready(1, 1);
+    bench.feed(dispatch(vec![job(id(1))]));
+    bench.feed(staged(id(1)));
+    assert!(!show(&bench.wait(2)).contains("a1"));
+    let retract = from_pm(ToActivity::Retract(vec![id(1)]));
+    assert_eq!(bench.all([retract]), "executor: retract a1\n");
+    // The executor may have done so while its answer is on its way.
+    assert!(!show(&bench.wait(2)).contains("a1"));
+    assert!(show(&bench.wait(1)).contains("executor: retract a1\n"));
+    let given_back = Input::Executor(FromExecutor::Retracted(vec![id(1)]));
+    assert!(bench.all([given_back]).contains("pm0: retracted a1\n"));
+    assert_eq!(bench.drive.machine().n_attempts(), 0);
+}
+
+#[test]
 fn one_of_an_earlier_life_that_is_silent_is_asked_about() {
     let mut bench = Bench::new(1, 0);
     let note = crate::note::Note {

@@ -1,0 +1,56 @@
+//! From what a process manager sends to what the executor starts.
+
+use wire::attempt::{CAPTURE_BYTES_MAX, Dispatch, STDERR_TAIL_BYTES_MAX};
+use wire::executor::{Start, Stdin};
+
+use crate::boundary::Config;
+use crate::note::Note;
+
+impl Config {
+    /// The command of a dispatch, as the executor starts it.
+    pub(crate) fn start(&self, dispatch: Dispatch, directory: String, note: &Note) -> Start {
+        let account = dispatch.user.as_ref();
+        let mut own = account
+            .and_then(|user| self.of_users.get(user))
+            .cloned()
+            .unwrap_or_default();
+        own.retain(|(name, _)| dispatch.env.iter().all(|(other, _)| other != name));
+        own.extend(dispatch.env);
+        let is_replaced = |name: &String| own.iter().any(|(other, _)| other == name);
+        let mut env: Vec<(String, String)> = self
+            .environment
+            .iter()
+            .filter(|(name, _)| !is_replaced(name))
+            .cloned()
+            .collect();
+        env.extend(own);
+        Start {
+            attempt: dispatch.attempt,
+            program: dispatch.command,
+            env,
+            directory,
+            stdin: match dispatch.stdin {
+                wire::attempt::Stdin::Empty => Stdin::Empty,
+                wire::attempt::Stdin::Text(text) => Stdin::Bytes(text.into_bytes()),
+                wire::attempt::Stdin::File(path) => Stdin::Path(path),
+            },
+            cores: dispatch.cores.max(1),
+            memory_bytes_max: dispatch.memory.map(|memory| memory.0),
+            timeout: dispatch.timeout,
+            stdout_inline_max: if note.wants_stdout {
+                CAPTURE_BYTES_MAX
+            } else {
+                0
+            },
+            stderr_inline_max: if note.wants_stderr {
+                CAPTURE_BYTES_MAX
+            } else {
+                STDERR_TAIL_BYTES_MAX
+            },
+            note: note.bytes(),
+            nice: self.nice,
+            owner: self.lease.map(|_| note.owner),
+            user: dispatch.user,
+        }
+    }
+}
