@@ -278,7 +278,9 @@ impl ActivityManager {
             settle(cx, id);
         }
         match &attempt.life {
-            Life::Queued(_) if attempt.stopping => {
+            // Where nobody has asked for it, nobody would ask for the answer either: an outcome is told
+            // until it is acknowledged.
+            Life::Queued(_) if attempt.stopping || !attempt.retracting => {
                 let outcome = outcome::without_run(id, End::Stopped);
                 self.end(now, attempt, outcome);
             }

@@ -3,7 +3,7 @@
 //! This manager asks, at a fifth of the lease's length. An answer is worth one length from the moment
 //! at which the question was *sent*, since nobody here knows when it was answered. The executor is told
 //! each end and keeps it even where this daemon is frozen. Once a lease has ended, what had not started
-//! is taken back, what runs is stopped, and dispatches for the life that was told are refused: the
+//! ends unstarted, what runs is stopped, and dispatches for the life that was told are refused: the
 //! process manager may have given all of it to others.
 
 use std::collections::BTreeMap;
@@ -18,6 +18,7 @@ use wire::resource::FromResource;
 use crate::attempt::Life;
 use crate::boundary::{Config, Effect};
 use crate::manager::{ActivityManager, raise_epoch};
+use crate::outcome;
 
 /// Questions that may still be answered; more have been on their way for longer than a lease.
 const ASKED_MAX: usize = 8;
@@ -117,7 +118,8 @@ impl ActivityManager {
             };
             match &attempt.life {
                 Life::Waiting(_) | Life::Staging(_) | Life::Staged(_) => {
-                    self.take_back(number, attempt);
+                    let outcome = outcome::without_run(id, wire::attempt::End::Stopped);
+                    self.end(now, attempt, outcome);
                 }
                 // The executor does this by itself; it may not have received all of it.
                 Life::Queued(_) | Life::Running { .. } => {

@@ -59,13 +59,13 @@ fn an_answer_for_another_life_renews_nothing() {
 }
 
 #[test]
-fn at_the_end_of_a_lease_all_is_taken_back_or_stopped_and_the_life_is_over() {
+fn at_the_end_of_a_lease_all_ends_and_the_life_is_over() {
     let mut bench = underway();
     bench.wait(7);
     let log = show(&bench.wait(1));
     assert_eq!(
         log,
-        "pm0: retracted a1\n\
+        "pm0: outcomes a1 stopped\n\
          executor: stop a0\n\
          pm0: renew e3 3\n"
     );
@@ -80,7 +80,7 @@ fn a_daemon_that_was_frozen_refuses_what_came_meanwhile() {
     let mut bench = underway();
     bench.now.mono = bench.now.mono + Span::from_secs(30);
     let log = show(&bench.feed(dispatch(vec![job(id(2))])));
-    assert!(log.contains("retracted a1"), "{log}");
+    assert!(log.contains("outcomes a1 stopped"), "{log}");
     assert!(log.contains("refused a2 OtherLife"), "{log}");
     assert!(!log.contains("stage"), "{log}");
 }
@@ -92,7 +92,7 @@ fn an_answer_that_comes_after_the_end_revives_nothing() {
     bench.wait(2);
     bench.now.mono = bench.now.mono + Span::from_secs(5);
     let log = show(&bench.feed(renewed(2, 3)));
-    assert!(log.contains("retracted a1"), "{log}");
+    assert!(log.contains("outcomes a1 stopped"), "{log}");
     assert!(!log.contains("lease"), "{log}");
 }
 
@@ -105,7 +105,10 @@ fn after_another_attachment_work_is_taken_again() {
         ask: 6,
     });
     let log = bench.all([attach]);
-    assert_eq!(log, "pm0: holding e4 ask=6 1/1 a0\npm0: renew e4 3\n");
+    assert_eq!(
+        log,
+        "pm0: holding e4 ask=6 1/1 a0 a1\npm0: outcomes a1 stopped\npm0: renew e4 3\n"
+    );
     assert_eq!(
         show(&bench.feed(renewed(4, 3))),
         "executor: lease pm0 16 18\n"
