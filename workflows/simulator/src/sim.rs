@@ -577,6 +577,10 @@ impl Sim {
         {
             return Some(format!("{} holds its slots", client.process()));
         }
+        // What it has not acknowledged is held for it until it is back.
+        if !self.process.is_up() {
+            return Some("the process manager is away".to_owned());
+        }
         self.machines.what_goes_on()
     }
 }
