@@ -43,8 +43,8 @@ const LOCK_LOOK: Span = Span::from_millis(20);
 /// Becomes the executor: `[__executor] --socket PATH --state DIR [--linger-micros N]
 /// [--kill-grace-micros N] [--share-millionths N] [--account USER:GROUP:OTHERS]
 /// [--account-of NAME=USER:GROUP:OTHERS]...`, without the program's own name. Returns when it has
-/// ended: success, or 1 after a line on standard error. To be called first in a program, since every inherited descriptor
-/// but the standard streams is closed.
+/// ended: success, or 1 after a line on standard error. To be called first in a program, since every
+/// inherited descriptor but the standard streams is closed.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     sys::close_inherited();
     match parse(arguments).and_then(|arguments| run(&arguments)) {

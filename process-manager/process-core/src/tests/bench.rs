@@ -403,6 +403,15 @@ impl Bench {
     }
 }
 
+/// A file that a user brings.
+pub(super) fn artifact() -> Artifact {
+    Artifact {
+        hash: Hash([5; 32]),
+        bytes: Bytes(5),
+        kind: ArtifactKind::File,
+    }
+}
+
 pub(super) fn submission(key: SubmitKey, draft: Draft) -> Submit {
     Submit {
         key,

@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Drive;
 use model::{
-    Activity, Artifact, ArtifactKind, AttemptId, Bytes, Draft, Epoch, GrantId, Hash, Mono,
-    NodeKind, Now, ResourceId, Span, Wall,
+    Activity, AttemptId, Bytes, Draft, Epoch, GrantId, Mono, NodeKind, Now, ResourceId, Span, Wall,
 };
 use wire::attempt::{End, FromActivity, Outcome, Started, ToActivity};
 use wire::client::{Request, Submit};
 use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
-use super::bench::{GROUP, KEY, controller, draft, edit, ids, leaf, submission};
+use super::bench::{GROUP, KEY, artifact, controller, draft, edit, ids, leaf, submission};
 use crate::Caller;
 use crate::alphabet::{ClientId, Effect, Input, PlanResult, Stream};
 use crate::event::{Event, Verdict};
@@ -396,17 +395,12 @@ fn given_a_file() -> Stage {
 }
 
 fn with_a_file(draft: Draft) -> Submit {
-    let artifact = Artifact {
-        hash: Hash([5; 32]),
-        bytes: Bytes(5),
-        kind: ArtifactKind::File,
-    };
     let draft = Draft {
         files: vec!["x.sh".into()],
         ..draft
     };
     Submit {
-        files: vec![artifact],
+        files: vec![artifact()],
         store: Some(ResourceId(0)),
         ..submission(KEY, draft)
     }

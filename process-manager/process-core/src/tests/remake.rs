@@ -1,6 +1,6 @@
 //! Files that are gone, and are made again.
 
-use model::{Artifact, ArtifactKind, Bytes, Capture, Hash, Node, Parse, ResourceId, SubmitKey};
+use model::{Bytes, Capture, Node, Parse, ResourceId, SubmitKey};
 use wire::attempt::{Holder, Sources};
 use wire::client::Submit;
 use wire::group::{Offered, ToGroup};
@@ -262,17 +262,12 @@ fn store() -> Offered {
 }
 
 fn with_file(key: u64, store: Option<ResourceId>) -> Submit {
-    let artifact = Artifact {
-        hash: Hash([5; 32]),
-        bytes: Bytes(5),
-        kind: ArtifactKind::File,
-    };
     let draft = Draft {
         files: vec!["x.sh".into()],
         ..draft(vec![leaf("a")])
     };
     Submit {
-        files: vec![artifact],
+        files: vec![artifact()],
         store,
         ..submission(SubmitKey(key), draft)
     }
