@@ -168,7 +168,7 @@ pub(crate) struct Live {
     pub(crate) n_looked: usize,
     /// Since when no known machine fits one of its activities.
     pub(crate) misfit_since: Option<Mono>,
-    /// How many offers had come when it was last tried in vain to plan the rest of it again.
+    /// How many offers had come when it was last tried in vain to plan it, or the rest of it again.
     pub(crate) tried: Option<u64>,
     /// Attempts that were sent and not heard of, by machine.
     pub(crate) unheard: BTreeMap<ResourceId, BTreeSet<AttemptId>>,
@@ -305,7 +305,7 @@ impl ProcessManager {
             Timer::Suspect(resource) => self.look_at(cx, now, resource),
             Timer::Retract(resource) => self.take_back(cx, now, resource),
             Timer::Lost(resource) => self.give_up(cx, now, resource),
-            Timer::Plan(_) => self.plan_next(cx),
+            Timer::Plan(process) => self.plan_anew(cx, process),
             Timer::Claim(process) => self.repeat_claim(cx, now, process),
             Timer::Unheard(process, resource) => self.repeat_unheard(cx, now, process, resource),
             Timer::Stop(process) => self.stop_what_is_out(cx, now, process),
