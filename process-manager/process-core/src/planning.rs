@@ -225,18 +225,13 @@ impl ProcessManager {
                 let is_estimate = knows_work(known);
                 self.claim_for(cx, now, id, plan, is_estimate);
             }
-            // What has a plan waits for a machine that fits for as long as it takes.
-            Err(refusal) if known.course.plan.generation.0 > 0 => {
-                live.stage = Stage::Wanting;
-                live.waiting_for = Some(format!("a machine that fits: {refusal}"));
-                live.tried = Some(n_offers);
-                self.plan_next(cx);
-            }
             Err(refusal) => {
                 live.stage = Stage::Wanting;
                 live.waiting_for = Some(format!("a machine that fits: {refusal}"));
                 live.tried = Some(n_offers);
-                if is_whole {
+                if known.course.plan.generation.0 > 0 {
+                    // What has a plan waits for a machine that fits for as long as it takes.
+                } else if is_whole {
                     let since = *live.misfit_since.get_or_insert(now.mono);
                     let until = since + self.config.patience;
                     // An offer that should have been followed by another may be out of date.
