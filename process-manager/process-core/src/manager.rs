@@ -84,6 +84,9 @@ pub struct Config {
     pub patience: Span,
     /// What files cross between two machines; none where nothing is known of it.
     pub link: Option<NetworkLink>,
+    /// How long a process is kept after its end, at most: its submission may say less. None where
+    /// nothing is forgotten unasked.
+    pub keep: Option<Span>,
     /// How long attempts go on at a machine that is not answered ([`wire::lease`]); none where they
     /// need no lease, since all is one program.
     pub lease: Option<Span>,
@@ -228,6 +231,7 @@ pub(crate) enum Timer {
     Suspect(ResourceId),
     Retract(ResourceId),
     Lost(ResourceId),
+    Forget,
     Plan(ProcessId),
     Claim(ProcessId),
     Unheard(ProcessId, ResourceId),
@@ -305,6 +309,7 @@ impl ProcessManager {
             Timer::Suspect(resource) => self.look_at(cx, now, resource),
             Timer::Retract(resource) => self.take_back(cx, now, resource),
             Timer::Lost(resource) => self.give_up(cx, now, resource),
+            Timer::Forget => self.forget_over(cx, now),
             Timer::Plan(process) => self.plan_anew(cx, process),
             Timer::Claim(process) => self.repeat_claim(cx, now, process),
             Timer::Unheard(process, resource) => self.repeat_unheard(cx, now, process, resource),
@@ -544,6 +549,7 @@ impl Machine for ProcessManager {
         }
         self.resume_copies(cx, now);
         self.expect_all(cx, now);
+        self.watch_time(now);
     }
 
     fn next_wakeup(&self) -> Option<Mono> {

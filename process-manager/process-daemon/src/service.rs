@@ -5,7 +5,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::{GroupId, NetworkLink, Role};
+use model::{GroupId, NetworkLink, Role, Span};
 use schedule::SchedulerKind;
 use shell::config::{Config, PeerAddress};
 use shell::membership::Membership;
@@ -18,6 +18,9 @@ use crate::Handle;
 
 /// The one group of a grid.
 const GROUP: GroupId = GroupId(0);
+
+/// How long processes are kept after their end where nothing else is configured.
+const KEEP: Span = Span::from_secs(30 * 86_400);
 
 /// A process manager with its links and its socket for clients of this machine. The program is
 /// `xavantes-pm`.
@@ -33,6 +36,7 @@ pub struct Settings {
     group_manager: PeerAddress,
     socket: Option<PathBuf>,
     link: NetworkLink,
+    keep: Span,
 }
 
 /// What lies between two machines of a group, as plans take it, where nothing else is configured:
@@ -71,6 +75,7 @@ impl program::Service for Service {
         Settings {
             group_manager: config.peer("group-manager"),
             socket: config.optional_path("socket"),
+            keep: config.optional_span("keep").unwrap_or(KEEP),
             link: link(
                 config.optional_number("link-megabits", 1..=MEGABITS_MAX),
                 config.optional_number("link-latency-microseconds", 0..=LATENCY_MICROSECONDS_MAX),
@@ -84,6 +89,7 @@ impl program::Service for Service {
             group_manager,
             socket,
             link,
+            keep,
         } = settings;
         let gm = group_manager.identity(credentials.identity(), Role::Gm);
         let manager = Arc::new(crate::start(crate::Config {
@@ -91,6 +97,7 @@ impl program::Service for Service {
             scheduler: SchedulerKind::default(),
             link: Some(link),
             lease: Some(wire::lease::LENGTH),
+            keep: Some(keep),
             socket: Some(match socket {
                 Some(socket) => socket,
                 None => shell::socket_path(&place.directory, "pm.sock")?,
