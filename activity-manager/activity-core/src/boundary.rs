@@ -84,6 +84,8 @@ pub enum Input {
     /// How many slots the group may give away from here on: not more than the machine has. What
     /// runs goes on.
     Lend(u32),
+    /// Asks which of these processes are not served here: [`Effect::Unserved`].
+    Served(Vec<ProcessId>),
     /// The daemon is to end: nothing is lent or handed to the executor from here on, and
     /// [`Effect::Left`] says when nothing is here that has not started.
     Leave,
@@ -201,6 +203,8 @@ pub enum Effect {
     Numbered(ResourceId),
     /// A process has no leave here any more: its files may go.
     Unneeded(ProcessId),
+    /// The answer to [`Input::Served`]: these have no leave here, and nothing is known of them.
+    Unserved(Vec<ProcessId>),
     /// The answer to [`Input::Leave`].
     Left,
 }

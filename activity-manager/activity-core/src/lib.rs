@@ -21,6 +21,7 @@ mod outbox;
 mod outcome;
 mod peek;
 mod process;
+mod served;
 mod start;
 mod table;
 #[cfg(test)]

@@ -162,6 +162,7 @@ impl Machine for ActivityManager {
                 self.end_peeks(cx);
             }
             Input::Lend(slots) => self.on_lend(cx, now, slots),
+            Input::Served(ids) => self.on_served(cx, ids),
             Input::Leave => self.on_leave(cx, now),
             Input::Staged { attempt, result } => self.on_staged(now, attempt, result),
             Input::Lacking {

@@ -23,6 +23,7 @@ use crate::executor::{Executor, ExecutorError, Place};
 use crate::facts;
 use crate::fetch::Fetchers;
 use crate::keep::Pins;
+use crate::leavings::{self, House, Retention};
 use crate::news::News;
 use crate::outside::Hands;
 use crate::places::{Places, PlacesError};
@@ -59,6 +60,8 @@ pub struct Config {
     pub accounts: Accounts,
     /// The blob store that it shares with others in this program; none for one of its own.
     pub blobs: Option<Store>,
+    /// How long what processes leave is kept; none where that is for others.
+    pub retention: Option<Retention>,
     /// How files come from other machines; none where each machine has all files.
     pub transfers: Option<Transfers>,
     /// Called once, from the manager's thread, if it ends by an error.
@@ -245,6 +248,14 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         // Where machines share a store, whoever started them looks after it.
         pins: bulk.is_some().then(|| Pins::new(blobs.clone())),
     };
+    let leavings = config.retention.map(|retention| {
+        let house = House {
+            work: places.root(),
+            logs: log_directory(&state),
+            retention,
+        };
+        leavings::start(house, &inbox)
+    });
     let hands = Hands {
         group: group.clone(),
         processes: processes.clone(),
@@ -253,6 +264,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         workers: Workers::start(&blobs, &inbox, at_work, &others).map_err(StartError::Thread)?,
         fetchers,
         pins: others.pins,
+        leavings: leavings.transpose().map_err(StartError::Thread)?,
         sweeper: Sweeper::start(places.root()).map_err(StartError::Thread)?,
         places,
         logs: log_directory(&state),

@@ -13,6 +13,7 @@ use wire::resource::FromResource;
 use crate::executor::Way;
 use crate::fetch::{Fetchers, Sources, ToCopy};
 use crate::keep::Pins;
+use crate::leavings::Answers;
 use crate::news::News;
 use crate::peek::{log_part, peeked};
 use crate::places::Places;
@@ -36,6 +37,8 @@ pub(crate) struct Hands {
     /// None where nothing is evicted.
     pub(crate) pins: Option<Pins>,
     pub(crate) sweeper: Sweeper,
+    /// None where what processes leave is for others.
+    pub(crate) leavings: Option<Answers>,
     pub(crate) places: Places,
     /// Where the executor keeps what commands write.
     pub(crate) logs: PathBuf,
@@ -107,6 +110,12 @@ impl Outside<ActivityManager> for Hands {
                     }
                 }
                 Effect::Numbered(resource) => self.number.set(resource),
+                Effect::Unserved(processes) => {
+                    // One look is answered before the next, so there is room.
+                    if let Some(leavings) = &self.leavings {
+                        let _ = leavings.try_send(processes);
+                    }
+                }
                 Effect::Left => self.left.set(()),
                 Effect::Unneeded(process) => {
                     if let Some(pins) = &self.pins {

@@ -193,6 +193,7 @@ impl Bench {
             guise: None,
             accounts: Accounts::default(),
             blobs: None,
+            retention: None,
             transfers: None,
             failed: Box::new(|error| panic!("{error}")),
         });

@@ -282,6 +282,7 @@ impl Sim {
                 activity_core::Effect::Peeked { .. }
                 | activity_core::Effect::ReadLog(..)
                 | activity_core::Effect::Unneeded(_)
+                | activity_core::Effect::Unserved(_)
                 | activity_core::Effect::Left => {}
                 activity_core::Effect::Numbered(resource) => {
                     self.numbered(machine, resource, observer)?;

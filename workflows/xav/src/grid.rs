@@ -106,6 +106,7 @@ impl Grid {
                         guise: machine.guise.clone(),
                         accounts: activity_daemon::Accounts::default(),
                         blobs: blobs.clone(),
+                        retention: None,
                         transfers: None,
                         failed: trouble.teller(),
                     };

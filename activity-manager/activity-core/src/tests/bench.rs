@@ -352,6 +352,10 @@ fn line(effect: &Effect) -> String {
             format!("copy {activity} of {process} for {to} from {from:?}{pinned}")
         }
         Effect::Unneeded(process) => format!("unneeded {}", process.0),
+        Effect::Unserved(ids) => {
+            let ids = ids.iter().map(|id| format!(" {}", id.0));
+            format!("unserved{}", ids.collect::<String>())
+        }
         Effect::Left => "left".to_owned(),
         Effect::Numbered(resource) => format!("numbered {resource}"),
     }

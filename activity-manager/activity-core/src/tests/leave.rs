@@ -1,10 +1,27 @@
-//! How a manager ends in order.
+//! Who is served, and how a manager ends in order.
 
+use model::ProcessId;
 use wire::attempt::ToActivity;
 use wire::executor::FromExecutor;
 
-use super::bench::{Bench, dispatch, from_pm, id, job, staged, started};
+use super::bench::{Bench, dispatch, from_pm, id, id_of, job, leaves, staged, started};
 use crate::Input;
+
+#[test]
+fn served_is_who_has_leave_or_an_attempt_here() {
+    let mut bench = Bench::ready(1, 1);
+    let ask = || Input::Served([1, 2, 3].map(ProcessId).into());
+    assert_eq!(
+        bench.all([leaves(&[(1, 1), (2, 1)]), ask()]),
+        "unserved 3\n"
+    );
+    // What waits here keeps it when the leave is gone.
+    bench.feed(dispatch(vec![job(id_of(2, 5))]));
+    assert_eq!(
+        bench.all([leaves(&[]), ask()]),
+        "unneeded 1\nunneeded 2\nunserved 1 3\n"
+    );
+}
 
 #[test]
 fn with_nothing_to_hand_back_it_may_go_at_once() {
