@@ -3,16 +3,17 @@
 //! logs take more room than they may; what belongs to a process that is still served here stays.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use activity_core::Input;
 use activity_executor::segment_number;
-use model::ProcessId;
-use shell::Inbox;
+use model::{ProcessId, Span, Wall};
+use shell::{Inbox, clock};
 
 /// How often it is looked for. Nothing waits for it, and a look reads two directories.
 const PERIOD: Duration = Duration::from_secs(3_600);
@@ -25,7 +26,7 @@ const ASKED_MAX: usize = 10_000;
 #[derive(Clone, Copy, Debug)]
 pub struct Retention {
     /// How long after the last change.
-    pub keep: Duration,
+    pub keep: Span,
     /// Bytes of all that commands wrote.
     pub log_bytes_max: u64,
 }
@@ -48,7 +49,7 @@ fn look_after(house: &House, inbox: &Inbox<Input>, answered: &Receiver<Vec<Proce
     let mut wait = FIRST;
     loop {
         let done = match answered.recv_timeout(wait) {
-            Ok(processes) => house.clear(&processes, SystemTime::now()),
+            Ok(processes) => house.clear(&processes, clock::wall()),
             Err(RecvTimeoutError::Timeout) => {
                 wait = PERIOD;
                 let asked = house.processes();
@@ -73,7 +74,7 @@ pub(crate) struct House {
 
 /// A file or directory that may go.
 struct Leaving {
-    changed: SystemTime,
+    changed: Wall,
     path: PathBuf,
     bytes: u64,
 }
@@ -81,7 +82,7 @@ struct Leaving {
 impl House {
     /// Processes that have left something, the longest unchanged first.
     fn processes(&self) -> io::Result<Vec<ProcessId>> {
-        let mut changed: BTreeMap<ProcessId, SystemTime> = BTreeMap::new();
+        let mut changed: BTreeMap<ProcessId, Wall> = BTreeMap::new();
         let work = read(&self.work)?.into_iter();
         let streams = read(&self.logs)?.into_iter();
         for one in work.chain(streams) {
@@ -97,11 +98,10 @@ impl House {
 
     /// Removes what is over its time, or more than there may be, of these processes; and what all
     /// processes share by the same measure.
-    fn clear(&self, over: &[ProcessId], now: SystemTime) -> io::Result<()> {
+    fn clear(&self, over: &[ProcessId], now: Wall) -> io::Result<()> {
         let over: BTreeSet<ProcessId> = over.iter().copied().collect();
         let is_over = |one: &Leaving| process_of(&one.path).is_some_and(|id| over.contains(&id));
-        let age = |one: &Leaving| now.duration_since(one.changed).unwrap_or_default();
-        let is_old = |one: &Leaving| age(one) >= self.retention.keep;
+        let is_old = |one: &Leaving| now.since(one.changed) >= self.retention.keep;
         for directory in read(&self.work)? {
             if is_over(&directory) && is_old(&directory) {
                 gone(fs::remove_dir_all(&directory.path))?;
@@ -138,13 +138,19 @@ fn read(directory: &Path) -> io::Result<Vec<Leaving>> {
         // What goes meanwhile needs nobody.
         if let Ok(metadata) = entry.metadata() {
             all.push(Leaving {
-                changed: metadata.modified()?,
+                changed: changed(&metadata),
                 path: entry.path(),
                 bytes: metadata.len(),
             });
         }
     }
     Ok(all)
+}
+
+/// When it was changed last; the beginning of time where that was before.
+fn changed(metadata: &Metadata) -> Wall {
+    let seconds = u64::try_from(metadata.mtime()).unwrap_or(0);
+    Wall(seconds.saturating_mul(1_000_000))
 }
 
 fn gone(removed: io::Result<()>) -> io::Result<()> {

@@ -38,7 +38,7 @@ const LOG_GIBIBYTES_MAX: u32 = 1 << 20;
 
 fn retention(keep: Option<Span>, log_gibibytes: Option<u32>) -> Retention {
     Retention {
-        keep: Duration::from_micros(keep.unwrap_or(KEEP).0),
+        keep: keep.unwrap_or(KEEP),
         log_bytes_max: u64::from(log_gibibytes.unwrap_or(LOG_GIBIBYTES)) << 30,
     }
 }

@@ -1,17 +1,19 @@
 use std::fs::File;
+use std::time::SystemTime;
 
 use tempfile::TempDir;
 
 use super::*;
 
-const DAY: Duration = Duration::from_secs(86_400);
+const DAY: u64 = 86_400;
+/// Long after the beginning of time.
+const NOW: u64 = 1_000 * DAY;
 const LIVE: ProcessId = ProcessId(1);
 const DEAD: ProcessId = ProcessId(2);
 
 struct Stage {
     _directory: TempDir,
     house: House,
-    now: SystemTime,
 }
 
 impl Stage {
@@ -22,7 +24,7 @@ impl Stage {
             work: directory.path().join("work"),
             logs: directory.path().join("log"),
             retention: Retention {
-                keep: 10 * DAY,
+                keep: Span::from_secs(10 * DAY),
                 log_bytes_max: 1_000,
             },
         };
@@ -31,33 +33,38 @@ impl Stage {
         Stage {
             _directory: directory,
             house,
-            now: SystemTime::now(),
         }
+    }
+
+    fn now() -> Wall {
+        Wall(NOW * 1_000_000)
     }
 
     fn log(&self, name: &str, bytes: usize, days: u32) {
         let path = self.house.logs.join(name);
         fs::write(&path, vec![b'x'; bytes]).unwrap();
-        self.age(&path, days);
+        Stage::age(&path, days);
     }
 
     fn directory(&self, process: ProcessId, days: u32) {
         let path = self.house.work.join(process.to_string());
         fs::create_dir_all(path.join("3")).unwrap();
         fs::write(path.join("3/left"), "x").unwrap();
-        self.age(&path, days);
+        Stage::age(&path, days);
     }
 
-    fn age(&self, path: &Path, days: u32) {
+    fn age(path: &Path, days: u32) {
         let file = File::open(path).unwrap();
-        file.set_modified(self.now - days * DAY).unwrap();
+        let age = Duration::from_secs(u64::from(days) * DAY);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(NOW);
+        file.set_modified(now - age).unwrap();
     }
 
     /// What is there after a clearing for which the manager has said that only one is served.
     fn cleared(&self) -> Vec<String> {
         let asked = self.house.processes().unwrap();
         let over: Vec<ProcessId> = asked.into_iter().filter(|&id| id != LIVE).collect();
-        self.house.clear(&over, self.now).unwrap();
+        self.house.clear(&over, Stage::now()).unwrap();
         let all = read(&self.house.work)
             .unwrap()
             .into_iter()
@@ -123,5 +130,5 @@ fn those_longest_unchanged_are_asked_about_first_and_nothing_is_asked_of_a_new_m
     fs::remove_dir_all(&stage.house.work).unwrap();
     fs::remove_dir_all(&stage.house.logs).unwrap();
     assert_eq!(stage.house.processes().unwrap(), []);
-    stage.house.clear(&[DEAD], stage.now).unwrap();
+    stage.house.clear(&[DEAD], Stage::now()).unwrap();
 }
