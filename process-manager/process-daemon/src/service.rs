@@ -5,7 +5,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::{GroupId, NetworkLink, Role};
+use model::{GroupId, NetworkLink, Role, Span};
 use schedule::SchedulerKind;
 use shell::config::{Config, PeerAddress};
 use shell::membership::Membership;
@@ -13,6 +13,7 @@ use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Link, Links};
 use shell::{RunError, Stats};
 use wire::hello::Refusal;
+use wire::lease;
 
 use crate::Handle;
 
@@ -33,6 +34,7 @@ pub struct Settings {
     group_manager: PeerAddress,
     socket: Option<PathBuf>,
     link: NetworkLink,
+    lease: Span,
 }
 
 /// What lies between two machines of a group, as plans take it, where nothing else is configured:
@@ -71,6 +73,9 @@ impl program::Service for Service {
         Settings {
             group_manager: config.peer("group-manager"),
             socket: config.optional_path("socket"),
+            lease: config
+                .optional_span_in("lease", lease::SHORTEST..=lease::LONGEST)
+                .unwrap_or(lease::LENGTH),
             link: link(
                 config.optional_number("link-megabits", 1..=MEGABITS_MAX),
                 config.optional_number("link-latency-microseconds", 0..=LATENCY_MICROSECONDS_MAX),
@@ -84,13 +89,14 @@ impl program::Service for Service {
             group_manager,
             socket,
             link,
+            lease,
         } = settings;
         let gm = group_manager.identity(credentials.identity(), Role::Gm);
         let manager = Arc::new(crate::start(crate::Config {
             directory: place.directory.clone(),
             scheduler: SchedulerKind::default(),
             link: Some(link),
-            lease: Some(wire::lease::LENGTH),
+            lease: Some(lease),
             socket: Some(match socket {
                 Some(socket) => socket,
                 None => shell::socket_path(&place.directory, "pm.sock")?,

@@ -226,6 +226,7 @@ impl Durable {
                 self.granted.clear();
             }
             Event::Epoch(_)
+            | Event::Leased(_)
             | Event::Founded(_)
             | Event::Planned { .. }
             | Event::Linked(_)
