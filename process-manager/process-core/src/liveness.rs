@@ -76,14 +76,21 @@ impl ProcessManager {
             return;
         }
         let mut places: BTreeSet<ResourceId> = BTreeSet::new();
+        let mut planned: BTreeSet<ResourceId> = BTreeSet::new();
         for &id in self.live.keys() {
             if let Some(known) = process(cx, id) {
                 places.extend(known.index.out.keys());
+                let entries = known.course.plan.entries.iter();
+                planned.extend(entries.map(|entry| entry.resource));
             }
         }
         for resource in places {
             self.expect(now, resource);
             self.arm(Timer::Lost(resource), self.outlived);
+        }
+        // What is to run on a machine that never comes is planned for another one.
+        for resource in planned {
+            self.expect(now, resource);
         }
     }
 

@@ -452,6 +452,23 @@ fn who_connects_with_the_number_of_another_machine_is_not_listened_to() {
     assert!(stage.said().contains(&"r0 renewed e4 1".to_owned()));
 }
 
+/// What has not been sent waits for no machine of which this life never hears.
+#[test]
+fn what_is_planned_on_a_machine_that_never_comes_back_is_planned_again() {
+    let mut stage = Stage::new(two(|_| {}));
+    stage.runs(1, 2);
+    // It is given back just when the connection ends, so that it has not gone there again.
+    let attempt = stage.attempt(1);
+    stage.give(Input::ActivityDown(ResourceId(0)));
+    stage.hear(0, FromActivity::Retracted(vec![attempt]));
+    assert_eq!(stage.verdicts, [Verdict::Again]);
+    // The group has started again as well, and does not know that machine.
+    stage.machines = vec![1];
+    stage.is_silent = true;
+    stage.live_again(10);
+    assert_eq!(stage.sent_after(), 3_000);
+}
+
 /// Both machines, each with one of two activities that are given a file, which is on machine 0.
 fn given_a_file() -> Stage {
     Stage::of(with_a_file(two(|_| {})))
