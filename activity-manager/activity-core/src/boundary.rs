@@ -85,6 +85,9 @@ pub enum Input {
     /// How many slots the group may give away from here on: not more than the machine has. What
     /// runs goes on.
     Lend(u32),
+    /// The daemon is to end: nothing is lent or handed to the executor from here on, and
+    /// [`Effect::Left`] says when nothing is here that has not started.
+    Leave,
     /// The answer to [`Effect::Stage`].
     Staged {
         /// Which attempt.
@@ -199,6 +202,8 @@ pub enum Effect {
     Numbered(ResourceId),
     /// A process has no leave here any more: its files may go.
     Unneeded(ProcessId),
+    /// The answer to [`Input::Leave`].
+    Left,
 }
 
 /// The manager's journal has one stream.

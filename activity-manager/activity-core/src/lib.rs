@@ -14,6 +14,7 @@ mod copies;
 mod executor;
 mod holders;
 mod lease;
+mod leave;
 mod manager;
 mod note;
 mod outbox;

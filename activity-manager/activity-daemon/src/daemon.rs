@@ -5,7 +5,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use activity_blobs::{AddError, FlushError, Store};
@@ -23,6 +23,7 @@ use crate::executor::{Executor, ExecutorError, Place};
 use crate::facts;
 use crate::fetch::Fetchers;
 use crate::keep::Pins;
+use crate::news::News;
 use crate::outside::Hands;
 use crate::places::{Places, PlacesError};
 use crate::sweeper::Sweeper;
@@ -128,7 +129,8 @@ pub struct Handle {
     blobs: Store,
     bulk: Option<Arc<Bulk>>,
     logs: PathBuf,
-    number: Arc<Number>,
+    number: Arc<News<ResourceId>>,
+    left: Arc<News<()>>,
 }
 
 /// What becomes of commands that run when the manager stops.
@@ -227,7 +229,8 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     });
     let store = store?;
     let executor = executor.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    let number = Arc::new(Number::default());
+    let number = Arc::new(News::default());
+    let left = Arc::new(News::default());
     let at_work = AtWork::default();
     let bulk = config.transfers.map(|transfers| Arc::new(transfers.bulk));
     let fetchers = match &bulk {
@@ -254,6 +257,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         places,
         logs: log_directory(&state),
         number: Arc::clone(&number),
+        left: Arc::clone(&left),
     };
     let runner = Runner::start(
         "activity",
@@ -273,6 +277,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         bulk,
         logs: log_directory(&state),
         number,
+        left,
     })
 }
 
@@ -346,6 +351,13 @@ impl Handle {
     /// What its loop has done.
     pub fn stats(&self) -> Stats {
         self.runner.stats()
+    }
+
+    /// Has what has not started taken back, and starts nothing more. Waits until it is, but no longer
+    /// than this; whether it is.
+    pub fn leave(&self, patience: Duration) -> bool {
+        self.inbox().tell(Input::Leave);
+        self.left.wait(patience).is_some()
     }
 
     /// Carries out what was decided, and ends.
@@ -422,27 +434,5 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StartE
         action,
         path,
         source,
-    }
-}
-
-/// The machine's number, once it is known.
-#[derive(Default)]
-pub(crate) struct Number {
-    number: Mutex<Option<ResourceId>>,
-    known: Condvar,
-}
-
-impl Number {
-    pub(crate) fn set(&self, number: ResourceId) {
-        *self.number.lock().unwrap_or_else(PoisonError::into_inner) = Some(number);
-        self.known.notify_all();
-    }
-
-    fn wait(&self, patience: Duration) -> Option<ResourceId> {
-        let number = self.number.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self
-            .known
-            .wait_timeout_while(number, patience, |number| number.is_none());
-        *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }

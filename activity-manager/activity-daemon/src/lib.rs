@@ -14,6 +14,7 @@ mod fetch;
 mod files;
 pub mod gauge;
 mod keep;
+mod news;
 mod outside;
 mod peek;
 mod places;

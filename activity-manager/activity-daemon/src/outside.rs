@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use activity_core::{ActivityManager, Effect, Input};
-use model::{Artifact, AttemptId, Mono};
+use model::{Artifact, AttemptId, Mono, ResourceId};
 use shell::{Outside, Peers, clock};
 use wire::attempt::FromActivity;
 use wire::executor::ToExecutor;
 use wire::resource::FromResource;
 
-use crate::daemon::Number;
 use crate::executor::Way;
 use crate::fetch::{Fetchers, Sources, ToCopy};
 use crate::keep::Pins;
+use crate::news::News;
 use crate::peek::{log_part, peeked};
 use crate::places::Places;
 use crate::sweeper::Sweeper;
@@ -39,7 +39,9 @@ pub(crate) struct Hands {
     pub(crate) places: Places,
     /// Where the executor keeps what commands write.
     pub(crate) logs: PathBuf,
-    pub(crate) number: Arc<Number>,
+    pub(crate) number: Arc<News<ResourceId>>,
+    /// Whether nothing is here that has not started, at the end.
+    pub(crate) left: Arc<News<()>>,
 }
 
 impl Outside<ActivityManager> for Hands {
@@ -105,6 +107,7 @@ impl Outside<ActivityManager> for Hands {
                     }
                 }
                 Effect::Numbered(resource) => self.number.set(resource),
+                Effect::Left => self.left.set(()),
                 Effect::Unneeded(process) => {
                     if let Some(pins) = &self.pins {
                         pins.release(process);

@@ -29,6 +29,10 @@ use crate::{Commands, Guise, Handle};
 /// The file of the numbers of process managers, in the manager's directory.
 const NUMBERS: &str = "process-managers";
 
+/// How long the end waits for others to take back what has not started: a way to the group manager,
+/// on to process managers and back takes milliseconds, and whoever cannot be reached has its lease.
+const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
+
 /// Slots that may be asked for: more commands than that at once no machine runs.
 const SLOTS_MAX: u32 = 4_096;
 
@@ -316,6 +320,9 @@ impl program::Service for Service {
             kept,
             ..
         } = self;
+        if !manager.leave(LEAVE_PATIENCE) {
+            tracing::warn!("something that has not started was not taken back");
+        }
         drop(membership);
         drop(kept);
         drop(links);

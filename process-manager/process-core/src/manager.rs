@@ -84,6 +84,9 @@ pub struct Config {
     pub patience: Span,
     /// What files cross between two machines; none where nothing is known of it.
     pub link: Option<NetworkLink>,
+    /// How long a process is kept after its end, at most: its submission may say less. None where
+    /// nothing is forgotten unasked.
+    pub keep: Option<Span>,
     /// How long attempts go on at a machine that is not answered ([`wire::lease`], from
     /// [`wire::lease::SHORTEST`] to [`wire::lease::LONGEST`]); none where they need no lease, since
     /// all is one program. Another life may have another length.
@@ -173,7 +176,7 @@ pub(crate) struct Live {
     pub(crate) n_looked: usize,
     /// Since when no known machine fits one of its activities.
     pub(crate) misfit_since: Option<Mono>,
-    /// How many offers had come when it was last tried in vain to plan the rest of it again.
+    /// How many offers had come when it was last tried in vain to plan it, or the rest of it again.
     pub(crate) tried: Option<u64>,
     /// Attempts that were sent and not heard of, by machine.
     pub(crate) unheard: BTreeMap<ResourceId, BTreeSet<AttemptId>>,
@@ -234,6 +237,7 @@ pub(crate) enum Timer {
     Retract(ResourceId),
     Lost(ResourceId),
     Outlived,
+    Forget,
     Plan(ProcessId),
     Claim(ProcessId),
     Unheard(ProcessId, ResourceId),
@@ -312,7 +316,8 @@ impl ProcessManager {
             Timer::Retract(resource) => self.take_back(cx, now, resource),
             Timer::Lost(resource) => self.give_up(cx, now, resource),
             Timer::Outlived => self.lease_alone(cx),
-            Timer::Plan(_) => self.plan_next(cx),
+            Timer::Forget => self.forget_over(cx, now),
+            Timer::Plan(process) => self.plan_anew(cx, process),
             Timer::Claim(process) => self.repeat_claim(cx, now, process),
             Timer::Unheard(process, resource) => self.repeat_unheard(cx, now, process, resource),
             Timer::Stop(process) => self.stop_what_is_out(cx, now, process),
@@ -560,6 +565,7 @@ impl Machine for ProcessManager {
         }
         self.resume_copies(cx, now);
         self.expect_all(cx, now);
+        self.watch_time(now);
     }
 
     fn next_wakeup(&self) -> Option<Mono> {

@@ -20,6 +20,9 @@ use crate::Handle;
 /// The one group of a grid.
 const GROUP: GroupId = GroupId(0);
 
+/// How long processes are kept after their end where nothing else is configured.
+const KEEP: Span = Span::from_secs(30 * 86_400);
+
 /// A process manager with its links and its socket for clients of this machine. The program is
 /// `xavantes-pm`.
 pub struct Service {
@@ -35,6 +38,7 @@ pub struct Settings {
     socket: Option<PathBuf>,
     link: NetworkLink,
     lease: Span,
+    keep: Span,
 }
 
 /// What lies between two machines of a group, as plans take it, where nothing else is configured:
@@ -76,6 +80,7 @@ impl program::Service for Service {
             lease: config
                 .optional_span_in("lease", lease::SHORTEST..=lease::LONGEST)
                 .unwrap_or(lease::LENGTH),
+            keep: config.optional_span("keep").unwrap_or(KEEP),
             link: link(
                 config.optional_number("link-megabits", 1..=MEGABITS_MAX),
                 config.optional_number("link-latency-microseconds", 0..=LATENCY_MICROSECONDS_MAX),
@@ -90,6 +95,7 @@ impl program::Service for Service {
             socket,
             link,
             lease,
+            keep,
         } = settings;
         let gm = group_manager.identity(credentials.identity(), Role::Gm);
         let manager = Arc::new(crate::start(crate::Config {
@@ -97,6 +103,7 @@ impl program::Service for Service {
             scheduler: SchedulerKind::default(),
             link: Some(link),
             lease: Some(lease),
+            keep: Some(keep),
             socket: Some(match socket {
                 Some(socket) => socket,
                 None => shell::socket_path(&place.directory, "pm.sock")?,

@@ -353,6 +353,7 @@ fn line(effect: &Effect) -> String {
             format!("copy {activity} of {process} for {to} from {from:?}{pinned}")
         }
         Effect::Unneeded(process) => format!("unneeded {}", process.0),
+        Effect::Left => "left".to_owned(),
         Effect::Numbered(resource) => format!("numbered {resource}"),
     }
 }

@@ -101,6 +101,7 @@ impl World {
                 Effect::ToGroup(_)
                 | Effect::Numbered(_)
                 | Effect::Unneeded(_)
+                | Effect::Left
                 | Effect::Clear { .. }
                 | Effect::Peeked { .. }
                 | Effect::ReadLog(..)

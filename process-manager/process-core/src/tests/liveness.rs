@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machine::{Drive, History};
 use model::{
-    Activity, AttemptId, Bytes, Draft, Epoch, GrantId, Mono, NodeKind, Now, ResourceId, Span, Wall,
+    Activity, AttemptId, Bytes, Draft, Epoch, GrantId, Mono, NodeKind, Now, ResourceId, Span,
+    SubmitKey, Wall,
 };
 use wire::attempt::{End, FromActivity, Outcome, Started, ToActivity};
 use wire::client::{Request, Submit};
@@ -28,6 +29,8 @@ struct Stage {
     /// What its group tells.
     machines: Vec<u32>,
     leaving: Vec<ResourceId>,
+    /// What is free of each.
+    free: u32,
     /// Machine 0 says nothing by itself.
     is_silent: bool,
     /// Machines say by which length of a lease they count.
@@ -65,6 +68,7 @@ impl Stage {
             verdicts: Vec::new(),
             machines,
             leaving: Vec::new(),
+            free: 1,
             is_silent: false,
             echoes: true,
             holds: Vec::new(),
@@ -75,13 +79,17 @@ impl Stage {
         for machine in 0..2 {
             stage.give(Input::ActivityUp(ResourceId(machine)));
         }
-        stage.give(Input::Request(
+        stage.submit(submit);
+        stage
+    }
+
+    fn submit(&mut self, submit: Submit) {
+        self.give(Input::Request(
             ClientId(1),
             Caller::Local,
             1,
             Request::Submit(Box::new(submit)),
         ));
-        stage
     }
 
     /// The manager has died, and begins another life with leases of this length. Its group and
@@ -284,12 +292,13 @@ impl Stage {
     }
 
     fn offer(&mut self) {
+        let free = self.free;
         let offered = |number| Offered {
             resource: ResourceId(number),
             name: format!("m{number}"),
             power: 1.0,
             slots: 1,
-            free: 1,
+            free,
             memory: Bytes(1 << 30),
             labels: BTreeMap::new(),
             bulk: Some(format!("m{number}:1")),
@@ -356,6 +365,20 @@ fn what_may_run_waits_for_the_end_of_the_lease_and_then_goes_elsewhere() {
     assert!(stage.wait(10_550).is_empty());
     assert_eq!(stage.wait(100), ["r1 send a1#2"]);
     assert_eq!(stage.verdicts, [Verdict::Again]);
+}
+
+#[test]
+fn who_waits_for_a_machine_does_not_keep_its_holder_from_being_planned_again() {
+    let mut stage = Stage::new(two(|_| {}));
+    stage.free = 0;
+    stage.offer();
+    // The clock was set back, so that it counts as the one that came first.
+    stage.now.wall = Wall(1_000);
+    stage.submit(submission(SubmitKey(78), two(|_| {})));
+    assert_eq!(stage.said(), ["r0 send a1#1", "r1 send a2#1"]);
+    stage.runs(0, 1);
+    stage.is_silent = true;
+    assert_eq!(stage.wait(10_650), ["r1 send a1#2"]);
 }
 
 #[test]
