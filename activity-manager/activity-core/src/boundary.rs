@@ -44,8 +44,9 @@ pub struct Config {
     pub linger: Option<Span>,
     /// From TERM to KILL; none leaves it to the executor.
     pub kill_grace: Option<Span>,
-    /// How long attempts go on without a word from their process manager ([`wire::lease`]); none
-    /// where they need none, since both are one program.
+    /// How often its group manager hears of this machine: as if its leases were of this length
+    /// ([`wire::lease`]). How long attempts go on without a word from their process manager is said
+    /// by that one. None where they need no lease, since all is one program.
     pub lease: Option<Span>,
 }
 

@@ -13,6 +13,7 @@ use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Link, Links};
 use shell::{RunError, Stats};
 use wire::hello::Refusal;
+use wire::lease;
 
 use crate::Handle;
 
@@ -36,6 +37,7 @@ pub struct Settings {
     group_manager: PeerAddress,
     socket: Option<PathBuf>,
     link: NetworkLink,
+    lease: Span,
     keep: Span,
 }
 
@@ -75,6 +77,9 @@ impl program::Service for Service {
         Settings {
             group_manager: config.peer("group-manager"),
             socket: config.optional_path("socket"),
+            lease: config
+                .optional_span_in("lease", lease::SHORTEST..=lease::LONGEST)
+                .unwrap_or(lease::LENGTH),
             keep: config.optional_span("keep").unwrap_or(KEEP),
             link: link(
                 config.optional_number("link-megabits", 1..=MEGABITS_MAX),
@@ -89,6 +94,7 @@ impl program::Service for Service {
             group_manager,
             socket,
             link,
+            lease,
             keep,
         } = settings;
         let gm = group_manager.identity(credentials.identity(), Role::Gm);
@@ -96,7 +102,7 @@ impl program::Service for Service {
             directory: place.directory.clone(),
             scheduler: SchedulerKind::default(),
             link: Some(link),
-            lease: Some(wire::lease::LENGTH),
+            lease: Some(lease),
             keep: Some(keep),
             socket: Some(match socket {
                 Some(socket) => socket,

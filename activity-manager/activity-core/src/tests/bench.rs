@@ -69,6 +69,7 @@ impl Bench {
             from_pm(ToActivity::Attach {
                 epoch: Epoch(1),
                 ask: 5,
+                lease: None,
             }),
         ]);
     }
@@ -369,9 +370,16 @@ fn answer(message: &FromActivity) -> String {
             part,
             n_parts,
             attempts,
+            lease,
         } => {
             let ids = names(attempts.iter());
-            format!("holding {epoch} ask={ask} {}/{n_parts}{ids}", part + 1)
+            // The usual length goes without saying.
+            let lease = lease.filter(|lease| *lease != wire::lease::LENGTH);
+            let lease = lease.map_or(String::new(), |lease| format!(" lease={lease}"));
+            format!(
+                "holding {epoch} ask={ask} {}/{n_parts}{ids}{lease}",
+                part + 1
+            )
         }
         FromActivity::Accepted(ids) => format!("accepted{}", names(ids.iter())),
         FromActivity::Started(started) => {

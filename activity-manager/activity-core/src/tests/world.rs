@@ -127,6 +127,7 @@ impl World {
                 part,
                 n_parts,
                 attempts,
+                lease: _,
             } => {
                 if self.life.is_some() || ask != self.n_asked {
                     return;
@@ -182,6 +183,7 @@ impl World {
         self.sent.push(ToActivity::Attach {
             epoch: Epoch(1),
             ask,
+            lease: None,
         });
     }
 

@@ -230,6 +230,7 @@ impl Bench {
                     part,
                     n_parts,
                     attempts,
+                    lease: None,
                 };
                 self.give(Input::Activity(to, holding));
             }
