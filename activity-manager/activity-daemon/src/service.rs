@@ -208,7 +208,8 @@ impl program::Service for Service {
             load: Arc::default(),
         };
         let load = Arc::clone(&watch.load);
-        let membership = Membership::begin(line, &place.identity, move || Some(watch.look()))?;
+        let files = (&*place.identity, &*place.log());
+        let membership = Membership::begin(line, files, move || Some(watch.look()))?;
         Ok(Service {
             manager,
             links,

@@ -12,6 +12,7 @@ use wire::admin::{Ask, Contact, Load, Presence, Refused, Told};
 
 use crate::clock;
 use crate::identity::{Credentials, CredentialsError, Renewal, is_address};
+use crate::log_part::log_part;
 use crate::quic::{Line, LinkError, Stopper};
 
 /// How often it says that it is there; what was revoked is known everywhere after this time.
@@ -61,11 +62,11 @@ enum MembershipError {
 }
 
 impl Membership {
-    /// Keeps it up over a line to the group manager's desk. The certificate is in `identity`;
-    /// `load` says how the machine is, where somebody wants to know.
+    /// Keeps it up over a line to the group manager's desk. The certificate is in `identity`, what
+    /// the member logs in `log`; `load` says how the machine is, where somebody wants to know.
     pub fn begin(
         line: Line,
-        identity: &Path,
+        (identity, log): (&Path, &Path),
         load: impl FnMut() -> Option<Load> + Send + 'static,
     ) -> std::io::Result<Membership> {
         let shared: Arc<Shared> = Arc::default();
@@ -74,6 +75,7 @@ impl Membership {
             shared: Arc::clone(&shared),
             line,
             identity: identity.to_owned(),
+            log: log.to_owned(),
             load: Box::new(load),
             renew_from: Mono(0),
         };
@@ -134,6 +136,7 @@ struct Member {
     shared: Arc<Shared>,
     line: Line,
     identity: PathBuf,
+    log: PathBuf,
     load: Box<dyn FnMut() -> Option<Load> + Send>,
     renew_from: Mono,
 }
@@ -183,6 +186,11 @@ impl Member {
         contacts.retain(is_sound);
         contacts.truncate(PROCESS_MANAGERS_MAX);
         self.shared.lock().process_managers = contacts;
+        if let Some(wish) = &present.log {
+            let Told::Taken = self.ask(&Ask::Written(log_part(&self.log, wish)))? else {
+                return Err(MembershipError::Unfit);
+            };
+        }
         Ok(())
     }
 
@@ -219,7 +227,9 @@ impl Member {
             | Told::Present(_)
             | Told::Nodes(_)
             | Told::Drained
-            | Told::Log(_)) => Ok(told),
+            | Told::Log(_)
+            | Told::Awaited
+            | Told::Taken) => Ok(told),
         }
     }
 }

@@ -9,8 +9,15 @@ use minicbor::{Decode, Encode};
 use model::{Bytes, ResourceId, Span, Wall};
 use thiserror::Error;
 
-/// Bytes of the longest question: a signing request, or a list of what a machine is.
+/// Bytes of the longest question of a stranger: a signing request, or a list of what a machine is.
 pub const ASK_BYTES_MAX: usize = 16 << 10;
+
+/// Bytes of a log that are looked at for its last lines, and sent at once.
+pub const LOG_BYTES_MAX: u64 = 256 << 10;
+
+/// Bytes of the longest question of a member: a part of its log, where what is no text takes three
+/// bytes for one.
+pub const MEMBER_ASK_BYTES_MAX: usize = 1 << 20;
 
 /// Bytes of the longest answer: all certificates of a large group, or all that were revoked.
 pub const TOLD_BYTES_MAX: usize = 32 << 20;
@@ -71,13 +78,49 @@ pub enum Ask {
         #[n(1)]
         is_drained: bool,
     },
-    /// The end of the group manager's log. For administrators. Answered by [`Told::Log`].
+    /// A part of a daemon's log. For administrators. Answered by [`Told::Log`], or by
+    /// [`Told::Awaited`]: then it is asked for again.
     #[n(8)]
     Log {
-        /// Lines at most.
+        /// Lines at most, where it is the end that is wanted.
         #[n(0)]
         lines: u32,
+        /// Whose, by name or `role/name`; the group manager's own where it is left out.
+        #[n(1)]
+        of: Option<String>,
+        /// The byte from which on all is wanted.
+        #[n(2)]
+        from: Option<u64>,
     },
+    /// What [`Present::log`] has asked for. For process and activity managers. Answered by
+    /// [`Told::Taken`].
+    #[n(9)]
+    Written(#[n(0)] LogPart),
+}
+
+/// Which part of a log is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct LogWish {
+    /// Lines at most, where it is the end that is wanted.
+    #[n(0)]
+    pub lines: u32,
+    /// The byte from which on all is wanted. In a log that is shorter, that is its beginning.
+    #[n(1)]
+    pub from: Option<u64>,
+}
+
+/// A part of a log: whole lines, at most [`LOG_BYTES_MAX`] of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct LogPart {
+    /// The lines.
+    #[n(0)]
+    pub text: String,
+    /// The byte behind them.
+    #[n(1)]
+    pub end: u64,
+    /// Why there are none, where the log could not be read.
+    #[n(2)]
+    pub trouble: Option<String>,
 }
 
 /// A request to become a member.
@@ -195,9 +238,15 @@ pub enum Told {
     /// The machine is as it was asked for, durably.
     #[n(8)]
     Drained,
-    /// The end of a log.
+    /// A part of a log.
     #[n(9)]
-    Log(#[n(0)] String),
+    Log(#[n(0)] LogPart),
+    /// It will be there in a moment.
+    #[n(10)]
+    Awaited,
+    /// It was taken.
+    #[n(11)]
+    Taken,
 }
 
 /// What a member begins with.
@@ -260,6 +309,9 @@ pub struct Present {
     /// The process managers.
     #[n(2)]
     pub process_managers: Vec<Contact>,
+    /// The part of the member's log that somebody wants to see, if anybody does.
+    #[n(3)]
+    pub log: Option<LogWish>,
 }
 
 /// A machine as its group manager knows it.

@@ -7,10 +7,10 @@ use model::{
     ResourceId, Span, Wall,
 };
 use proptest::prelude::*;
-use wire::admin::{Ask, Contact, Joined, Load, Node, Presence, Told};
+use wire::admin::{Ask, Contact, Joined, Load, LogPart, LogWish, Node, Presence, Present, Told};
 use wire::attempt::{
-    Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Log, LogPart, Outcome, ReadLog,
-    Refusal, Sources, Started, Stdin, Stream, ToActivity,
+    Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Log, Outcome, ReadLog, Refusal,
+    Sources, Started, Stdin, Stream, ToActivity,
 };
 use wire::client::{Answer, Phase, Progress, Request, Summary, Totals};
 use wire::executor::Kept;
@@ -151,6 +151,16 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
         Ask::Revoke {
             what: "am/node7".to_owned(),
         },
+        Ask::Log {
+            lines: 50,
+            of: Some("am/node7".to_owned()),
+            from: Some(1 << 33),
+        },
+        Ask::Written(LogPart {
+            text: "a line\n".to_owned(),
+            end: 7,
+            trouble: Some("what follows is unreadable".to_owned()),
+        }),
     ]));
     all.extend(golden(told()));
     all
@@ -281,7 +291,7 @@ fn from_activity() -> Vec<FromActivity> {
             attempts: vec![attempt(1)],
             why: Refusal::OtherLife { epoch: Epoch(7) },
         },
-        FromActivity::LogPart(Box::new(LogPart {
+        FromActivity::LogPart(Box::new(wire::attempt::LogPart {
             attempt: attempt(1),
             stream: Stream::Stdout,
             offset: 0,
@@ -379,6 +389,14 @@ fn told() -> Vec<Told> {
             power: 1.0,
             ..Node::default()
         }]),
+        Told::Present(Present {
+            log: Some(LogWish {
+                lines: 50,
+                from: None,
+            }),
+            ..Present::default()
+        }),
+        Told::Awaited,
     ]
 }
 

@@ -5,6 +5,7 @@
 //! [`Handle`]; [`Service`] is what the program `xavantes-gm` runs.
 
 mod desk;
+mod members;
 mod questions;
 mod service;
 
@@ -23,6 +24,7 @@ use wire::group::{FromGroup, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
 pub use desk::Desk;
+pub use members::Members;
 pub use service::{Service, Settings};
 
 use crate::questions::Questions;

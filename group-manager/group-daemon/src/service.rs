@@ -1,6 +1,5 @@
 //! The program around a group manager: peers dial it, it dials nobody.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +14,7 @@ use shell::quic::Links;
 use shell::{Numbers, RunError, Stats};
 use wire::hello::Refusal;
 
+use crate::members::Members;
 use crate::{Desk, Handle};
 
 /// The one group of a grid.
@@ -91,7 +91,7 @@ impl program::Service for Service {
             identity: place.identity.clone(),
             log: place.log(),
             has_news: Arc::clone(&has_news),
-            presences: BTreeMap::new(),
+            members: Members::default(),
         };
         let theirs = Arc::clone(&manager);
         let numbers = Mutex::new(Numbers::of_this_life());

@@ -104,7 +104,8 @@ impl program::Service for Service {
         let on_link = program::to_log(move |link| theirs.connect_group(GROUP, link.open()));
         let group = links.keep(&group_manager.address, &gm, on_link);
         let line = links.line(&group_manager.address, &gm);
-        let membership = Membership::begin(line, &place.identity, || None)?;
+        let files = (&*place.identity, &*place.log());
+        let membership = Membership::begin(line, files, || None)?;
         Ok(Service {
             manager,
             links,

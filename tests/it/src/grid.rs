@@ -6,6 +6,7 @@ mod disk;
 mod files;
 mod freeze;
 mod kills;
+mod logs;
 mod namespaces;
 mod relay;
 mod weather;

@@ -1,10 +1,10 @@
-//! `xav nodes`, `xav drain`, `xav undrain`, `xav grid log`: the machines of a grid.
+//! `xav nodes`, `xav drain`, `xav undrain`: the machines of a grid.
 
 use serde_json::json;
 use shell::clock;
 use wire::admin::{Ask, Load, Node, Told};
 
-use super::arguments::{Drain, Log, Nodes};
+use super::arguments::{Drain, Nodes};
 use super::office::{Office, unfit};
 use crate::failure::{Failure, Outcome};
 use crate::{screen, text};
@@ -60,16 +60,6 @@ pub(super) fn drain(arguments: &Drain, is_drained: bool) -> Outcome {
     } else {
         format!("{name} is offered again.\n")
     })?;
-    Ok(0)
-}
-
-/// `xav grid log`
-pub(super) fn log(arguments: &Log) -> Outcome {
-    let lines = arguments.lines;
-    let Told::Log(log) = Office::of(&arguments.of)?.ask(&Ask::Log { lines })? else {
-        return Err(unfit());
-    };
-    screen::out(&text::harmless(&log))?;
     Ok(0)
 }
 
