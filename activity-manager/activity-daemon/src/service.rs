@@ -11,7 +11,7 @@ use model::{Bytes, Identity, Role};
 use shell::clock;
 use shell::config::{Config, PeerAddress};
 use shell::identity::Credentials;
-use shell::membership::Membership;
+use shell::membership::{Membership, Said};
 use shell::metrics::Figures;
 use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Links, LinksError};
@@ -209,7 +209,10 @@ impl program::Service for Service {
         };
         let load = Arc::clone(&watch.load);
         let files = (&*place.identity, &*place.log());
-        let membership = Membership::begin(line, files, move || Some(watch.look()))?;
+        let membership = Membership::begin(line, files, move || Said {
+            load: Some(watch.look()),
+            trouble: None,
+        })?;
         Ok(Service {
             manager,
             links,

@@ -24,6 +24,15 @@ const PROCESS_MANAGERS_MAX: usize = 64;
 /// How long it waits after a certificate was not renewed. A third of its life is left then.
 const RENEWAL_PAUSE: Span = Span::from_secs(60);
 
+/// How a member is.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// The load of its machine, from an activity manager.
+    pub load: Option<Load>,
+    /// What is the matter with it; none where it is well.
+    pub trouble: Option<String>,
+}
+
 /// A membership that is kept up by a thread of its own.
 pub struct Membership {
     shared: Arc<Shared>,
@@ -63,11 +72,11 @@ enum MembershipError {
 
 impl Membership {
     /// Keeps it up over a line to the group manager's desk. The certificate is in `identity`, what
-    /// the member logs in `log`; `load` says how the machine is, where somebody wants to know.
+    /// the member logs in `log`; `say` says how it is.
     pub fn begin(
         line: Line,
         (identity, log): (&Path, &Path),
-        load: impl FnMut() -> Option<Load> + Send + 'static,
+        say: impl FnMut() -> Said + Send + 'static,
     ) -> std::io::Result<Membership> {
         let shared: Arc<Shared> = Arc::default();
         let stopper = line.stopper();
@@ -76,7 +85,7 @@ impl Membership {
             line,
             identity: identity.to_owned(),
             log: log.to_owned(),
-            load: Box::new(load),
+            say: Box::new(say),
             renew_from: Mono(0),
         };
         let thread = std::thread::Builder::new()
@@ -137,7 +146,7 @@ struct Member {
     line: Line,
     identity: PathBuf,
     log: PathBuf,
-    load: Box<dyn FnMut() -> Option<Load> + Send>,
+    say: Box<dyn FnMut() -> Said + Send>,
     renew_from: Mono,
 }
 
@@ -165,10 +174,12 @@ impl Member {
 
     fn present(&mut self) -> Result<(), MembershipError> {
         let credentials = Credentials::load(&self.identity)?;
+        let Said { load, trouble } = (self.say)();
         let presence = Presence {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             revision: credentials.revocations().iter().count() as u64,
-            load: (self.load)(),
+            load,
+            trouble,
         };
         let Told::Present(present) = self.ask(&Ask::Present(presence))? else {
             return Err(MembershipError::Unfit);
@@ -225,7 +236,7 @@ impl Member {
             | Told::Renewed { .. }
             | Told::Revoked(_)
             | Told::Present(_)
-            | Told::Nodes(_)
+            | Told::Nodes(..)
             | Told::Drained
             | Told::Log(_)
             | Told::Awaited

@@ -169,6 +169,9 @@ pub struct Presence {
     /// How the machine is, from an activity manager.
     #[n(2)]
     pub load: Option<Load>,
+    /// What is the matter with it; none where it is well.
+    #[n(3)]
+    pub trouble: Option<String>,
 }
 
 /// How a machine is at a moment.
@@ -232,9 +235,9 @@ pub enum Told {
     /// What a member should know.
     #[n(6)]
     Present(#[n(0)] Present),
-    /// All machines, by their names.
+    /// All machines, by their names, and daemons with which something is the matter.
     #[n(7)]
-    Nodes(#[n(0)] Vec<Node>),
+    Nodes(#[n(0)] Vec<Node>, #[cbor(n(1), default)] Vec<Trouble>),
     /// The machine is as it was asked for, durably.
     #[n(8)]
     Drained,
@@ -353,6 +356,17 @@ pub struct Node {
     /// How it is; none where it has not said.
     #[n(11)]
     pub load: Option<Load>,
+}
+
+/// What is the matter with a daemon.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Trouble {
+    /// Who it is, by role and name.
+    #[n(0)]
+    pub daemon: String,
+    /// What it says.
+    #[n(1)]
+    pub why: String,
 }
 
 /// Why nothing was done.

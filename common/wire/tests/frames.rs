@@ -7,7 +7,9 @@ use model::{
     ResourceId, Span, Wall,
 };
 use proptest::prelude::*;
-use wire::admin::{Ask, Contact, Joined, Load, LogPart, LogWish, Node, Presence, Present, Told};
+use wire::admin::{
+    Ask, Contact, Joined, Load, LogPart, LogWish, Node, Presence, Present, Told, Trouble,
+};
 use wire::attempt::{
     Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Log, Outcome, ReadLog, Refusal,
     Sources, Started, Stdin, Stream, ToActivity,
@@ -147,6 +149,7 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
                 busy: 1.25,
                 ..Load::default()
             }),
+            trouble: Some("its disk is full".to_owned()),
         }),
         Ask::Revoke {
             what: "am/node7".to_owned(),
@@ -384,11 +387,17 @@ fn told() -> Vec<Told> {
             },
             process_managers: Vec::new(),
         }),
-        Told::Nodes(vec![Node {
-            name: "am1".to_owned(),
-            power: 1.0,
-            ..Node::default()
-        }]),
+        Told::Nodes(
+            vec![Node {
+                name: "am1".to_owned(),
+                power: 1.0,
+                ..Node::default()
+            }],
+            vec![Trouble {
+                daemon: "pm pm1".to_owned(),
+                why: "its disk is full".to_owned(),
+            }],
+        ),
         Told::Present(Present {
             log: Some(LogWish {
                 lines: 50,

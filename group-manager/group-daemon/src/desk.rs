@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::{Identity, Role, Span};
-use shell::clock;
 use shell::identity::{Certificate, Entry, Registrar, RegistrarError, Revocations, TokenId};
+use shell::{Lack, clock};
 use wire::admin::{
-    Ask, CertificateLine, Contact, Join, Joined, LogWish, Presence, Present, Refused, Told,
+    Ask, CertificateLine, Contact, Join, Joined, LogWish, Presence, Present, Refused, Told, Trouble,
 };
 
 use crate::Handle;
@@ -35,6 +35,8 @@ pub struct Desk {
     pub has_news: Arc<AtomicBool>,
     /// Whoever has said that it is there.
     pub members: Members,
+    /// Whether its own disk is full.
+    pub lack: Lack,
 }
 
 /// Why there is no answer but a refusal.
@@ -249,7 +251,12 @@ impl Desk {
                 node.load = presence.load.clone();
             }
         }
-        Ok(Told::Nodes(nodes))
+        let own = self.lack.why().map(|why| Trouble {
+            daemon: format!("{} {}", self.me.role(), self.me.name()),
+            why,
+        });
+        let others = self.members.troubles(clock::mono());
+        Ok(Told::Nodes(nodes, own.into_iter().chain(others).collect()))
     }
 
     fn registrar(&self) -> Result<MutexGuard<'_, Registrar>, Refused> {

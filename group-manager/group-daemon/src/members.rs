@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use model::{Identity, Mono, Role, Span};
-use wire::admin::{LogPart, LogWish, Presence, Refused};
+use wire::admin::{LogPart, LogWish, Presence, Refused, Trouble};
 
 /// How long a member that has said nothing is still taken for reachable; it says something each
 /// second.
@@ -15,6 +15,9 @@ const WISH_LIFE: Span = Span::from_secs(10);
 
 /// Daemons whose logs are asked for at a time, which bounds what is kept of them.
 const WISHES_MAX: usize = 16;
+
+/// Characters of what is told of the trouble of one: a path can be long.
+const TROUBLE_CHARS_MAX: usize = 500;
 
 /// Daemons that are named where one that was asked for is not there.
 const NAMED_MAX: usize = 20;
@@ -62,6 +65,20 @@ impl Members {
         if let Some(wish) = self.wishes.get_mut(&key(who)) {
             wish.part.get_or_insert(part);
         }
+    }
+
+    /// What is the matter with those that have said something lately.
+    pub(crate) fn troubles(&self, now: Mono) -> Vec<Trouble> {
+        let heard = self.heard.iter();
+        let heard = heard.filter(|(_, heard)| now.since(heard.at) < SILENCE_MAX);
+        let troubles = heard.filter_map(|((role, name), heard)| {
+            let why = heard.presence.trouble.as_ref()?;
+            Some(Trouble {
+                daemon: format!("{role} {name}"),
+                why: why.chars().take(TROUBLE_CHARS_MAX).collect(),
+            })
+        });
+        troubles.collect()
     }
 
     /// What a machine has said of itself.

@@ -101,6 +101,23 @@ fn a_daemon_that_cannot_be_reached_or_is_not_there_is_told_as_that() {
 }
 
 #[test]
+fn what_is_the_matter_with_a_daemon_is_told_while_it_is_heard_of() {
+    let mut members = members();
+    assert_eq!(members.troubles(at(1)), []);
+    let full = Presence {
+        trouble: Some("its disk is full".to_owned()),
+        ..Presence::default()
+    };
+    members.present(&member(Role::Pm, "pm1"), full, at(1));
+    let told = Trouble {
+        daemon: "pm pm1".to_owned(),
+        why: "its disk is full".to_owned(),
+    };
+    assert_eq!(members.troubles(at(2)), [told]);
+    assert_eq!(members.troubles(at(5)), []);
+}
+
+#[test]
 fn what_is_kept_for_those_who_ask_is_bounded() {
     let mut members = Members::default();
     for number in 0..=WISHES_MAX {

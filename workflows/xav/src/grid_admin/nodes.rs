@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use shell::clock;
-use wire::admin::{Ask, Load, Node, Told};
+use wire::admin::{Ask, Load, Node, Told, Trouble};
 
 use super::arguments::{Drain, Nodes};
 use super::office::{Office, unfit};
@@ -11,9 +11,12 @@ use crate::{screen, text};
 
 /// `xav nodes`
 pub(super) fn nodes(arguments: &Nodes) -> Outcome {
-    let Told::Nodes(mut nodes) = Office::of(&arguments.of)?.ask(&Ask::Nodes)? else {
+    let Told::Nodes(mut nodes, troubles) = Office::of(&arguments.of)?.ask(&Ask::Nodes)? else {
         return Err(unfit());
     };
+    for Trouble { daemon, why } in &troubles {
+        screen::warn(&text::harmless(&format!("{daemon}: {why}")));
+    }
     if let Some(name) = &arguments.name {
         let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
         nodes.retain(|node| node.name == *name);
