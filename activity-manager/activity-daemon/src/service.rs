@@ -11,7 +11,7 @@ use model::{Bytes, Identity, Role, Span};
 use shell::clock;
 use shell::config::{Config, PeerAddress};
 use shell::identity::Credentials;
-use shell::membership::Membership;
+use shell::membership::{Membership, Said};
 use shell::metrics::Figures;
 use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Links, LinksError};
@@ -232,7 +232,11 @@ impl program::Service for Service {
             load: Arc::default(),
         };
         let load = Arc::clone(&watch.load);
-        let membership = Membership::begin(line, &place.identity, move || Some(watch.look()))?;
+        let files = (&*place.identity, &*place.log());
+        let membership = Membership::begin(line, files, move || Said {
+            load: Some(watch.look()),
+            trouble: None,
+        })?;
         Ok(Service {
             manager,
             links,

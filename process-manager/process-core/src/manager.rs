@@ -133,6 +133,8 @@ pub struct ProcessManager {
     pub(crate) stores: Stores,
     /// What machines were asked to keep copies of.
     pub(crate) copying: BTreeMap<ProcessId, Copying>,
+    /// Why no process is taken.
+    pub(crate) lack: Option<String>,
     /// When this life began.
     pub(crate) begun: Mono,
     /// When all leases have ended of which an earlier life has told.
@@ -527,6 +529,7 @@ impl Machine for ProcessManager {
                 self.forget_peeks(client);
             }
             Input::Planned(result) => self.on_planned(cx, now, *result),
+            Input::Lack(why) => self.lack = why,
         }
     }
 

@@ -5,17 +5,20 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::{GroupId, NetworkLink, Role, Span};
+use model::{Bytes, GroupId, NetworkLink, Role, Span};
 use schedule::SchedulerKind;
 use shell::config::{Config, PeerAddress};
-use shell::membership::Membership;
+use shell::membership::{Membership, Said};
 use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Link, Links};
-use shell::{RunError, Stats};
+use shell::{Room, RunError, Stats};
 use wire::hello::Refusal;
 use wire::lease;
 
 use crate::Handle;
+
+/// What is kept of the disk for outcomes when that is full: those of a hundred thousand activities.
+const RESERVE: Bytes = Bytes(32 << 20);
 
 /// The one group of a grid.
 const GROUP: GroupId = GroupId(0);
@@ -30,6 +33,7 @@ pub struct Service {
     links: Links,
     group: Kept,
     membership: Membership,
+    room: Room,
 }
 
 /// What its configuration says.
@@ -104,6 +108,7 @@ impl program::Service for Service {
             link: Some(link),
             lease: Some(lease),
             keep: Some(keep),
+            reserve: RESERVE,
             socket: Some(match socket {
                 Some(socket) => socket,
                 None => shell::socket_path(&place.directory, "pm.sock")?,
@@ -117,12 +122,19 @@ impl program::Service for Service {
         let on_link = program::to_log(move |link| theirs.connect_group(GROUP, link.open()));
         let group = links.keep(&group_manager.address, &gm, on_link);
         let line = links.line(&group_manager.address, &gm);
-        let membership = Membership::begin(line, &place.identity, || None)?;
+        let room = Room::of(&crate::daemon::journal_directory(&place.directory), RESERVE);
+        let lack = room.lack().clone();
+        let files = (&*place.identity, &*place.log());
+        let membership = Membership::begin(line, files, move || Said {
+            load: None,
+            trouble: lack.why(),
+        })?;
         Ok(Service {
             manager,
             links,
             group,
             membership,
+            room,
         })
     }
 
@@ -132,6 +144,12 @@ impl program::Service for Service {
 
     fn stats(&self) -> Stats {
         self.manager.stats()
+    }
+
+    fn tick(&mut self) {
+        if self.room.look() {
+            self.manager.set_lack(self.room.lack().why());
+        }
     }
 
     fn wants_reload(&mut self) -> bool {
@@ -144,6 +162,7 @@ impl program::Service for Service {
             links,
             group,
             membership,
+            room: _,
         } = self;
         drop(membership);
         drop(group);

@@ -300,6 +300,7 @@ fn forget_alone(manager: &Path, processes: &[ProcessId]) -> Result<(), Failure> 
         link: None,
         lease: None,
         keep: None,
+        reserve: model::Bytes::ZERO,
         socket: None,
         failed: Box::new(|_| {}),
     });
