@@ -445,11 +445,13 @@ impl GroupManager {
 
     fn offer(&self, cx: &Context<'_, Self>) -> Offer {
         let state = state(cx);
-        let there = self.machines.iter().filter(|(_, one)| one.is_there());
-        let (leaving, connected): (Vec<_>, Vec<_>) = there.partition(|(_, machine)| {
+        // One that has told so stays to be emptied when it is gone: what it gave back just before is
+        // not for it.
+        let (leaving, others): (Vec<_>, Vec<_>) = self.machines.iter().partition(|(_, machine)| {
             machine.facts.slots == 0 || state.is_drained(&machine.facts.name)
         });
-        let resources = connected.into_iter().map(|(&resource, machine)| {
+        let connected = others.into_iter().filter(|(_, one)| one.is_there());
+        let resources = connected.map(|(&resource, machine)| {
             let Facts {
                 name,
                 slots,

@@ -234,13 +234,14 @@ fn answer(message: &FromGroup) -> String {
             epoch,
             group,
             resources,
-            leaving: _,
+            leaving,
         }) => {
             let resources: String = resources
                 .iter()
                 .map(|one| format!(" {}={}:{}/{}", one.resource, one.name, one.free, one.slots))
                 .collect();
-            format!("offer {epoch} {group}{resources}")
+            let leaving: String = leaving.iter().map(|one| format!(" -{one}")).collect();
+            format!("offer {epoch} {group}{resources}{leaving}")
         }
         FromGroup::Granted {
             number,

@@ -159,7 +159,7 @@ fn a_drained_machine_is_offered_no_more_and_keeps_what_is_held() {
         bench.all([drain("a", true), drain("a", true)]),
         "#7: true\n#7: true\n"
     );
-    assert_eq!(show(&bench.wait(50)), "pm0: offer e1 g3 r1=b:2/2\n");
+    assert_eq!(show(&bench.wait(50)), "pm0: offer e1 g3 r1=b:2/2 -r0\n");
     assert_eq!(bench.all([claim(6, 1, &[(0, 1)])]), "pm0: refused p6 #1\n");
     assert_eq!(
         bench.all([Input::Down(Peer::Activity(2)), Input::Survey(8)]),
@@ -170,11 +170,25 @@ fn a_drained_machine_is_offered_no_more_and_keeps_what_is_held() {
     assert_eq!(State::restore(snapshot), *bench.state());
     bench.restart();
     bench.all([attach(1), register(1, "a", 4)]);
-    assert_eq!(show(&bench.wait(50)), "pm0: offer e2 g3\n");
+    assert_eq!(show(&bench.wait(50)), "pm0: offer e2 g3 -r0\n");
     assert_eq!(bench.all([drain("a", false)]), "#7: true\n");
     assert_eq!(show(&bench.wait(50)), "pm0: offer e2 g3 r0=a:3/4\n");
     let n_drained = |event: &&Event| matches!(event, Event::Drained { .. });
     assert_eq!(bench.events.iter().filter(n_drained).count(), 2);
+}
+
+#[test]
+fn a_machine_that_lends_nothing_is_to_be_emptied_until_it_comes_back_with_something() {
+    let mut bench = Bench::ready();
+    bench.all([register(1, "a", 0)]);
+    assert_eq!(show(&bench.wait(50)), "pm0: offer e1 g3 r1=b:2/2 -r0\n");
+    bench.all([down(1)]);
+    assert_eq!(show(&bench.wait(5_000)), "pm0: offer e1 g3 r1=b:2/2 -r0\n");
+    bench.all([register(1, "a", 4)]);
+    assert_eq!(
+        show(&bench.wait(50)),
+        "pm0: offer e1 g3 r0=a:4/4 r1=b:2/2\n"
+    );
 }
 
 #[test]
@@ -201,7 +215,7 @@ fn a_machine_registers_under_the_name_of_its_certificate_alone() {
 fn a_machine_that_lends_nothing_is_not_offered() {
     let mut bench = Bench::ready();
     bench.all([register(1, "a", 0)]);
-    assert_eq!(show(&bench.wait(50)), "pm0: offer e1 g3 r1=b:2/2\n");
+    assert_eq!(show(&bench.wait(50)), "pm0: offer e1 g3 r1=b:2/2 -r0\n");
     bench.all([register(1, "a", 4)]);
     assert_eq!(
         show(&bench.wait(50)),
