@@ -12,7 +12,6 @@ use group_core::Event as GroupEvent;
 use model::{ActivityId, AttemptId, Mono, ProcessId, ResourceId, Span};
 use process_core::{Event, Stream, Verdict};
 use simulator::Seen;
-use wire::lease;
 
 use super::Rule;
 use crate::known::{Durable, Known};
@@ -74,7 +73,7 @@ impl Elsewhere {
 
     fn begin(&mut self, at: Mono, length: Span) {
         // What an earlier life has told of has ended once that life has lasted for long enough.
-        let has_outlived = at.since(self.begun) > slow(lease::patience(self.earlier)) + LATE;
+        let has_outlived = at.since(self.begun) > slow(patience(self.earlier)) + LATE;
         self.earlier = match self.length {
             Some(before) if has_outlived => before,
             Some(before) => before.max(self.earlier),
@@ -149,7 +148,7 @@ impl Elsewhere {
         let Some(runs_since) = self.runs_since else {
             return Ok(());
         };
-        let outlived = self.begun + slow(lease::patience(self.earlier));
+        let outlived = self.begun + slow(patience(self.earlier));
         for (&attempt, &sent) in &self.sent {
             let process = known.processes.get(&attempt.process);
             let resource = process.and_then(|process| process.sent.get(&attempt));
@@ -158,7 +157,7 @@ impl Elsewhere {
             };
             let heard = self.heard.get(machine).copied();
             let from = heard.unwrap_or(self.begun).max(sent);
-            let end = (from + slow(lease::patience(length))).max(outlived);
+            let end = (from + slow(patience(length))).max(outlived);
             let late = known.at.since(end.max(runs_since));
             if late > RECORDED {
                 let told = known.at.since(from);
@@ -226,6 +225,11 @@ impl Elsewhere {
 
 /// How much later than it should a life notices that the leases before it have ended.
 const LATE: Span = Span::from_secs(1);
+
+/// A hundredth and half a second more than the length, by no arithmetic but this one.
+fn patience(length: Span) -> Span {
+    length + Span(length.0 / 100) + Span::from_millis(500)
+}
 
 /// So long takes it by a clock that is half a hundredth slow, as none is.
 fn slow(span: Span) -> Span {
