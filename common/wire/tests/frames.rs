@@ -208,6 +208,7 @@ fn to_activity() -> Vec<ToActivity> {
         ToActivity::Attach {
             epoch: Epoch(3),
             ask: 77,
+            lease: Some(Span::from_secs(60)),
         },
         ToActivity::Dispatch {
             meant_for: Epoch(6),
@@ -279,6 +280,7 @@ fn from_activity() -> Vec<FromActivity> {
             part: 0,
             n_parts: 1,
             attempts: vec![attempt(1)],
+            lease: Some(Span::from_secs(60)),
         },
         FromActivity::Started(vec![Started {
             attempt: attempt(1),

@@ -34,6 +34,7 @@ impl ProcessManager {
                 part,
                 n_parts,
                 attempts,
+                lease,
             } => {
                 let Some(link) = self.machines.get_mut(&resource) else {
                     return;
@@ -48,6 +49,7 @@ impl ProcessManager {
                     let held = std::mem::take(&mut link.held);
                     self.stores.find(resource);
                     self.disarm(Timer::AttachMachine(resource));
+                    self.count_by(cx, now, resource, lease);
                     self.compare(cx, now, resource, &held);
                 }
             }
@@ -90,9 +92,6 @@ impl ProcessManager {
         resource: ResourceId,
         held: &std::collections::BTreeSet<AttemptId>,
     ) {
-        if let Some(length) = self.config.lease {
-            self.wait_for(now, resource, length);
-        }
         let ids: Vec<ProcessId> = self.live.keys().copied().collect();
         for &id in &ids {
             let Some(known) = process(cx, id) else {

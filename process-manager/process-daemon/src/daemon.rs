@@ -30,6 +30,8 @@ pub struct Config {
     pub link: Option<NetworkLink>,
     /// How long attempts go on at machines that are not answered; none where all is one program.
     pub lease: Option<Span>,
+    /// How long a process is kept after its end, at most; none where nothing is forgotten unasked.
+    pub keep: Option<Span>,
     /// What is kept of the disk for outcomes when that is full.
     pub reserve: Bytes,
     /// The socket for clients, in a directory of this user alone; none where nobody else may ask.
@@ -71,6 +73,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         scheduler: config.scheduler,
         link: config.link,
         lease: config.lease,
+        keep: config.keep,
         ..process_core::Config::default()
     });
     let (inbox, intake) = shell::inbox();

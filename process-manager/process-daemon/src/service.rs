@@ -5,7 +5,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::{Bytes, GroupId, NetworkLink, Role};
+use model::{Bytes, GroupId, NetworkLink, Role, Span};
 use schedule::SchedulerKind;
 use shell::config::{Config, PeerAddress};
 use shell::membership::{Membership, Said};
@@ -13,6 +13,7 @@ use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Link, Links};
 use shell::{Room, RunError, Stats};
 use wire::hello::Refusal;
+use wire::lease;
 
 use crate::Handle;
 
@@ -21,6 +22,9 @@ const RESERVE: Bytes = Bytes(32 << 20);
 
 /// The one group of a grid.
 const GROUP: GroupId = GroupId(0);
+
+/// How long processes are kept after their end where nothing else is configured.
+const KEEP: Span = Span::from_secs(30 * 86_400);
 
 /// A process manager with its links and its socket for clients of this machine. The program is
 /// `xavantes-pm`.
@@ -37,6 +41,8 @@ pub struct Settings {
     group_manager: PeerAddress,
     socket: Option<PathBuf>,
     link: NetworkLink,
+    lease: Span,
+    keep: Span,
 }
 
 /// What lies between two machines of a group, as plans take it, where nothing else is configured:
@@ -75,6 +81,10 @@ impl program::Service for Service {
         Settings {
             group_manager: config.peer("group-manager"),
             socket: config.optional_path("socket"),
+            lease: config
+                .optional_span_in("lease", lease::SHORTEST..=lease::LONGEST)
+                .unwrap_or(lease::LENGTH),
+            keep: config.optional_span("keep").unwrap_or(KEEP),
             link: link(
                 config.optional_number("link-megabits", 1..=MEGABITS_MAX),
                 config.optional_number("link-latency-microseconds", 0..=LATENCY_MICROSECONDS_MAX),
@@ -88,14 +98,17 @@ impl program::Service for Service {
             group_manager,
             socket,
             link,
+            lease,
+            keep,
         } = settings;
         let gm = group_manager.identity(credentials.identity(), Role::Gm);
         let manager = Arc::new(crate::start(crate::Config {
             directory: place.directory.clone(),
             scheduler: SchedulerKind::default(),
             link: Some(link),
+            lease: Some(lease),
+            keep: Some(keep),
             reserve: RESERVE,
-            lease: Some(wire::lease::LENGTH),
             socket: Some(match socket {
                 Some(socket) => socket,
                 None => shell::socket_path(&place.directory, "pm.sock")?,

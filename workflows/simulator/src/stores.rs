@@ -113,6 +113,7 @@ impl Stores {
                 }
             }
             Event::Epoch(_)
+            | Event::Leased(_)
             | Event::Founded(_)
             | Event::Planned { .. }
             | Event::Granted { .. }

@@ -297,7 +297,8 @@ pub(crate) struct Ending {
     /// Forget the process so long after its end: `7d`
     ///
     /// Each `xav run` removes what is over its time. XAVANTES_KEEP gives it where it is left out;
-    /// without both a process is kept until `xav forget`.
+    /// without both a process is kept until `xav forget`. On a grid its process manager removes it,
+    /// at the latest when its own time for that is over.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) keep: Option<Span>,
 }

@@ -87,6 +87,7 @@ impl Grid {
                     scheduler: scheduler.unwrap_or_default(),
                     link: None,
                     lease: None,
+                    keep: None,
                     reserve: Bytes::ZERO,
                     socket: Some(held.socket.clone()),
                     failed: trouble.teller(),
@@ -107,6 +108,7 @@ impl Grid {
                         guise: machine.guise.clone(),
                         accounts: activity_daemon::Accounts::default(),
                         blobs: blobs.clone(),
+                        retention: None,
                         transfers: None,
                         failed: trouble.teller(),
                     };
