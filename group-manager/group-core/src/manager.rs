@@ -447,7 +447,8 @@ impl GroupManager {
         let state = state(cx);
         let there = self.machines.iter().filter(|(_, one)| one.is_there());
         let (leaving, connected): (Vec<_>, Vec<_>) = there.partition(|(_, machine)| {
-            machine.facts.slots == 0 || state.is_drained(&machine.facts.name)
+            let facts = &machine.facts;
+            (facts.slots == 0 && !facts.is_store) || state.is_drained(&facts.name)
         });
         let resources = connected.into_iter().map(|(&resource, machine)| {
             let Facts {
@@ -457,6 +458,7 @@ impl GroupManager {
                 power,
                 labels,
                 bulk,
+                is_store: _,
             } = &machine.facts;
             Offered {
                 resource,

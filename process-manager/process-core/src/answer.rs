@@ -51,6 +51,7 @@ impl ProcessManager {
 
     fn status_of(&self, known: &Process) -> Status {
         let mut status = status(known);
+        status.copies = self.missing_copies(known);
         if let Some(live) = self.live.get(&known.id()) {
             status.waiting_for.clone_from(&live.waiting_for);
             for activity in &mut status.activities {
@@ -241,6 +242,7 @@ pub fn status(process: &Process) -> Status {
         machines: process.course.machines.clone(),
         waiting_for: None,
         keep_going: process.keep_going,
+        copies: None,
     }
 }
 
@@ -257,6 +259,7 @@ pub(crate) fn activity_status(process: &Process, id: ActivityId) -> ActivityStat
             .collect(),
         None => Vec::new(),
     };
+    let (holder, kept) = process.kept_by(id);
     ActivityStatus {
         activity: id,
         phase: process.activity(id).phase,
@@ -269,7 +272,7 @@ pub(crate) fn activity_status(process: &Process, id: ActivityId) -> ActivityStat
         attempts: process.attempts(id),
         outputs,
         reused: process.reused(id),
-        copy: process.copy_of(id),
+        copy: kept.or(holder),
     }
 }
 

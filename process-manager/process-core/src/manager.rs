@@ -87,6 +87,9 @@ pub struct Config {
     /// How long attempts go on at a machine that is not answered ([`wire::lease`]); none where they
     /// need no lease, since all is one program.
     pub lease: Option<Span>,
+    /// The name of the machine that is asked first to keep copies: the one beside this manager, so that
+    /// controllers have the files near them. Where it is not there or cannot, others are.
+    pub keeper: Option<String>,
 }
 
 /// The durable state of a stream.
@@ -127,6 +130,8 @@ pub struct ProcessManager {
     pub(crate) stores: Stores,
     /// What machines were asked to keep copies of.
     pub(crate) copying: BTreeMap<ProcessId, Copying>,
+    /// The processes for which each machine keeps copies, or is asked to, and that hold slots yet.
+    pub(crate) keeping: BTreeMap<ResourceId, BTreeSet<ProcessId>>,
     /// When this life began.
     pub(crate) begun: Mono,
     timers: Timers,
@@ -544,6 +549,7 @@ impl Machine for ProcessManager {
         }
         self.resume_copies(cx, now);
         self.expect_all(cx, now);
+        self.expect_holders(cx, now);
     }
 
     fn next_wakeup(&self) -> Option<Mono> {

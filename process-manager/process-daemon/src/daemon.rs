@@ -30,6 +30,8 @@ pub struct Config {
     pub link: Option<NetworkLink>,
     /// How long attempts go on at machines that are not answered; none where all is one program.
     pub lease: Option<Span>,
+    /// The name of the machine that is asked first to keep copies; none where each is as good.
+    pub keeper: Option<String>,
     /// The socket for clients, in a directory of this user alone; none where nobody else may ask.
     pub socket: Option<PathBuf>,
     /// Called once, from the manager's thread, if it ends by an error.
@@ -68,6 +70,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         scheduler: config.scheduler,
         link: config.link,
         lease: config.lease,
+        keeper: config.keeper,
         ..process_core::Config::default()
     });
     let (inbox, intake) = shell::inbox();

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::{GroupId, NetworkLink, Role};
+use model::{GroupId, Identity, NetworkLink, Role};
 use schedule::SchedulerKind;
 use shell::config::{Config, PeerAddress};
 use shell::membership::Membership;
@@ -33,6 +33,7 @@ pub struct Settings {
     group_manager: PeerAddress,
     socket: Option<PathBuf>,
     link: NetworkLink,
+    keeper: Option<String>,
 }
 
 /// What lies between two machines of a group, as plans take it, where nothing else is configured:
@@ -52,6 +53,13 @@ fn link(megabits: Option<u32>, latency_microseconds: Option<u32>) -> NetworkLink
     }
 }
 
+/// A name as certificates have it.
+fn name(text: &str) -> Option<String> {
+    Identity::new("grid", "group", Role::Am, text)
+        .is_ok()
+        .then(|| text.to_owned())
+}
+
 impl program::Service for Service {
     const NAME: &'static str = "xavantes-pm";
     const ABOUT: &'static str = "A manager of processes.";
@@ -60,10 +68,16 @@ impl program::Service for Service {
         file: "pm.toml",
         port: 7401,
         names_process_managers: false,
-        settings: &[Setting {
-            key: "socket",
-            kind: Kind::Text,
-        }],
+        settings: &[
+            Setting {
+                key: "socket",
+                kind: Kind::Text,
+            },
+            Setting {
+                key: "keeper",
+                kind: Kind::Text,
+            },
+        ],
     });
     type Settings = Settings;
 
@@ -75,6 +89,7 @@ impl program::Service for Service {
                 config.optional_number("link-megabits", 1..=MEGABITS_MAX),
                 config.optional_number("link-latency-microseconds", 0..=LATENCY_MICROSECONDS_MAX),
             ),
+            keeper: config.optional("keeper", "the name of a machine", name),
         }
     }
 
@@ -84,6 +99,7 @@ impl program::Service for Service {
             group_manager,
             socket,
             link,
+            keeper,
         } = settings;
         let gm = group_manager.identity(credentials.identity(), Role::Gm);
         let manager = Arc::new(crate::start(crate::Config {
@@ -91,6 +107,7 @@ impl program::Service for Service {
             scheduler: SchedulerKind::default(),
             link: Some(link),
             lease: Some(wire::lease::LENGTH),
+            keeper,
             socket: Some(match socket {
                 Some(socket) => socket,
                 None => shell::socket_path(&place.directory, "pm.sock")?,

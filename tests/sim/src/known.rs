@@ -131,6 +131,7 @@ impl Known {
             Seen::ProcessDurable(Stream::Manager, _)
             | Seen::GroupDurable(_)
             | Seen::Sizes(_)
+            | Seen::Bereft(..)
             | Seen::ToActivity(..)
             | Seen::FromGroup(_)
             | Seen::Answers(_)
@@ -233,6 +234,7 @@ impl Durable {
             | Event::Assigned { .. }
             | Event::Readied(_)
             | Event::Copied { .. }
+            | Event::MachineLost(_)
             | Event::Remaking(_) => {}
         }
     }

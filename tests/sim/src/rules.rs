@@ -72,7 +72,7 @@ impl Rules {
             ),
             (
                 "copies (what is kept elsewhere is not made again)",
-                Box::new(copies::Copies),
+                Box::<copies::Copies>::default(),
             ),
             (
                 "slots are never oversubscribed",

@@ -86,6 +86,7 @@ impl Grid {
                     scheduler: scheduler.unwrap_or_default(),
                     link: None,
                     lease: None,
+                    keeper: None,
                     socket: Some(held.socket.clone()),
                     failed: trouble.teller(),
                 })

@@ -42,6 +42,18 @@ pub(super) struct Bench {
     pub(super) keeps: bool,
     /// What machines were asked to keep.
     pub(super) copies: Vec<(ResourceId, Copied)>,
+    /// From whom, and whether it is needed, likewise.
+    pub(super) copied_from: Vec<(Vec<ResourceId>, bool)>,
+    /// What managers are started with.
+    pub(super) config: Config,
+    /// Whether no group manager is there when managers begin.
+    pub(super) is_alone: bool,
+    /// Machines that say nothing.
+    pub(super) silent: BTreeSet<ResourceId>,
+    /// The life that those tell which only keep files.
+    pub(super) life_of_others: Epoch,
+    /// For which processes machines were told last to keep copies.
+    pub(super) kept: BTreeMap<ResourceId, Vec<model::ProcessId>>,
     /// Whether a command produces something else each time.
     pub(super) drifts: bool,
     /// Where dispatches say that files are.
@@ -89,6 +101,12 @@ impl Bench {
             others: Vec::new(),
             keeps: false,
             copies: Vec::new(),
+            copied_from: Vec::new(),
+            config: Config::default(),
+            is_alone: false,
+            silent: BTreeSet::new(),
+            life_of_others: Epoch(4),
+            kept: BTreeMap::new(),
             drifts: false,
             holders: Vec::new(),
             acknowledged: BTreeSet::new(),
@@ -101,7 +119,9 @@ impl Bench {
     }
 
     pub(super) fn connect(&mut self) {
-        self.give(Input::GroupUp(GROUP));
+        if !self.is_alone {
+            self.give(Input::GroupUp(GROUP));
+        }
         self.give(Input::ActivityUp(MACHINE));
         let others: Vec<ResourceId> = self.others.iter().map(|one| one.resource).collect();
         for other in others {
@@ -130,7 +150,7 @@ impl Bench {
                 }
             }
         }
-        let machine = ProcessManager::new(Config::default());
+        let machine = ProcessManager::new(self.config.clone());
         self.drive = Drive::start(machine, histories.into_values().collect(), self.now);
         self.carry_out();
         self.connect();
@@ -211,10 +231,16 @@ impl Bench {
             Effect::ToGroup(_, ToGroup::Release(process)) => {
                 self.give(Input::Group(GROUP, FromGroup::Released(process)));
             }
+            Effect::ToActivity(to, _) if self.silent.contains(&to) => {}
             Effect::ToActivity(to, ToActivity::Attach { ask, .. }) => {
                 let held = self.held.keys().copied();
                 let attempts = held.filter(|_| to == MACHINE).collect();
-                let (part, n_parts, epoch) = (0, 1, self.life);
+                let life = if to == MACHINE {
+                    self.life
+                } else {
+                    self.life_of_others
+                };
+                let (part, n_parts, epoch) = (0, 1, life);
                 let holding = FromActivity::Holding {
                     epoch,
                     ask,
@@ -248,7 +274,13 @@ impl Bench {
                 }
             }
             Effect::ToActivity(to, ToActivity::Copy { copies, .. }) => {
-                for Copy { copied, .. } in copies {
+                for one in copies {
+                    let Copy {
+                        copied,
+                        holders,
+                        is_needed,
+                    } = one;
+                    self.copied_from.push((holders, is_needed));
                     self.copies.push((to, copied.clone()));
                     if self.keeps {
                         let message = FromActivity::Copied(vec![copied]);
@@ -272,12 +304,12 @@ impl Bench {
                     }
                 }
             }
+            Effect::ToActivity(to, ToActivity::Renewed { keeps, .. }) => {
+                self.kept.insert(to, keeps);
+            }
             Effect::ToActivity(
                 _,
-                ToActivity::Retract(_)
-                | ToActivity::Peek(_)
-                | ToActivity::ReadLog(_)
-                | ToActivity::Renewed { .. },
+                ToActivity::Retract(_) | ToActivity::Peek(_) | ToActivity::ReadLog(_),
             ) => {}
             Effect::Answer { answer, .. } => self.answers.push(answer),
             Effect::Plan(request) => {

@@ -12,6 +12,7 @@ fn begin(dir: &TempDir) -> Handle {
         scheduler: SchedulerKind::default(),
         link: None,
         lease: None,
+        keeper: None,
         socket: Some(dir.path().join("s")),
         failed: Box::new(|error| panic!("{error}")),
     });

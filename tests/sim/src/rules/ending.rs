@@ -63,6 +63,7 @@ impl Rule for Ending {
             | Seen::Troubled(_)
             | Seen::Reached { .. }
             | Seen::Sizes(_)
+            | Seen::Bereft(..)
             | Seen::Healed => Ok(()),
         }
     }

@@ -53,6 +53,7 @@ impl Rule for Recall {
             | Seen::Troubled(_)
             | Seen::Reached { .. }
             | Seen::Sizes(_)
+            | Seen::Bereft(..)
             | Seen::Healed
             | Seen::AtRest => Ok(()),
         }

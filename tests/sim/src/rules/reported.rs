@@ -73,6 +73,7 @@ impl Rule for Reported {
             | Seen::Troubled(_)
             | Seen::Reached { .. }
             | Seen::Sizes(_)
+            | Seen::Bereft(..)
             | Seen::Healed
             | Seen::AtRest => Ok(()),
         }

@@ -72,6 +72,7 @@ impl Rule for Submission {
             | Seen::Troubled(_)
             | Seen::Reached { .. }
             | Seen::Sizes(_)
+            | Seen::Bereft(..)
             | Seen::Healed => {}
         }
         Ok(())
