@@ -45,8 +45,9 @@ pub struct Config {
     pub linger: Option<Span>,
     /// From TERM to KILL; none leaves it to the executor.
     pub kill_grace: Option<Span>,
-    /// How long attempts go on without a word from their process manager ([`wire::lease`]); none
-    /// where they need none, since both are one program.
+    /// How often its group manager hears of this machine: as if its leases were of this length
+    /// ([`wire::lease`]). How long attempts go on without a word from their process manager is said
+    /// by that one. None where they need no lease, since all is one program.
     pub lease: Option<Span>,
 }
 
@@ -85,6 +86,11 @@ pub enum Input {
     /// How many slots the group may give away from here on: not more than the machine has. What
     /// runs goes on.
     Lend(u32),
+    /// Asks which of these processes are not served here: [`Effect::Unserved`].
+    Served(Vec<ProcessId>),
+    /// The daemon is to end: nothing is lent or handed to the executor from here on, and
+    /// [`Effect::Left`] says when nothing is here that has not started.
+    Leave,
     /// The answer to [`Effect::Stage`].
     Staged {
         /// Which attempt.
@@ -199,6 +205,10 @@ pub enum Effect {
     Numbered(ResourceId),
     /// A process has no leave here any more, and needs no copies here: its files may go.
     Unneeded(ProcessId),
+    /// The answer to [`Input::Served`]: these have no leave here, and nothing is known of them.
+    Unserved(Vec<ProcessId>),
+    /// The answer to [`Input::Leave`].
+    Left,
 }
 
 /// The manager's journal has one stream.

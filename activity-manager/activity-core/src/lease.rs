@@ -1,5 +1,6 @@
 //! Leases: attempts of a process manager go on for as long as it has said so lately.
 //!
+//! Each process manager has a length of its own, which it tells when it attaches.
 //! This manager asks, at a fifth of the lease's length. An answer is worth one length from the moment
 //! at which the question was *sent*, since nobody here knows when it was answered. The executor is told
 //! each end and keeps it even where this daemon is frozen. Once a lease has ended, what had not started
@@ -20,12 +21,15 @@ use crate::boundary::{Config, Effect};
 use crate::manager::{ActivityManager, raise_epoch};
 use crate::outcome;
 
-/// Questions that may still be answered; more have been on their way for longer than a lease.
+/// Questions that may still be answered; more have been on their way for longer than a lease, or for
+/// a quarter of a minute.
 const ASKED_MAX: usize = 8;
 
 /// The lease that a process manager has given.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessLease {
+    /// What an answer is worth, as the process manager has told with its attachment.
+    pub(crate) length: Span,
     /// When the attempts under it end; none where there is none.
     end: Option<End>,
     /// When each question was sent that was not answered yet.
@@ -49,13 +53,13 @@ impl ProcessLease {
         self.next = now;
     }
 
-    fn ask(&mut self, now: Mono, length: Span) -> u32 {
+    fn ask(&mut self, now: Mono) -> u32 {
         self.n_asked += 1;
         self.asked.insert(self.n_asked, now);
         if self.asked.len() > ASKED_MAX {
             self.asked.pop_first();
         }
-        self.next = now + lease::period(length);
+        self.next = now + lease::period(self.length);
         self.n_asked
     }
 
@@ -166,14 +170,14 @@ impl ActivityManager {
     }
 
     fn extend(&mut self, cx: &mut Context<'_, Self>, now: Mono, number: u32, sent: Mono) {
-        let Some(length) = self.config.lease else {
+        let Some(link) = self.process_managers.get_mut(&number) else {
             return;
         };
-        let end = self.config.lease_end(length, sent);
-        if let Some(link) = self.process_managers.get_mut(&number)
-            && link.lease.extend(now, end)
-            && self.executor.is_ready
-        {
+        if self.config.lease.is_none() {
+            return;
+        }
+        let end = self.config.lease_end(link.lease.length, sent);
+        if link.lease.extend(now, end) && self.executor.is_ready {
             cx.effect(tell(number, end));
         }
     }
@@ -198,7 +202,7 @@ impl ActivityManager {
         }
         for (&to, link) in &mut self.process_managers {
             if link.is_attached && link.life != Epoch::default() && link.lease.next <= now {
-                let number = link.lease.ask(now, length);
+                let number = link.lease.ask(now);
                 let life = link.life;
                 let renew = FromActivity::Renew { life, number };
                 cx.effect(Effect::ToProcess(to, renew));

@@ -14,12 +14,14 @@ mod copies;
 mod executor;
 mod holders;
 mod lease;
+mod leave;
 mod manager;
 mod note;
 mod outbox;
 mod outcome;
 mod peek;
 mod process;
+mod served;
 mod start;
 mod table;
 #[cfg(test)]

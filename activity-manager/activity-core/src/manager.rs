@@ -16,6 +16,7 @@ use crate::closed::{Closed, ClosedSet};
 use crate::copies::Kept;
 use crate::executor::ExecutorLink;
 use crate::holders::Holders;
+use crate::leave::Leaving;
 use crate::note::Note;
 use crate::outbox::Outbox;
 use crate::outcome;
@@ -65,6 +66,7 @@ pub struct ActivityManager {
     pub(crate) peeks: Peeks,
     pub(crate) holders: Holders,
     pub(crate) kept: Kept,
+    pub(crate) leaving: Leaving,
     tick: Option<Mono>,
 }
 
@@ -97,6 +99,7 @@ impl ActivityManager {
             peeks: Peeks::default(),
             holders: Holders::default(),
             kept: Kept::default(),
+            leaving: Leaving::No,
             tick: None,
         }
     }
@@ -161,6 +164,8 @@ impl Machine for ActivityManager {
                 self.end_peeks(cx);
             }
             Input::Lend(slots) => self.on_lend(cx, now, slots),
+            Input::Served(ids) => self.on_served(cx, ids),
+            Input::Leave => self.on_leave(cx, now),
             Input::Staged { attempt, result } => self.on_staged(now, attempt, result),
             Input::Lacking {
                 attempt,
@@ -216,7 +221,9 @@ pub(crate) fn settle(cx: &mut Context<'_, ActivityManager>, id: AttemptId) {
 impl ActivityManager {
     /// Lets attempts go on, then tells what the step has to tell.
     fn finish_step(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
-        self.advance(cx, now);
+        if self.leaving == Leaving::No {
+            self.advance(cx, now);
+        }
         self.accept_waiting();
         let process_managers = &self.process_managers;
         let is_attached = |number| {
@@ -226,6 +233,7 @@ impl ActivityManager {
         };
         self.out
             .empty(cx, &self.attempts, is_attached, self.executor.reach());
+        self.tell_left(cx);
         self.renew(cx, now);
         let due = if self.waits_for_others() {
             now + TICK
@@ -493,8 +501,13 @@ impl ActivityManager {
         }));
     }
 
-    fn on_lend(&mut self, cx: &mut Context<'_, Self>, now: Mono, slots: u32) {
-        let slots = slots.min(self.config.slots);
+    pub(crate) fn on_lend(&mut self, cx: &mut Context<'_, Self>, now: Mono, slots: u32) {
+        let stays = self.leaving == Leaving::No;
+        let slots = if stays {
+            slots.min(self.config.slots)
+        } else {
+            0
+        };
         if self.lends != slots {
             self.lends = slots;
             if self.group.is_up {

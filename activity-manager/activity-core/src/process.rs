@@ -1,7 +1,7 @@
 //! The links to process managers.
 
 use machine::Context;
-use model::{AttemptId, Bytes, Epoch, FaultName, Mono};
+use model::{AttemptId, Bytes, Epoch, FaultName, Mono, Span};
 use wire::attempt::{ATTEMPTS_MAX, Dispatch, End, FromActivity, Refusal, ToActivity};
 
 use crate::attempt::{Attempt, Life, dispatch_bytes};
@@ -64,8 +64,8 @@ impl ActivityManager {
         from: u32,
         message: ToActivity,
     ) {
-        if let ToActivity::Attach { epoch, ask } = message {
-            return self.on_attach(cx, now, from, epoch, ask);
+        if let ToActivity::Attach { epoch, ask, lease } = message {
+            return self.on_attach(cx, now, from, (epoch, ask), lease);
         }
         // Before it was told what is held here it has nothing to say that this life could answer:
         // what is unknown may be held by the executor.
@@ -117,8 +117,8 @@ impl ActivityManager {
         cx: &mut Context<'_, Self>,
         now: Mono,
         from: u32,
-        epoch: Epoch,
-        ask: u32,
+        (epoch, ask): (Epoch, u32),
+        lease: Option<Span>,
     ) {
         let n_known = self.process_managers.len();
         if !self.process_managers.contains_key(&from) && n_known >= PROCESS_MANAGERS_MAX {
@@ -134,6 +134,9 @@ impl ActivityManager {
         }
         link.epoch = epoch;
         link.ask = ask;
+        // All questions of one of its lives say the same; what is asked from here on is answered by
+        // this life.
+        link.lease.length = wire::lease::counted(lease);
         link.wants_holding = true;
         self.answer_attached(cx, now);
     }
@@ -171,6 +174,7 @@ impl ActivityManager {
             link.lease.ask_anew(now);
         }
         let (epoch, ask) = (link.life, link.ask);
+        let lease = self.config.lease.map(|_| link.lease.length);
         let own = self
             .attempts
             .iter()
@@ -186,6 +190,7 @@ impl ActivityManager {
                 part,
                 n_parts,
                 attempts,
+                lease,
             };
             cx.effect(Effect::ToProcess(number, holding));
         }

@@ -3,6 +3,7 @@
 mod bench;
 mod files;
 mod lease;
+mod leave;
 mod life;
 mod links;
 mod world;

@@ -5,7 +5,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use activity_blobs::{AddError, FlushError, Store};
@@ -23,6 +23,8 @@ use crate::executor::{Executor, ExecutorError, Place};
 use crate::facts;
 use crate::fetch::Fetchers;
 use crate::keep::Pins;
+use crate::leavings::{self, House, Retention};
+use crate::news::News;
 use crate::outside::Hands;
 use crate::places::{Places, PlacesError};
 use crate::sweeper::Sweeper;
@@ -58,6 +60,8 @@ pub struct Config {
     pub accounts: Accounts,
     /// The blob store that it shares with others in this program; none for one of its own.
     pub blobs: Option<Store>,
+    /// How long what processes leave is kept; none where that is for others.
+    pub retention: Option<Retention>,
     /// How files come from other machines; none where each machine has all files.
     pub transfers: Option<Transfers>,
     /// Called once, from the manager's thread, if it ends by an error.
@@ -128,7 +132,8 @@ pub struct Handle {
     blobs: Store,
     bulk: Option<Arc<Bulk>>,
     logs: PathBuf,
-    number: Arc<Number>,
+    number: Arc<News<ResourceId>>,
+    left: Arc<News<()>>,
 }
 
 /// What becomes of commands that run when the manager stops.
@@ -227,7 +232,8 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     });
     let store = store?;
     let executor = executor.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    let number = Arc::new(Number::default());
+    let number = Arc::new(News::default());
+    let left = Arc::new(News::default());
     let at_work = AtWork::default();
     let bulk = config.transfers.map(|transfers| Arc::new(transfers.bulk));
     let fetchers = match &bulk {
@@ -242,6 +248,14 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         // Where machines share a store, whoever started them looks after it.
         pins: bulk.is_some().then(|| Pins::new(blobs.clone())),
     };
+    let leavings = config.retention.map(|retention| {
+        let house = House {
+            work: places.root(),
+            logs: log_directory(&state),
+            retention,
+        };
+        leavings::start(house, &inbox)
+    });
     let hands = Hands {
         group: group.clone(),
         processes: processes.clone(),
@@ -250,10 +264,12 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         workers: Workers::start(&blobs, &inbox, at_work, &others).map_err(StartError::Thread)?,
         fetchers,
         pins: others.pins,
+        leavings: leavings.transpose().map_err(StartError::Thread)?,
         sweeper: Sweeper::start(places.root()).map_err(StartError::Thread)?,
         places,
         logs: log_directory(&state),
         number: Arc::clone(&number),
+        left: Arc::clone(&left),
     };
     let runner = Runner::start(
         "activity",
@@ -273,6 +289,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         bulk,
         logs: log_directory(&state),
         number,
+        left,
     })
 }
 
@@ -346,6 +363,13 @@ impl Handle {
     /// What its loop has done.
     pub fn stats(&self) -> Stats {
         self.runner.stats()
+    }
+
+    /// Has what has not started taken back, and starts nothing more. Waits until it is, but no longer
+    /// than this; whether it is.
+    pub fn leave(&self, patience: Duration) -> bool {
+        self.inbox().tell(Input::Leave);
+        self.left.wait(patience).is_some()
     }
 
     /// Carries out what was decided, and ends.
@@ -422,27 +446,5 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StartE
         action,
         path,
         source,
-    }
-}
-
-/// The machine's number, once it is known.
-#[derive(Default)]
-pub(crate) struct Number {
-    number: Mutex<Option<ResourceId>>,
-    known: Condvar,
-}
-
-impl Number {
-    pub(crate) fn set(&self, number: ResourceId) {
-        *self.number.lock().unwrap_or_else(PoisonError::into_inner) = Some(number);
-        self.known.notify_all();
-    }
-
-    fn wait(&self, patience: Duration) -> Option<ResourceId> {
-        let number = self.number.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self
-            .known
-            .wait_timeout_while(number, patience, |number| number.is_none());
-        *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }

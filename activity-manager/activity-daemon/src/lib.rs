@@ -14,6 +14,8 @@ mod fetch;
 mod files;
 pub mod gauge;
 mod keep;
+mod leavings;
+mod news;
 mod outside;
 mod peek;
 mod places;
@@ -29,5 +31,6 @@ pub use daemon::{
 };
 pub use depot::{Keeping, StoreDepot};
 pub use executor::ExecutorError;
+pub use leavings::Retention;
 pub use places::{PlacesError, work_directory};
 pub use service::{Service, Settings};

@@ -4,16 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use activity_core::{ActivityManager, Effect, Input};
-use model::{Artifact, AttemptId, Mono};
+use model::{Artifact, AttemptId, Mono, ResourceId};
 use shell::{Outside, Peers, clock};
 use wire::attempt::FromActivity;
 use wire::executor::ToExecutor;
 use wire::resource::FromResource;
 
-use crate::daemon::Number;
 use crate::executor::Way;
 use crate::fetch::{Fetchers, Sources, ToCopy};
 use crate::keep::Pins;
+use crate::leavings::Answers;
+use crate::news::News;
 use crate::peek::{log_part, peeked};
 use crate::places::Places;
 use crate::sweeper::Sweeper;
@@ -36,10 +37,14 @@ pub(crate) struct Hands {
     /// None where nothing is evicted.
     pub(crate) pins: Option<Pins>,
     pub(crate) sweeper: Sweeper,
+    /// None where what processes leave is for others.
+    pub(crate) leavings: Option<Answers>,
     pub(crate) places: Places,
     /// Where the executor keeps what commands write.
     pub(crate) logs: PathBuf,
-    pub(crate) number: Arc<Number>,
+    pub(crate) number: Arc<News<ResourceId>>,
+    /// Whether nothing is here that has not started, at the end.
+    pub(crate) left: Arc<News<()>>,
 }
 
 impl Outside<ActivityManager> for Hands {
@@ -105,6 +110,13 @@ impl Outside<ActivityManager> for Hands {
                     }
                 }
                 Effect::Numbered(resource) => self.number.set(resource),
+                Effect::Unserved(processes) => {
+                    // One look is answered before the next, so there is room.
+                    if let Some(leavings) = &self.leavings {
+                        let _ = leavings.try_send(processes);
+                    }
+                }
+                Effect::Left => self.left.set(()),
                 Effect::Unneeded(process) => {
                     if let Some(pins) = &self.pins {
                         pins.release(process);

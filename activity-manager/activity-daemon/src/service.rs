@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use activity_executor::{Account, AccountError, Accounts};
-use model::{Bytes, Identity, Role};
+use model::{Bytes, Identity, Role, Span};
 use shell::clock;
 use shell::config::{Config, PeerAddress};
 use shell::identity::Credentials;
-use shell::membership::Membership;
+use shell::membership::{Membership, Said};
 use shell::metrics::Figures;
 use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Links, LinksError};
@@ -24,10 +24,28 @@ use crate::gauge::{Gauge, cores};
 use crate::keep::Keeper;
 use crate::power::power;
 use crate::way;
-use crate::{Commands, Guise, Handle};
+use crate::{Commands, Guise, Handle, Retention};
 
 /// The file of the numbers of process managers, in the manager's directory.
 const NUMBERS: &str = "process-managers";
+
+/// How long what processes leave is kept, and GiB of what their commands wrote, where nothing else
+/// is configured. A process manager forgets a process as late.
+const KEEP: Span = Span::from_secs(30 * 86_400);
+const LOG_GIBIBYTES: u32 = 16;
+/// GiB of logs that may be asked for: a PiB.
+const LOG_GIBIBYTES_MAX: u32 = 1 << 20;
+
+fn retention(keep: Option<Span>, log_gibibytes: Option<u32>) -> Retention {
+    Retention {
+        keep: keep.unwrap_or(KEEP),
+        log_bytes_max: u64::from(log_gibibytes.unwrap_or(LOG_GIBIBYTES)) << 30,
+    }
+}
+
+/// How long the end waits for others to take back what has not started: a way to the group manager,
+/// on to process managers and back takes milliseconds, and whoever cannot be reached has its lease.
+const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Slots that may be asked for: more commands than that at once no machine runs.
 const SLOTS_MAX: u32 = 4_096;
@@ -63,6 +81,7 @@ pub struct Settings {
     power: Option<f64>,
     ceilings: Ceilings,
     files: Files,
+    retention: Retention,
     account: Option<String>,
     /// As whom commands of users run, by their names.
     accounts: BTreeMap<String, String>,
@@ -149,6 +168,10 @@ impl program::Service for Service {
                 hours: config.optional("hours", "hours such as \"20:00-06:00\"", Hours::parse),
             },
             files: Files::ask(config),
+            retention: retention(
+                config.optional_span("keep"),
+                config.optional_number("logs-gibibytes-max", 1..=LOG_GIBIBYTES_MAX),
+            ),
             account: config.optional_text("account"),
             accounts: config.optional_texts("accounts"),
             is_shared: config.optional_flag("shared").unwrap_or(false),
@@ -184,6 +207,7 @@ impl program::Service for Service {
             }),
             accounts: accounts.clone(),
             blobs: Some(blobs),
+            retention: Some(settings.retention),
             transfers: Some(transfers),
             failed,
         })?);
@@ -208,7 +232,11 @@ impl program::Service for Service {
             load: Arc::default(),
         };
         let load = Arc::clone(&watch.load);
-        let membership = Membership::begin(line, &place.identity, move || Some(watch.look()))?;
+        let files = (&*place.identity, &*place.log());
+        let membership = Membership::begin(line, files, move || Said {
+            load: Some(watch.look()),
+            trouble: None,
+        })?;
         Ok(Service {
             manager,
             links,
@@ -316,6 +344,9 @@ impl program::Service for Service {
             kept,
             ..
         } = self;
+        if !manager.leave(LEAVE_PATIENCE) {
+            tracing::warn!("something that has not started was not taken back");
+        }
         drop(membership);
         drop(kept);
         drop(links);

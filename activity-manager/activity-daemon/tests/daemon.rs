@@ -193,6 +193,7 @@ impl Bench {
             guise: None,
             accounts: Accounts::default(),
             blobs: None,
+            retention: None,
             transfers: None,
             failed: Box::new(|error| panic!("{error}")),
         });
@@ -251,6 +252,7 @@ impl Bench {
         grid.send(&ToActivity::Attach {
             epoch: Epoch(1),
             ask: 1,
+            lease: None,
         });
         while grid.epoch == Epoch(0) {
             if let FromActivity::Holding { epoch, .. } = grid.next() {

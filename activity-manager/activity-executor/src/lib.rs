@@ -38,6 +38,6 @@ mod throttle;
 
 pub use account::{Account, AccountError, Accounts};
 pub use client::{Connection, ReceiveError, Receiver, Sender, Spawn, SpawnError, spawn};
-pub use log::{LogError, LogReader, Stream, log_directory, open_log, read_log};
+pub use log::{LogError, LogReader, Stream, log_directory, open_log, read_log, segment_number};
 pub use program::{ARGUMENT, main};
 pub use throttle::Share;

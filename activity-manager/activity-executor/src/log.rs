@@ -243,7 +243,8 @@ fn segment_path(directory: &Path, segment: u32) -> PathBuf {
     directory.join(format!("segment-{segment:08}"))
 }
 
-fn segment_number(name: &str) -> Option<u32> {
+/// The number of the segment that has this file name.
+pub fn segment_number(name: &str) -> Option<u32> {
     name.strip_prefix("segment-")?.parse().ok()
 }
 

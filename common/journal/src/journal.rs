@@ -17,6 +17,7 @@ use thiserror::Error;
 use crate::directory::{Acknowledged, DirectoryError, Lock};
 use crate::guard::guarded;
 use crate::layout::{MESSAGE_BYTES_MAX, ROW_KEY_BYTES, STREAM_KEY_BYTES_MAX, StreamKey, Totals};
+use crate::reserve::Reserve;
 use crate::tail::{Change, TAIL_BYTES, Tail, What};
 
 use self::create::create_store;
@@ -25,6 +26,13 @@ use self::writer::Writer;
 pub use open::{OpenError, Opened, Options, open_read};
 pub use remove::remove_stream;
 pub use scan::{Damage, History};
+
+/// Bytes that bringing the tail into the store may take beside a multiple of what is in it: pages of
+/// the store's tree that are written anew for each stream.
+const SETTLE_BYTES: u64 = 8 << 20;
+
+/// Times that its bytes are on the disk meanwhile: in the tail, and in pages that are not full.
+const SETTLE_FACTOR: u64 = 4;
 
 /// Rows of records, and at the end the totals, as `layout.rs` says.
 const RECORDS: TableDefinition<'_, &[u8; ROW_KEY_BYTES], &[u8]> = TableDefinition::new("records");
@@ -77,6 +85,8 @@ pub struct Journal {
     dir: PathBuf,
     acknowledged: Acknowledged,
     lock: Lock,
+    /// What commits have where the disk is full.
+    reserve: Reserve,
     /// All streams that there are, those in the tail included.
     known: BTreeSet<StreamKey>,
     /// Number of the last commit.
@@ -152,6 +162,7 @@ impl Journal {
         }
         self.n_commits = number;
         self.acknowledged.write(number)?;
+        self.reserve.fill_up(&self.dir);
         self.failed = false;
         Ok(())
     }
@@ -223,6 +234,10 @@ impl Journal {
 
     /// Brings the tail and what comes behind it into the store, which then ends at commit `number`.
     fn settle(&mut self, changes: &[Change<'_>], number: u64) -> Result<(), CommitError> {
+        let bytes: usize = changes.iter().map(|(_, what)| what.bytes().len()).sum();
+        let bytes = (bytes + self.tail.bytes()) as u64;
+        let needed = SETTLE_BYTES.saturating_add(bytes.saturating_mul(SETTLE_FACTOR));
+        self.reserve.make_room(&self.dir, needed);
         match guarded(|| self.write(changes, number)) {
             Ok(written) => written?,
             Err(message) => {

@@ -22,6 +22,7 @@ mod journal;
 mod layout;
 mod records;
 mod records_committer;
+mod reserve;
 mod store_file;
 mod tail;
 
@@ -36,3 +37,4 @@ pub use records::{
     Change, RECORD_BYTES_MAX, Record, Records, RecordsError, RecordsOpened, SetAside,
 };
 pub use records_committer::{RecordsCommitter, RecordsRefused};
+pub use reserve::room;

@@ -66,7 +66,7 @@ impl<'b> What<'b> {
         }
     }
 
-    fn bytes(self) -> &'b [u8] {
+    pub(crate) fn bytes(self) -> &'b [u8] {
         match self {
             What::Found(bytes) | What::Event(bytes) | What::Snapshot(bytes) => bytes,
             What::Forget => &[],
@@ -263,6 +263,11 @@ impl Tail {
     /// Says that the store has everything.
     pub(crate) fn clear(&mut self) {
         self.frames.clear();
+    }
+
+    /// Bytes of what the store does not have.
+    pub(crate) fn bytes(&self) -> usize {
+        self.frames.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -219,6 +219,15 @@ impl Config<'_> {
         self.optional(key, "a time such as \"30s\", \"12h\" or \"90d\"", span)
     }
 
+    /// A length of time within bounds, where it is there.
+    pub fn optional_span_in(&mut self, key: &str, range: RangeInclusive<Span>) -> Option<Span> {
+        let (least, most) = (range.start().seconds(), range.end().seconds());
+        let wanted = format!("a time from {least} to {most} seconds, such as \"30s\" or \"2m\"");
+        self.optional(key, &wanted, |text| {
+            span(text).filter(|span| range.contains(span))
+        })
+    }
+
     /// A number of bytes, where it is there.
     pub fn optional_bytes(&mut self, key: &str) -> Option<Bytes> {
         self.optional(key, "an amount such as \"512MiB\" or \"8GiB\"", bytes)

@@ -12,6 +12,7 @@ use wire::admin::{Ask, Contact, Load, Presence, Refused, Told};
 
 use crate::clock;
 use crate::identity::{Credentials, CredentialsError, Renewal, is_address};
+use crate::log_part::log_part;
 use crate::quic::{Line, LinkError, Stopper};
 
 /// How often it says that it is there; what was revoked is known everywhere after this time.
@@ -22,6 +23,15 @@ const PROCESS_MANAGERS_MAX: usize = 64;
 
 /// How long it waits after a certificate was not renewed. A third of its life is left then.
 const RENEWAL_PAUSE: Span = Span::from_secs(60);
+
+/// How a member is.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// The load of its machine, from an activity manager.
+    pub load: Option<Load>,
+    /// What is the matter with it; none where it is well.
+    pub trouble: Option<String>,
+}
 
 /// A membership that is kept up by a thread of its own.
 pub struct Membership {
@@ -61,12 +71,12 @@ enum MembershipError {
 }
 
 impl Membership {
-    /// Keeps it up over a line to the group manager's desk. The certificate is in `identity`;
-    /// `load` says how the machine is, where somebody wants to know.
+    /// Keeps it up over a line to the group manager's desk. The certificate is in `identity`, what
+    /// the member logs in `log`; `say` says how it is.
     pub fn begin(
         line: Line,
-        identity: &Path,
-        load: impl FnMut() -> Option<Load> + Send + 'static,
+        (identity, log): (&Path, &Path),
+        say: impl FnMut() -> Said + Send + 'static,
     ) -> std::io::Result<Membership> {
         let shared: Arc<Shared> = Arc::default();
         let stopper = line.stopper();
@@ -74,7 +84,8 @@ impl Membership {
             shared: Arc::clone(&shared),
             line,
             identity: identity.to_owned(),
-            load: Box::new(load),
+            log: log.to_owned(),
+            say: Box::new(say),
             renew_from: Mono(0),
         };
         let thread = std::thread::Builder::new()
@@ -134,7 +145,8 @@ struct Member {
     shared: Arc<Shared>,
     line: Line,
     identity: PathBuf,
-    load: Box<dyn FnMut() -> Option<Load> + Send>,
+    log: PathBuf,
+    say: Box<dyn FnMut() -> Said + Send>,
     renew_from: Mono,
 }
 
@@ -162,10 +174,12 @@ impl Member {
 
     fn present(&mut self) -> Result<(), MembershipError> {
         let credentials = Credentials::load(&self.identity)?;
+        let Said { load, trouble } = (self.say)();
         let presence = Presence {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             revision: credentials.revocations().iter().count() as u64,
-            load: (self.load)(),
+            load,
+            trouble,
         };
         let Told::Present(present) = self.ask(&Ask::Present(presence))? else {
             return Err(MembershipError::Unfit);
@@ -183,6 +197,11 @@ impl Member {
         contacts.retain(is_sound);
         contacts.truncate(PROCESS_MANAGERS_MAX);
         self.shared.lock().process_managers = contacts;
+        if let Some(wish) = &present.log {
+            let Told::Taken = self.ask(&Ask::Written(log_part(&self.log, wish)))? else {
+                return Err(MembershipError::Unfit);
+            };
+        }
         Ok(())
     }
 
@@ -217,9 +236,11 @@ impl Member {
             | Told::Renewed { .. }
             | Told::Revoked(_)
             | Told::Present(_)
-            | Told::Nodes(_)
+            | Told::Nodes(..)
             | Told::Drained
-            | Told::Log(_)) => Ok(told),
+            | Told::Log(_)
+            | Told::Awaited
+            | Told::Taken) => Ok(told),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use journal::{CommitError, Journal, OpenError, Opened, Options, StreamKey};
 use machine::{Batch, Codec, History, Machine};
+use model::Bytes;
 use thiserror::Error;
 
 use crate::inbox::Inbox;
@@ -41,9 +42,17 @@ pub enum StoreError {
 impl<M: Machine> Store<M> {
     /// Opens the journal in a directory of its own, or creates it.
     pub fn open(directory: &Path) -> Result<Store<M>, StoreError> {
+        Store::open_reserving(directory, Bytes::ZERO)
+    }
+
+    /// As [`Store::open`], with so much of the disk kept for when that is full.
+    pub fn open_reserving(directory: &Path, reserve: Bytes) -> Result<Store<M>, StoreError> {
         let mut histories = Vec::new();
         let mut wrong = None;
-        let options = Options::new(env!("CARGO_PKG_VERSION"));
+        let options = Options {
+            reserve_bytes: reserve.0,
+            ..Options::new(env!("CARGO_PKG_VERSION"))
+        };
         let (journal, opened) = Journal::open_visiting(directory, &options, |history| {
             if wrong.is_none() {
                 match decode(&history) {

@@ -1,17 +1,18 @@
 //! The log of a program: a file in its state directory, nothing on the terminal.
 
-use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::Mutex;
 
 use thiserror::Error;
 use tracing_subscriber::EnvFilter;
 
 use crate::environment;
 
+mod bounded;
 mod lines;
+
+use bounded::Bounded;
 
 /// The variable that says how: `text` or `json`.
 const FORM_VARIABLE: &str = "XAVANTES_LOG_FORM";
@@ -80,21 +81,16 @@ pub fn log_as(path: &Path, form: Option<LogForm>) -> Result<(), TelemetryError> 
         value,
         reason: error.to_string(),
     })?;
-    let file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(|source| TelemetryError::Open {
-            path: path.to_owned(),
-            source,
-        })?;
+    let file = Bounded::open(path).map_err(|source| TelemetryError::Open {
+        path: path.to_owned(),
+        source,
+    })?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         // A full disk is told by whoever needs the disk, not by the log.
         .log_internal_errors(false)
         .with_ansi(false)
-        .with_writer(Arc::new(file));
+        .with_writer(Mutex::new(file));
     // The second log of a program is refused, which is what is promised above.
     let _ = match form {
         LogForm::Text => tracing::subscriber::set_global_default(log.finish()),

@@ -9,8 +9,15 @@ use minicbor::{Decode, Encode};
 use model::{Bytes, ResourceId, Span, Wall};
 use thiserror::Error;
 
-/// Bytes of the longest question: a signing request, or a list of what a machine is.
+/// Bytes of the longest question of a stranger: a signing request, or a list of what a machine is.
 pub const ASK_BYTES_MAX: usize = 16 << 10;
+
+/// Bytes of a log that are looked at for its last lines, and sent at once.
+pub const LOG_BYTES_MAX: u64 = 256 << 10;
+
+/// Bytes of the longest question of a member: a part of its log, where what is no text takes three
+/// bytes for one.
+pub const MEMBER_ASK_BYTES_MAX: usize = 1 << 20;
 
 /// Bytes of the longest answer: all certificates of a large group, or all that were revoked.
 pub const TOLD_BYTES_MAX: usize = 32 << 20;
@@ -71,13 +78,49 @@ pub enum Ask {
         #[n(1)]
         is_drained: bool,
     },
-    /// The end of the group manager's log. For administrators. Answered by [`Told::Log`].
+    /// A part of a daemon's log. For administrators. Answered by [`Told::Log`], or by
+    /// [`Told::Awaited`]: then it is asked for again.
     #[n(8)]
     Log {
-        /// Lines at most.
+        /// Lines at most, where it is the end that is wanted.
         #[n(0)]
         lines: u32,
+        /// Whose, by name or `role/name`; the group manager's own where it is left out.
+        #[n(1)]
+        of: Option<String>,
+        /// The byte from which on all is wanted.
+        #[n(2)]
+        from: Option<u64>,
     },
+    /// What [`Present::log`] has asked for. For process and activity managers. Answered by
+    /// [`Told::Taken`].
+    #[n(9)]
+    Written(#[n(0)] LogPart),
+}
+
+/// Which part of a log is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct LogWish {
+    /// Lines at most, where it is the end that is wanted.
+    #[n(0)]
+    pub lines: u32,
+    /// The byte from which on all is wanted. In a log that is shorter, that is its beginning.
+    #[n(1)]
+    pub from: Option<u64>,
+}
+
+/// A part of a log: whole lines, at most [`LOG_BYTES_MAX`] of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct LogPart {
+    /// The lines.
+    #[n(0)]
+    pub text: String,
+    /// The byte behind them.
+    #[n(1)]
+    pub end: u64,
+    /// Why there are none, where the log could not be read.
+    #[n(2)]
+    pub trouble: Option<String>,
 }
 
 /// A request to become a member.
@@ -126,6 +169,9 @@ pub struct Presence {
     /// How the machine is, from an activity manager.
     #[n(2)]
     pub load: Option<Load>,
+    /// What is the matter with it; none where it is well.
+    #[n(3)]
+    pub trouble: Option<String>,
 }
 
 /// How a machine is at a moment.
@@ -189,15 +235,21 @@ pub enum Told {
     /// What a member should know.
     #[n(6)]
     Present(#[n(0)] Present),
-    /// All machines, by their names.
+    /// All machines, by their names, and daemons with which something is the matter.
     #[n(7)]
-    Nodes(#[n(0)] Vec<Node>),
+    Nodes(#[n(0)] Vec<Node>, #[cbor(n(1), default)] Vec<Trouble>),
     /// The machine is as it was asked for, durably.
     #[n(8)]
     Drained,
-    /// The end of a log.
+    /// A part of a log.
     #[n(9)]
-    Log(#[n(0)] String),
+    Log(#[n(0)] LogPart),
+    /// It will be there in a moment.
+    #[n(10)]
+    Awaited,
+    /// It was taken.
+    #[n(11)]
+    Taken,
 }
 
 /// What a member begins with.
@@ -260,6 +312,9 @@ pub struct Present {
     /// The process managers.
     #[n(2)]
     pub process_managers: Vec<Contact>,
+    /// The part of the member's log that somebody wants to see, if anybody does.
+    #[n(3)]
+    pub log: Option<LogWish>,
 }
 
 /// A machine as its group manager knows it.
@@ -301,6 +356,17 @@ pub struct Node {
     /// How it is; none where it has not said.
     #[n(11)]
     pub load: Option<Load>,
+}
+
+/// What is the matter with a daemon.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Trouble {
+    /// Who it is, by role and name.
+    #[n(0)]
+    pub daemon: String,
+    /// What it says.
+    #[n(1)]
+    pub why: String,
 }
 
 /// Why nothing was done.

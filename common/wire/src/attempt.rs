@@ -39,6 +39,11 @@ pub enum ToActivity {
         /// Drawn for this question: the answer repeats it, so that no old answer is taken for it.
         #[n(1)]
         ask: u32,
+        /// The length of the sender's leases ([`crate::lease`]): what the receiver may make of each
+        /// answer to `Renew`. None where there are no leases, or where it does not know that they
+        /// have lengths.
+        #[n(2)]
+        lease: Option<Span>,
     },
     /// Attempts to run, in this order as far as slots allow. Heard of again by `Started`,
     /// `Outcomes` or `Refused`; a repeat of what is known is answered by `Accepted`.
@@ -265,6 +270,10 @@ pub enum FromActivity {
         /// Attempts that are waiting, being staged, running, or ended and not yet acknowledged.
         #[n(4)]
         attempts: Vec<AttemptId>,
+        /// The length of a lease by which the sender counts the receiver's answers. None where there
+        /// are no leases, or where it does not know that they have lengths.
+        #[n(5)]
+        lease: Option<Span>,
     },
     /// These are known and have not ended: the answer to a repeated dispatch.
     #[n(1)]

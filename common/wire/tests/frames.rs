@@ -7,10 +7,12 @@ use model::{
     ResourceId, Span, Wall,
 };
 use proptest::prelude::*;
-use wire::admin::{Ask, Contact, Joined, Load, Node, Presence, Told};
+use wire::admin::{
+    Ask, Contact, Joined, Load, LogPart, LogWish, Node, Presence, Present, Told, Trouble,
+};
 use wire::attempt::{
-    Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Log, LogPart, Outcome, ReadLog,
-    Refusal, Sources, Started, Stdin, Stream, ToActivity,
+    Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Log, Outcome, ReadLog, Refusal,
+    Sources, Started, Stdin, Stream, ToActivity,
 };
 use wire::client::{Answer, Phase, Progress, Request, Summary, Totals};
 use wire::executor::Kept;
@@ -147,10 +149,21 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
                 busy: 1.25,
                 ..Load::default()
             }),
+            trouble: Some("its disk is full".to_owned()),
         }),
         Ask::Revoke {
             what: "am/node7".to_owned(),
         },
+        Ask::Log {
+            lines: 50,
+            of: Some("am/node7".to_owned()),
+            from: Some(1 << 33),
+        },
+        Ask::Written(LogPart {
+            text: "a line\n".to_owned(),
+            end: 7,
+            trouble: Some("what follows is unreadable".to_owned()),
+        }),
     ]));
     all.extend(golden(told()));
     all
@@ -197,6 +210,7 @@ fn to_activity() -> Vec<ToActivity> {
         ToActivity::Attach {
             epoch: Epoch(3),
             ask: 77,
+            lease: Some(Span::from_secs(60)),
         },
         ToActivity::Dispatch {
             meant_for: Epoch(6),
@@ -269,6 +283,7 @@ fn from_activity() -> Vec<FromActivity> {
             part: 0,
             n_parts: 1,
             attempts: vec![attempt(1)],
+            lease: Some(Span::from_secs(60)),
         },
         FromActivity::Started(vec![Started {
             attempt: attempt(1),
@@ -284,7 +299,7 @@ fn from_activity() -> Vec<FromActivity> {
             attempts: vec![attempt(1)],
             why: Refusal::OtherLife { epoch: Epoch(7) },
         },
-        FromActivity::LogPart(Box::new(LogPart {
+        FromActivity::LogPart(Box::new(wire::attempt::LogPart {
             attempt: attempt(1),
             stream: Stream::Stdout,
             offset: 0,
@@ -377,11 +392,25 @@ fn told() -> Vec<Told> {
             },
             process_managers: Vec::new(),
         }),
-        Told::Nodes(vec![Node {
-            name: "am1".to_owned(),
-            power: 1.0,
-            ..Node::default()
-        }]),
+        Told::Nodes(
+            vec![Node {
+                name: "am1".to_owned(),
+                power: 1.0,
+                ..Node::default()
+            }],
+            vec![Trouble {
+                daemon: "pm pm1".to_owned(),
+                why: "its disk is full".to_owned(),
+            }],
+        ),
+        Told::Present(Present {
+            log: Some(LogWish {
+                lines: 50,
+                from: None,
+            }),
+            ..Present::default()
+        }),
+        Told::Awaited,
     ]
 }
 

@@ -17,7 +17,8 @@ pub enum Standing {
     Silent,
     /// Its connection is gone, or it has not come back since this manager started.
     Disconnected,
-    /// It was not heard for so long that whatever process managers had there has ended.
+    /// It was not heard for so long that whatever process managers had there has ended, where their
+    /// leases are of the usual length.
     Lost,
 }
 

@@ -1,21 +1,18 @@
 //! What a group manager answers beside its links: who joins, who is there, what counts no more.
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::{Identity, Role, Span};
-use shell::clock;
 use shell::identity::{Certificate, Entry, Registrar, RegistrarError, Revocations, TokenId};
-use wire::admin::{Ask, CertificateLine, Contact, Join, Joined, Presence, Present, Refused, Told};
+use shell::{Lack, clock};
+use wire::admin::{
+    Ask, CertificateLine, Contact, Join, Joined, LogWish, Presence, Present, Refused, Told, Trouble,
+};
 
 use crate::Handle;
-
-/// Bytes of a log that are looked at for its last lines.
-const LOG_BYTES_MAX: u64 = 1 << 20;
+use crate::members::Members;
 
 /// The file of what was revoked, in a member's directory.
 const REVOKED: &str = "revoked";
@@ -36,8 +33,10 @@ pub struct Desk {
     pub log: PathBuf,
     /// Raised when something was revoked.
     pub has_news: Arc<AtomicBool>,
-    /// What activity managers have said of themselves, by their names.
-    pub presences: BTreeMap<String, Presence>,
+    /// Whoever has said that it is there.
+    pub members: Members,
+    /// Whether its own disk is full.
+    pub lack: Lack,
 }
 
 /// Why there is no answer but a refusal.
@@ -109,11 +108,15 @@ impl Desk {
                     None => Err(no_answer()),
                 }
             }
-            Ask::Log { lines } => {
+            Ask::Log { lines, of, from } => {
                 admins()?;
-                let read = last_lines(&self.log, lines);
-                read.map(Told::Log)
-                    .map_err(|error| Refused::Failed(format!("could not read its log: {error}")))
+                self.log(of.as_deref(), LogWish { lines, from })
+            }
+            Ask::Written(part) => {
+                only(&[Role::Pm, Role::Am], "process and activity managers")?;
+                let visitor = visitor.ok_or(Refused::Unreadable)?;
+                self.members.written(&visitor.identity, part);
+                Ok(Told::Taken)
             }
         }
     }
@@ -195,13 +198,13 @@ impl Desk {
 
     fn present(&mut self, who: &Identity, presence: Presence) -> Answer {
         let known = presence.revision;
-        if who.role() == Role::Am {
-            self.presences.insert(who.name().to_owned(), presence);
-        }
+        let now = clock::mono();
+        let log = self.members.present(who, presence, now);
         let Some(registrar) = &self.registrar else {
             let revision = known;
             return Ok(Told::Present(Present {
                 revision,
+                log,
                 ..Present::default()
             }));
         };
@@ -211,18 +214,49 @@ impl Desk {
             revision,
             revoked: (known != revision).then(|| registrar.revocations().render()),
             process_managers: process_managers(&registrar),
+            log,
         }))
+    }
+
+    /// A part of a log. That of another daemon comes with what that says of itself next.
+    fn log(&mut self, of: Option<&str>, wish: LogWish) -> Answer {
+        let own = [Role::Gm.word(), self.me.name()];
+        let is_own = |of: &str| own.contains(&of.strip_prefix("gm/").unwrap_or(of));
+        let part = match of {
+            Some(of) if !is_own(of) => {
+                let nodes = self.manager.nodes().unwrap_or_default();
+                let machines = nodes.into_iter().map(|node| (Role::Am, node.name));
+                let managers = self.registrar().map(|it| process_managers(&it));
+                let managers = managers.unwrap_or_default().into_iter();
+                let managers = managers.map(|contact| (Role::Pm, contact.name));
+                let others: Vec<(Role, String)> = managers.chain(machines).collect();
+                match self.members.log(of, wish, &others, clock::mono())? {
+                    Some(part) => part,
+                    None => return Ok(Told::Awaited),
+                }
+            }
+            Some(_) | None => shell::log_part(&self.log, &wish),
+        };
+        match part.trouble {
+            Some(trouble) => Err(Refused::Failed(trouble)),
+            None => Ok(Told::Log(part)),
+        }
     }
 
     fn nodes(&self) -> Answer {
         let mut nodes = self.manager.nodes().ok_or_else(no_answer)?;
         for node in &mut nodes {
-            if let Some(presence) = self.presences.get(&node.name) {
+            if let Some(presence) = self.members.machine(&node.name) {
                 node.program = Some(presence.program.clone());
                 node.load = presence.load.clone();
             }
         }
-        Ok(Told::Nodes(nodes))
+        let own = self.lack.why().map(|why| Trouble {
+            daemon: format!("{} {}", self.me.role(), self.me.name()),
+            why,
+        });
+        let others = self.members.troubles(clock::mono());
+        Ok(Told::Nodes(nodes, own.into_iter().chain(others).collect()))
     }
 
     fn registrar(&self) -> Result<MutexGuard<'_, Registrar>, Refused> {
@@ -268,37 +302,4 @@ fn no_answer() -> Refused {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The last lines of a log.
-fn last_lines(path: &Path, lines: u32) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let bytes = file.metadata()?.len();
-    file.seek(SeekFrom::Start(bytes.saturating_sub(LOG_BYTES_MAX)))?;
-    let mut read = Vec::new();
-    file.take(LOG_BYTES_MAX).read_to_end(&mut read)?;
-    let text = String::from_utf8_lossy(&read);
-    let all: Vec<&str> = text.lines().collect();
-    let wanted = usize::try_from(lines).unwrap_or(usize::MAX);
-    let mut last = all[all.len().saturating_sub(wanted)..].join("\n");
-    if !last.is_empty() {
-        last.push('\n');
-    }
-    Ok(last)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_lines_of_a_log_are_told() {
-        let dir = tempfile::TempDir::new().unwrap();
-        let path = dir.path().join("log");
-        std::fs::write(&path, "one\ntwo\nthree\n").unwrap();
-        assert_eq!(last_lines(&path, 2).unwrap(), "two\nthree\n");
-        assert_eq!(last_lines(&path, 9).unwrap(), "one\ntwo\nthree\n");
-        assert_eq!(last_lines(&path, 0).unwrap(), "");
-        assert!(last_lines(&dir.path().join("none"), 1).is_err());
-    }
 }

@@ -5,6 +5,7 @@
 //! [`Handle`]; [`Service`] is what the program `xavantes-gm` runs.
 
 mod desk;
+mod members;
 mod questions;
 mod service;
 
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use group_core::{Effect, GroupManager, Input, Peer, Record};
 use journal::{Records, RecordsCommitter, RecordsError};
-use model::{GroupId, Mono, Span};
+use model::{Bytes, GroupId, Mono, Span};
 use shell::{End, Outside, Peers, Received, RunError, Runner, Stats};
 use thiserror::Error;
 use wire::admin::Node;
@@ -23,6 +24,7 @@ use wire::group::{FromGroup, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
 pub use desk::Desk;
+pub use members::Members;
 pub use service::{Service, Settings};
 
 use crate::questions::Questions;
@@ -36,6 +38,8 @@ pub struct Config {
     pub keeps_records: bool,
     /// Its number.
     pub group: GroupId,
+    /// What is kept of the disk for what has to be recorded when that is full.
+    pub reserve: Bytes,
     /// The length of its members' leases; none where all is one program.
     pub lease: Option<Span>,
     /// Called once, from the manager's thread, if it ends by an error.
@@ -71,7 +75,8 @@ pub struct Handle {
 /// Starts a group manager: opens what it keeps, lets the core resume, and tells it what the
 /// repository holds.
 pub fn start(config: Config) -> Result<Handle, StartError> {
-    let store = shell::Store::open(&config.directory.join("journal"))?;
+    let journal = journal_directory(&config.directory);
+    let store = shell::Store::open_reserving(&journal, config.reserve)?;
     let (records, known) = if config.keeps_records {
         let (records, known) = repository(&config.directory.join("records"))?;
         (Some(records), known)
@@ -100,6 +105,11 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         n_machines: AtomicU32::new(0),
         questions,
     })
+}
+
+/// Where a group manager with this directory keeps its journal.
+pub(crate) fn journal_directory(directory: &Path) -> PathBuf {
+    directory.join("journal")
 }
 
 /// Opens a repository: who writes it from here on, and what it holds.

@@ -1,21 +1,24 @@
 //! The program around a group manager: peers dial it, it dials nobody.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use model::{GroupId, Mono, Role, Span};
+use model::{Bytes, GroupId, Mono, Role, Span};
 use shell::clock;
 use shell::config::Config;
 use shell::identity::{CERTIFICATE_LIFE, Credentials, Registrar, Renewal, is_address};
 use shell::program::{self, Failed, Place, chain};
 use shell::quic::Links;
-use shell::{Numbers, RunError, Stats};
+use shell::{Numbers, Room, RunError, Stats};
 use wire::hello::Refusal;
 
+use crate::members::Members;
 use crate::{Desk, Handle};
+
+/// What is kept of the disk for grants when that is full.
+const RESERVE: Bytes = Bytes(16 << 20);
 
 /// The one group of a grid.
 const GROUP: GroupId = GroupId(0);
@@ -30,6 +33,7 @@ pub struct Service {
     registrar: Option<Arc<Mutex<Registrar>>>,
     identity: PathBuf,
     has_news: Arc<AtomicBool>,
+    room: Room,
     looked: Option<Mono>,
 }
 
@@ -79,10 +83,12 @@ impl program::Service for Service {
             keeps_records: true,
             directory: place.directory.clone(),
             group: GROUP,
+            reserve: RESERVE,
             lease: Some(wire::lease::LENGTH),
             failed,
         })?);
         let has_news: Arc<AtomicBool> = Arc::default();
+        let room = Room::of(&crate::journal_directory(&place.directory), RESERVE);
         let desk = Desk {
             registrar: registrar.clone(),
             manager: Arc::clone(&manager),
@@ -91,7 +97,8 @@ impl program::Service for Service {
             identity: place.identity.clone(),
             log: place.log(),
             has_news: Arc::clone(&has_news),
-            presences: BTreeMap::new(),
+            members: Members::default(),
+            lack: room.lack().clone(),
         };
         let theirs = Arc::clone(&manager);
         let numbers = Mutex::new(Numbers::of_this_life());
@@ -120,6 +127,7 @@ impl program::Service for Service {
             registrar,
             identity: place.identity.clone(),
             has_news,
+            room,
             looked: None,
         })
     }
@@ -133,6 +141,7 @@ impl program::Service for Service {
     }
 
     fn tick(&mut self) {
+        self.room.look();
         let now = clock::mono();
         let is_time = |looked: Mono| now.since(looked) >= RENEWAL_PERIOD;
         if self.looked.is_none_or(is_time) {

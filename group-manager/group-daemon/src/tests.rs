@@ -30,6 +30,7 @@ impl Bench {
             directory: dir.path().to_owned(),
             keeps_records: true,
             group: GroupId(3),
+            reserve: model::Bytes::ZERO,
             lease: None,
             failed: Box::new(|error| panic!("{error}")),
         });

@@ -77,6 +77,8 @@ pub enum Input {
     ClientGone(ClientId),
     /// A plan is made, or cannot be.
     Planned(Box<PlanResult>),
+    /// Why no process can be taken, because of what the core cannot see; none where that is over.
+    Lack(Option<String>),
 }
 
 /// What a process manager wants done.

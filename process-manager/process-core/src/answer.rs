@@ -15,6 +15,9 @@ impl ProcessManager {
     pub(crate) fn list(&self, cx: &Context<'_, Self>, caller: &Caller) -> Answer {
         let mut all = summaries(cx.states());
         all.retain(|one| caller.sees(one.owner.as_deref()));
+        for one in &mut all {
+            one.keep = self.kept_for(one.keep);
+        }
         Answer::Processes(all)
     }
 
@@ -52,6 +55,7 @@ impl ProcessManager {
     fn status_of(&self, known: &Process) -> Status {
         let mut status = status(known);
         status.copies = self.missing_copies(known);
+        status.summary.keep = self.kept_for(known.keep);
         if let Some(live) = self.live.get(&known.id()) {
             status.waiting_for.clone_from(&live.waiting_for);
             for activity in &mut status.activities {

@@ -118,6 +118,10 @@ pub enum Event {
     /// Attempts to make files again were sent to machines: activity, number of the attempt, machine.
     #[n(20)]
     Remaking(#[n(0)] Vec<(ActivityId, u32, ResourceId)>),
+    /// From here on no machine was told of a longer lease than this that has not ended for certain,
+    /// by this life of the manager or an earlier one. In its own stream.
+    #[n(25)]
+    Leased(#[n(0)] Span),
     /// A machine keeps a copy of what an activity has produced.
     #[n(21)]
     Copied {

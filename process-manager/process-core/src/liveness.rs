@@ -13,8 +13,9 @@ use wire::attempt::{ATTEMPTS_MAX, ToActivity};
 use wire::client::{ActivityPhase, Phase};
 use wire::lease;
 
-use crate::alphabet::Effect;
-use crate::manager::{ProcessManager, Stage, Timer, limits, process};
+use crate::alphabet::{Effect, Stream};
+use crate::event::Event;
+use crate::manager::{ProcessManager, Stage, State, Timer, limits, process};
 use crate::outcome::Gone;
 use crate::process::Process;
 
@@ -23,6 +24,10 @@ use crate::process::Process;
 pub(crate) struct Liveness {
     /// When it was heard last, or first heard of.
     heard: Mono,
+    /// The most that it has made of an answer in this life, where it has said: see [`lease::waited`].
+    length: Span,
+    /// When whatever was answered until here has ended for certain.
+    until: Mono,
     pub(crate) is_suspect: bool,
     /// What it was asked to give back, and has not answered.
     asked_back: BTreeSet<AttemptId>,
@@ -31,20 +36,61 @@ pub(crate) struct Liveness {
 }
 
 impl ProcessManager {
-    /// What an earlier life has sent may run for as long as if it had answered just now.
-    pub(crate) fn expect_all(&mut self, cx: &Context<'_, Self>, now: Now) {
-        let Some(length) = self.config.lease else {
+    /// A life begins. Those before it may have told of longer leases until a moment ago, and until
+    /// these have ended it waits by the longest; `before` is what they have recorded. A life that is
+    /// shorter than that leaves it to the next one.
+    pub(crate) fn lease_from(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        before: Option<Span>,
+    ) {
+        let Some(own) = self.config.lease else {
             return;
         };
+        // Who did not record it knew of one length alone.
+        let earlier = before.unwrap_or(lease::LENGTH);
+        self.outlived = now.mono + lease::patience(earlier);
+        let longest = own.max(earlier);
+        if before != Some(longest) {
+            cx.record(Stream::Manager, Event::Leased(longest));
+        }
+        if longest > own {
+            self.arm(Timer::Outlived, self.outlived);
+        }
+    }
+
+    /// No lease of an earlier life is left.
+    pub(crate) fn lease_alone(&mut self, cx: &mut Context<'_, Self>) {
+        let lengths = self.liveness.values().map(|liveness| liveness.length);
+        if let Some(longest) = lengths.chain(self.config.lease).max()
+            && leased(cx) != Some(longest)
+        {
+            cx.record(Stream::Manager, Event::Leased(longest));
+        }
+    }
+
+    /// What an earlier life has sent may run for as long as if that had answered just now.
+    pub(crate) fn expect_all(&mut self, cx: &Context<'_, Self>, now: Now) {
+        if self.config.lease.is_none() {
+            return;
+        }
         let mut places: BTreeSet<ResourceId> = BTreeSet::new();
+        let mut planned: BTreeSet<ResourceId> = BTreeSet::new();
         for &id in self.live.keys() {
             if let Some(known) = process(cx, id) {
                 places.extend(known.index.out.keys());
+                let entries = known.course.plan.entries.iter();
+                planned.extend(entries.map(|entry| entry.resource));
             }
         }
         for resource in places {
             self.expect(now, resource);
-            self.wait_for(now, resource, length);
+            self.arm(Timer::Lost(resource), self.outlived);
+        }
+        // What is to run on a machine that never comes is planned for another one.
+        for resource in planned {
+            self.expect(now, resource);
         }
     }
 
@@ -93,12 +139,37 @@ impl ProcessManager {
         self.plan_next(cx);
     }
 
-    /// What was sent to a machine, or is sent from here on, may run until its patience has passed.
-    pub(crate) fn wait_for(&mut self, now: Now, resource: ResourceId, length: Span) {
-        if self.liveness.contains_key(&resource) {
-            let until = now.mono + lease::patience(length);
+    /// What was sent to a machine, or is sent from here on, may run until its patience has passed,
+    /// and that of whatever it was told before.
+    pub(crate) fn wait_for(&mut self, now: Now, resource: ResourceId) {
+        if let Some(own) = self.config.lease
+            && let Some(liveness) = self.liveness.get_mut(&resource)
+        {
+            let until = now.mono + lease::patience(own.max(liveness.length));
+            liveness.until = liveness.until.max(until).max(self.outlived);
+            let until = liveness.until;
             self.arm(Timer::Lost(resource), until);
         }
+    }
+
+    /// A machine has told what it holds, and by which length it counts.
+    pub(crate) fn count_by(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        resource: ResourceId,
+        echoed: Option<Span>,
+    ) {
+        if let Some(own) = self.config.lease
+            && let Some(liveness) = self.liveness.get_mut(&resource)
+        {
+            liveness.length = liveness.length.max(lease::waited(own, echoed));
+            let length = liveness.length;
+            if leased(cx).is_none_or(|recorded| recorded < length) {
+                cx.record(Stream::Manager, Event::Leased(length));
+            }
+        }
+        self.wait_for(now, resource);
     }
 
     /// A machine asks whether its attempts may go on.
@@ -110,13 +181,13 @@ impl ProcessManager {
         life: Epoch,
         number: u32,
     ) {
-        let Some(length) = self.config.lease else {
+        if self.config.lease.is_none() {
             return;
-        };
+        }
         let known = self.machines.get(&resource).and_then(|link| link.life);
         match known {
             Some(known) if known == life => {
-                self.wait_for(now, resource, length);
+                self.wait_for(now, resource);
                 let renewed = ToActivity::Renewed {
                     life,
                     number,
@@ -330,6 +401,14 @@ impl ProcessManager {
         self.reattach(cx, now, resource);
         self.lose(cx, now, resource, &lost, Gone::GivenUp);
         self.lose_files(cx, now, resource);
+    }
+}
+
+/// The longest lease that is recorded.
+fn leased(cx: &Context<'_, ProcessManager>) -> Option<Span> {
+    match cx.state(Stream::Manager)? {
+        State::Manager { leased, .. } => *leased,
+        State::Empty | State::Process(_) => None,
     }
 }
 

@@ -18,7 +18,7 @@ use wire::client::ActivityPhase;
 use crate::alphabet::Stream;
 use crate::event::Event;
 use crate::index::has_ended;
-use crate::manager::{ProcessManager, State, process};
+use crate::manager::{ProcessManager, State, Timer, process};
 use crate::process::Process;
 
 impl ProcessManager {
@@ -61,9 +61,9 @@ impl ProcessManager {
 
     /// After a restart: waits for those who have what processes may need. Who does not come is lost.
     pub(crate) fn expect_holders(&mut self, cx: &Context<'_, Self>, now: Now) {
-        let Some(length) = self.config.lease else {
+        if self.config.lease.is_none() {
             return;
-        };
+        }
         let mut holders: BTreeSet<ResourceId> = BTreeSet::new();
         for (_, state) in cx.states().iter() {
             if let State::Process(process) = state {
@@ -78,7 +78,7 @@ impl ProcessManager {
         }
         for resource in holders {
             self.expect(now, resource);
-            self.wait_for(now, resource, length);
+            self.arm(Timer::Lost(resource), self.outlived);
         }
     }
 

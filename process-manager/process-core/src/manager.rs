@@ -84,8 +84,12 @@ pub struct Config {
     pub patience: Span,
     /// What files cross between two machines; none where nothing is known of it.
     pub link: Option<NetworkLink>,
-    /// How long attempts go on at a machine that is not answered ([`wire::lease`]); none where they
-    /// need no lease, since all is one program.
+    /// How long a process is kept after its end, at most: its submission may say less. None where
+    /// nothing is forgotten unasked.
+    pub keep: Option<Span>,
+    /// How long attempts go on at a machine that is not answered ([`wire::lease`], from
+    /// [`wire::lease::SHORTEST`] to [`wire::lease::LONGEST`]); none where they need no lease, since
+    /// all is one program. Another life may have another length.
     pub lease: Option<Span>,
     /// The name of the machine that is asked first to keep copies: the one beside this manager, so that
     /// controllers have the files near them. Where it is not there or cannot, others are.
@@ -102,6 +106,8 @@ pub enum State {
     Manager {
         /// The present life.
         epoch: Epoch,
+        /// The longest lease that may not have ended yet: see [`Event::Leased`].
+        leased: Option<Span>,
     },
     /// One process.
     Process(Box<Process>),
@@ -132,8 +138,12 @@ pub struct ProcessManager {
     pub(crate) copying: BTreeMap<ProcessId, Copying>,
     /// The processes for which each machine keeps copies, or is asked to, and that hold slots yet.
     pub(crate) keeping: BTreeMap<ResourceId, BTreeSet<ProcessId>>,
+    /// Why no process is taken.
+    pub(crate) lack: Option<String>,
     /// When this life began.
     pub(crate) begun: Mono,
+    /// When all leases have ended of which an earlier life has told.
+    pub(crate) outlived: Mono,
     timers: Timers,
     n_asked: u32,
     n_basis: u64,
@@ -173,7 +183,7 @@ pub(crate) struct Live {
     pub(crate) n_looked: usize,
     /// Since when no known machine fits one of its activities.
     pub(crate) misfit_since: Option<Mono>,
-    /// How many offers had come when it was last tried in vain to plan the rest of it again.
+    /// How many offers had come when it was last tried in vain to plan it, or the rest of it again.
     pub(crate) tried: Option<u64>,
     /// Attempts that were sent and not heard of, by machine.
     pub(crate) unheard: BTreeMap<ResourceId, BTreeSet<AttemptId>>,
@@ -233,6 +243,8 @@ pub(crate) enum Timer {
     Suspect(ResourceId),
     Retract(ResourceId),
     Lost(ResourceId),
+    Outlived,
+    Forget,
     Plan(ProcessId),
     Claim(ProcessId),
     Unheard(ProcessId, ResourceId),
@@ -310,7 +322,9 @@ impl ProcessManager {
             Timer::Suspect(resource) => self.look_at(cx, now, resource),
             Timer::Retract(resource) => self.take_back(cx, now, resource),
             Timer::Lost(resource) => self.give_up(cx, now, resource),
-            Timer::Plan(_) => self.plan_next(cx),
+            Timer::Outlived => self.lease_alone(cx),
+            Timer::Forget => self.forget_over(cx, now),
+            Timer::Plan(process) => self.plan_anew(cx, process),
             Timer::Claim(process) => self.repeat_claim(cx, now, process),
             Timer::Unheard(process, resource) => self.repeat_unheard(cx, now, process, resource),
             Timer::Stop(process) => self.stop_what_is_out(cx, now, process),
@@ -346,6 +360,7 @@ impl ProcessManager {
             return self.arm(Timer::AttachMachine(resource), now.mono + limits::REPEAT);
         }
         let ask = self.next_ask();
+        let lease = self.config.lease;
         let Some(link) = self.machines.get_mut(&resource) else {
             return;
         };
@@ -359,7 +374,7 @@ impl ProcessManager {
         };
         cx.effect(Effect::ToActivity(
             resource,
-            ToActivity::Attach { epoch, ask },
+            ToActivity::Attach { epoch, ask, lease },
         ));
         self.arm(Timer::AttachMachine(resource), now.mono + limits::REPEAT);
     }
@@ -426,7 +441,14 @@ impl Machine for ProcessManager {
 
     fn apply(state: &mut State, event: &Event) {
         match (&mut *state, event) {
-            (_, Event::Epoch(epoch)) => *state = State::Manager { epoch: *epoch },
+            (State::Manager { epoch, .. }, Event::Epoch(present)) => *epoch = *present,
+            (State::Manager { leased, .. }, Event::Leased(length)) => *leased = Some(*length),
+            (_, Event::Epoch(epoch)) => {
+                *state = State::Manager {
+                    epoch: *epoch,
+                    leased: None,
+                }
+            }
             (State::Empty, Event::Founded(founded)) => {
                 if let Some(process) = Process::found(founded) {
                     *state = State::Process(Box::new(process));
@@ -447,14 +469,14 @@ impl Machine for ProcessManager {
     fn snapshot(state: &State) -> Snapshot {
         match state {
             State::Empty => Snapshot::Empty,
-            State::Manager { epoch } => Snapshot::Manager(*epoch),
+            State::Manager { epoch, leased } => Snapshot::Manager(*epoch, *leased),
             State::Process(process) => Snapshot::Process(Box::new(process.course.clone())),
         }
     }
 
     fn restore(founded: State, snapshot: Snapshot) -> State {
         match (founded, snapshot) {
-            (_, Snapshot::Manager(epoch)) => State::Manager { epoch },
+            (_, Snapshot::Manager(epoch, leased)) => State::Manager { epoch, leased },
             (State::Process(process), Snapshot::Process(course)) => {
                 State::Process(Box::new(process.restore(*course)))
             }
@@ -512,6 +534,7 @@ impl Machine for ProcessManager {
                 self.forget_peeks(client);
             }
             Input::Planned(result) => self.on_planned(cx, now, *result),
+            Input::Lack(why) => self.lack = why,
         }
     }
 
@@ -526,15 +549,16 @@ impl Machine for ProcessManager {
 
     fn resume(&mut self, cx: &mut Context<'_, Self>, now: Now) {
         self.begun = now.mono;
-        let before = match cx.state(Stream::Manager) {
-            Some(State::Manager { epoch }) => *epoch,
-            Some(State::Empty | State::Process(_)) | None => Epoch(0),
+        let (before, leased) = match cx.state(Stream::Manager) {
+            Some(State::Manager { epoch, leased }) => (*epoch, *leased),
+            Some(State::Empty | State::Process(_)) | None => (Epoch(0), Some(Span::ZERO)),
         };
         self.epoch = Epoch(before.0 + 1);
         // No question of this life has the number of one of the lives before: a late answer to that
         // one says nothing about the present.
         self.n_asked = (self.epoch.0 as u32).wrapping_shl(ASKS_BITS);
         cx.record(Stream::Manager, Event::Epoch(self.epoch));
+        self.lease_from(cx, now, leased);
         self.recorded = Recorded::of(cx.states());
         let open: Vec<ProcessId> = cx
             .states()
@@ -550,6 +574,7 @@ impl Machine for ProcessManager {
         self.resume_copies(cx, now);
         self.expect_all(cx, now);
         self.expect_holders(cx, now);
+        self.watch_time(now);
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
@@ -620,7 +645,7 @@ pub enum Snapshot {
     Empty,
     /// The manager's own stream.
     #[n(1)]
-    Manager(#[n(0)] Epoch),
+    Manager(#[n(0)] Epoch, #[n(1)] Option<Span>),
     /// What has become of a process.
     #[n(2)]
     Process(#[n(0)] Box<Course>),

@@ -34,6 +34,7 @@ impl ProcessManager {
                 part,
                 n_parts,
                 attempts,
+                lease,
             } => {
                 let Some(link) = self.machines.get_mut(&resource) else {
                     return;
@@ -51,6 +52,7 @@ impl ProcessManager {
                     }
                     self.stores.find(resource);
                     self.disarm(Timer::AttachMachine(resource));
+                    self.count_by(cx, now, resource, lease);
                     self.compare(cx, now, resource, &held);
                     self.keep_again(cx, now, resource);
                 }
@@ -94,9 +96,6 @@ impl ProcessManager {
         resource: ResourceId,
         held: &std::collections::BTreeSet<AttemptId>,
     ) {
-        if let Some(length) = self.config.lease {
-            self.wait_for(now, resource, length);
-        }
         let ids: Vec<ProcessId> = self.live.keys().copied().collect();
         for &id in &ids {
             let Some(known) = process(cx, id) else {

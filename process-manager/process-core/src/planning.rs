@@ -48,15 +48,22 @@ impl ProcessManager {
                     resource(group, offered, offered.free.saturating_add(held))
                 })
                 .collect();
-            let is_asked = self.request_plan(cx, id, resources);
-            if is_first || is_asked {
+            if self.request_plan(cx, id, resources) {
                 return;
             }
             self.note_tried(id);
         }
     }
 
-    /// That the rest of a process cannot be planned again keeps nobody waiting.
+    /// It is time to see whether a process can be planned with what there is.
+    pub(crate) fn plan_anew(&mut self, cx: &mut Context<'_, Self>, id: ProcessId) {
+        if let Some(live) = self.live.get_mut(&id) {
+            live.tried = None;
+        }
+        self.plan_next(cx);
+    }
+
+    /// What cannot be planned keeps nobody waiting for whom there are slots already.
     fn note_tried(&mut self, id: ProcessId) {
         let n_offers = self.n_offers;
         if let Some(live) = self.live.get_mut(&id) {
@@ -64,9 +71,12 @@ impl ProcessManager {
         }
     }
 
-    /// The first process that wants a plan; none where one is at it.
+    /// The first process that wants a plan; none where one is at it. One that has no plan yet waits
+    /// for those before it, tried in vain or not. One that has a plan does not: what it holds, they
+    /// may be waiting for.
     fn next_to_plan(&self, cx: &Context<'_, Self>) -> Option<ProcessId> {
-        let mut first: Option<(model::Wall, ProcessId)> = None;
+        type Turn = (model::Wall, ProcessId);
+        let (mut first, mut first_again): (Option<(Turn, bool)>, Option<Turn>) = (None, None);
         for (&id, live) in &self.live {
             match live.stage {
                 Stage::Asking { .. } | Stage::Planning { .. } | Stage::Claiming { .. } => {
@@ -77,15 +87,23 @@ impl ProcessManager {
                     let Some(known) = process(cx, id) else {
                         continue;
                     };
-                    if known.phase() != Phase::Running || live.tried == Some(self.n_offers) {
+                    if known.phase() != Phase::Running {
                         continue;
                     }
-                    let key = (known.submitted, id);
-                    first = Some(first.map_or(key, |least| least.min(key)));
+                    let turn = (known.submitted, id);
+                    let is_tried = live.tried == Some(self.n_offers);
+                    if known.course.plan.generation.0 == 0 {
+                        let it = (turn, is_tried);
+                        first = Some(first.map_or(it, |least| least.min(it)));
+                    } else if !is_tried {
+                        first_again = Some(first_again.map_or(turn, |least| least.min(turn)));
+                    }
                 }
             }
         }
-        first.map(|(_, id)| id)
+        let first = first.filter(|(_, is_tried)| !is_tried);
+        let turns = first.map(|(turn, _)| turn).into_iter().chain(first_again);
+        turns.min().map(|(_, id)| id)
     }
 
     /// Has a process planned again on the slots that it holds.
@@ -209,17 +227,13 @@ impl ProcessManager {
                 let is_estimate = knows_work(known);
                 self.claim_for(cx, now, id, plan, is_estimate);
             }
-            // What has a plan waits for a machine that fits for as long as it takes.
-            Err(refusal) if known.course.plan.generation.0 > 0 => {
-                live.stage = Stage::Wanting;
-                live.waiting_for = Some(format!("a machine that fits: {refusal}"));
-                live.tried = Some(n_offers);
-                self.plan_next(cx);
-            }
             Err(refusal) => {
                 live.stage = Stage::Wanting;
                 live.waiting_for = Some(format!("a machine that fits: {refusal}"));
-                if is_whole {
+                live.tried = Some(n_offers);
+                if known.course.plan.generation.0 > 0 {
+                    // What has a plan waits for a machine that fits for as long as it takes.
+                } else if is_whole {
                     let since = *live.misfit_since.get_or_insert(now.mono);
                     let until = since + self.config.patience;
                     // An offer that should have been followed by another may be out of date.
@@ -237,9 +251,7 @@ impl ProcessManager {
                     // What fits may only be held by others: the wait for it begins when it is gone.
                     live.misfit_since = None;
                 }
-                if n_offers != self.n_offers {
-                    self.plan_next(cx);
-                }
+                self.plan_next(cx);
             }
         }
     }

@@ -247,7 +247,7 @@ impl Process {
     /// Changes the state by one event.
     pub(crate) fn apply(&mut self, event: &Event) {
         match event {
-            Event::Epoch(_) | Event::Founded(_) => {}
+            Event::Epoch(_) | Event::Leased(_) | Event::Founded(_) => {}
             Event::Planned {
                 plan,
                 machines,

@@ -87,6 +87,11 @@ impl ProcessManager {
         if self.forgotten.contains(&id) {
             return Answer::Refused(vec![format!("process {id} was forgotten")]);
         }
+        // Known ones are answered before that: what was taken is never taken back.
+        if let Some(why) = &self.lack {
+            let told = format!("the process manager takes no process at the moment: {why}");
+            return Answer::Refused(vec![told]);
+        }
         if let Some(base) = submit.base {
             let seen = process(cx, base).filter(|known| caller.sees(known.owner.as_deref()));
             let refusal = match seen {

@@ -71,6 +71,27 @@ fn a_plan_is_searched_for_where_work_is_given_and_nobody_waits() {
 }
 
 #[test]
+fn without_room_no_process_is_taken_and_what_was_taken_goes_on() {
+    let mut bench = Bench::new(|_| None);
+    bench.submit(diamond());
+    bench.give(Input::Lack(Some("its disk is full".to_owned())));
+    let second = model::SubmitKey(78);
+    bench.submit_as(submission(second, diamond()));
+    // The same again is not another one.
+    bench.submit(diamond());
+    let taken = Answer::Submitted(KEY.process());
+    let why = "the process manager takes no process at the moment: its disk is full";
+    let refused = Answer::Refused(vec![why.to_owned()]);
+    assert_eq!(bench.answers, [taken.clone(), refused, taken]);
+    let attempt = *bench.held.keys().next().unwrap();
+    bench.end(attempt, End::Completed, 0, "");
+    assert!(bench.acknowledged.contains(&attempt));
+    bench.give(Input::Lack(None));
+    bench.submit_as(submission(second, diamond()));
+    assert_eq!(bench.answers[3], Answer::Submitted(second.process()));
+}
+
+#[test]
 fn the_same_key_is_the_same_process() {
     let mut bench = Bench::new(well);
     bench.submit(diamond());

@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use model::{GroupId, Identity, NetworkLink, ResourceId, Span};
+use model::{Bytes, GroupId, Identity, NetworkLink, ResourceId, Span};
 use process_core::{Caller, ClientId, Input, ProcessManager};
 use schedule::SchedulerKind;
 use shell::{
@@ -32,6 +32,10 @@ pub struct Config {
     pub lease: Option<Span>,
     /// The name of the machine that is asked first to keep copies; none where each is as good.
     pub keeper: Option<String>,
+    /// How long a process is kept after its end, at most; none where nothing is forgotten unasked.
+    pub keep: Option<Span>,
+    /// What is kept of the disk for outcomes when that is full.
+    pub reserve: Bytes,
     /// The socket for clients, in a directory of this user alone; none where nobody else may ask.
     pub socket: Option<PathBuf>,
     /// Called once, from the manager's thread, if it ends by an error.
@@ -65,12 +69,14 @@ pub struct Handle {
 
 /// Starts a process manager: opens its journal, lets the core resume, and then lets clients in.
 pub fn start(config: Config) -> Result<Handle, StartError> {
-    let store = shell::Store::open(&journal_directory(&config.directory))?;
+    let journal = journal_directory(&config.directory);
+    let store = shell::Store::open_reserving(&journal, config.reserve)?;
     let core = ProcessManager::new(process_core::Config {
         scheduler: config.scheduler,
         link: config.link,
         lease: config.lease,
         keeper: config.keeper,
+        keep: config.keep,
         ..process_core::Config::default()
     });
     let (inbox, intake) = shell::inbox();
@@ -158,6 +164,11 @@ impl Handle {
     /// to the stream are its requests, and its answers come out of it.
     pub fn guest(&self, who: &Identity) -> io::Result<UnixStream> {
         self.clients.guest(who)
+    }
+
+    /// Says why no process is taken, or that they are taken again.
+    pub fn set_lack(&self, why: Option<String>) {
+        self.runner.inbox().tell(Input::Lack(why));
     }
 
     /// What its loop has done.

@@ -5,19 +5,26 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::{GroupId, Identity, NetworkLink, Role};
+use model::{Bytes, GroupId, Identity, NetworkLink, Role, Span};
 use schedule::SchedulerKind;
 use shell::config::{Config, PeerAddress};
-use shell::membership::Membership;
+use shell::membership::{Membership, Said};
 use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Link, Links};
-use shell::{RunError, Stats};
+use shell::{Room, RunError, Stats};
 use wire::hello::Refusal;
+use wire::lease;
 
 use crate::Handle;
 
+/// What is kept of the disk for outcomes when that is full: those of a hundred thousand activities.
+const RESERVE: Bytes = Bytes(32 << 20);
+
 /// The one group of a grid.
 const GROUP: GroupId = GroupId(0);
+
+/// How long processes are kept after their end where nothing else is configured.
+const KEEP: Span = Span::from_secs(30 * 86_400);
 
 /// A process manager with its links and its socket for clients of this machine. The program is
 /// `xavantes-pm`.
@@ -26,6 +33,7 @@ pub struct Service {
     links: Links,
     group: Kept,
     membership: Membership,
+    room: Room,
 }
 
 /// What its configuration says.
@@ -34,6 +42,8 @@ pub struct Settings {
     socket: Option<PathBuf>,
     link: NetworkLink,
     keeper: Option<String>,
+    lease: Span,
+    keep: Span,
 }
 
 /// What lies between two machines of a group, as plans take it, where nothing else is configured:
@@ -85,6 +95,10 @@ impl program::Service for Service {
         Settings {
             group_manager: config.peer("group-manager"),
             socket: config.optional_path("socket"),
+            lease: config
+                .optional_span_in("lease", lease::SHORTEST..=lease::LONGEST)
+                .unwrap_or(lease::LENGTH),
+            keep: config.optional_span("keep").unwrap_or(KEEP),
             link: link(
                 config.optional_number("link-megabits", 1..=MEGABITS_MAX),
                 config.optional_number("link-latency-microseconds", 0..=LATENCY_MICROSECONDS_MAX),
@@ -100,14 +114,18 @@ impl program::Service for Service {
             socket,
             link,
             keeper,
+            lease,
+            keep,
         } = settings;
         let gm = group_manager.identity(credentials.identity(), Role::Gm);
         let manager = Arc::new(crate::start(crate::Config {
             directory: place.directory.clone(),
             scheduler: SchedulerKind::default(),
             link: Some(link),
-            lease: Some(wire::lease::LENGTH),
             keeper,
+            lease: Some(lease),
+            keep: Some(keep),
+            reserve: RESERVE,
             socket: Some(match socket {
                 Some(socket) => socket,
                 None => shell::socket_path(&place.directory, "pm.sock")?,
@@ -121,12 +139,19 @@ impl program::Service for Service {
         let on_link = program::to_log(move |link| theirs.connect_group(GROUP, link.open()));
         let group = links.keep(&group_manager.address, &gm, on_link);
         let line = links.line(&group_manager.address, &gm);
-        let membership = Membership::begin(line, &place.identity, || None)?;
+        let room = Room::of(&crate::daemon::journal_directory(&place.directory), RESERVE);
+        let lack = room.lack().clone();
+        let files = (&*place.identity, &*place.log());
+        let membership = Membership::begin(line, files, move || Said {
+            load: None,
+            trouble: lack.why(),
+        })?;
         Ok(Service {
             manager,
             links,
             group,
             membership,
+            room,
         })
     }
 
@@ -136,6 +161,12 @@ impl program::Service for Service {
 
     fn stats(&self) -> Stats {
         self.manager.stats()
+    }
+
+    fn tick(&mut self) {
+        if self.room.look() {
+            self.manager.set_lack(self.room.lack().why());
+        }
     }
 
     fn wants_reload(&mut self) -> bool {
@@ -148,6 +179,7 @@ impl program::Service for Service {
             links,
             group,
             membership,
+            room: _,
         } = self;
         drop(membership);
         drop(group);
@@ -179,3 +211,6 @@ fn accept(manager: &Handle, link: Link) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

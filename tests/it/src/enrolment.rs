@@ -274,7 +274,7 @@ fn two_machines_join_are_looked_at_drained_and_revoked() {
             ("xav://grid/main/am/am2", "revoked")
         ]
     );
-    let log = yard.xav(&["grid", "log", "--grid", "lab", "--lines", "500"]);
+    let log = yard.xav(&["logs", "--daemon", "--grid", "lab", "-n", "500"]);
     assert!(log.stdout.contains("a member has joined"), "{log:?}");
     yard.wait_for("am1", "ready");
     am1.stop();
@@ -367,12 +367,13 @@ fn users_look_and_administrators_change() {
     assert_eq!(check.status, Some(0), "{check:?}");
     let nodes = yard.xav(&["nodes", "--grid", "ada"]);
     assert_eq!(nodes.status, Some(0), "{nodes:?}");
-    let refused: [&[&str]; 5] = [
+    let refused: [&[&str]; 6] = [
         &["token", "create", "--role", "am"],
         &["cert", "list"],
         &["cert", "revoke", "user/ada"],
         &["drain", "am1"],
-        &["grid", "log"],
+        &["logs", "--daemon"],
+        &["logs", "--daemon", "am1"],
     ];
     for arguments in refused {
         let done = yard.xav(&[arguments, &["--grid", "ada"]].concat());

@@ -147,19 +147,13 @@ impl Started {
     /// end.
     #[track_caller]
     pub(crate) fn until_it_says(&mut self, words: &str) {
-        let said = self.child.stderr.as_mut().unwrap();
-        let mut all = Vec::new();
-        let mut byte = [0];
-        while !String::from_utf8_lossy(&all).contains(words) {
-            let n = said.read(&mut byte).unwrap();
-            assert_eq!(
-                n,
-                1,
-                "ended without {words}: {}",
-                String::from_utf8_lossy(&all)
-            );
-            all.push(byte[0]);
-        }
+        until(self.child.stderr.as_mut().unwrap(), words);
+    }
+
+    /// The same for standard output.
+    #[track_caller]
+    pub(crate) fn until_it_writes(&mut self, words: &str) {
+        until(self.child.stdout.as_mut().unwrap(), words);
     }
 
     /// Waits for its end.
@@ -183,6 +177,19 @@ impl Started {
             .unwrap();
         done.status = self.child.wait().unwrap().code();
         done
+    }
+}
+
+/// Reads up to these words.
+#[track_caller]
+fn until(out: &mut impl Read, words: &str) {
+    let mut all = Vec::new();
+    let mut byte = [0];
+    while !String::from_utf8_lossy(&all).contains(words) {
+        let n = out.read(&mut byte).unwrap();
+        let said = String::from_utf8_lossy(&all);
+        assert_eq!(n, 1, "ended without {words}: {said}");
+        all.push(byte[0]);
     }
 }
 

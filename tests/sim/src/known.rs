@@ -15,6 +15,8 @@ use crate::reference::Expected;
 pub struct Known {
     /// What each process should come to.
     pub expected: BTreeMap<ProcessId, Expected>,
+    /// Whether messages are lost.
+    pub is_lossy: bool,
     /// The process that each process mends.
     pub bases: BTreeMap<ProcessId, ProcessId>,
     /// What is on the process manager's disk of each process.
@@ -130,6 +132,9 @@ impl Known {
             }
             Seen::ProcessDurable(Stream::Manager, _)
             | Seen::GroupDurable(_)
+            | Seen::Leases(_)
+            | Seen::Heard(_)
+            | Seen::Managers { .. }
             | Seen::Sizes(_)
             | Seen::Bereft(..)
             | Seen::ToActivity(..)
@@ -227,6 +232,7 @@ impl Durable {
                 self.granted.clear();
             }
             Event::Epoch(_)
+            | Event::Leased(_)
             | Event::Founded(_)
             | Event::Planned { .. }
             | Event::Linked(_)

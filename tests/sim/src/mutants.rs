@@ -15,8 +15,8 @@ use thiserror::Error;
 const SEEDS: u64 = 500;
 
 /// Profiles in which a fault is looked for, the likeliest first.
-const PROFILES: [&str; 7] = [
-    "hard", "crashes", "lossy", "calm", "harsh", "leases", "copies",
+const PROFILES: [&str; 8] = [
+    "hard", "crashes", "lossy", "calm", "harsh", "leases", "lengths", "copies",
 ];
 
 /// What is copied of the workspace: what the program is built from.

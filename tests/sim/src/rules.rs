@@ -3,6 +3,7 @@
 mod bounded;
 mod copies;
 mod effects;
+mod elsewhere;
 mod ending;
 mod once;
 mod order;
@@ -73,6 +74,10 @@ impl Rules {
             (
                 "copies (what is kept elsewhere is not made again)",
                 Box::<copies::Copies>::default(),
+            ),
+            (
+                "lost (what a machine had that is gone starts elsewhere in time)",
+                Box::new(elsewhere::Elsewhere::new(known.is_lossy)),
             ),
             (
                 "slots are never oversubscribed",

@@ -50,7 +50,10 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
     } else {
         1
     };
-    let mut known = Known::default();
+    let mut known = Known {
+        is_lossy: setup.faults.loss != Rate::NEVER,
+        ..Known::default()
+    };
     let mut behaviours = BTreeMap::new();
     let mut submissions = Vec::new();
     let mut cores_max = 1;

@@ -57,6 +57,11 @@ fn all_rules_hold_where_everything_goes_wrong_under_leases() {
 }
 
 #[test]
+fn all_rules_hold_where_each_life_has_leases_of_another_length() {
+    hold("lengths");
+}
+
+#[test]
 fn all_rules_hold_where_files_are_lost_of_which_there_are_copies() {
     hold("copies");
 }

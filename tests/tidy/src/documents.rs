@@ -37,6 +37,24 @@ fn commands(markdown: &str) -> Vec<String> {
     found
 }
 
+/// Settings that a daemon asks its configuration for, and that no sample shows.
+fn unshown(asking: &str, samples: &str) -> Vec<String> {
+    let shown: BTreeSet<&str> = samples
+        .lines()
+        .filter_map(|line| line.trim_start_matches(['#', ' ']).split_once(" = "))
+        .map(|(key, _)| key)
+        .collect();
+    let asking: String = asking.split_whitespace().collect();
+    let keys = asking.split("config.").skip(1).filter_map(|call| {
+        let (method, arguments) = call.split_once('(')?;
+        let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let arguments = method.chars().all(is_word).then_some(arguments)?;
+        arguments.strip_prefix('"')?.split('"').next()
+    });
+    let unshown = keys.filter(|key| !shown.contains(key));
+    unshown.map(str::to_owned).collect()
+}
+
 /// Commands that nothing runs: neither CI as they stand, nor an alias, nor a test with the same arguments.
 fn never_run(
     commands: &[String],
@@ -196,4 +214,27 @@ fn no_path_of_a_machine_stands_anywhere() {
             format!("a.md:3: a machine's own path {bad}"),
         ]
     );
+}
+
+#[test]
+fn samples_of_configurations_show_every_setting() {
+    let all = files();
+    let is_daemons = |file: &&TextFile| {
+        let is_daemon = |part: &str| part.ends_with("-daemon");
+        let of_daemon = file.path.split('/').any(is_daemon) || file.path.ends_with("/program.rs");
+        file.is_rust() && !file.is_test() && of_daemon
+    };
+    let asking: String = all
+        .iter()
+        .filter(is_daemons)
+        .map(|file| &*file.text)
+        .collect();
+    let samples = all
+        .iter()
+        .filter(|file| file.path.starts_with("packaging/samples/"));
+    let samples: String = samples.map(|file| &*file.text).collect();
+    assert!(!samples.is_empty(), "there are no samples");
+    crate::assert_none(&unshown(&asking, &samples));
+    let asking = "config.text(\"a\"); config\n    .optional_span_in(\n        \"b-c\",\n 1); config.flag(\"d\")";
+    assert_eq!(unshown(asking, "a = 1\n# d = true\n# b = 2"), ["b-c"]);
 }

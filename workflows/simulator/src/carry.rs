@@ -281,7 +281,9 @@ impl Sim {
                 // Executors of the simulation write nothing.
                 activity_core::Effect::Peeked { .. }
                 | activity_core::Effect::ReadLog(..)
-                | activity_core::Effect::Unneeded(_) => {}
+                | activity_core::Effect::Unneeded(_)
+                | activity_core::Effect::Unserved(_)
+                | activity_core::Effect::Left => {}
                 activity_core::Effect::Numbered(resource) => {
                     self.numbered(machine, resource, observer)?;
                 }

@@ -56,6 +56,12 @@ impl Sim {
     ) -> Result<(), String> {
         let all =
             self.group.is_up() && self.process.is_up() && self.wire(Link::GroupProcess).carries;
+        let process = self.is_up(Node::Process);
+        let both = all && process && self.is_up(Node::Group) && self.hears(Link::GroupProcess);
+        if self.managers != (process, both) {
+            self.managers = (process, both);
+            observer.see(self.at, &Seen::Managers { process, both })?;
+        }
         for machine in 0..self.machines.n() {
             let is_reached = all
                 && self.is_up(Node::Activity(machine))
@@ -206,6 +212,7 @@ impl Sim {
         incarnation: u64,
         to: usize,
         bytes: Vec<u8>,
+        observer: &mut dyn Observer,
     ) -> Result<(), String> {
         let wire = self.wire(link);
         let is_same = wire.incarnation == incarnation || incarnation == LATE;
@@ -219,6 +226,9 @@ impl Sim {
                 // What is no message ends its connection, and reaches no manager.
                 let _ = self.deliver(link, to, &other);
                 return Ok(());
+            }
+            if let (Link::ProcessActivity(machine), 0) = (link, to) {
+                observer.see(self.at, &Seen::Heard(machine))?;
             }
             return self.deliver(link, to, &bytes);
         }

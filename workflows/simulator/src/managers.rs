@@ -20,6 +20,7 @@ const TURN: Span = Span(200);
 impl Sim {
     pub(crate) fn start(&mut self, node: Node, observer: &mut dyn Observer) -> Result<(), String> {
         self.note(&[2], || format!("{node:?} starts"));
+        let mut lease = None;
         let Sim {
             at,
             random,
@@ -39,11 +40,16 @@ impl Sim {
                 group.start(fresh, *at, random, setup.looks_closely)
             }
             Node::Process => {
+                let length = |random: &mut Random| match setup.lengths {
+                    [] => setup.lease,
+                    some => random.pick(some).map(Span::from_secs),
+                };
+                lease = setup.lease.and_then(|_| length(random));
                 let config = process_core::Config {
                     // What is simulated depends on the plan, not on how long one looked for it.
                     scheduler: schedule::SchedulerKind::Best,
                     patience: PATIENCE,
-                    lease: setup.lease,
+                    lease,
                     ..process_core::Config::default()
                 };
                 let fresh = || ProcessManager::new(config.clone());
@@ -66,7 +72,11 @@ impl Sim {
                 let records = records.into_iter().map(record).collect();
                 self.group.put(group_core::Input::Known(records));
             }
-            Node::Process => {}
+            Node::Process => {
+                if let Some(lease) = lease {
+                    observer.see(self.at, &Seen::Leases(lease))?;
+                }
+            }
             Node::Activity(machine) => {
                 let slots = self.machines.get(machine).config.slots;
                 observer.see(self.at, &Seen::Machine { machine, slots })?;

@@ -1,7 +1,7 @@
 //! What can be seen of a run from outside: what is on disks, what leaves and what arrives, what
 //! commands run, what users are told. Nothing here is a core's own bookkeeping.
 
-use model::{ActivityId, AttemptId, Mono, ProcessId};
+use model::{ActivityId, AttemptId, Mono, ProcessId, Span};
 use wire::attempt::ToActivity;
 use wire::client::{Answer, Submit};
 use wire::group::FromGroup;
@@ -46,6 +46,17 @@ pub enum Seen<'a> {
     Stages(AttemptId, &'a [(String, model::Artifact)]),
     /// A worker could not lay out an attempt's inputs, or keep its outputs.
     Troubled(AttemptId),
+    /// The process manager begins a life with leases of this length.
+    Leases(Span),
+    /// A message of a machine's activity manager has arrived at the process manager.
+    Heard(usize),
+    /// The process manager and the group manager run, or no longer.
+    Managers {
+        /// Whether the process manager does, and is not stopped.
+        process: bool,
+        /// Whether the group manager does too, and they reach each other.
+        both: bool,
+    },
     /// A machine can be reached, or no longer: whether its activity manager, the group manager and the
     /// process manager run, and their connections carry.
     Reached {

@@ -19,6 +19,9 @@ pub struct Setup {
     pub works_aside: (Span, Span),
     /// The length of leases; none where all is one program.
     pub lease: Option<Span>,
+    /// Lengths of which each life of the process manager has one, in seconds; without any of them
+    /// all leases are of the length above.
+    pub lengths: &'static [u64],
     /// Whether each machine has a store of its own and processes want copies; else they share one.
     pub has_stores: bool,
     /// How much faster or slower than the simulation a computer's clock goes at most, in millionths.
@@ -171,6 +174,7 @@ impl Setup {
             follows_work: false,
             works_aside: (Span(20), Span(5_000)),
             lease: None,
+            lengths: &[],
             has_stores: false,
             drift_max: 0,
             faults: Faults::none(),
@@ -289,6 +293,28 @@ impl Setup {
         Setup { faults, ..leases }
     }
 
+    /// Each life of the process manager has leases of another length; it dies often, machines are cut
+    /// off for long, and commands take long.
+    pub fn lengths() -> Setup {
+        let leases = Setup::leases();
+        let faults = Faults {
+            crash: Rate(4_000),
+            n_crashes_max: 10,
+            freezes: (0, 3),
+            deafnesses: (0, 2),
+            unpluggings: (1, 4),
+            unplugged_for: millis(2_000, 60_000),
+            ..leases.faults
+        };
+        Setup {
+            lengths: &[5, 8, 10, 20, 40],
+            ends_within: Span::from_secs(7_200),
+            runs: millis(1_000, 60_000),
+            faults,
+            ..leases
+        }
+    }
+
     /// Machines with a store each lose files of which others keep copies, some of them for good and
     /// with all others cut off; messages are lost, doubled and late, and managers die.
     pub fn copies() -> Setup {
@@ -330,8 +356,8 @@ impl Setup {
     }
 
     /// The names that [`Setup::named`] knows.
-    pub const NAMES: [&'static str; 7] = [
-        "calm", "lossy", "crashes", "hard", "leases", "harsh", "copies",
+    pub const NAMES: [&'static str; 8] = [
+        "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths", "copies",
     ];
 
     /// A setup by its name.
@@ -343,6 +369,7 @@ impl Setup {
             "hard" => Some(Setup::hard()),
             "leases" => Some(Setup::leases()),
             "harsh" => Some(Setup::harsh()),
+            "lengths" => Some(Setup::lengths()),
             "copies" => Some(Setup::copies()),
             _ => None,
         }

@@ -198,6 +198,8 @@ pub struct Sim {
     pub(crate) records: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(crate) released: BTreeSet<ProcessId>,
     pub(crate) stores: Stores,
+    /// Whether the process manager runs, and whether it and the group manager reach each other.
+    pub(crate) managers: (bool, bool),
     healed_at: Option<Mono>,
     pub(crate) rests_since: Option<Mono>,
     is_over: bool,
@@ -236,6 +238,7 @@ impl Sim {
             records: BTreeMap::new(),
             released: BTreeSet::new(),
             stores: Stores::default(),
+            managers: (false, false),
             healed_at: None,
             rests_since: None,
             is_over: false,
@@ -413,7 +416,7 @@ impl Sim {
                 incarnation,
                 to,
                 bytes,
-            } => self.delivered(link, incarnation, to, bytes),
+            } => self.delivered(link, incarnation, to, bytes, observer),
             Happening::Cut(link) => {
                 self.note(&[1], || format!("{link:?} is cut"));
                 self.cut(link);

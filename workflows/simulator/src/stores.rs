@@ -193,6 +193,7 @@ impl Stores {
                 }
             }
             Event::Epoch(_)
+            | Event::Leased(_)
             | Event::Founded(_)
             | Event::Planned { .. }
             | Event::Granted { .. }

@@ -297,7 +297,8 @@ pub(crate) struct Ending {
     /// Forget the process so long after its end: `7d`
     ///
     /// Each `xav run` removes what is over its time. XAVANTES_KEEP gives it where it is left out;
-    /// without both a process is kept until `xav forget`.
+    /// without both a process is kept until `xav forget`. On a grid its process manager removes it,
+    /// at the latest when its own time for that is over.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) keep: Option<Span>,
 }
@@ -467,6 +468,14 @@ pub(crate) struct Logs {
     /// Print JSON: each attempt with what it wrote
     #[arg(long)]
     pub(crate) json: bool,
+    /// The end of the own log of a daemon of a grid, for administrators: of the group manager, or
+    /// of the process or activity manager of this name (or ROLE/NAME)
+    #[arg(long, value_name = "NAME", num_args = 0..=1)]
+    #[arg(conflicts_with_all = ["id", "attempt", "stdout", "stderr", "json", "dir", "embedded"])]
+    pub(crate) daemon: Option<Option<String>>,
+    /// How many lines of a daemon's log; 50 where left out
+    #[arg(long, short = 'n', value_name = "LINES", requires = "daemon")]
+    pub(crate) lines: Option<u32>,
 }
 
 /// `xav results`

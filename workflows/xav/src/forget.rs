@@ -300,6 +300,8 @@ fn forget_alone(manager: &Path, processes: &[ProcessId]) -> Result<(), Failure> 
         link: None,
         lease: None,
         keeper: None,
+        keep: None,
+        reserve: model::Bytes::ZERO,
         socket: None,
         failed: Box::new(|_| {}),
     });

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use activity_blobs::Store;
 use activity_daemon::Commands;
-use model::{Artifact, GroupId};
+use model::{Artifact, Bytes, GroupId};
 use schedule::SchedulerKind;
 use shell::{Client, RunError};
 
@@ -77,6 +77,7 @@ impl Grid {
                     directory: path.join("gm"),
                     group: GROUP,
                     lease: None,
+                    reserve: Bytes::ZERO,
                     failed: trouble.teller(),
                 })
             });
@@ -87,6 +88,8 @@ impl Grid {
                     link: None,
                     lease: None,
                     keeper: None,
+                    keep: None,
+                    reserve: Bytes::ZERO,
                     socket: Some(held.socket.clone()),
                     failed: trouble.teller(),
                 })
@@ -106,6 +109,7 @@ impl Grid {
                         guise: machine.guise.clone(),
                         accounts: activity_daemon::Accounts::default(),
                         blobs: blobs.clone(),
+                        retention: None,
                         transfers: None,
                         failed: trouble.teller(),
                     };

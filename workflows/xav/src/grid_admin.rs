@@ -6,6 +6,7 @@ mod certificates;
 mod check;
 mod init;
 mod join;
+mod log;
 mod nodes;
 mod office;
 mod token;
@@ -14,13 +15,14 @@ pub(crate) use arguments::{Certificates, Check, Drain, Grid, Nodes, Token};
 
 use crate::failure::Outcome;
 
+pub(crate) use log::log;
+
 /// `xav grid`
 pub(crate) fn grid(command: &Grid) -> Outcome {
     match command {
         Grid::Init(init) => init::init(init),
         Grid::Join(join) => join::join(join),
         Grid::Use(choice) => crate::remote::choose(choice),
-        Grid::Log(log) => nodes::log(log),
     }
 }
 

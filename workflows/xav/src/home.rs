@@ -182,15 +182,25 @@ impl Scope {
                     Ok(Found { place, process })
                 }
                 // One that does not answer may have it.
-                Err(troubles) if !troubles.is_empty() => Err(remote::several(troubles)),
+                Err(troubles) if !troubles.is_empty() => {
+                    Err(hidden(remote::several(troubles), &process.to_string()))
+                }
                 Err(_) => Err(unknown(&process.to_string())),
             };
         }
         let (mut entries, troubles) = list(self);
         if let (Scope::One(_) | Scope::Grid(_), Some(trouble)) = (self, troubles.first()) {
             // One that does not answer may have the one that is meant.
-            if entries.is_empty() || id.is_none() {
-                return Err(Failure::new(trouble));
+            let is_meant = |entry: &Entry| id.is_some_and(|id| begins(entry.summary.process, id));
+            if !entries.iter().any(is_meant) {
+                let failure = Failure::new(troubles.join("; "));
+                return Err(match (self, id) {
+                    (Scope::Grid(_), Some(id)) => hidden(failure, id),
+                    (Scope::Grid(_), None) => {
+                        failure.help("the newest process may be there; name the one you mean")
+                    }
+                    (Scope::One(_) | Scope::All(_), _) => failure,
+                });
             }
             screen::warn(trouble);
         }
@@ -333,6 +343,15 @@ pub(crate) fn choose(
 fn unknown(id: &str) -> Failure {
     let id = text::one_line(id, 40);
     Failure::refused(format!("there is no process {id}")).help("xav list shows all processes")
+}
+
+/// That a process may be where nothing is heard from.
+fn hidden(failure: Failure, id: &str) -> Failure {
+    let others = failure.help.clone().map(|help| format!("{help}\n  "));
+    let (others, id) = (others.unwrap_or_default(), text::one_line(id, 40));
+    failure.help(format!(
+        "{others}it may have the process {id}; those that answer do not"
+    ))
 }
 
 fn begins(process: ProcessId, id: &str) -> bool {

@@ -18,7 +18,7 @@ use crate::failure::{Failure, Outcome, status};
 use crate::home::{self, Found};
 use crate::json::machine_of;
 use crate::place::Place;
-use crate::{machines, screen, text};
+use crate::{grid_admin, machines, screen, text};
 
 use parts::Parts;
 
@@ -39,6 +39,9 @@ struct Wanted<'a> {
 
 /// `xav logs`
 pub(crate) fn logs(arguments: &Logs) -> Outcome {
+    if let Some(name) = &arguments.daemon {
+        return grid_admin::log(arguments, name.as_deref());
+    }
     let (Found { place, process }, activity) =
         find(&arguments.which, arguments.activity.as_deref())?;
     let mut source = Source::open(&place)?;

@@ -5,14 +5,14 @@
 //! DIR/identity      the user's certificate and key, and the authority of the grid
 //! ```
 
+mod answers;
 mod choice;
 mod files;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
 
-use model::{Identity, ProcessId, Role};
+use model::{Identity, ProcessId, Role, Span};
 use shell::Client;
 use shell::config::{Config, PeerAddress};
 use shell::identity::Credentials;
@@ -20,8 +20,10 @@ use wire::client::{Answer, Request, Summary};
 
 use crate::ask::unfit;
 use crate::failure::{Failure, chain, status};
-use crate::screen;
+use crate::text;
 use crate::watch::Host;
+
+use answers::Answers;
 
 pub(crate) use choice::{Use, choose, chosen, of_this_machine, only};
 pub(crate) use files::Transfers;
@@ -31,6 +33,9 @@ const FILE: &str = "grid.toml";
 
 /// Where a grid that was made on this machine keeps what is for its users.
 const CLIENT: &str = "client";
+
+/// How long a process manager is waited for where another one answers.
+const PATIENCE: Span = Span::from_secs(2);
 
 /// A grid, as one of its users knows it.
 #[derive(Clone, Debug)]
@@ -114,7 +119,7 @@ impl Remote {
 
     /// All processes of the user that its process managers have, and which of them do not answer.
     pub(crate) fn list(&self) -> (Vec<(Home, Summary)>, Vec<Failure>) {
-        let mut answers: Vec<(Home, Result<Vec<Summary>, Failure>)> = self.lists().iter().collect();
+        let mut answers: Vec<(Home, Result<Vec<Summary>, Failure>)> = self.lists().collect();
         answers.sort_by_key(|(home, _)| home.manager);
         let (mut all, mut troubles) = (Vec::new(), Vec::new());
         for (home, answer) in answers {
@@ -140,42 +145,29 @@ impl Remote {
         Err(troubles)
     }
 
-    /// Has all process managers list processes at the same time. Nobody waits for one whose answer
-    /// is not wanted any more.
-    fn lists(&self) -> Receiver<(Home, Result<Vec<Summary>, Failure>)> {
-        let (sender, answers) = sync_channel(self.0.managers.len());
+    /// Has all process managers list processes at the same time.
+    fn lists(&self) -> Answers<Vec<Summary>> {
+        let mut answers = Answers::to(PATIENCE);
         for home in self.homes() {
-            let sender = sender.clone();
-            let asking = std::thread::Builder::new().name("list".to_owned()).spawn({
-                let (sender, home) = (sender.clone(), home.clone());
-                move || {
-                    let answer = home.list();
-                    let _ = sender.send((home, answer));
-                }
-            });
-            if let Err(error) = asking {
-                let failure = Failure::new(format!("could not start a thread: {error}"));
-                let _ = sender.send((home, Err(failure)));
-            }
+            answers.ask(home, Home::list);
         }
         answers
     }
 
-    /// The first process manager that answers, with a client of it.
+    /// A process manager that answers, with a client of it: the first one, unless that is not heard
+    /// of while another one is.
     pub(crate) fn first(&self) -> Result<(Home, Client), Failure> {
+        let mut answers = Answers::to(PATIENCE);
         let mut failures = Vec::new();
         for home in self.homes() {
-            match home.client() {
-                Ok(client) => {
-                    for failure in &failures {
-                        screen::warn(&format!("{failure}"));
-                    }
-                    return Ok((home, client));
-                }
-                Err(failure) => failures.push(failure),
+            answers.ask(home, Home::client);
+            // Each has some time for itself before the next one is asked too.
+            if let Some(found) = answers.first_within(PATIENCE, &mut failures) {
+                return Ok(found);
             }
         }
-        Err(several(failures))
+        let found = answers.first_within(Span(u64::MAX), &mut failures);
+        found.ok_or_else(|| several(failures))
     }
 }
 
@@ -219,6 +211,15 @@ impl Home {
     /// Its name.
     pub(crate) fn name(&self) -> &str {
         &self.peer().name
+    }
+
+    /// That nothing was heard of it for so long.
+    fn silent(&self, patience: Span) -> Failure {
+        let PeerAddress { name, address } = self.peer();
+        let patience = text::span(patience);
+        Failure::new(format!(
+            "could not reach pm {name} at {address} within {patience}"
+        ))
     }
 
     /// What it is, for people: `pm1 of the grid in grids/lab`.

@@ -69,6 +69,7 @@ impl Bench {
             from_pm(ToActivity::Attach {
                 epoch: Epoch(1),
                 ask: 5,
+                lease: None,
             }),
         ]);
     }
@@ -352,6 +353,11 @@ fn line(effect: &Effect) -> String {
             format!("copy {activity} of {process} for {to} from {from:?}{pinned}")
         }
         Effect::Unneeded(process) => format!("unneeded {}", process.0),
+        Effect::Unserved(ids) => {
+            let ids = ids.iter().map(|id| format!(" {}", id.0));
+            format!("unserved{}", ids.collect::<String>())
+        }
+        Effect::Left => "left".to_owned(),
         Effect::Numbered(resource) => format!("numbered {resource}"),
     }
 }
@@ -364,9 +370,16 @@ fn answer(message: &FromActivity) -> String {
             part,
             n_parts,
             attempts,
+            lease,
         } => {
             let ids = names(attempts.iter());
-            format!("holding {epoch} ask={ask} {}/{n_parts}{ids}", part + 1)
+            // The usual length goes without saying.
+            let lease = lease.filter(|lease| *lease != wire::lease::LENGTH);
+            let lease = lease.map_or(String::new(), |lease| format!(" lease={lease}"));
+            format!(
+                "holding {epoch} ask={ask} {}/{n_parts}{ids}{lease}",
+                part + 1
+            )
         }
         FromActivity::Accepted(ids) => format!("accepted{}", names(ids.iter())),
         FromActivity::Started(started) => {

@@ -52,6 +52,76 @@ fn a_lease_is_asked_for_at_each_fifth_of_it_and_counts_from_the_question() {
     );
 }
 
+/// A process manager attaches whose leases have another length than the usual one, and sends one.
+fn attaches(number: u32, seconds: u64) -> Input {
+    let attach = ToActivity::Attach {
+        epoch: Epoch(1),
+        ask: 5,
+        lease: Some(Span::from_secs(seconds)),
+    };
+    Input::Process(number, attach)
+}
+
+#[test]
+fn each_process_manager_has_leases_of_its_own_length() {
+    let mut bench = Bench::leased(1);
+    let log = bench.all([attaches(1, 5), attaches(2, 60)]);
+    assert_eq!(
+        log,
+        "pm1: holding e3 ask=5 1/1 lease=5.0s\npm1: renew e3 1\n\
+         pm2: holding e4 ask=5 1/1 lease=1m 00s\npm2: renew e4 1\n"
+    );
+    // A fifth of its length; the others no later than a machine must be heard.
+    assert_eq!(show(&bench.wait(1)), "pm1: renew e3 2\n");
+    let log = show(&bench.wait(1));
+    assert_eq!(
+        log,
+        "group: alive\npm0: renew e2 2\npm1: renew e3 3\npm2: renew e4 2\n"
+    );
+    let answer = |to, life, number| {
+        let life = Epoch(life);
+        Input::Process(to, ToActivity::Renewed { life, number })
+    };
+    // From the questions of second 2 on; the grace is no longer than what lies between two of them.
+    let log = bench.all([answer(0, 2, 2), answer(1, 3, 3), answer(2, 4, 2)]);
+    assert_eq!(
+        log,
+        "executor: lease pm0 10 12\nexecutor: lease pm1 6 7\nexecutor: lease pm2 60 62\n"
+    );
+}
+
+#[test]
+fn a_process_manager_that_comes_back_with_shorter_leases_takes_nothing_back() {
+    let mut bench = Bench::leased(1);
+    let send = |life: u64, activity: u32| {
+        let message = ToActivity::Dispatch {
+            meant_for: Epoch(life),
+            attempts: vec![job(id(activity))],
+            holders: Vec::new(),
+        };
+        Input::Process(1, message)
+    };
+    let log = bench.all([attaches(1, 60), send(3, 1)]);
+    assert!(log.contains("executor: lease pm1 58 60\n"), "{log}");
+    let again = ToActivity::Attach {
+        epoch: Epoch(2),
+        ask: 1,
+        lease: Some(Span::from_secs(5)),
+    };
+    let renewed = ToActivity::Renewed {
+        life: Epoch(4),
+        number: 2,
+    };
+    // What was promised stands, and the answers of the present life say nothing more yet.
+    let log = bench.all([
+        Input::Process(1, again),
+        send(4, 2),
+        Input::Process(1, renewed),
+    ]);
+    assert!(log.contains("lease=5.0s"), "{log}");
+    assert!(!log.contains("executor: lease"), "{log}");
+}
+
 #[test]
 fn an_answer_for_another_life_renews_nothing() {
     let mut bench = underway();
@@ -104,6 +174,7 @@ fn after_another_attachment_work_is_taken_again() {
     let attach = from_pm(ToActivity::Attach {
         epoch: Epoch(1),
         ask: 6,
+        lease: None,
     });
     let log = bench.all([attach]);
     assert_eq!(
@@ -132,6 +203,7 @@ fn without_a_lease_nothing_is_handed_over_after_a_restart_of_the_daemon() {
         from_pm(ToActivity::Attach {
             epoch: Epoch(1),
             ask: 6,
+            lease: None,
         }),
     ]);
     // Nobody has told this life of a lease: only the executor knows the one that was there.
@@ -206,6 +278,7 @@ fn what_must_not_run_twice_is_remembered_from_before_its_start_to_its_acknowledg
         from_pm(ToActivity::Attach {
             epoch: Epoch(1),
             ask: 6,
+            lease: None,
         }),
     ]);
     assert_eq!(
@@ -234,6 +307,7 @@ fn leaves_last_an_hour_without_the_group_manager() {
         from_pm(ToActivity::Attach {
             epoch: Epoch(1),
             ask,
+            lease: None,
         })
     };
     let mut starts = |seconds, ask, activity| {

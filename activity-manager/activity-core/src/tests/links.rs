@@ -16,6 +16,7 @@ fn attach(epoch: u64, ask: u32) -> Input {
     from_pm(ToActivity::Attach {
         epoch: Epoch(epoch),
         ask,
+        lease: None,
     })
 }
 

@@ -101,6 +101,8 @@ impl World {
                 Effect::ToGroup(_)
                 | Effect::Numbered(_)
                 | Effect::Unneeded(_)
+                | Effect::Unserved(_)
+                | Effect::Left
                 | Effect::Clear { .. }
                 | Effect::Peeked { .. }
                 | Effect::ReadLog(..)
@@ -125,6 +127,7 @@ impl World {
                 part,
                 n_parts,
                 attempts,
+                lease: _,
             } => {
                 if self.life.is_some() || ask != self.n_asked {
                     return;
@@ -180,6 +183,7 @@ impl World {
         self.sent.push(ToActivity::Attach {
             epoch: Epoch(1),
             ask,
+            lease: None,
         });
     }
 

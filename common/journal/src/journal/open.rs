@@ -18,6 +18,7 @@ use crate::directory::{
 };
 use crate::guard::guarded;
 use crate::layout::{StreamKey, TOTALS_ROW, Totals};
+use crate::reserve::Reserve;
 use crate::store_file::StoreFile;
 use crate::tail::{self, TAIL_FILE, Tail, TailError};
 
@@ -38,14 +39,17 @@ pub struct Options {
     pub program_version: String,
     /// Cache of the store, in bytes.
     pub cache_bytes: usize,
+    /// Bytes that are kept on the disk for commits when it is full; none where this is 0.
+    pub reserve_bytes: u64,
 }
 
 impl Options {
-    /// The usual cache, for a program of this version.
+    /// The usual cache and no reserve, for a program of this version.
     pub fn new(program_version: &str) -> Options {
         Options {
             program_version: program_version.to_owned(),
             cache_bytes: CACHE_BYTES,
+            reserve_bytes: 0,
         }
     }
 }
@@ -193,6 +197,7 @@ impl Journal {
             write_version(dir, &options.program_version)?;
         }
         journal.tail.open(dir)?;
+        journal.reserve = Reserve::open(dir, options.reserve_bytes);
         compact(&mut journal, &mut opened)?;
         opened.written_by = written_by.map(|version| version.program);
         Ok((journal, opened))
@@ -362,6 +367,7 @@ fn open_store(
         dir: dir.to_owned(),
         acknowledged,
         lock,
+        reserve: Reserve::open(dir, 0),
         known: seen.streams,
         n_commits,
         stored,

@@ -390,6 +390,67 @@ fn a_full_disk_ends_the_journal_and_loses_nothing() {
     assert!(again.is_ok() || again.is_err_and(|error| matches!(error, OpenError::Store { .. })));
 }
 
+#[test]
+fn what_is_committed_on_a_full_disk_goes_into_the_reserve() {
+    const RESERVE: u64 = 24 << 20;
+    let dir = TempDir::new().unwrap();
+    let Some(disk) = SmallDisk::of(dir.path(), 80) else {
+        return;
+    };
+    let with_reserve = Options {
+        reserve_bytes: RESERVE,
+        ..options()
+    };
+    let length = || fs::metadata(disk.0.join("reserve")).unwrap().len();
+    let (mut journal, ..) = Journal::open(disk.0, &with_reserve).unwrap();
+    assert_eq!(length(), RESERVE);
+    assert!(crate::room(disk.0, RESERVE).unwrap() > 50 << 20);
+    fill(disk.0);
+    assert_eq!(crate::room(disk.0, RESERVE).unwrap(), 0);
+    // More than the tail holds, several times.
+    let mut n_durable = 0;
+    while n_durable < 30 {
+        let event = events(n_durable, &[("p", &[7; 100_000])]);
+        journal.commit(&[event]).unwrap();
+        n_durable += 1;
+    }
+    assert!(length() < RESERVE, "{}", length());
+    // What was given up is room that is wanted back.
+    assert_eq!(crate::room(disk.0, RESERVE).unwrap(), 0);
+    drop(journal);
+    let (mut journal, histories, _) = Journal::open(disk.0, &with_reserve).unwrap();
+    assert_eq!(histories[0].tail.len() as u64 + 1, n_durable);
+    assert!(length() < RESERVE);
+    fs::remove_file(disk.0.join("ballast")).unwrap();
+    let event = events(n_durable, &[("p", b"room")]);
+    journal.commit(&[event]).unwrap();
+    assert_eq!(length(), RESERVE);
+    // Beyond the reserve, the journal ends and loses nothing.
+    fill(disk.0);
+    let error = loop {
+        n_durable += 1;
+        match journal.commit(&[events(n_durable, &[("p", &[7; 400_000])])]) {
+            Ok(()) => {}
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, CommitError::Store(_)), "{error:?}");
+    drop(journal);
+    fs::remove_file(disk.0.join("ballast")).unwrap();
+    let (_, histories, _) = Journal::open(disk.0, &with_reserve).unwrap();
+    assert!(histories[0].tail.len() as u64 + 1 >= n_durable);
+}
+
+/// Writes a file until no byte more fits.
+fn fill(dir: &Path) {
+    let path = dir.join("ballast");
+    let mut file = fs::OpenOptions::new();
+    let mut file = file.append(true).create(true).open(path).unwrap();
+    for bytes in [1 << 20, 4096, 1] {
+        while std::io::Write::write_all(&mut file, &vec![1; bytes]).is_ok() {}
+    }
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "a test that needs mount and umount"
@@ -402,9 +463,15 @@ fn command(name: &str) -> std::process::Command {
 struct SmallDisk<'d>(&'d Path);
 
 impl SmallDisk<'_> {
+    /// Mounts one of 8 MiB.
     fn mount(dir: &Path) -> Option<SmallDisk<'_>> {
+        SmallDisk::of(dir, 8)
+    }
+
+    fn of(dir: &Path, mebibytes: u32) -> Option<SmallDisk<'_>> {
+        let size = format!("size={mebibytes}m");
         let mounted = command("mount")
-            .args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
             .arg(dir)
             .stderr(std::process::Stdio::null())
             .status();

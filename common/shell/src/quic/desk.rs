@@ -12,7 +12,7 @@ use model::{Identity, Span};
 use quinn::{Connection, ReadExactError, RecvStream, SendStream};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
-use wire::admin::{ASK_BYTES_MAX, TOLD_BYTES_MAX};
+use wire::admin::{ASK_BYTES_MAX, MEMBER_ASK_BYTES_MAX, TOLD_BYTES_MAX};
 use wire::frame::{self, HEADER_BYTES};
 use wire::hello::Refusal;
 
@@ -173,7 +173,11 @@ async fn answer(
     mut send: SendStream,
     mut recv: RecvStream,
 ) -> Result<(), LinkError> {
-    let reading = read(connection, &mut recv, ASK_BYTES_MAX);
+    let bytes_max = match visitor {
+        Some(_) => MEMBER_ASK_BYTES_MAX,
+        None => ASK_BYTES_MAX,
+    };
+    let reading = read(connection, &mut recv, bytes_max);
     let bytes = timeout(duration(LINK_GREETING_MAX), reading).await;
     let bytes = bytes.unwrap_or_else(|_| Err(refuse(connection, Refusal::Late)))?;
     let (sender, answered) = oneshot::channel();

@@ -23,6 +23,11 @@ pub(super) const GROUP: GroupId = GroupId(1);
 pub(super) const MACHINE: ResourceId = ResourceId(0);
 pub(super) const KEY: SubmitKey = SubmitKey(77);
 
+const BEGINNING: Now = Now {
+    mono: Mono(1),
+    wall: Wall(1_000_000),
+};
+
 /// What a machine answers to an attempt: how it ends and what it prints.
 pub(super) type Script = Box<dyn FnMut(&Dispatch) -> Option<(End, i32, String)>>;
 
@@ -84,11 +89,15 @@ impl Bench {
     pub(super) fn new(
         script: impl FnMut(&Dispatch) -> Option<(End, i32, String)> + 'static,
     ) -> Bench {
-        let now = Now {
-            mono: Mono(1),
-            wall: Wall(1_000_000),
-        };
-        let drive = Drive::start(ProcessManager::new(Config::default()), Vec::new(), now);
+        Bench::of(Config::default(), script)
+    }
+
+    pub(super) fn of(
+        config: Config,
+        script: impl FnMut(&Dispatch) -> Option<(End, i32, String)> + 'static,
+    ) -> Bench {
+        let now = BEGINNING;
+        let drive = Drive::start(ProcessManager::new(config.clone()), Vec::new(), now);
         let mut bench = Bench {
             drive,
             now,
@@ -102,7 +111,7 @@ impl Bench {
             keeps: false,
             copies: Vec::new(),
             copied_from: Vec::new(),
-            config: Config::default(),
+            config,
             is_alone: false,
             silent: BTreeSet::new(),
             life_of_others: Epoch(4),
@@ -247,6 +256,7 @@ impl Bench {
                     part,
                     n_parts,
                     attempts,
+                    lease: None,
                 };
                 self.give(Input::Activity(to, holding));
             }
@@ -390,6 +400,25 @@ impl Bench {
 
     pub(super) fn submit_as(&mut self, submit: Submit) {
         self.ask(Request::Submit(Box::new(submit)));
+    }
+
+    /// It is so many seconds after the beginning.
+    pub(super) fn pass_to(&mut self, seconds: u64) {
+        let until = BEGINNING.mono + Span::from_secs(seconds);
+        while self.now.mono < until {
+            let next = self
+                .drive
+                .next_wakeup()
+                .unwrap_or(until)
+                .clamp(self.now.mono, until);
+            let passed = next.since(self.now.mono);
+            self.now = Now {
+                mono: next,
+                wall: self.now.wall + passed,
+            };
+            self.drive.wake(self.now);
+            self.carry_out();
+        }
     }
 
     pub(super) fn ask(&mut self, request: Request) {

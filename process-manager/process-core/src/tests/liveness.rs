@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use machine::Drive;
+use machine::{Drive, History};
 use model::{
-    Activity, AttemptId, Bytes, Draft, Epoch, GrantId, Mono, NodeKind, Now, ResourceId, Span, Wall,
+    Activity, AttemptId, Bytes, Draft, Epoch, GrantId, Mono, NodeKind, Now, ResourceId, Span,
+    SubmitKey, Wall,
 };
 use wire::attempt::{End, FromActivity, Outcome, Started, ToActivity};
 use wire::client::{Request, Submit};
@@ -28,8 +29,16 @@ struct Stage {
     /// What its group tells.
     machines: Vec<u32>,
     leaving: Vec<ResourceId>,
+    /// What is free of each.
+    free: u32,
     /// Machine 0 says nothing by itself.
     is_silent: bool,
+    /// Machines say by which length of a lease they count.
+    echoes: bool,
+    /// What machine 0 holds.
+    holds: Vec<AttemptId>,
+    /// All that is durable.
+    events: Vec<(Stream, Event)>,
     n_grants: u64,
 }
 
@@ -59,20 +68,80 @@ impl Stage {
             verdicts: Vec::new(),
             machines,
             leaving: Vec::new(),
+            free: 1,
             is_silent: false,
+            echoes: true,
+            holds: Vec::new(),
+            events: Vec::new(),
             n_grants: 0,
         };
         stage.give(Input::GroupUp(GROUP));
         for machine in 0..2 {
             stage.give(Input::ActivityUp(ResourceId(machine)));
         }
-        stage.give(Input::Request(
+        stage.submit(submit);
+        stage
+    }
+
+    fn submit(&mut self, submit: Submit) {
+        self.give(Input::Request(
             ClientId(1),
             Caller::Local,
             1,
             Request::Submit(Box::new(submit)),
         ));
-        stage
+    }
+
+    /// The manager has died, and begins another life with leases of this length. Its group and
+    /// machine 1 are there; machine 0 comes back unless it is silent, and then holds its attempt.
+    fn live_again(&mut self, seconds: u64) {
+        let config = Config {
+            lease: Some(Span::from_secs(seconds)),
+            ..Config::default()
+        };
+        let mut histories: BTreeMap<Stream, History<ProcessManager>> = BTreeMap::new();
+        for (stream, event) in self.events.clone() {
+            if let Some(history) = histories.get_mut(&stream) {
+                history.tail.push(event);
+                continue;
+            }
+            let (founding, snapshot, tail) = (event, None, Vec::new());
+            let history = History {
+                stream,
+                founding,
+                snapshot,
+                tail,
+            };
+            histories.insert(stream, history);
+        }
+        let histories = histories.into_values().collect();
+        self.drive = Drive::start(ProcessManager::new(config), histories, self.now);
+        self.carry_out();
+        self.give(Input::GroupUp(GROUP));
+        self.give(Input::ActivityUp(ResourceId(1)));
+        if !self.is_silent {
+            self.give(Input::ActivityUp(ResourceId(0)));
+        }
+        self.said();
+    }
+
+    /// Time passes, and machine 0 asks for more all the while.
+    fn renews(&mut self, millis: u64) {
+        for _ in 0..millis.div_ceil(1_000) {
+            self.wait(1_000);
+            self.renew(0, 9);
+        }
+    }
+
+    /// How long from here on until something is sent to machine 1.
+    fn sent_after(&mut self) -> u64 {
+        for tenths in 1..1_000 {
+            let log = self.wait(100);
+            if log.iter().any(|line| line.starts_with("r1 send")) {
+                return tenths * 100;
+            }
+        }
+        panic!("nothing was sent");
     }
 
     fn give(&mut self, input: Input) {
@@ -83,6 +152,7 @@ impl Stage {
     fn carry_out(&mut self) {
         let batch = self.drive.close();
         for (stream, event) in batch.events {
+            self.events.push((stream, event.clone()));
             if let (Stream::Process(_), Event::Ended(ended)) = (stream, event) {
                 self.verdicts.push(ended.verdict);
             }
@@ -148,13 +218,14 @@ impl Stage {
         };
         let line = match message {
             ToActivity::Attach { .. } if machine.0 == 0 && self.is_silent => return,
-            ToActivity::Attach { ask, .. } => {
+            ToActivity::Attach { ask, lease, .. } => {
                 let holding = FromActivity::Holding {
                     epoch: LIFE,
                     ask,
                     part: 0,
                     n_parts: 1,
-                    attempts: Vec::new(),
+                    attempts: self.holds.clone(),
+                    lease: lease.filter(|_| self.echoes),
                 };
                 return self.hear(machine.0, holding);
             }
@@ -221,12 +292,13 @@ impl Stage {
     }
 
     fn offer(&mut self) {
+        let free = self.free;
         let offered = |number| Offered {
             resource: ResourceId(number),
             name: format!("m{number}"),
             power: 1.0,
             slots: 1,
-            free: 1,
+            free,
             memory: Bytes(1 << 30),
             labels: BTreeMap::new(),
             bulk: Some(format!("m{number}:1")),
@@ -293,6 +365,20 @@ fn what_may_run_waits_for_the_end_of_the_lease_and_then_goes_elsewhere() {
     assert!(stage.wait(10_550).is_empty());
     assert_eq!(stage.wait(100), ["r1 send a1#2"]);
     assert_eq!(stage.verdicts, [Verdict::Again]);
+}
+
+#[test]
+fn who_waits_for_a_machine_does_not_keep_its_holder_from_being_planned_again() {
+    let mut stage = Stage::new(two(|_| {}));
+    stage.free = 0;
+    stage.offer();
+    // The clock was set back, so that it counts as the one that came first.
+    stage.now.wall = Wall(1_000);
+    stage.submit(submission(SubmitKey(78), two(|_| {})));
+    assert_eq!(stage.said(), ["r0 send a1#1", "r1 send a2#1"]);
+    stage.runs(0, 1);
+    stage.is_silent = true;
+    assert_eq!(stage.wait(10_650), ["r1 send a1#2"]);
 }
 
 #[test]
@@ -389,6 +475,23 @@ fn who_connects_with_the_number_of_another_machine_is_not_listened_to() {
     assert!(stage.said().contains(&"r0 renewed e4 1".to_owned()));
 }
 
+/// What has not been sent waits for no machine of which this life never hears.
+#[test]
+fn what_is_planned_on_a_machine_that_never_comes_back_is_planned_again() {
+    let mut stage = Stage::new(two(|_| {}));
+    stage.runs(1, 2);
+    // It is given back just when the connection ends, so that it has not gone there again.
+    let attempt = stage.attempt(1);
+    stage.give(Input::ActivityDown(ResourceId(0)));
+    stage.hear(0, FromActivity::Retracted(vec![attempt]));
+    assert_eq!(stage.verdicts, [Verdict::Again]);
+    // The group has started again as well, and does not know that machine.
+    stage.machines = vec![1];
+    stage.is_silent = true;
+    stage.live_again(10);
+    assert_eq!(stage.sent_after(), 3_000);
+}
+
 /// Both machines, each with one of two activities that are given a file, which is on machine 0.
 fn given_a_file() -> Stage {
     Stage::of(with_a_file(two(|_| {})))
@@ -450,4 +553,71 @@ fn a_machine_that_was_away_while_it_was_asked_for_a_file_is_asked_again() {
     stage.verdicts.clear();
     stage.lacks(1, 2, 2);
     assert!(matches!(stage.verdicts[..], [Verdict::Faulted(_)]));
+}
+
+/// a1 runs on machine 0.
+fn running() -> Stage {
+    let mut stage = Stage::new(two(|_| {}));
+    stage.runs(0, 1);
+    stage.holds = vec![stage.attempt(1)];
+    stage
+}
+
+/// Nothing more is heard of it.
+fn silent() -> Stage {
+    Stage {
+        is_silent: true,
+        ..running()
+    }
+}
+
+#[test]
+fn a_life_with_shorter_leases_waits_for_those_that_were_longer() {
+    let mut stage = silent();
+    stage.live_again(60);
+    // Nobody was told of longer ones than those of ten seconds yet: these, a hundredth, half a second.
+    assert_eq!(stage.sent_after(), 10_600);
+
+    let mut stage = silent();
+    stage.live_again(60);
+    stage.live_again(5);
+    assert_eq!(stage.sent_after(), 61_100);
+}
+
+#[test]
+fn leases_of_the_life_before_the_last_one_are_waited_for_too() {
+    let mut stage = silent();
+    stage.live_again(60);
+    stage.wait(1_000);
+    stage.live_again(5);
+    stage.wait(1_000);
+    stage.live_again(5);
+    assert_eq!(stage.sent_after(), 61_100);
+}
+
+#[test]
+fn leases_that_have_ended_for_certain_are_not_waited_for_again() {
+    let mut stage = running();
+    stage.live_again(5);
+    // Ten seconds, a hundredth and half a second of the life before.
+    stage.renews(10_700);
+    stage.is_silent = true;
+    stage.live_again(5);
+    // Five, a hundredth, half a second.
+    assert_eq!(stage.sent_after(), 5_600);
+}
+
+#[test]
+fn a_machine_that_does_not_know_of_lengths_is_waited_for_by_the_usual_one() {
+    for (echoes, waits) in [(true, 5_600), (false, 10_600)] {
+        let mut stage = running();
+        stage.live_again(5);
+        stage.renews(10_700);
+        stage.echoes = echoes;
+        // It attaches anew.
+        stage.give(Input::ActivityDown(ResourceId(0)));
+        stage.give(Input::ActivityUp(ResourceId(0)));
+        stage.is_silent = true;
+        assert_eq!(stage.sent_after(), waits, "{echoes}");
+    }
 }

@@ -3,7 +3,10 @@
 use super::*;
 use model::{AttemptId, SubmitKey};
 use wire::attempt::{End, FromActivity, Log, LogPart, Outcome, Peeked, Stream as Written};
+use wire::client::Submit;
 use wire::executor::Kept;
+
+use crate::manager::Config;
 
 fn peeked(attempt: AttemptId) -> Peeked {
     Peeked {
@@ -53,6 +56,64 @@ fn a_process_that_has_not_ended_is_not_forgotten() {
     let answer = bench.answer(Request::Forget(KEY.process()));
     assert!(matches!(answer, Answer::Refused(reasons) if reasons[0].contains("has not ended")));
     assert_eq!(bench.status().summary.phase, Phase::Running);
+}
+
+/// How long each process that is listed is kept, in seconds.
+fn kept(bench: &mut Bench) -> Vec<Option<u64>> {
+    let Answer::Processes(all) = bench.answer(Request::List) else {
+        panic!("processes are listed");
+    };
+    let mut all: Vec<_> = all
+        .iter()
+        .map(|one| one.keep.map(|keep| keep.0 / 1_000_000))
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+fn keeping(most: u64) -> Config {
+    Config {
+        keep: Some(Span::from_secs(most)),
+        ..Config::default()
+    }
+}
+
+#[test]
+fn what_is_over_its_time_is_forgotten_by_a_manager_that_serves_for_long() {
+    let mut bench = Bench::of(keeping(3_600), well);
+    for (key, said) in (0..).zip([None, Some(0), Some(600), Some(1_000_000)]) {
+        bench.submit_as(Submit {
+            keep: said.map(Span::from_secs),
+            ..submission(SubmitKey(key), diamond())
+        });
+    }
+    // What somebody may just read is kept for a minute, and nothing longer than the manager says.
+    let all = [60, 600, 3_600, 3_600].map(Some);
+    for (after, from) in [
+        (0, 0),
+        (59, 0),
+        (61, 1),
+        (540, 1),
+        (660, 2),
+        (3_540, 2),
+        (3_660, 4),
+    ] {
+        bench.pass_to(after);
+        assert_eq!(kept(&mut bench), all[from..], "after {after} s");
+    }
+    assert!(bench.events.iter().all(|(of, _)| *of == Stream::Manager));
+}
+
+#[test]
+fn what_runs_is_kept_and_so_is_all_where_forgetting_is_for_others() {
+    let mut bench = Bench::of(keeping(3_600), |_| None);
+    bench.submit(diamond());
+    bench.pass_to(100_000);
+    assert_eq!(kept(&mut bench), [Some(3_600)]);
+    let mut bench = Bench::new(well);
+    bench.submit(diamond());
+    bench.pass_to(100_000);
+    assert_eq!(kept(&mut bench), [None]);
 }
 
 #[test]

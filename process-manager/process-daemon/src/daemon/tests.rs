@@ -11,6 +11,8 @@ fn begin(dir: &TempDir) -> Handle {
         directory: dir.path().join("process"),
         scheduler: SchedulerKind::default(),
         link: None,
+        keep: None,
+        reserve: model::Bytes::ZERO,
         lease: None,
         keeper: None,
         socket: Some(dir.path().join("s")),

@@ -1,13 +1,28 @@
-//! A machine of a grid whose disk is full: what does not fit is a fault that says so, and everything
-//! else goes on.
+//! Daemons of a grid whose disk is full. On a machine, what does not fit is a fault that says so; a
+//! process manager takes nothing more and records what comes of what it has; what runs goes on
+//! without its group manager.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
-use super::until_it_is;
+use model::Role;
+use serde_json::Value;
+
 use super::world::World;
+use super::{open_gate, submitted, until_it_is};
+use crate::sandbox::Sandbox;
+use crate::wait;
 
-/// MiB of the disk.
+/// MiB of the disk of a machine.
 const DISK: u32 = 24;
+
+/// MiB of the disk of a manager: what it keeps of it for such times, and what it needs to take work.
+const MANAGERS_DISK: u32 = 96;
+
+/// Activities whose outcomes are too much for a journal's tail, and bytes of each.
+const WORDS: usize = 40;
+const WORD_BYTES: usize = 40_000;
 
 /// One activity whose output does not fit beside itself, after one whose output does.
 const LARGE: &str = "\
@@ -30,7 +45,7 @@ body: { activity: small, run: [echo, fits], stdout: { into: word, as: text } }
 
 #[test]
 fn a_full_disk_of_a_machine_is_told_and_costs_nothing_that_was_recorded() {
-    let Some(world) = World::on_small_disks(1, DISK) else {
+    let Some(world) = World::on_small_disks(1, Role::Am, DISK) else {
         return;
     };
     let (sandbox, ana) = (&world.sandbox, world.user("ana"));
@@ -65,4 +80,187 @@ fn a_full_disk_of_a_machine_is_told_and_costs_nothing_that_was_recorded() {
     sandbox.xav(&results).expect(0);
     let a = fs::read_to_string(sandbox.path("out/a")).unwrap();
     assert_eq!(a, "small\n");
+}
+
+/// What fills a disk up to the last byte, until it is dropped.
+struct Ballast(PathBuf);
+
+impl Ballast {
+    fn on(disk: &Path) -> Ballast {
+        let ballast = Ballast(disk.join("ballast"));
+        ballast.fill();
+        ballast
+    }
+
+    fn fill(&self) {
+        let file = OpenOptions::new().append(true).create(true).open(&self.0);
+        let mut file = file.unwrap();
+        for bytes in [1 << 20, 4_096, 1] {
+            while file.write_all(&vec![1; bytes]).is_ok() {}
+        }
+    }
+}
+
+impl Drop for Ballast {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// A process whose activities write down that they run, wait for a gate, and give long words.
+fn wordy(sandbox: &Sandbox, gate: &str) -> String {
+    let (log, gate) = (sandbox.path("log"), sandbox.path(gate));
+    let (log, gate) = (log.display(), gate.display());
+    let names: Vec<String> = (0..WORDS).map(|number| format!("word{number}")).collect();
+    let variables: String = names
+        .iter()
+        .map(|name| format!("  {name}: string\n"))
+        .collect();
+    let activities: String = names
+        .iter()
+        .map(|name| {
+            format!(
+                "    - activity: {name}\n      run: {{ shell: \"echo {name} >> {log}; until [ -e \
+                 {gate} ]; do sleep 0.01; done; head -c {WORD_BYTES} /dev/zero | tr '\\\\0' x\" }}\n      \
+                 stdout: {{ into: {name}, as: text }}\n"
+            )
+        })
+        .collect();
+    let text = format!(
+        "xavantes: 1\nname: wordy\nvariables:\n{variables}body:\n  parallel:\n{activities}"
+    );
+    sandbox.file("wordy.yaml", text)
+}
+
+/// Submits a process that is to run on after the disk is full, and waits until it runs.
+fn begun(world: &World, grid: &str, gate: &str) -> String {
+    let sandbox = &world.sandbox;
+    let before = sandbox.lines("log").len();
+    let file = wordy(sandbox, gate);
+    let done = sandbox.xav(&["submit", &file, "--grid", grid]).expect(0);
+    sandbox.wait_for_lines("log", before + 2);
+    done.stdout.trim_end().to_owned()
+}
+
+/// Runs a short process to its end.
+fn run_small(world: &World, grid: &str) {
+    let small = world.sandbox.file("small.yaml", SMALL);
+    let run = world.sandbox.xav(&["run", &small, "--grid", grid]);
+    assert_eq!(run.expect(0).stdout, "word: fits\n");
+}
+
+/// What activities wrote down since so many lines, which each did once.
+fn words_since(world: &World, n_lines: usize) -> Vec<String> {
+    let mut lines = world.sandbox.lines("log").split_off(n_lines);
+    lines.sort();
+    lines
+}
+
+fn all_words() -> Vec<String> {
+    let mut all: Vec<String> = (0..WORDS).map(|number| format!("word{number}")).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_process_manager_with_a_full_disk_takes_nothing_more_and_records_what_it_has() {
+    let Some(mut world) = World::on_small_disks(1, Role::Pm, MANAGERS_DISK) else {
+        return;
+    };
+    let (ana, eve) = (world.user("ana"), world.admin("eve"));
+    let disk = world.state_of(Role::Pm);
+    let reserve = disk.join("journal/reserve");
+    let whole = fs::metadata(&reserve).unwrap().len();
+    assert!(whole > 0);
+    let small = world.sandbox.file("small.yaml", SMALL);
+    let first = begun(&world, &ana, "gate1");
+
+    let ballast = Ballast::on(&disk);
+    let refused = wait::until("nothing more to be taken", || {
+        let done = world.sandbox.xav(&["submit", &small, "--grid", &ana]);
+        (done.status != Some(0)).then_some(done)
+    });
+    refused
+        .expect(2)
+        .says("the process manager takes no process at the moment: its disk is full: ");
+    let warned = wait::until("the group manager to know", || {
+        let done = world.sandbox.xav(&["nodes", "--grid", &ana]).expect(0);
+        done.stderr.contains("disk").then_some(done)
+    });
+    warned.says("pm pm1: its disk is full: ");
+    let log = ["logs", "--daemon", "pm1", "--grid", &eve];
+    world
+        .sandbox
+        .xav(&log)
+        .expect(0)
+        .shows("nothing more is taken")
+        .shows("its disk is full");
+    // What runs is recorded as ever.
+    world.sandbox.file("gate1", "");
+    let ended = until_it_is(&world, &ana, &first, "completed");
+    assert!(world.has_process_manager(0));
+    assert_eq!(words_since(&world, 0), all_words());
+    assert!(fs::metadata(&reserve).unwrap().len() < whole);
+
+    // With room, it takes processes again, and nothing that was recorded is lost.
+    drop(ballast);
+    wait::until("a process to be taken", || {
+        let done = world.sandbox.xav(&["submit", &small, "--grid", &ana]);
+        (done.status == Some(0)).then_some(())
+    });
+    run_small(&world, &ana);
+    assert_eq!(fs::metadata(&reserve).unwrap().len(), whole);
+    world.kill_process_manager(0);
+    let status = |world: &World, id: &str| -> Value {
+        let status = ["status", id, "--grid", &ana, "--json"];
+        world.sandbox.json(&status)
+    };
+    assert_eq!(status(&world, &first), ended);
+
+    // What is more than it has kept ends it, and it goes on when there is room.
+    let second = begun(&world, &ana, "gate2");
+    let ballast = Ballast::on(&disk);
+    OpenOptions::new()
+        .write(true)
+        .truncate(true)
+        .open(&reserve)
+        .unwrap();
+    ballast.fill();
+    world.sandbox.file("gate2", "");
+    wait::until("the process manager to end", || {
+        (!world.has_process_manager(0)).then_some(())
+    });
+    drop(ballast);
+    world.start_process_manager(0);
+    until_it_is(&world, &ana, &second, "completed");
+    // What was over was not done again, whether it was recorded or not.
+    assert_eq!(words_since(&world, WORDS), all_words());
+    assert_eq!(status(&world, &first), ended);
+    run_small(&world, &ana);
+}
+
+#[test]
+fn what_runs_goes_on_while_the_disk_of_the_group_manager_is_full() {
+    let Some(mut world) = World::on_small_disks(1, Role::Gm, MANAGERS_DISK) else {
+        return;
+    };
+    let ana = world.user("ana");
+    let first = submitted(&world, &ana);
+    let ballast = Ballast::on(&world.state_of(Role::Gm));
+    let warned = wait::until("the group manager to know", || {
+        let done = world.sandbox.xav(&["nodes", "--grid", &ana]).expect(0);
+        done.stderr.contains("disk").then_some(done)
+    });
+    warned.says("gm gm1: its disk is full: ");
+    // It grants slots from what it has kept.
+    run_small(&world, &ana);
+    // What has its slots needs it no more.
+    world.end_group_manager();
+    open_gate(&world.sandbox);
+    until_it_is(&world, &ana, &first, "completed");
+    drop(ballast);
+    world.start_group_manager();
+    run_small(&world, &ana);
+    let warned = world.sandbox.xav(&["nodes", "--grid", &ana]).expect(0);
+    assert_eq!(warned.stderr, "");
 }

@@ -1,9 +1,10 @@
-//! SIGSTOP of the daemon of a machine and of the process manager, for longer than a lease, while
-//! commands run and more wait behind them. Nothing that anybody tells counts here: each command
-//! writes down when it starts, that it lives, and when it ends.
+//! SIGSTOP of the daemon of a machine and of the process manager, for longer than a lease, together
+//! and the manager alone, while commands run and more wait behind them. Nothing that anybody tells
+//! counts here: each command writes down when it starts, that it lives, and when it ends.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -13,7 +14,7 @@ use super::world::World;
 use crate::sandbox::Sandbox;
 use crate::wait;
 
-/// How long the daemon of a machine is frozen: three leases.
+/// How long a daemon is frozen: three leases.
 const FROZEN: Duration = Duration::from_secs(30);
 
 /// Activities of which each stays until it may end: as many as there are slots.
@@ -25,6 +26,7 @@ const WAITING: usize = 12;
 #[derive(Clone, Debug, PartialEq)]
 struct Run {
     number: u32,
+    pid: u32,
     /// The directory in which it ran.
     place: String,
     start: f64,
@@ -88,7 +90,7 @@ fn runs(sandbox: &Sandbox) -> BTreeMap<String, Vec<Run>> {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         let parts: Vec<&str> = name.split('.').collect();
-        let [activity, number, _pid] = parts[..] else {
+        let [activity, number, pid] = parts[..] else {
             continue; // The script and the gate.
         };
         let text = fs::read_to_string(entry.path()).unwrap();
@@ -107,6 +109,7 @@ fn runs(sandbox: &Sandbox) -> BTreeMap<String, Vec<Run>> {
         };
         found.entry(activity.to_owned()).or_default().push(Run {
             number: number.parse().unwrap(),
+            pid: pid.parse().unwrap(),
             place: (*place).to_owned(),
             start: *start,
             last: *last,
@@ -170,8 +173,64 @@ fn frozen_daemons_run_nothing_twice_at_a_time_and_take_nothing_back() {
     let ended = until_it_is(&world, &ana, &id, "faulted");
 
     let runs = runs(sandbox);
+    check(&ended, &early, &runs);
+    // Whatever stayed on the frozen machine has run again.
+    for name in there {
+        assert!(runs[name].len() > 1, "{name}: {runs:?}");
+    }
+}
+
+#[test]
+fn a_frozen_process_manager_takes_nothing_back_and_machines_stop_what_it_does_not_renew() {
+    let world = World::new(1, 2);
+    let (sandbox, ana) = (&world.sandbox, world.user("ana"));
+    let file = definition(sandbox);
+    let submit = ["submit", &file, "--keep-going", "--grid", &ana];
+    let id = sandbox.xav(&submit).expect(0).stdout.trim_end().to_owned();
+    let status = || sandbox.json(&["status", &id, "--grid", &ana, "--json"]);
+    let first = wait::until("what stays runs", || {
+        let runs = runs(sandbox);
+        let all = STAYING.iter().all(|name| runs.contains_key(*name));
+        all.then_some(runs)
+    });
+    let early = activity(&status(), "early").clone();
+    assert_eq!(early["state"], "completed");
+
+    world.freeze_process_manager(0);
+    let begun = Instant::now();
+    // Nobody tells the machines to stop: their executors do when the leases end.
+    wait::until("the end of the commands that stay", || {
+        let is_over = |run: &Run| !Path::new(&format!("/proc/{}", run.pid)).exists();
+        first.values().flatten().all(is_over).then_some(())
+    });
+    let stopped = runs(sandbox);
+    assert!(
+        begun.elapsed() < FROZEN,
+        "they ended when nobody was frozen"
+    );
+    wait::moment(FROZEN.saturating_sub(begun.elapsed()));
+    // Nothing has started meanwhile, since nobody could have said so.
+    assert_eq!(runs(sandbox), stopped);
+    for name in STAYING {
+        assert_eq!(stopped[name].len(), 1, "{name}: {stopped:?}");
+        assert!(!stopped[name][0].has_ended, "{name}: {stopped:?}");
+    }
+    world.thaw_process_manager(0);
+    sandbox.file("lives/gate", "");
+    let ended = until_it_is(&world, &ana, &id, "faulted");
+    let runs = runs(sandbox);
+    check(&ended, &early, &runs);
+    for name in STAYING {
+        let n_runs = if name == "once" { 1 } else { 2 };
+        assert_eq!(runs[name].len(), n_runs, "{name}: {runs:?}");
+    }
+}
+
+/// What holds whatever was frozen while what must not run twice ran: by what the process manager
+/// tells at the end, and by what the commands have written down.
+fn check(ended: &Value, early: &Value, runs: &BTreeMap<String, Vec<Run>>) {
     // What was recorded stays as it was recorded, and was run once.
-    assert_eq!(activity(&ended, "early"), &early);
+    assert_eq!(activity(ended, "early"), early);
     assert_eq!(runs["early"].len(), 1);
     // It ran once, and what became of it is not known.
     assert_eq!(runs["once"].len(), 1, "{runs:?}");
@@ -182,16 +241,13 @@ fn frozen_daemons_run_nothing_twice_at_a_time_and_take_nothing_back() {
         .map(|fault| (&fault["activity"], &fault["fault"]))
         .collect();
     assert_eq!(told, [(&"once".into(), &"outcome-unknown".into())]);
-    // Whatever stayed on the frozen machine has run again, and everything has ended well once.
-    for name in there {
-        assert!(runs[name].len() > 1, "{name}: {runs:?}");
-    }
+    // Everything else has ended well once.
     assert_eq!(runs.len(), 1 + STAYING.len() + WAITING);
-    for (name, of) in &runs {
+    for (name, of) in runs {
         if name != "once" {
             let n_ended = of.iter().filter(|run| run.has_ended).count();
             assert_eq!(n_ended, 1, "{name}: {of:?}");
-            assert_eq!(activity(&ended, name)["state"], "completed");
+            assert_eq!(activity(ended, name)["state"], "completed");
         }
         let mut numbers: Vec<u32> = of.iter().map(|run| run.number).collect();
         numbers.dedup();

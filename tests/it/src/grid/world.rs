@@ -38,8 +38,8 @@ pub(super) struct World {
 #[derive(Default)]
 struct Ground {
     weather: Option<Weather>,
-    /// MiB for the state of each machine.
-    disk: Option<u32>,
+    /// MiB for the state of each daemon of a role.
+    disk: Option<(Role, u32)>,
 }
 
 /// A disk that is mounted.
@@ -140,11 +140,11 @@ impl World {
         World::of(n_pms, n_ams, Ground::default())
     }
 
-    /// One with a process manager, and with machines that each keep everything on a disk of so many
-    /// MiB. None where no disk may be mounted, which is told.
-    pub(super) fn on_small_disks(n_ams: usize, mebibytes: u32) -> Option<World> {
+    /// One with a process manager, in which each daemon of a role keeps everything on a disk of so
+    /// many MiB. None where no disk may be mounted, which is told.
+    pub(super) fn on_small_disks(n_ams: usize, role: Role, mebibytes: u32) -> Option<World> {
         let ground = Ground {
-            disk: Some(mebibytes),
+            disk: Some((role, mebibytes)),
             ..Ground::default()
         };
         // Whether it may be is tried before.
@@ -170,9 +170,15 @@ impl World {
         let sandbox = Sandbox::new();
         let authority = Authority::create("grid", "lab", shell::clock::wall(), YEAR).unwrap();
         let place = sandbox.path("daemons");
-        let member = |role: Role, number: usize, settings: &str| {
+        let mut disks = Vec::new();
+        let mut member = |role: Role, number: usize, settings: &str| {
             let name = format!("{role}{number}");
             let home = place.join(&name);
+            if let Some((_, mebibytes)) = disk.filter(|(small, _)| *small == role) {
+                let state = home.join("state");
+                fs::create_dir_all(&state).unwrap();
+                disks.extend(Disk::mount(&state, mebibytes));
+            }
             identity(&authority, role, &name, &home.join("identity"));
             let text = format!(
                 "directory = \"state\"\nidentity = \"identity\"\nlisten = \"127.0.0.1:0\"\n{settings}"
@@ -205,13 +211,8 @@ impl World {
             "group-manager = {gm_at}\nprocess-managers = [{}]\nslots = 2\npower = 1.0\nshared = true\n",
             pms_at.join(", ")
         );
-        let (mut ams, mut disks) = (Vec::new(), Vec::new());
+        let mut ams = Vec::new();
         for number in 1..=n_ams {
-            if let Some(mebibytes) = disk {
-                let state = place.join(format!("am{number}/state"));
-                fs::create_dir_all(&state).unwrap();
-                disks.extend(Disk::mount(&state, mebibytes));
-            }
             let files = match weather {
                 Some(_) => {
                     let listen = free_address();
@@ -290,6 +291,37 @@ impl World {
             format!("{}:\n{log}", daemon.name)
         });
         logs.collect()
+    }
+
+    /// Where a manager keeps its state.
+    pub(super) fn state_of(&self, role: Role) -> PathBuf {
+        let daemon = match role {
+            Role::Gm => &self.gm,
+            Role::Pm => &self.pms[0],
+            Role::Am | Role::User | Role::Admin => &self.ams[0],
+        };
+        daemon.home.join("state")
+    }
+
+    /// Kills the group manager with -9.
+    pub(super) fn end_group_manager(&mut self) {
+        self.gm.kill();
+    }
+
+    /// Starts the group manager again that has ended.
+    pub(super) fn start_group_manager(&mut self) {
+        self.gm.start_again();
+        self.wait_for_machines();
+    }
+
+    /// Whether a process manager runs that was not ended from outside.
+    pub(super) fn has_process_manager(&mut self, index: usize) -> bool {
+        self.pms[index].child.try_wait().unwrap().is_none()
+    }
+
+    /// Starts a process manager again that has ended.
+    pub(super) fn start_process_manager(&mut self, index: usize) {
+        self.pms[index].start_again();
     }
 
     /// Kills the group manager with -9, and starts it again.

@@ -61,6 +61,9 @@ impl Rule for Ending {
             | Seen::HasPlanned(_)
             | Seen::Stages(..)
             | Seen::Troubled(_)
+            | Seen::Leases(_)
+            | Seen::Heard(_)
+            | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)
             | Seen::Bereft(..)

@@ -51,6 +51,9 @@ impl Rule for Recall {
             | Seen::HasPlanned(_)
             | Seen::Stages(..)
             | Seen::Troubled(_)
+            | Seen::Leases(_)
+            | Seen::Heard(_)
+            | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)
             | Seen::Bereft(..)

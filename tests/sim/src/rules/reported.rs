@@ -71,6 +71,9 @@ impl Rule for Reported {
             | Seen::HasPlanned(_)
             | Seen::Stages(..)
             | Seen::Troubled(_)
+            | Seen::Leases(_)
+            | Seen::Heard(_)
+            | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)
             | Seen::Bereft(..)

@@ -25,8 +25,6 @@ pub(crate) enum Grid {
     Join(Join),
     /// Choose the grid that commands are about where none is named
     Use(remote::Use),
-    /// Print the end of the group manager's log
-    Log(Log),
 }
 
 /// `xav grid init`
@@ -62,16 +60,6 @@ pub(crate) struct Join {
     /// Your name in the grid; the one of your account where left out
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-}
-
-/// `xav grid log`
-#[derive(Args, Debug)]
-pub(crate) struct Log {
-    /// How many lines
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    pub(crate) lines: u32,
-    #[command(flatten)]
-    pub(crate) of: Of,
 }
 
 /// `xav token`

@@ -126,6 +126,27 @@ mod tests {
     }
 
     #[test]
+    fn a_lease_has_a_length_within_bounds() {
+        let gm = "group-manager = { name = \"gm\", address = \"h:1\" }\n";
+        let with = |lease: &str| {
+            let text = format!("{PLACE}{gm}lease = {lease}\n");
+            check_text("pm.toml", &text)
+        };
+        for lease in ["\"5s\"", "\"30s\"", "\"10m\""] {
+            assert_eq!(with(lease), Ok("a process manager"), "{lease}");
+        }
+        for lease in [
+            "\"4s\"", "\"0s\"", "\"11m\"", "\"1d\"", "\"10\"", "10", "\"-5s\"",
+        ] {
+            assert_eq!(
+                with(lease).unwrap_err(),
+                "5:9: lease must be a time from 5 to 600 seconds, such as \"30s\" or \"2m\"",
+                "{lease}"
+            );
+        }
+    }
+
+    #[test]
     fn every_mistake_is_named_with_its_place() {
         let text = "directory = 7\nlisten = \"here\"\nslots = -1\ncolour = \"red\"\n";
         assert_eq!(

@@ -1,19 +1,22 @@
-//! `xav nodes`, `xav drain`, `xav undrain`, `xav grid log`: the machines of a grid.
+//! `xav nodes`, `xav drain`, `xav undrain`: the machines of a grid.
 
 use serde_json::json;
 use shell::clock;
-use wire::admin::{Ask, Load, Node, Told};
+use wire::admin::{Ask, Load, Node, Told, Trouble};
 
-use super::arguments::{Drain, Log, Nodes};
+use super::arguments::{Drain, Nodes};
 use super::office::{Office, unfit};
 use crate::failure::{Failure, Outcome};
 use crate::{screen, text};
 
 /// `xav nodes`
 pub(super) fn nodes(arguments: &Nodes) -> Outcome {
-    let Told::Nodes(mut nodes) = Office::of(&arguments.of)?.ask(&Ask::Nodes)? else {
+    let Told::Nodes(mut nodes, troubles) = Office::of(&arguments.of)?.ask(&Ask::Nodes)? else {
         return Err(unfit());
     };
+    for Trouble { daemon, why } in &troubles {
+        screen::warn(&text::harmless(&format!("{daemon}: {why}")));
+    }
     if let Some(name) = &arguments.name {
         let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
         nodes.retain(|node| node.name == *name);
@@ -60,16 +63,6 @@ pub(super) fn drain(arguments: &Drain, is_drained: bool) -> Outcome {
     } else {
         format!("{name} is offered again.\n")
     })?;
-    Ok(0)
-}
-
-/// `xav grid log`
-pub(super) fn log(arguments: &Log) -> Outcome {
-    let lines = arguments.lines;
-    let Told::Log(log) = Office::of(&arguments.of)?.ask(&Ask::Log { lines })? else {
-        return Err(unfit());
-    };
-    screen::out(&text::harmless(&log))?;
     Ok(0)
 }
 

@@ -58,6 +58,11 @@ impl Office {
             let failure = Failure::refused("no grid was given");
             return Err(failure.help("give one: --grid DIR, as `xav grid init DIR` has made it"));
         };
+        Office::in_directory(&dir)
+    }
+
+    /// The grid that a directory describes.
+    pub(super) fn in_directory(dir: &Path) -> Result<Office, Failure> {
         let candidates = [dir.join(FILE), dir.join("client").join(FILE)];
         let Some(path) = candidates.into_iter().find(|path| path.exists()) else {
             let dir = text::quoted(&dir.display().to_string());

@@ -52,6 +52,47 @@ fn a_managers_certificate_is_no_users() {
 }
 
 #[test]
+fn one_that_says_nothing_is_waited_for_until_another_one_has_answered() {
+    let dir = directory(Role::User);
+    let remote = Remote::open(dir.path()).unwrap();
+    let homes: Vec<Home> = remote.homes().collect();
+    // It goes on saying nothing for as long as this is held.
+    let (_held, silence) = std::sync::mpsc::sync_channel::<()>(1);
+    let mut answers = Answers::to(Span::ZERO);
+    answers.ask(homes[0].clone(), move |_| {
+        let _ = silence.recv();
+        Ok("late")
+    });
+    answers.ask(homes[1].clone(), |_| Ok("here"));
+    let told: Vec<String> = answers
+        .map(|(home, answer)| match answer {
+            Ok(word) => format!("{}: {word}", home.name()),
+            Err(failure) => format!("{}: {failure}", home.name()),
+        })
+        .collect();
+    assert_eq!(told[0], "b: here");
+    assert_eq!(told[1], "a: could not reach pm a at h:2 within -");
+    assert_eq!(told.len(), 2);
+}
+
+#[test]
+fn all_are_waited_for_where_none_answers() {
+    let dir = directory(Role::User);
+    let remote = Remote::open(dir.path()).unwrap();
+    let mut answers: Answers<()> = Answers::to(Span::ZERO);
+    for home in remote.homes() {
+        answers.ask(home, |home| {
+            Err(Failure::new(format!("no {}", home.name())))
+        });
+    }
+    let mut told: Vec<String> = answers
+        .map(|(_, answer)| answer.unwrap_err().to_string())
+        .collect();
+    told.sort();
+    assert_eq!(told, ["no a", "no b"]);
+}
+
+#[test]
 fn that_none_of_several_answers_names_all_of_them() {
     let failures = ["one", "two", "three"].map(Failure::new);
     assert_eq!(several(failures.into()).to_string(), "one\n  two\n  three");

@@ -1,0 +1,19 @@
+//! Which processes are served here: those with leave to use the machine, and those of which an
+//! attempt is known.
+
+use std::collections::BTreeSet;
+
+use machine::Context;
+use model::ProcessId;
+
+use crate::boundary::Effect;
+use crate::manager::ActivityManager;
+
+impl ActivityManager {
+    /// Says which of these are not.
+    pub(crate) fn on_served(&self, cx: &mut Context<'_, Self>, mut ids: Vec<ProcessId>) {
+        let known: BTreeSet<ProcessId> = self.attempts.iter().map(|one| one.id.process).collect();
+        ids.retain(|id| self.attempts.leave(*id) == 0 && !known.contains(id));
+        cx.effect(Effect::Unserved(ids));
+    }
+}

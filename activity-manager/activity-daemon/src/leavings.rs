@@ -1,0 +1,174 @@
+//! What processes leave behind on a machine that serves for long: what their commands wrote, and the
+//! directories of failed attempts. It goes when it is older than it is kept, and before that where
+//! logs take more room than they may; what belongs to a process that is still served here stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use activity_core::Input;
+use activity_executor::segment_number;
+use model::{ProcessId, Span, Wall};
+use shell::{Inbox, clock};
+
+/// How often it is looked for. Nothing waits for it, and a look reads two directories.
+const PERIOD: Duration = Duration::from_secs(3_600);
+/// When it is looked for first: nobody's start is made longer.
+const FIRST: Duration = Duration::from_secs(60);
+/// Processes of which is asked at one look, the oldest first.
+const ASKED_MAX: usize = 10_000;
+
+/// How much is kept, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Retention {
+    /// How long after the last change.
+    pub keep: Span,
+    /// Bytes of all that commands wrote.
+    pub log_bytes_max: u64,
+}
+
+/// Answers which of the processes that were asked about are not served any more.
+pub(crate) type Answers = SyncSender<Vec<ProcessId>>;
+
+/// Starts a thread that asks the manager from time to time which processes are not served any more,
+/// and removes what they have left. It ends when the answers' way is dropped.
+pub(crate) fn start(house: House, inbox: &Inbox<Input>) -> io::Result<Answers> {
+    let (answers, answered) = sync_channel(1);
+    let inbox = inbox.clone();
+    std::thread::Builder::new()
+        .name("leavings".to_owned())
+        .spawn(move || look_after(&house, &inbox, &answered))?;
+    Ok(answers)
+}
+
+fn look_after(house: &House, inbox: &Inbox<Input>, answered: &Receiver<Vec<ProcessId>>) {
+    let mut wait = FIRST;
+    loop {
+        let done = match answered.recv_timeout(wait) {
+            Ok(processes) => house.clear(&processes, clock::wall()),
+            Err(RecvTimeoutError::Timeout) => {
+                wait = PERIOD;
+                let asked = house.processes();
+                asked.map(|asked| inbox.tell(Input::Served(asked)))
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        if let Err(error) = done {
+            tracing::warn!(%error, "what processes have left cannot be removed");
+        }
+    }
+}
+
+/// Where processes leave what they leave.
+pub(crate) struct House {
+    /// With a directory for each process, and in that one for each failed attempt.
+    pub(crate) work: PathBuf,
+    /// With what commands wrote, as the executor keeps it.
+    pub(crate) logs: PathBuf,
+    pub(crate) retention: Retention,
+}
+
+/// A file or directory that may go.
+struct Leaving {
+    changed: Wall,
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl House {
+    /// Processes that have left something, the longest unchanged first.
+    fn processes(&self) -> io::Result<Vec<ProcessId>> {
+        let mut changed: BTreeMap<ProcessId, Wall> = BTreeMap::new();
+        let work = read(&self.work)?.into_iter();
+        let streams = read(&self.logs)?.into_iter();
+        for one in work.chain(streams) {
+            if let Some(process) = process_of(&one.path) {
+                let latest = changed.entry(process).or_insert(one.changed);
+                *latest = one.changed.max(*latest);
+            }
+        }
+        let mut all: Vec<_> = changed.into_iter().map(|(id, at)| (at, id)).collect();
+        all.sort_unstable();
+        Ok(all.into_iter().map(|(_, id)| id).take(ASKED_MAX).collect())
+    }
+
+    /// Removes what is over its time, or more than there may be, of these processes; and what all
+    /// processes share by the same measure.
+    fn clear(&self, over: &[ProcessId], now: Wall) -> io::Result<()> {
+        let over: BTreeSet<ProcessId> = over.iter().copied().collect();
+        let is_over = |one: &Leaving| process_of(&one.path).is_some_and(|id| over.contains(&id));
+        let is_old = |one: &Leaving| now.since(one.changed) >= self.retention.keep;
+        for directory in read(&self.work)? {
+            if is_over(&directory) && is_old(&directory) {
+                gone(fs::remove_dir_all(&directory.path))?;
+            }
+        }
+        let mut logs = read(&self.logs)?;
+        logs.sort_by_key(|one| one.changed);
+        // The executor may be writing to it, and goes on counting from it.
+        let last = logs.iter().filter_map(|one| segment_of(&one.path)).max();
+        let mut bytes: u64 = logs.iter().map(|one| one.bytes).sum();
+        for log in logs {
+            let may_go = match segment_of(&log.path) {
+                Some(segment) => Some(segment) != last,
+                None => is_over(&log),
+            };
+            if may_go && (is_old(&log) || bytes > self.retention.log_bytes_max) {
+                gone(fs::remove_file(&log.path))?;
+                bytes = bytes.saturating_sub(log.bytes);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is in a directory; nothing where there is none yet.
+fn read(directory: &Path) -> io::Result<Vec<Leaving>> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut all = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        // What goes meanwhile needs nobody.
+        if let Ok(metadata) = entry.metadata() {
+            all.push(Leaving {
+                changed: changed(&metadata),
+                path: entry.path(),
+                bytes: metadata.len(),
+            });
+        }
+    }
+    Ok(all)
+}
+
+/// When it was changed last; the beginning of time where that was before.
+fn changed(metadata: &Metadata) -> Wall {
+    let seconds = u64::try_from(metadata.mtime()).unwrap_or(0);
+    Wall(seconds.saturating_mul(1_000_000))
+}
+
+fn gone(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Whose it is: names begin with the process, and go on with a dash where there is more.
+fn process_of(path: &Path) -> Option<ProcessId> {
+    let name = path.file_name()?.to_str()?;
+    name.split('-').next()?.parse().ok()
+}
+
+fn segment_of(path: &Path) -> Option<u32> {
+    segment_number(path.file_name()?.to_str()?)
+}
+
+#[cfg(test)]
+mod tests;

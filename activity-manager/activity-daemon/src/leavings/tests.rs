@@ -1,0 +1,134 @@
+use std::fs::File;
+use std::time::SystemTime;
+
+use tempfile::TempDir;
+
+use super::*;
+
+const DAY: u64 = 86_400;
+/// Long after the beginning of time.
+const NOW: u64 = 1_000 * DAY;
+const LIVE: ProcessId = ProcessId(1);
+const DEAD: ProcessId = ProcessId(2);
+
+struct Stage {
+    _directory: TempDir,
+    house: House,
+}
+
+impl Stage {
+    /// Kept for ten days, in logs of a thousand bytes.
+    fn new() -> Stage {
+        let directory = tempfile::tempdir().unwrap();
+        let house = House {
+            work: directory.path().join("work"),
+            logs: directory.path().join("log"),
+            retention: Retention {
+                keep: Span::from_secs(10 * DAY),
+                log_bytes_max: 1_000,
+            },
+        };
+        fs::create_dir(&house.work).unwrap();
+        fs::create_dir(&house.logs).unwrap();
+        Stage {
+            _directory: directory,
+            house,
+        }
+    }
+
+    fn now() -> Wall {
+        Wall(NOW * 1_000_000)
+    }
+
+    fn log(&self, name: &str, bytes: usize, days: u32) {
+        let path = self.house.logs.join(name);
+        fs::write(&path, vec![b'x'; bytes]).unwrap();
+        Stage::age(&path, days);
+    }
+
+    fn directory(&self, process: ProcessId, days: u32) {
+        let path = self.house.work.join(process.to_string());
+        fs::create_dir_all(path.join("3")).unwrap();
+        fs::write(path.join("3/left"), "x").unwrap();
+        Stage::age(&path, days);
+    }
+
+    fn age(path: &Path, days: u32) {
+        let file = File::open(path).unwrap();
+        let age = Duration::from_secs(u64::from(days) * DAY);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(NOW);
+        file.set_modified(now - age).unwrap();
+    }
+
+    /// What is there after a clearing for which the manager has said that only one is served.
+    fn cleared(&self) -> Vec<String> {
+        let asked = self.house.processes().unwrap();
+        let over: Vec<ProcessId> = asked.into_iter().filter(|&id| id != LIVE).collect();
+        self.house.clear(&over, Stage::now()).unwrap();
+        let all = read(&self.house.work)
+            .unwrap()
+            .into_iter()
+            .chain(read(&self.house.logs).unwrap());
+        let name = |one: Leaving| one.path.file_name().unwrap().to_str().unwrap().to_owned();
+        let mut names: Vec<String> = all.map(name).collect();
+        names.sort();
+        names
+    }
+}
+
+#[test]
+fn what_is_old_goes_unless_its_process_is_served() {
+    let stage = Stage::new();
+    for (id, days) in [(LIVE, 30), (DEAD, 11), (ProcessId(3), 9)] {
+        stage.directory(id, days);
+        stage.log(&format!("{id}-4-1.stdout"), 10, days);
+    }
+    stage.log("segment-00000001", 10, 11);
+    stage.log("segment-00000002", 10, 9);
+    stage.log("somebody-elses", 10, 99);
+    let young = ProcessId(3);
+    let mut expected = vec![
+        LIVE.to_string(),
+        format!("{LIVE}-4-1.stdout"),
+        young.to_string(),
+        format!("{young}-4-1.stdout"),
+        "segment-00000002".to_owned(),
+        "somebody-elses".to_owned(),
+    ];
+    expected.sort();
+    assert_eq!(stage.cleared(), expected);
+}
+
+#[test]
+fn where_logs_are_too_large_the_oldest_go_and_never_the_one_that_is_written() {
+    let stage = Stage::new();
+    stage.log("segment-00000001", 400, 3);
+    stage.log(&format!("{LIVE}-1-1.stdout"), 400, 3);
+    stage.log(&format!("{DEAD}-1-1.stderr"), 400, 2);
+    stage.log("segment-00000002", 400, 1);
+    stage.log(&format!("{DEAD}-2-1.stderr"), 100, 0);
+    let expected = [
+        format!("{LIVE}-1-1.stdout"),
+        format!("{DEAD}-2-1.stderr"),
+        "segment-00000002".to_owned(),
+    ];
+    assert_eq!(stage.cleared(), expected);
+    stage.log("segment-00000002", 4_000, 30);
+    assert_eq!(
+        stage.cleared(),
+        [format!("{LIVE}-1-1.stdout"), "segment-00000002".to_owned()]
+    );
+}
+
+#[test]
+fn those_longest_unchanged_are_asked_about_first_and_nothing_is_asked_of_a_new_machine() {
+    let stage = Stage::new();
+    stage.directory(DEAD, 2);
+    stage.log(&format!("{LIVE}-1-1.stdout"), 10, 3);
+    stage.log(&format!("{DEAD}-1-1.stdout"), 10, 9);
+    assert_eq!(stage.house.processes().unwrap(), [LIVE, DEAD]);
+    fs::remove_dir_all(&stage.house.work).unwrap();
+    fs::remove_dir_all(&stage.house.logs).unwrap();
+    assert_eq!(stage.house.processes().unwrap(), []);
+    stage.house.clear(&[DEAD], Stage::now()).unwrap();
+}

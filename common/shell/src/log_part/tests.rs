@@ -1,0 +1,68 @@
+use std::path::PathBuf;
+
+use super::*;
+
+fn log(text: &[u8]) -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::TempDir::new().unwrap();
+    let path = dir.path().join("log");
+    std::fs::write(&path, text).unwrap();
+    (dir, path)
+}
+
+fn wish(lines: u32, from: Option<u64>) -> LogWish {
+    LogWish { lines, from }
+}
+
+#[test]
+fn the_last_lines_of_a_log_are_told() {
+    let (_dir, path) = log(b"one\ntwo\nthree\nhal");
+    let told = |lines| {
+        let LogPart { text, end, trouble } = log_part(&path, &wish(lines, None));
+        assert_eq!((end, trouble), (14, None));
+        text
+    };
+    assert_eq!(told(2), "two\nthree\n");
+    assert_eq!(told(3), "one\ntwo\nthree\n");
+    assert_eq!(told(u32::MAX), "one\ntwo\nthree\n");
+    assert_eq!(told(0), "");
+}
+
+#[test]
+fn what_follows_is_told_from_a_byte_on() {
+    let (_dir, path) = log(b"one\ntwo\nthree\nhal");
+    let told = |from| log_part(&path, &wish(0, Some(from)));
+    assert_eq!((told(4).text.as_str(), told(4).end), ("two\nthree\n", 14));
+    assert_eq!((told(14).text.as_str(), told(14).end), ("", 14));
+    // One that is shorter than what was read of it is another one.
+    assert_eq!(
+        (told(99).text.as_str(), told(99).end),
+        ("one\ntwo\nthree\n", 14)
+    );
+}
+
+#[test]
+fn of_a_long_log_some_bytes_are_read_at_once_and_whole_lines_told() {
+    let line = "a line of twenty byt\n";
+    let n_lines = 2 * usize::try_from(LOG_BYTES_MAX).unwrap() / line.len();
+    let (_dir, path) = log(line.repeat(n_lines).as_bytes());
+    let end = log_part(&path, &wish(u32::MAX, None));
+    assert!(end.text.starts_with(line) && end.text.ends_with(line));
+    assert!(end.text.len() as u64 <= LOG_BYTES_MAX);
+    assert_eq!(end.end, (n_lines * line.len()) as u64);
+    let start = log_part(&path, &wish(0, Some(0)));
+    assert_eq!(start.end, start.text.len() as u64);
+    assert_eq!(start.end, LOG_BYTES_MAX / 21 * 21);
+    // One line that is longer than that stops nobody.
+    let (_dir, path) = log(&[0xff; 1 << 20]);
+    let part = log_part(&path, &wish(0, Some(0)));
+    assert_eq!(part.end, LOG_BYTES_MAX);
+    let sent = wire::encode(&wire::admin::Ask::Written(part));
+    assert!(sent.len() <= wire::admin::MEMBER_ASK_BYTES_MAX);
+}
+
+#[test]
+fn a_log_that_is_not_there_is_told_as_that() {
+    let (dir, _path) = log(b"");
+    let part = log_part(&dir.path().join("none"), &wish(1, None));
+    assert!(part.trouble.unwrap().starts_with("could not read its log"));
+}

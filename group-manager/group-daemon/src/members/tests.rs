@@ -1,0 +1,137 @@
+use super::*;
+
+fn member(role: Role, name: &str) -> Identity {
+    Identity::new("grid", "lab", role, name).unwrap()
+}
+
+fn at(seconds: u64) -> Mono {
+    Mono(0) + Span::from_secs(seconds)
+}
+
+fn wish(lines: u32) -> LogWish {
+    LogWish { lines, from: None }
+}
+
+fn part(text: &str) -> LogPart {
+    LogPart {
+        text: text.to_owned(),
+        ..LogPart::default()
+    }
+}
+
+/// `am1` and `pm1` are there at 0 s.
+fn members() -> Members {
+    let mut members = Members::default();
+    for who in [member(Role::Am, "am1"), member(Role::Pm, "pm1")] {
+        let wish = members.present(&who, Presence::default(), at(0));
+        assert_eq!(wish, None);
+    }
+    members
+}
+
+#[test]
+fn a_log_comes_with_the_next_word_of_its_daemon_and_is_told_once() {
+    let mut members = members();
+    let am = member(Role::Am, "am1");
+    // What nobody has asked for is not kept.
+    members.written(&am, part("unasked"));
+    assert_eq!(members.log("am1", wish(5), &[], at(1)), Ok(None));
+    // Another one's turn comes later; whoever is not meant hears nothing of it.
+    assert_eq!(members.log("am/am1", wish(7), &[], at(1)), Ok(None));
+    let pm = member(Role::Pm, "pm1");
+    assert_eq!(members.present(&pm, Presence::default(), at(1)), None);
+    assert_eq!(
+        members.present(&am, Presence::default(), at(1)),
+        Some(wish(5))
+    );
+    members.written(&am, part("five"));
+    // A repeat changes nothing, and it is not asked for again.
+    members.written(&am, part("repeat"));
+    assert_eq!(members.present(&am, Presence::default(), at(2)), None);
+    assert_eq!(members.log("am1", wish(7), &[], at(2)), Ok(None));
+    assert_eq!(
+        members.log("am1", wish(5), &[], at(2)),
+        Ok(Some(part("five")))
+    );
+    assert_eq!(members.log("am1", wish(7), &[], at(2)), Ok(None));
+    assert_eq!(
+        members.present(&am, Presence::default(), at(3)),
+        Some(wish(7))
+    );
+    // Who has gone keeps nobody waiting for ever.
+    let later = at(2) + WISH_LIFE;
+    assert_eq!(members.present(&am, Presence::default(), later), None);
+    assert_eq!(members.log("am1", wish(9), &[], later), Ok(None));
+    assert_eq!(
+        members.present(&am, Presence::default(), later),
+        Some(wish(9))
+    );
+}
+
+#[test]
+fn a_daemon_that_cannot_be_reached_or_is_not_there_is_told_as_that() {
+    let mut members = members();
+    let others = [(Role::Am, "am1".to_owned()), (Role::Am, "am2".to_owned())];
+    let mut told = |of: &str, now| {
+        let refused = members.log(of, wish(1), &others, now).unwrap_err();
+        refused.to_string()
+    };
+    assert_eq!(
+        told("am1", at(4)),
+        "am am1 cannot be reached: the last word of it came 4.0s ago"
+    );
+    assert_eq!(
+        told("am2", at(1)),
+        "am am2 cannot be reached: nothing was heard of it since the group manager has started"
+    );
+    assert_eq!(
+        told("pm/am1", at(1)),
+        "there is no daemon \"pm/am1\": there are gm, pm1, am1, am2"
+    );
+    let same = member(Role::Pm, "am1");
+    members.present(&same, Presence::default(), at(1));
+    assert_eq!(
+        members
+            .log("am1", wish(1), &[], at(1))
+            .unwrap_err()
+            .to_string(),
+        "several daemons have this name: pm/am1, am/am1"
+    );
+    assert_eq!(members.log("pm/am1", wish(1), &[], at(1)), Ok(None));
+}
+
+#[test]
+fn what_is_the_matter_with_a_daemon_is_told_while_it_is_heard_of() {
+    let mut members = members();
+    assert_eq!(members.troubles(at(1)), []);
+    let full = Presence {
+        trouble: Some("its disk is full".to_owned()),
+        ..Presence::default()
+    };
+    members.present(&member(Role::Pm, "pm1"), full, at(1));
+    let told = Trouble {
+        daemon: "pm pm1".to_owned(),
+        why: "its disk is full".to_owned(),
+    };
+    assert_eq!(members.troubles(at(2)), [told]);
+    assert_eq!(members.troubles(at(5)), []);
+}
+
+#[test]
+fn what_is_kept_for_those_who_ask_is_bounded() {
+    let mut members = Members::default();
+    for number in 0..=WISHES_MAX {
+        let who = member(Role::Am, &format!("am{number}"));
+        members.present(&who, Presence::default(), at(0));
+    }
+    for number in 0..WISHES_MAX {
+        let asked = members.log(&format!("am{number}"), wish(1), &[], at(0));
+        assert_eq!(asked, Ok(None));
+    }
+    let last = format!("am{WISHES_MAX}");
+    assert!(members.log(&last, wish(1), &[], at(0)).is_err());
+    let later = at(0) + WISH_LIFE;
+    let who = member(Role::Am, &last);
+    members.present(&who, Presence::default(), later);
+    assert_eq!(members.log(&last, wish(1), &[], later), Ok(None));
+}

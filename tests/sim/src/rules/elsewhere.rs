@@ -1,0 +1,282 @@
+//! What a machine had that is gone starts elsewhere in time: it is given up as soon as its lease has
+//! ended for certain, and sent to another machine as soon as that is planned.
+//!
+//! From the last message of a machine to its work being given up pass at most the patience of a lease
+//! (a hundredth and half a second more than its length) and [`RECORDED`]; from there to its being sent
+//! elsewhere [`SENT`]. So with leases of 10 s what ran on a machine that was cut off starts elsewhere
+//! within 11 s of the last word from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use group_core::Event as GroupEvent;
+use model::{ActivityId, AttemptId, Mono, ProcessId, ResourceId, Span};
+use process_core::{Event, Stream, Verdict};
+use simulator::Seen;
+use wire::lease;
+
+use super::Rule;
+use crate::known::{Durable, Known};
+
+/// From the end of a lease to the record that its attempts are lost: a turn and some flushes.
+const RECORDED: Span = Span::from_millis(100);
+/// From that record until what was lost is recorded as sent elsewhere: a plan, a claim and its answer,
+/// some flushes...
+const SENT: Span = Span::from_millis(300);
+/// ...and where messages are lost, one in five times with their answer, each of them repeated every
+/// second.
+const SENT_LOSSY: Span = Span::from_secs(15);
+/// How long managers and a machine reach each other before everybody knows it who has to: offers and
+/// registrations are repeated each five seconds.
+const SETTLED: Span = Span::from_secs(15);
+/// A machine that is heard as often as this is not suspect: it asks for its lease every two seconds.
+const STEADY: Span = Span::from_millis(2_500);
+/// How often it is looked.
+const LOOK: Span = Span::from_millis(20);
+
+/// What the process manager may wait for.
+#[derive(Debug, Default)]
+pub(super) struct Elsewhere {
+    /// Whether messages are lost.
+    is_lossy: bool,
+    /// The length of leases in this life; none where there are no leases.
+    length: Option<Span>,
+    /// The longest that an earlier life may have told of shortly before this one began.
+    earlier: Span,
+    /// When this life began.
+    begun: Mono,
+    /// Since when the process manager has run without a break.
+    runs_since: Option<Mono>,
+    /// When it was stopped.
+    stopped: Option<Mono>,
+    /// Since when it and the group manager have reached each other.
+    together_since: Option<Mono>,
+    /// When each machine was heard last in this life.
+    heard: BTreeMap<usize, Mono>,
+    /// Since when each was never silent for so long that it may be suspect.
+    steady: BTreeMap<usize, Mono>,
+    /// When each attempt was sent that may be out.
+    sent: BTreeMap<AttemptId, Mono>,
+    /// What was lost and is to be sent again, and since when.
+    waiting: BTreeMap<(ProcessId, ActivityId), Mono>,
+    /// Who holds slots of each machine, as far as the group manager has recorded it.
+    holders: BTreeMap<ResourceId, BTreeSet<ProcessId>>,
+    next: Mono,
+}
+
+impl Elsewhere {
+    /// In a run of such messages.
+    pub(super) fn new(is_lossy: bool) -> Elsewhere {
+        Elsewhere {
+            is_lossy,
+            ..Elsewhere::default()
+        }
+    }
+
+    fn begin(&mut self, at: Mono, length: Span) {
+        // What an earlier life has told of has ended once that life has lasted for long enough.
+        let has_outlived = at.since(self.begun) > slow(lease::patience(self.earlier)) + LATE;
+        self.earlier = match self.length {
+            Some(before) if has_outlived => before,
+            Some(before) => before.max(self.earlier),
+            None => Span::ZERO,
+        };
+        self.length = Some(length);
+        self.begun = at;
+        self.heard.clear();
+    }
+
+    fn recorded(&mut self, at: Mono, process: ProcessId, event: &Event) {
+        match event {
+            Event::Sent(attempts, _) => {
+                for &(activity, number, _) in attempts {
+                    self.waiting.remove(&(process, activity));
+                    let attempt = AttemptId {
+                        process,
+                        activity,
+                        number,
+                    };
+                    self.sent.insert(attempt, at);
+                }
+            }
+            Event::Ended(ended) => {
+                let attempt = ended.outcome.attempt;
+                self.sent.remove(&attempt);
+                if ended.verdict == Verdict::Again {
+                    self.waiting.insert((process, attempt.activity), at);
+                }
+            }
+            Event::Closed { .. } => self.waiting.retain(|(of, _), _| *of != process),
+            Event::Epoch(_)
+            | Event::Leased(_)
+            | Event::Founded(_)
+            | Event::Planned { .. }
+            | Event::Granted { .. }
+            | Event::Linked(_)
+            | Event::Joined { .. }
+            | Event::Assigned { .. }
+            | Event::Faulted(_)
+            | Event::CancelAsked
+            | Event::Released
+            | Event::Readied(_)
+            | Event::Reused(_)
+            | Event::Broke { .. }
+            | Event::Remaking(_)
+            | Event::Copied { .. }
+            | Event::MachineLost(_) => {}
+        }
+    }
+
+    fn group(&mut self, event: &GroupEvent) {
+        match event {
+            GroupEvent::Granted {
+                process, grants, ..
+            } => {
+                for grant in grants {
+                    let holders = self.holders.entry(grant.resource).or_default();
+                    holders.insert(*process);
+                }
+            }
+            GroupEvent::Released { process } => {
+                for holders in self.holders.values_mut() {
+                    holders.remove(process);
+                }
+            }
+            GroupEvent::Epoch(_) | GroupEvent::Named { .. } | GroupEvent::Drained { .. } => {}
+        }
+    }
+
+    /// What is out on a machine that has not been heard for longer than its lease is given up.
+    fn is_given_up(&self, known: &Known, length: Span) -> Result<(), String> {
+        let Some(runs_since) = self.runs_since else {
+            return Ok(());
+        };
+        let outlived = self.begun + slow(lease::patience(self.earlier));
+        for (&attempt, &sent) in &self.sent {
+            let process = known.processes.get(&attempt.process);
+            let resource = process.and_then(|process| process.sent.get(&attempt));
+            let Some(machine) = resource.and_then(|resource| known.machines.get(resource)) else {
+                continue;
+            };
+            let heard = self.heard.get(machine).copied();
+            let from = heard.unwrap_or(self.begun).max(sent);
+            let end = (from + slow(lease::patience(length))).max(outlived);
+            let late = known.at.since(end.max(runs_since));
+            if late > RECORDED {
+                let told = known.at.since(from);
+                return Err(format!(
+                    "{attempt} is out on machine {machine}, {told} after a word from there"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What was lost is sent to a machine that has room for it.
+    fn is_sent(&self, known: &Known) -> Result<(), String> {
+        let Some(together) = self.together_since else {
+            return Ok(());
+        };
+        let sent = if self.is_lossy { SENT_LOSSY } else { SENT };
+        for (&(id, activity), &since) in &self.waiting {
+            if known.at.since(since) <= sent || known.at.since(together) <= SETTLED {
+                continue;
+            }
+            let Some(process) = known.processes.get(&id) else {
+                continue;
+            };
+            if is_ending(process) {
+                continue;
+            }
+            if let Some(machine) = self.with_room(known, id) {
+                let waits = known.at.since(since);
+                return Err(format!(
+                    "{activity} of {id} was lost {waits} ago, and machine {machine} is free"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A machine on which all of a process fits and that nobody else has, which is known to all.
+    fn with_room(&self, known: &Known, id: ProcessId) -> Option<usize> {
+        let expected = known.expected.get(&id)?;
+        let fits = |machine: &usize| {
+            let slots = known.slots.get(machine);
+            slots.is_some_and(|slots| *slots >= expected.cores_max)
+        };
+        let is_known = |machine: &usize| {
+            let times = known.reached.get(machine).into_iter().flatten();
+            let last = times.last();
+            let reached = last.filter(|(_, to)| to.is_none()).map(|&(from, _)| from);
+            let heard = self.heard.get(machine);
+            let is_there = heard.is_some_and(|heard| known.at.since(*heard) < STEADY);
+            let steady = self.steady.get(machine).filter(|_| is_there);
+            let is_settled = |since: &Mono| known.at.since(*since) > SETTLED;
+            reached.as_ref().is_some_and(is_settled) && steady.is_some_and(is_settled)
+        };
+        let is_free = |resource: &ResourceId| {
+            let holders = self.holders.get(resource);
+            holders.is_none_or(|holders| holders.iter().all(|holder| *holder == id))
+        };
+        let mut machines = known.machines.iter();
+        let found = machines
+            .find(|(resource, machine)| is_free(resource) && fits(machine) && is_known(machine));
+        found.map(|(_, &machine)| machine)
+    }
+}
+
+/// How much later than it should a life notices that the leases before it have ended.
+const LATE: Span = Span::from_secs(1);
+
+/// So long takes it by a clock that is half a hundredth slow, as none is.
+fn slow(span: Span) -> Span {
+    span + Span(span.0 / 200)
+}
+
+fn is_ending(process: &Durable) -> bool {
+    process.closed.is_some() || process.is_cancelling || process.is_faulting
+}
+
+impl Rule for Elsewhere {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+        let at = known.at;
+        if let Seen::Leases(length) = seen {
+            self.begin(at, *length);
+        }
+        let Some(length) = self.length else {
+            return Ok(());
+        };
+        if let Seen::Heard(machine) = seen {
+            let before = self.heard.insert(*machine, at);
+            if before.is_none_or(|before| at.since(before) >= STEADY) {
+                self.steady.insert(*machine, at);
+            }
+        }
+        if let Seen::Managers { process, both } = seen {
+            let since = |is: bool, since: Option<Mono>| is.then(|| since.unwrap_or(at));
+            if *process && let Some(stopped) = self.stopped.take() {
+                // What came while it was stopped is read when it goes on.
+                let heard = self.heard.values_mut();
+                for heard in heard.filter(|heard| **heard >= stopped) {
+                    *heard = at;
+                }
+            } else if !process && self.runs_since.is_some() {
+                self.stopped = Some(at);
+            }
+            self.runs_since = since(*process, self.runs_since);
+            self.together_since = since(*both, self.together_since);
+        }
+        if let Seen::ProcessDurable(Stream::Process(id), event) = seen {
+            self.recorded(at, *id, event);
+        }
+        if let Seen::GroupDurable(event) = seen {
+            self.group(event);
+        }
+        if at < self.next {
+            return Ok(());
+        }
+        self.next = at + LOOK;
+        self.is_given_up(known, length)?;
+        self.is_sent(known)
+    }
+}

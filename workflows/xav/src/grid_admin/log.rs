@@ -1,0 +1,107 @@
+//! `xav logs --daemon`: what a daemon of a grid has logged. Whoever asks needs to reach the group
+//! manager only, to which the others tell it.
+
+use std::time::Duration;
+
+use model::Span;
+use shell::clock;
+use wire::admin::{Ask, LogPart, Told};
+
+use super::office::{Office, unfit};
+use crate::arguments::Logs;
+use crate::failure::{Failure, Outcome};
+use crate::remote;
+use crate::{screen, text};
+
+/// Lines that are printed where nobody says how many.
+const LINES: u32 = 50;
+
+/// How often it is asked for while it is on its way. Daemons say each second that they are there,
+/// and hear then that it is wanted.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// How often a log is asked for that is followed.
+const FOLLOW: Duration = Duration::from_secs(1);
+
+/// How long a log may be on its way: the time after which a daemon is taken for unreachable, and
+/// some more.
+const PATIENCE: Span = Span::from_secs(10);
+
+/// `xav logs --daemon`; without a name, the group manager's.
+pub(crate) fn log(arguments: &Logs, name: Option<&str>) -> Outcome {
+    let state = &arguments.which.state;
+    let Some(remote) = remote::chosen(&state.grid, state.dir.as_deref())? else {
+        let failure = Failure::refused("no grid was given, and only a grid has daemons");
+        return Err(failure.help("give one with --grid"));
+    };
+    let office = Office::in_directory(remote.directory())?;
+    let mut question = Question {
+        office,
+        of: name.map(str::to_owned),
+        lines: arguments.lines.unwrap_or(LINES),
+    };
+    let mut part = question.ask(None)?;
+    screen::out(&text::harmless(&part.text))?;
+    if !arguments.follow {
+        return Ok(0);
+    }
+    // One that ends may be started again, so it is asked for until the user has enough.
+    let mut trouble = String::new();
+    loop {
+        pause(FOLLOW);
+        match question.ask(Some(part.end)) {
+            Ok(next) => {
+                part = next;
+                trouble.clear();
+                screen::out(&text::harmless(&part.text))?;
+            }
+            Err(failure) if failure.message == trouble => {}
+            Err(failure) => {
+                screen::warn(&failure.to_string());
+                trouble = failure.message;
+            }
+        }
+    }
+}
+
+/// What is asked for.
+struct Question {
+    office: Office,
+    of: Option<String>,
+    lines: u32,
+}
+
+impl Question {
+    fn ask(&mut self, from: Option<u64>) -> Result<LogPart, Failure> {
+        let until = clock::mono() + PATIENCE;
+        loop {
+            let ask = Ask::Log {
+                lines: self.lines,
+                of: self.of.clone(),
+                from,
+            };
+            let told = self.office.ask(&ask)?;
+            if let Told::Log(part) = told {
+                return Ok(part);
+            }
+            let Told::Awaited = told else {
+                return Err(unfit());
+            };
+            if clock::mono() >= until {
+                let of = self.of.as_deref().unwrap_or_default();
+                return Err(Failure::new(format!(
+                    "could not wait longer for the log of {of}: it is there, and does not tell it"
+                )));
+            }
+            pause(LOOK);
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is on its way to the group manager gives no event to a client; the loop has a deadline"
+)]
+fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
