@@ -22,7 +22,8 @@ pub const DISPATCH_BYTES_MAX: usize = wire::executor::FRAME_BYTES_MAX / 2;
 pub struct Config {
     /// Its name, unique in its group.
     pub name: String,
-    /// Slots: cores that attempts may hold together. At least 1.
+    /// Slots: cores that attempts may hold together. A machine that has none runs nothing, and keeps
+    /// copies of what others have made.
     pub slots: u32,
     /// Memory for activities, as told to the group.
     pub memory: Bytes,
@@ -197,12 +198,12 @@ pub enum Effect {
         copied: Copied,
         /// Who has it.
         sources: Vec<Holder>,
-        /// Whether its process has leave here, so that it stays until [`Effect::Unneeded`].
-        has_leave: bool,
+        /// Whether it is not to be evicted until [`Effect::Unneeded`].
+        stays: bool,
     },
     /// The group manager has told this machine's number.
     Numbered(ResourceId),
-    /// A process has no leave here any more: its files may go.
+    /// A process has no leave here any more, and needs no copies here: its files may go.
     Unneeded(ProcessId),
     /// The answer to [`Input::Served`]: these have no leave here, and nothing is known of them.
     Unserved(Vec<ProcessId>),

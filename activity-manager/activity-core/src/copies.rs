@@ -1,11 +1,48 @@
-//! Copies of what other machines have produced. The process manager asks until it is answered, so
-//! nothing is remembered of them here.
+//! Copies of what other machines have produced. The process manager asks until it is answered, so of
+//! a copy nothing is remembered here but for which processes there are some that must stay.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Context;
-use wire::attempt::{COPIES_MAX, Copied, Copy, FromActivity, Holder};
+use model::ProcessId;
+use wire::attempt::{COPIES_MAX, Copied, Copy, FromActivity, Holder, KEPT_MAX};
 
 use crate::boundary::Effect;
 use crate::manager::ActivityManager;
+
+/// Processes for which copies stay here though they need have no leave, by their process managers.
+#[derive(Debug, Default)]
+pub(crate) struct Kept(BTreeMap<u32, BTreeSet<ProcessId>>);
+
+impl Kept {
+    /// Notes a process. `false` where its process manager has too many.
+    fn note(&mut self, from: u32, process: ProcessId) -> bool {
+        let kept = self.0.entry(from).or_default();
+        if kept.len() >= KEPT_MAX {
+            return kept.contains(&process);
+        }
+        kept.insert(process);
+        true
+    }
+
+    /// A process manager says for which ones it still wants copies. The others that it had noted.
+    fn retain(&mut self, from: u32, wanted: &[ProcessId]) -> Vec<ProcessId> {
+        let Some(kept) = self.0.get_mut(&from) else {
+            return Vec::new();
+        };
+        let wanted: BTreeSet<ProcessId> = wanted.iter().copied().collect();
+        let gone: Vec<ProcessId> = kept.difference(&wanted).copied().collect();
+        kept.retain(|process| wanted.contains(process));
+        if kept.is_empty() {
+            self.0.remove(&from);
+        }
+        gone
+    }
+
+    fn has(&self, process: ProcessId) -> bool {
+        self.0.values().any(|kept| kept.contains(&process))
+    }
+}
 
 impl ActivityManager {
     pub(crate) fn on_copy(
@@ -16,12 +53,17 @@ impl ActivityManager {
         holders: Vec<Holder>,
     ) {
         self.holders.learn(holders);
-        for Copy { copied, holders } in copies.into_iter().take(COPIES_MAX) {
-            let has_leave = self.attempts.leave(copied.process) > 0;
+        for one in copies.into_iter().take(COPIES_MAX) {
+            let Copy {
+                copied,
+                holders,
+                is_needed,
+            } = one;
+            let is_kept = is_needed && self.kept.note(from, copied.process);
             cx.effect(Effect::Copy {
                 to: from,
                 sources: self.holders.known(&holders),
-                has_leave,
+                stays: is_kept || self.attempts.leave(copied.process) > 0,
                 copied,
             });
         }
@@ -33,6 +75,21 @@ impl ActivityManager {
         if link.is_some_and(|link| link.is_attached) {
             let message = FromActivity::Copied(vec![copied]);
             cx.effect(Effect::ToProcess(to, message));
+        }
+    }
+
+    /// A process manager has said which of its processes still need copies here.
+    pub(crate) fn keep_for(&mut self, cx: &mut Context<'_, Self>, from: u32, wanted: &[ProcessId]) {
+        let gone = self.kept.retain(from, wanted);
+        self.release(cx, gone);
+    }
+
+    /// The files of these may go, unless they have leave here or copies of theirs are to stay.
+    pub(crate) fn release(&self, cx: &mut Context<'_, Self>, processes: Vec<ProcessId>) {
+        for process in processes {
+            if self.attempts.leave(process) == 0 && !self.kept.has(process) {
+                cx.effect(Effect::Unneeded(process));
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::boundary::{
     Config, Effect, Event, Input, KNOWN_BYTES_MAX, Peer, State, Stream, Trouble, Workplace,
 };
 use crate::closed::{Closed, ClosedSet};
+use crate::copies::Kept;
 use crate::executor::ExecutorLink;
 use crate::holders::Holders;
 use crate::leave::Leaving;
@@ -64,6 +65,7 @@ pub struct ActivityManager {
     pub(crate) out: Outbox,
     pub(crate) peeks: Peeks,
     pub(crate) holders: Holders,
+    pub(crate) kept: Kept,
     pub(crate) leaving: Leaving,
     tick: Option<Mono>,
 }
@@ -83,9 +85,8 @@ pub(crate) struct GroupLink {
 }
 
 impl ActivityManager {
-    /// A manager that knows nobody yet. A configuration without slots is taken as one slot.
-    pub fn new(mut config: Config) -> ActivityManager {
-        config.slots = config.slots.max(1);
+    /// A manager that knows nobody yet.
+    pub fn new(config: Config) -> ActivityManager {
         ActivityManager {
             lends: config.slots,
             config,
@@ -97,6 +98,7 @@ impl ActivityManager {
             out: Outbox::default(),
             peeks: Peeks::default(),
             holders: Holders::default(),
+            kept: Kept::default(),
             leaving: Leaving::No,
             tick: None,
         }
@@ -490,6 +492,7 @@ impl ActivityManager {
             power: *power,
             labels: labels.clone(),
             bulk: bulk.clone(),
+            is_store: self.config.slots == 0,
         };
         self.group.asked = now;
         cx.effect(Effect::ToGroup(FromResource::Register {
@@ -525,9 +528,8 @@ impl ActivityManager {
             }
             ToResource::Grants(leaves) => {
                 self.group.has_leaves = true;
-                for process in self.attempts.set_leaves(&leaves) {
-                    cx.effect(Effect::Unneeded(process));
-                }
+                let gone = self.attempts.set_leaves(&leaves);
+                self.release(cx, gone);
             }
         }
     }

@@ -101,7 +101,14 @@ impl ActivityManager {
             ToActivity::Peek(id) => self.on_peek(cx, from, id),
             ToActivity::Copy { copies, holders } => self.on_copy(cx, from, copies, holders),
             ToActivity::ReadLog(wanted) => cx.effect(Effect::ReadLog(from, wanted)),
-            ToActivity::Renewed { life, number } => self.on_renewed(cx, now, from, life, number),
+            ToActivity::Renewed {
+                life,
+                number,
+                keeps,
+            } => {
+                self.keep_for(cx, from, &keeps);
+                self.on_renewed(cx, now, from, life, number);
+            }
         }
     }
 

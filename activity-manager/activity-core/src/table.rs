@@ -209,7 +209,7 @@ impl Attempts {
         let (_, &id) = share.waiting.first_key_value()?;
         let cores = self.by_id.get(&id)?.cores;
         let leave = u64::from(share.leave.min(room.slots));
-        let part = (leave * u64::from(room.prefetch)).div_ceil(u64::from(room.slots));
+        let part = (leave * u64::from(room.prefetch)).div_ceil(u64::from(room.slots.max(1)));
         let fits = cores <= share.leave && share.cores_ahead + u64::from(cores) <= leave + part;
         fits.then_some(id)
     }

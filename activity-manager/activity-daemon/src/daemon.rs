@@ -40,7 +40,7 @@ pub struct Config {
     pub directory: PathBuf,
     /// The machine's name, unique in its group.
     pub name: String,
-    /// Cores that attempts may hold together.
+    /// Cores that attempts may hold together; none for a machine that only keeps files.
     pub slots: u32,
     /// The program that becomes the executor when its first argument is
     /// [`activity_executor::ARGUMENT`].

@@ -17,7 +17,7 @@ impl Pins {
         Pins(blobs)
     }
 
-    /// A process needs these for as long as it has leave here.
+    /// A process needs these for as long as it has leave here, or copies here.
     pub(crate) fn keep(&self, process: ProcessId, artifacts: &[Artifact]) {
         if let Err(error) = self.0.pin(process.0, artifacts) {
             // Should they be evicted, they are fetched or made again.
@@ -25,7 +25,7 @@ impl Pins {
         }
     }
 
-    /// A process has no leave here any more.
+    /// A process needs nothing here any more.
     pub(crate) fn release(&self, process: ProcessId) {
         self.0.unpin(process.0);
     }

@@ -96,9 +96,9 @@ impl Outside<ActivityManager> for Hands {
                     to,
                     copied,
                     sources,
-                    has_leave,
+                    stays,
                 } => {
-                    if let (true, Some(pins)) = (has_leave, &self.pins) {
+                    if let (true, Some(pins)) = (stays, &self.pins) {
                         pins.keep(copied.process, &copied.artifacts);
                     }
                     if let Some(fetchers) = &self.fetchers {

@@ -17,6 +17,9 @@ pub const ATTEMPTS_MAX: usize = 1_024;
 pub const COPIES_MAX: usize = 256;
 /// ...and files of theirs, unless a single one has more: a question stays below a MiB.
 pub const COPIED_FILES_MAX: usize = 4_096;
+/// Processes for which one machine keeps copies that one process manager may name: more than it has
+/// at a time. A message with so many stays below 200 KiB.
+pub const KEPT_MAX: usize = 16_384;
 /// Machines that are named for one input at most: the next one is asked when one fails.
 pub const SOURCES_MAX: usize = 8;
 /// Bytes of a stream that may go into a variable.
@@ -92,6 +95,10 @@ pub enum ToActivity {
         /// Which question this answers.
         #[n(1)]
         number: u32,
+        /// The sender's processes for which the receiver keeps copies and that have not ended, at most
+        /// [`KEPT_MAX`]: what was pinned there for others of its processes may go.
+        #[cbor(n(2), default)]
+        keeps: Vec<ProcessId>,
     },
 }
 
@@ -104,6 +111,10 @@ pub struct Copy {
     /// The machines that have it, at most [`SOURCES_MAX`]. Where they are stands once in the message.
     #[n(1)]
     pub holders: Vec<ResourceId>,
+    /// Whether its process may still need it: it is not evicted until `Renewed` does not name that
+    /// process any more.
+    #[cbor(n(2), default)]
+    pub is_needed: bool,
 }
 
 /// What an activity has produced.

@@ -336,6 +336,9 @@ pub struct Status {
     /// Whether a fault ends only what depends on it.
     #[cbor(n(10), default)]
     pub keep_going: bool,
+    /// Of what no copy can be made at the moment and why, where copies are wanted.
+    #[n(11)]
+    pub copies: Option<String>,
 }
 
 /// Where an activity is in its life.
@@ -610,6 +613,9 @@ pub enum Reason {
     /// The process ended, or was being ended, before its turn.
     #[n(8)]
     Ended(#[n(0)] Phase),
+    /// No other machine keeps a copy of what it has made yet, and this is why.
+    #[n(9)]
+    Uncopied(#[n(0)] String),
 }
 
 /// What became of the search for a recorded outcome.

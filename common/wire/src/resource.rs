@@ -45,6 +45,10 @@ pub struct Facts {
     /// Where others of the grid are given its files: host and port. None where nobody is.
     #[n(5)]
     pub bulk: Option<String>,
+    /// Whether it is there to keep files and never has slots: one that has none for the moment keeps
+    /// nothing for others.
+    #[cbor(n(6), default)]
+    pub is_store: bool,
 }
 
 /// From a group manager.

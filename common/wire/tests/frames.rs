@@ -177,6 +177,7 @@ fn facts() -> Facts {
         power: 0.75,
         labels: [("os".to_owned(), "linux".to_owned())].into(),
         bulk: Some("10.0.0.7:7500".to_owned()),
+        is_store: true,
     }
 }
 
@@ -198,6 +199,7 @@ fn to_activity() -> Vec<ToActivity> {
             copies: vec![Copy {
                 copied: copied(),
                 holders: vec![ResourceId(2)],
+                is_needed: true,
             }],
             holders: vec![Holder {
                 resource: ResourceId(2),
@@ -247,6 +249,7 @@ fn to_activity() -> Vec<ToActivity> {
         ToActivity::Renewed {
             life: Epoch(6),
             number: 9,
+            keeps: vec![ProcessId(u64::MAX - 3), ProcessId(4)],
         },
     ]
 }

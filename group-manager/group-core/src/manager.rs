@@ -448,7 +448,8 @@ impl GroupManager {
         // One that has told so stays to be emptied when it is gone: what it gave back just before is
         // not for it.
         let (leaving, others): (Vec<_>, Vec<_>) = self.machines.iter().partition(|(_, machine)| {
-            machine.facts.slots == 0 || state.is_drained(&machine.facts.name)
+            let facts = &machine.facts;
+            (facts.slots == 0 && !facts.is_store) || state.is_drained(&facts.name)
         });
         let connected = others.into_iter().filter(|(_, one)| one.is_there());
         let resources = connected.map(|(&resource, machine)| {
@@ -459,6 +460,7 @@ impl GroupManager {
                 power,
                 labels,
                 bulk,
+                is_store: _,
             } = &machine.facts;
             Offered {
                 resource,

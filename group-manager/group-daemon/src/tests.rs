@@ -84,6 +84,7 @@ impl Bench {
             power: 1.0,
             labels: BTreeMap::new(),
             bulk: None,
+            is_store: false,
         };
         self.from_machine.send(
             0,

@@ -54,6 +54,7 @@ impl ProcessManager {
 
     fn status_of(&self, known: &Process) -> Status {
         let mut status = status(known);
+        status.copies = self.missing_copies(known);
         status.summary.keep = self.kept_for(known.keep);
         if let Some(live) = self.live.get(&known.id()) {
             status.waiting_for.clone_from(&live.waiting_for);
@@ -245,6 +246,7 @@ pub fn status(process: &Process) -> Status {
         machines: process.course.machines.clone(),
         waiting_for: None,
         keep_going: process.keep_going,
+        copies: None,
     }
 }
 
@@ -261,6 +263,7 @@ pub(crate) fn activity_status(process: &Process, id: ActivityId) -> ActivityStat
             .collect(),
         None => Vec::new(),
     };
+    let (holder, kept) = process.kept_by(id);
     ActivityStatus {
         activity: id,
         phase: process.activity(id).phase,
@@ -273,7 +276,7 @@ pub(crate) fn activity_status(process: &Process, id: ActivityId) -> ActivityStat
         attempts: process.attempts(id),
         outputs,
         reused: process.reused(id),
-        copy: process.copy_of(id),
+        copy: kept.or(holder),
     }
 }
 

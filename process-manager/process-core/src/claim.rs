@@ -56,6 +56,7 @@ impl ProcessManager {
                     cx.record(Stream::Process(id), Event::Released);
                     self.disarm(Timer::Release(id));
                     self.live.remove(&id);
+                    self.unkeep(id);
                     self.plan_next(cx);
                 }
             }
@@ -272,6 +273,7 @@ impl ProcessManager {
         if never_claimed {
             cx.record(Stream::Process(id), Event::Released);
             self.live.remove(&id);
+            self.unkeep(id);
             // Others may have waited while a plan was made for it.
             return self.plan_next(cx);
         }

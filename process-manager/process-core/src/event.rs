@@ -134,7 +134,14 @@ pub enum Event {
         /// That machine's name.
         #[n(2)]
         machine: String,
+        /// The machine that has it beside that one; none where it is the one that made it.
+        #[n(3)]
+        beside: Option<ResourceId>,
     },
+    /// A machine is lost with the files that it had: of what another one has as well, a copy is wanted
+    /// once more.
+    #[n(22)]
+    MachineLost(#[n(0)] ResourceId),
 }
 
 /// A submission.
@@ -228,6 +235,9 @@ pub struct Reused {
     /// The machine that keeps a copy of what it produced, and its name.
     #[n(15)]
     pub copy: Option<(ResourceId, String)>,
+    /// The machine that has it, and its name, where that is not the one on which it ran.
+    #[n(16)]
+    pub holder: Option<(ResourceId, String)>,
 }
 
 /// What a fault breaks.

@@ -17,6 +17,7 @@ mod event;
 mod forget;
 mod index;
 mod liveness;
+mod loss;
 mod manager;
 mod memo;
 mod outcome;

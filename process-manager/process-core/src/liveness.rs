@@ -188,7 +188,11 @@ impl ProcessManager {
         match known {
             Some(known) if known == life => {
                 self.wait_for(now, resource);
-                let renewed = ToActivity::Renewed { life, number };
+                let renewed = ToActivity::Renewed {
+                    life,
+                    number,
+                    keeps: self.kept_at(resource),
+                };
                 cx.effect(Effect::ToActivity(resource, renewed));
             }
             // It has ended the life that is known here.
@@ -396,6 +400,7 @@ impl ProcessManager {
         // What was sent to this life is refused by the machine from here on.
         self.reattach(cx, now, resource);
         self.lose(cx, now, resource, &lost, Gone::GivenUp);
+        self.lose_files(cx, now, resource);
     }
 }
 

@@ -91,6 +91,9 @@ pub struct Config {
     /// [`wire::lease::SHORTEST`] to [`wire::lease::LONGEST`]); none where they need no lease, since
     /// all is one program. Another life may have another length.
     pub lease: Option<Span>,
+    /// The name of the machine that is asked first to keep copies: the one beside this manager, so that
+    /// controllers have the files near them. Where it is not there or cannot, others are.
+    pub keeper: Option<String>,
 }
 
 /// The durable state of a stream.
@@ -133,6 +136,8 @@ pub struct ProcessManager {
     pub(crate) stores: Stores,
     /// What machines were asked to keep copies of.
     pub(crate) copying: BTreeMap<ProcessId, Copying>,
+    /// The processes for which each machine keeps copies, or is asked to, and that hold slots yet.
+    pub(crate) keeping: BTreeMap<ResourceId, BTreeSet<ProcessId>>,
     /// Why no process is taken.
     pub(crate) lack: Option<String>,
     /// When this life began.
@@ -568,6 +573,7 @@ impl Machine for ProcessManager {
         }
         self.resume_copies(cx, now);
         self.expect_all(cx, now);
+        self.expect_holders(cx, now);
         self.watch_time(now);
     }
 

@@ -47,10 +47,14 @@ impl ProcessManager {
                 if link.parts.len() as u32 == n_parts {
                     link.life = Some(epoch);
                     let held = std::mem::take(&mut link.held);
+                    if self.stores.is_emptied(resource, epoch) {
+                        self.lose_files(cx, now, resource);
+                    }
                     self.stores.find(resource);
                     self.disarm(Timer::AttachMachine(resource));
                     self.count_by(cx, now, resource, lease);
                     self.compare(cx, now, resource, &held);
+                    self.keep_again(cx, now, resource);
                 }
             }
             FromActivity::Accepted(attempts) => self.heard(resource, attempts.into_iter()),

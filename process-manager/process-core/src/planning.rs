@@ -120,11 +120,13 @@ impl ProcessManager {
     }
 
     fn offered(&self) -> impl Iterator<Item = (GroupId, &Offered)> {
-        self.groups.iter().flat_map(|(&group, link)| {
+        let all = self.groups.iter().flat_map(|(&group, link)| {
             link.offer
                 .iter()
                 .flat_map(move |offer| offer.resources.iter().map(move |one| (group, one)))
-        })
+        });
+        // The others only keep files.
+        all.filter(|(_, one)| one.slots > 0)
     }
 
     /// Asks for a plan. Whether there is any machine to plan for.

@@ -113,6 +113,13 @@ pub struct Course {
     /// The machine that keeps a copy of what an activity has produced.
     #[cbor(n(24), default)]
     pub(crate) copies: BTreeMap<ActivityId, ResourceId>,
+    /// The machine that has what an activity has produced, where that is not the one that made it.
+    #[cbor(n(25), default)]
+    pub(crate) holders: BTreeMap<ActivityId, ResourceId>,
+    /// The machine that was lost of the two that have what an activity has produced, until there is
+    /// another copy.
+    #[cbor(n(26), default)]
+    pub(crate) bereft: BTreeMap<ActivityId, ResourceId>,
 }
 
 /// Whose outcome stands for an activity; the figures of that attempt are in its state.
@@ -269,10 +276,15 @@ impl Process {
                 activity,
                 resource,
                 machine,
+                beside,
             } => {
                 self.name_machine(*resource, machine);
+                if let Some(holder) = beside {
+                    self.course.holders.insert(*activity, *holder);
+                }
                 self.keep_copy(*activity, *resource);
             }
+            Event::MachineLost(resource) => self.lose_machine(*resource),
             Event::Reused(reused) => self.reuse(reused),
             Event::Broke { at, fault } => self.break_at(*at, fault),
             Event::Readied(activities) => {
@@ -480,6 +492,10 @@ impl Process {
         self.index.totals.reused += 1;
         self.turn_to(activity, ActivityPhase::Completed);
         self.note_produced(activity);
+        if let Some((resource, name)) = &reused.holder {
+            self.name_machine(*resource, name);
+            self.course.holders.insert(activity, *resource);
+        }
         if let Some((resource, name)) = &reused.copy {
             self.name_machine(*resource, name);
             self.keep_copy(activity, *resource);

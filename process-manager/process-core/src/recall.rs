@@ -137,6 +137,7 @@ fn stands(
     let machines = &from.course.machines;
     let named = |resource| machines.iter().find(|(one, _)| *one == resource);
     let machine = named(state.resource);
+    let (holder, copy) = from.kept_by(source);
     Some(Reused {
         activity,
         memo,
@@ -153,7 +154,8 @@ fn stands(
         log: from.course.logs.get(&source).copied(),
         outputs: outputs?,
         writes,
-        copy: from.copy_of(source).and_then(named).cloned(),
+        copy: copy.and_then(named).cloned(),
+        holder: holder.and_then(named).cloned(),
     })
 }
 

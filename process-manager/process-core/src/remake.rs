@@ -295,10 +295,8 @@ impl Process {
         if remakes.is_empty() {
             return false;
         }
-        self.makers(activity).any(|maker| {
-            let remake = remakes.get(&maker);
-            remake.is_some_and(|remake| remake.state.is_pending())
-        })
+        let mut makers = self.makers(activity);
+        makers.any(|maker| self.is_to_be_remade(maker))
     }
 
     /// The attempt of an activity that is out, with its machine.
@@ -319,10 +317,19 @@ impl Process {
 
     /// The machine that has what an activity has produced.
     pub(crate) fn holder_of(&self, activity: ActivityId) -> ResourceId {
+        if let Some(&holder) = self.course.holders.get(&activity) {
+            return holder;
+        }
         match self.course.remakes.get(&activity) {
             Some(remake) if remake.state == RemakeState::Made => remake.resource,
             Some(_) | None => self.activity(activity).resource,
         }
+    }
+
+    /// Whether an activity that has completed is to run once more.
+    pub(crate) fn is_to_be_remade(&self, activity: ActivityId) -> bool {
+        let remake = self.course.remakes.get(&activity);
+        remake.is_some_and(|remake| remake.state.is_pending())
     }
 
     /// What a user sees of the last attempt to make files again.
@@ -338,7 +345,7 @@ impl Process {
     }
 
     /// The activities whose outputs an activity is given.
-    fn makers(&self, activity: ActivityId) -> impl Iterator<Item = ActivityId> {
+    pub(crate) fn makers(&self, activity: ActivityId) -> impl Iterator<Item = ActivityId> {
         let declared = self.definition().activity(activity);
         let inputs = declared.map_or(&[][..], |declared| &declared.inputs);
         inputs.iter().filter_map(|input| match input.source {

@@ -83,6 +83,7 @@ impl ProcessManager {
                     let activity = reused.activity;
                     cx.record(stream, Event::Reused(reused));
                     self.remember(cx, id, activity);
+                    self.miss_lost(cx, now, id, activity);
                 }
                 Looked::Missed => {}
                 Looked::Nothing => return true,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Context;
-use model::{ActivityId, AttemptId, Now, ResourceId, Source};
+use model::{ActivityId, AttemptId, Epoch, Now, ResourceId, Source};
 use wire::attempt::{Dispatch, End, Holder, Outcome, SOURCES_MAX, Sources};
 use wire::group::Offer;
 
@@ -19,6 +19,10 @@ pub(crate) struct Stores {
     /// When a machine was found last that was elsewhere or away before, counted in such moments.
     found: BTreeMap<ResourceId, u64>,
     n_found: u64,
+    /// The last life that each machine has told.
+    lives: BTreeMap<ResourceId, Epoch>,
+    /// Machines that are lost, with what they had.
+    lost: BTreeSet<ResourceId>,
 }
 
 impl Stores {
@@ -57,10 +61,35 @@ impl Stores {
 
     /// A machine has told what it holds, at the beginning of its life or since its link was down.
     pub(crate) fn find(&mut self, resource: ResourceId) {
+        self.lost.remove(&resource);
         if self.known.contains_key(&resource) {
             let moment = self.next_moment();
             self.found.insert(resource, moment);
         }
+    }
+
+    /// A machine has told its life. Whether it has lost what it had before: its lives count up for as
+    /// long as its disk is there.
+    pub(crate) fn is_emptied(&mut self, resource: ResourceId, life: Epoch) -> bool {
+        let before = self.lives.insert(resource, life);
+        before.is_some_and(|before| life <= before)
+    }
+
+    /// A machine is lost.
+    pub(crate) fn lose(&mut self, resource: ResourceId) {
+        self.lost.insert(resource);
+    }
+
+    /// Whether a machine is lost, as far as this life knows.
+    pub(crate) fn is_lost(&self, resource: ResourceId) -> bool {
+        self.lost.contains(&resource)
+    }
+
+    /// The machine of a name, where it gives files to others.
+    pub(crate) fn named(&self, name: &str) -> Option<ResourceId> {
+        let mut known = self.known.values();
+        let found = known.find(|holder| holder.name == name)?;
+        Some(found.resource)
     }
 
     /// Whether a machine that was elsewhere or away at a moment has been found since.
@@ -91,7 +120,9 @@ impl ProcessManager {
         for (input, one) in (0..).zip(laid) {
             let holder = process.holder(one.source);
             let copy = process.copy(one.source);
-            if holder == Some(receiver) && (copy.is_none() || self.n_offers == 0) {
+            // Before a group has told of its machines it is tried with what the receiver has, once.
+            let is_tried = self.n_offers == 0 && message.attempt.number == 1;
+            if holder == Some(receiver) && (copy.is_none() || is_tried) {
                 continue;
             }
             if self.n_offers == 0 {
@@ -149,7 +180,7 @@ impl ProcessManager {
         now: Now,
         mut outcomes: Vec<Outcome>,
     ) -> Vec<Outcome> {
-        if self.stores.known.is_empty() {
+        if self.stores.known.is_empty() && self.n_offers > 0 {
             return outcomes;
         }
         for outcome in &mut outcomes {
@@ -163,13 +194,19 @@ impl ProcessManager {
             let (End::Lacking(inputs), Some(known)) = (&mut outcome.end, process(cx, id)) else {
                 continue;
             };
+            let declared = known.definition().activity(activity);
+            let laid = declared.and_then(|declared| laid(known, activity, declared).ok());
+            let laid = laid.unwrap_or_default();
+            let source = |input: u32| laid.get(input as usize).and_then(|one| one.source);
+            if self.n_offers == 0 {
+                // Who keeps copies could not be named.
+                inputs.retain(|input| known.copy(source(*input)).is_none());
+                continue;
+            }
             let (Some(told), Some(live)) = (told, self.live.get(&id)) else {
                 inputs.clear();
                 continue;
             };
-            let declared = known.definition().activity(activity);
-            let laid = declared.and_then(|declared| laid(known, activity, declared).ok());
-            let laid = laid.unwrap_or_default();
             let has_changed = |source: Option<Source>| {
                 let holders = [known.holder(source), known.copy(source)];
                 let mut holders = holders.into_iter().flatten();
@@ -180,10 +217,7 @@ impl ProcessManager {
                         self.stores.is_found_since(told, one) || self.may_return(now, one)
                     })
             };
-            inputs.retain(|input| {
-                let source = laid.get(*input as usize).and_then(|one| one.source);
-                !has_changed(source)
-            });
+            inputs.retain(|input| !has_changed(source(*input)));
         }
         outcomes
     }

@@ -29,7 +29,13 @@ impl ProcessManager {
         let Some(known) = process(cx, id) else {
             return Answer::Unknown(id);
         };
-        answer(cx.states(), known, activity, self.live.get(&id))
+        let mut answer = answer(cx.states(), known, activity, self.live.get(&id));
+        if let Answer::Why(why) = &mut answer
+            && let Some(hindrance) = self.hindrance(known, activity)
+        {
+            why.reasons.push(Reason::Uncopied(hindrance));
+        }
+        answer
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Config {
     pub link: Option<NetworkLink>,
     /// How long attempts go on at machines that are not answered; none where all is one program.
     pub lease: Option<Span>,
+    /// The name of the machine that is asked first to keep copies; none where each is as good.
+    pub keeper: Option<String>,
     /// How long a process is kept after its end, at most; none where nothing is forgotten unasked.
     pub keep: Option<Span>,
     /// What is kept of the disk for outcomes when that is full.
@@ -73,6 +75,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         scheduler: config.scheduler,
         link: config.link,
         lease: config.lease,
+        keeper: config.keeper,
         keep: config.keep,
         ..process_core::Config::default()
     });

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::{Bytes, GroupId, NetworkLink, Role, Span};
+use model::{Bytes, GroupId, Identity, NetworkLink, Role, Span};
 use schedule::SchedulerKind;
 use shell::config::{Config, PeerAddress};
 use shell::membership::{Membership, Said};
@@ -41,6 +41,7 @@ pub struct Settings {
     group_manager: PeerAddress,
     socket: Option<PathBuf>,
     link: NetworkLink,
+    keeper: Option<String>,
     lease: Span,
     keep: Span,
 }
@@ -62,6 +63,13 @@ fn link(megabits: Option<u32>, latency_microseconds: Option<u32>) -> NetworkLink
     }
 }
 
+/// A name as certificates have it.
+fn name(text: &str) -> Option<String> {
+    Identity::new("grid", "group", Role::Am, text)
+        .is_ok()
+        .then(|| text.to_owned())
+}
+
 impl program::Service for Service {
     const NAME: &'static str = "xavantes-pm";
     const ABOUT: &'static str = "A manager of processes.";
@@ -70,10 +78,16 @@ impl program::Service for Service {
         file: "pm.toml",
         port: 7401,
         names_process_managers: false,
-        settings: &[Setting {
-            key: "socket",
-            kind: Kind::Text,
-        }],
+        settings: &[
+            Setting {
+                key: "socket",
+                kind: Kind::Text,
+            },
+            Setting {
+                key: "keeper",
+                kind: Kind::Text,
+            },
+        ],
     });
     type Settings = Settings;
 
@@ -89,6 +103,7 @@ impl program::Service for Service {
                 config.optional_number("link-megabits", 1..=MEGABITS_MAX),
                 config.optional_number("link-latency-microseconds", 0..=LATENCY_MICROSECONDS_MAX),
             ),
+            keeper: config.optional("keeper", "the name of a machine", name),
         }
     }
 
@@ -98,6 +113,7 @@ impl program::Service for Service {
             group_manager,
             socket,
             link,
+            keeper,
             lease,
             keep,
         } = settings;
@@ -106,6 +122,7 @@ impl program::Service for Service {
             directory: place.directory.clone(),
             scheduler: SchedulerKind::default(),
             link: Some(link),
+            keeper,
             lease: Some(lease),
             keep: Some(keep),
             reserve: RESERVE,
@@ -194,3 +211,6 @@ fn accept(manager: &Handle, link: Link) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -136,6 +136,7 @@ impl Known {
             | Seen::Heard(_)
             | Seen::Managers { .. }
             | Seen::Sizes(_)
+            | Seen::Bereft(..)
             | Seen::ToActivity(..)
             | Seen::FromGroup(_)
             | Seen::Answers(_)
@@ -239,6 +240,7 @@ impl Durable {
             | Event::Assigned { .. }
             | Event::Readied(_)
             | Event::Copied { .. }
+            | Event::MachineLost(_)
             | Event::Remaking(_) => {}
         }
     }

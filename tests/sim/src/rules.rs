@@ -73,7 +73,7 @@ impl Rules {
             ),
             (
                 "copies (what is kept elsewhere is not made again)",
-                Box::new(copies::Copies),
+                Box::<copies::Copies>::default(),
             ),
             (
                 "lost (what a machine had that is gone starts elsewhere in time)",

@@ -44,6 +44,13 @@ impl Observer for Counts {
                 }
             }
             Seen::Started(command) if command.attempt.number > 1 => self.add("started again"),
+            Seen::ProcessDurable(_, Event::MachineLost(_)) => self.add("lost with files"),
+            Seen::ProcessDurable(_, Event::Copied { beside, .. }) => {
+                self.add("copied");
+                if beside.is_some() {
+                    self.add("copied from a copy");
+                }
+            }
             _ => {}
         }
         if let Seen::ProcessDurable(Stream::Process(id), Event::Reused(reused)) = seen {
@@ -117,6 +124,20 @@ fn machines_are_given_up_and_emptied_and_outcomes_unknown() {
         "unknown",
         "started again",
     ] {
+        let n = counts.0.get(what).copied().unwrap_or_default();
+        assert!(n > 0, "{what}: never, of {counts:?}", counts = counts.0);
+    }
+}
+
+#[test]
+fn machines_are_lost_with_files_and_those_are_copied_again() {
+    let setup = Setup::named("copies").expect("the profile is one of ours");
+    let mut counts = Counts::default();
+    for seed in 0..SEEDS {
+        let (mut sim, _) = compose(seed, &setup);
+        sim.run(&mut counts).expect("nothing is forbidden here");
+    }
+    for what in ["copied", "lost with files", "copied from a copy"] {
         let n = counts.0.get(what).copied().unwrap_or_default();
         assert!(n > 0, "{what}: never, of {counts:?}", counts = counts.0);
     }

@@ -37,6 +37,9 @@ impl Sim {
         for _ in 0..self.n_of(faults.jumps) {
             entries.push(Happening::Jump(self.any_node()));
         }
+        for _ in 0..self.n_of(faults.burns) {
+            entries.push(Happening::Burn(self.random.index(n_machines)));
+        }
         for entry in entries {
             let latest = self.random.below(phase.0);
             let at = Mono(self.random.below(latest));
@@ -123,6 +126,10 @@ impl Sim {
     pub(crate) fn unplug(&mut self, machine: usize) {
         let until = self.at + self.random.span(self.faults.unplugged_for);
         self.note(&[14], || format!("machine {machine} is cut off"));
+        self.unplug_until(machine, until);
+    }
+
+    pub(crate) fn unplug_until(&mut self, machine: usize, until: Mono) {
         for link in [Link::GroupActivity(machine), Link::ProcessActivity(machine)] {
             let wire = self.wire(link);
             wire.deaf_until = [until; 2];

@@ -263,7 +263,7 @@ impl Sim {
                     to,
                     copied,
                     sources,
-                    has_leave: _,
+                    stays: _,
                 } => self.copy(machine, to, copied, &sources),
                 activity_core::Effect::Collect {
                     attempt,

@@ -463,6 +463,7 @@ impl Sim {
             | Happening::Jump(_)
             | Happening::FillDisk(_)
             | Happening::LoseFiles(_)
+            | Happening::Burn(_)
             | Happening::Planned { .. }
             | Happening::Ask(_)
             | Happening::Request { .. }

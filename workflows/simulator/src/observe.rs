@@ -1,7 +1,7 @@
 //! What can be seen of a run from outside: what is on disks, what leaves and what arrives, what
 //! commands run, what users are told. Nothing here is a core's own bookkeeping.
 
-use model::{AttemptId, Mono, ProcessId, Span};
+use model::{ActivityId, AttemptId, Mono, ProcessId, Span};
 use wire::attempt::ToActivity;
 use wire::client::{Answer, Submit};
 use wire::group::FromGroup;
@@ -69,6 +69,9 @@ pub enum Seen<'a> {
     Healed,
     /// How much is kept once everything is at rest; just before `AtRest`.
     Sizes(&'a Sizes),
+    /// What an activity has produced is recorded to be where it is lost, for longer than that takes to
+    /// be noticed.
+    Bereft(ProcessId, ActivityId),
     /// Everything is at rest: all clients know the end, and nobody holds anything.
     AtRest,
 }

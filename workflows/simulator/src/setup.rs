@@ -107,6 +107,10 @@ pub struct Faults {
     pub jumps: (u64, u64),
     /// Machines that lose files of which there are copies, from and to.
     pub losses: (u64, u64),
+    /// Machines that are cut off for long and lose such files, from and to.
+    pub burns: (u64, u64),
+    /// How long they are: longer than their lease, however often the process manager dies.
+    pub burnt_for: (Span, Span),
 }
 
 const fn millis(from: u64, to: u64) -> (Span, Span) {
@@ -154,6 +158,8 @@ impl Faults {
             unplugged_for: millis(500, 30_000),
             jumps: (0, 0),
             losses: (0, 0),
+            burns: (0, 0),
+            burnt_for: millis(50_000, 70_000),
         }
     }
 }
@@ -309,18 +315,24 @@ impl Setup {
         }
     }
 
-    /// Machines with a store each lose files of which others keep copies, and messages are lost,
-    /// doubled and late.
+    /// Machines with a store each lose files of which others keep copies, some of them for good and
+    /// with all others cut off; messages are lost, doubled and late, and managers die.
     pub fn copies() -> Setup {
         let faults = Faults {
+            crash: Rate(300),
+            n_crashes_max: 2,
             losses: (1, 12),
+            burns: (0, 4),
             ..Setup::lossy().faults
         };
         Setup {
             machines: (2, 4),
             slots: (1, 3),
+            runs: millis(1, 20_000),
+            lease: Some(wire::lease::LENGTH),
             has_stores: true,
             faults,
+            fault_phase: millis(200, 150_000),
             ..Setup::lossy()
         }
     }

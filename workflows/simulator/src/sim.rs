@@ -149,6 +149,8 @@ pub(crate) enum Happening {
     KillExecutor(usize),
     FillDisk(Node),
     LoseFiles(usize),
+    /// A machine is cut off for long, and has lost files when it is there again.
+    Burn(usize),
     /// A machine has what it was asked to keep.
     Copied {
         machine: usize,
@@ -322,6 +324,7 @@ impl Sim {
                 cancels_at,
             } = submission;
             submit.draft.copies = u32::from(self.setup.has_stores);
+            self.stores.submit(submit.key.process(), &submit.draft);
             if self.setup.follows_work {
                 self.machines.follow_work(&submit);
             }
@@ -469,6 +472,10 @@ impl Sim {
                 self.lose_files(machine);
                 Ok(())
             }
+            Happening::Burn(machine) => {
+                self.burn(machine);
+                Ok(())
+            }
             happening @ (Happening::Staged { .. }
             | Happening::Copied { .. }
             | Happening::Lacking { .. }
@@ -542,6 +549,7 @@ impl Sim {
         }
         let sizes = self.sizes();
         observer.see(self.at, &Seen::Sizes(&sizes))?;
+        self.look_for_lost(self.healed_at.unwrap_or(self.at), observer)?;
         observer.see(self.at, &Seen::AtRest)
     }
 
@@ -583,6 +591,13 @@ impl Sim {
         // What it has not acknowledged is held for it until it is back.
         if !self.process.is_up() {
             return Some("the process manager is away".to_owned());
+        }
+        let copying = self
+            .process
+            .machine()
+            .is_some_and(ProcessManager::is_copying);
+        if self.setup.has_stores && copying {
+            return Some("there are no copies of files that are wanted".to_owned());
         }
         self.machines.what_goes_on()
     }

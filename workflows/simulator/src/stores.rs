@@ -3,20 +3,28 @@
 //!
 //! Transfers always succeed where the machine that is named has the file. A file is lost only where
 //! the process manager has recorded that another machine keeps a copy, and that one has it: so no
-//! loss is a reason to run anything again.
+//! loss is a reason to run anything again. Where a machine is cut off with that for so long that the
+//! process manager must have given it up, another copy of what is still needed is expected in the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use activity_core::Input;
-use model::{ActivityId, Artifact, AttemptId, Hash, ProcessId};
-use process_core::Event;
+use model::{
+    ActivityId, Artifact, AttemptId, Draft, Hash, Mono, OutputSource, ProcessId, Source, Span,
+};
+use process_core::{Event, Verdict};
 use wire::attempt::{Copied, Holder};
+use wire::client::Phase;
 
+use crate::observe::{Observer, Seen};
 use crate::random::Rate;
 use crate::sim::{Happening, Sim};
 
 /// Copies that are not made, though they were asked for.
 const COPY_FAILS: Rate = Rate::percent(20);
+/// After so long a machine that is cut off is given up: its lease has ended, and the process manager has
+/// died twice meanwhile and waited for it anew.
+const GIVEN_UP_AFTER: Span = Span::from_secs(45);
 
 /// An activity of a process.
 type Maker = (ProcessId, ActivityId);
@@ -29,19 +37,53 @@ pub(crate) struct Stores {
     /// What each activity has produced, or what stands for it. Files of users are not among these and
     /// lie everywhere.
     made: BTreeMap<Maker, BTreeSet<Hash>>,
-    /// Who was named as having it, when a machine was asked to keep it.
-    named: BTreeMap<(Maker, usize), usize>,
-    /// Who has it and who keeps a copy, as it is recorded.
-    kept: BTreeMap<Maker, (usize, usize)>,
+    /// Where attempts were sent.
+    sent: BTreeMap<AttemptId, usize>,
+    /// Who has it, as it is recorded.
+    holders: BTreeMap<Maker, usize>,
+    /// Who keeps a copy beside that one, likewise.
+    keepers: BTreeMap<Maker, usize>,
+    /// What outputs of processes consist of.
+    wanted: BTreeSet<Maker>,
+    completed: BTreeSet<ProcessId>,
+    burnt: Vec<Burnt>,
+}
+
+/// A machine was cut off without what others had.
+#[derive(Debug)]
+struct Burnt {
+    machine: usize,
+    at: Mono,
+    until: Mono,
+    /// What it has not got since.
+    hashes: BTreeSet<Hash>,
 }
 
 impl Stores {
+    /// A process is submitted.
+    pub(crate) fn submit(&mut self, id: ProcessId, draft: &Draft) {
+        for output in &draft.outputs {
+            if let OutputSource::Produced(Source::Output { activity, .. }) = output.source {
+                self.wanted.insert((id, ActivityId(activity.0)));
+            }
+        }
+    }
+
     /// An attempt has produced this.
     pub(crate) fn produce(&mut self, machine: usize, attempt: AttemptId, artifacts: &[Artifact]) {
         let hashes = artifacts.iter().map(|artifact| artifact.hash);
         let maker = (attempt.process, attempt.activity);
         self.made.entry(maker).or_default().extend(hashes.clone());
-        self.blobs.entry(machine).or_default().extend(hashes);
+        for hash in hashes {
+            self.put(machine, hash);
+        }
+    }
+
+    fn put(&mut self, machine: usize, hash: Hash) {
+        self.blobs.entry(machine).or_default().insert(hash);
+        for burnt in self.burnt.iter_mut().filter(|one| one.machine == machine) {
+            burnt.hashes.remove(&hash);
+        }
     }
 
     /// The inputs that a machine neither has nor gets, by their place.
@@ -66,7 +108,7 @@ impl Stores {
     fn fetch(&mut self, machine: usize, hash: Hash, from: &[usize]) -> bool {
         let can_be = self.has(machine, hash) || from.iter().any(|&one| self.has(one, hash));
         if can_be {
-            self.blobs.entry(machine).or_default().insert(hash);
+            self.put(machine, hash);
         }
         can_be
     }
@@ -77,13 +119,25 @@ impl Stores {
             .is_some_and(|blobs| blobs.contains(&hash))
     }
 
+    /// Whether a machine has a file and is not cut off with it.
+    fn gives(&self, at: Mono, machine: usize, hash: Hash) -> bool {
+        let is_cut_off = |burnt: &Burnt| burnt.machine == machine && at < burnt.until;
+        self.has(machine, hash) && !self.burnt.iter().any(is_cut_off)
+    }
+
+    /// Whether nobody else gives something that a machine has.
+    fn is_the_only_one(&self, at: Mono, machine: usize) -> bool {
+        let mut blobs = self.blobs.get(&machine).into_iter().flatten();
+        let others = self.blobs.keys().filter(|other| **other != machine);
+        blobs.any(|hash| {
+            let is_made = self.made.values().any(|made| made.contains(hash));
+            is_made && !others.clone().any(|&other| self.gives(at, other, *hash))
+        })
+    }
+
     /// A machine is to keep this. Whether it can.
     fn copy(&mut self, machine: usize, copied: &Copied, sources: &[Holder]) -> bool {
         let from: Vec<usize> = sources.iter().map(number).collect();
-        if let Some(&holder) = from.first() {
-            let maker = (copied.process, copied.activity);
-            self.named.insert((maker, machine), holder);
-        }
         let mut artifacts = copied.artifacts.iter();
         artifacts.all(|artifact| self.fetch(machine, artifact.hash, &from))
     }
@@ -91,25 +145,51 @@ impl Stores {
     /// The process manager has recorded something about files. `number` says which machine it means.
     fn recorded(&mut self, id: ProcessId, event: &Event, number: impl Fn(u32) -> Option<usize>) {
         match event {
+            Event::Sent(attempts, _) | Event::Remaking(attempts) => {
+                for &(activity, attempt, resource) in attempts {
+                    let attempt = AttemptId {
+                        process: id,
+                        activity,
+                        number: attempt,
+                    };
+                    if let Some(machine) = number(resource.0) {
+                        self.sent.insert(attempt, machine);
+                    }
+                }
+            }
+            Event::Ended(ended) if ended.verdict == Verdict::Completed => {
+                let attempt = ended.outcome.attempt;
+                let maker = (id, attempt.activity);
+                if let Some(&machine) = self.sent.get(&attempt) {
+                    self.holders.insert(maker, machine);
+                    self.keepers.remove(&maker);
+                }
+            }
             Event::Copied {
-                activity, resource, ..
+                activity,
+                resource,
+                machine: _,
+                beside,
             } => {
                 let maker = (id, *activity);
-                if let Some(keeper) = number(resource.0)
-                    && let Some(&holder) = self.named.get(&(maker, keeper))
-                {
-                    self.kept.insert(maker, (holder, keeper));
-                }
+                let keeper = number(resource.0);
+                self.keepers.extend(keeper.map(|keeper| (maker, keeper)));
+                let holder = beside.and_then(|holder| number(holder.0));
+                self.holders.extend(holder.map(|holder| (maker, holder)));
             }
             Event::Reused(reused) => {
                 let maker = (id, reused.activity);
                 let hashes = reused.outputs.iter().map(|artifact| artifact.hash);
                 self.made.entry(maker).or_default().extend(hashes);
-                if let Some((copy, _)) = &reused.copy
-                    && let (Some(holder), Some(keeper)) =
-                        (number(reused.resource.0), number(copy.0))
-                {
-                    self.kept.insert(maker, (holder, keeper));
+                let holder = reused.holder.as_ref().map(|(holder, _)| *holder);
+                let holder = number(holder.unwrap_or(reused.resource).0);
+                self.holders.extend(holder.map(|holder| (maker, holder)));
+                let keeper = reused.copy.as_ref().and_then(|(copy, _)| number(copy.0));
+                self.keepers.extend(keeper.map(|keeper| (maker, keeper)));
+            }
+            Event::Closed { phase, .. } => {
+                if *phase == Phase::Completed {
+                    self.completed.insert(id);
                 }
             }
             Event::Epoch(_)
@@ -117,39 +197,61 @@ impl Stores {
             | Event::Founded(_)
             | Event::Planned { .. }
             | Event::Granted { .. }
-            | Event::Sent(..)
+            | Event::MachineLost(_)
             | Event::Ended(_)
             | Event::Linked(_)
             | Event::Joined { .. }
             | Event::Assigned { .. }
             | Event::Faulted(_)
             | Event::CancelAsked
-            | Event::Closed { .. }
             | Event::Released
             | Event::Readied(_)
-            | Event::Broke { .. }
-            | Event::Remaking(_) => {}
+            | Event::Broke { .. } => {}
         }
     }
 
-    /// A machine loses what can be had elsewhere. How many files that are.
-    fn lose(&mut self, machine: usize) -> usize {
+    /// A machine loses what can be had elsewhere. Which files that are.
+    fn lose(&mut self, at: Mono, machine: usize) -> BTreeSet<Hash> {
         let all = self.blobs.get(&machine).cloned().unwrap_or_default();
         let safe = |hash: &Hash| {
             let mut makers = self.made.iter().filter(|(_, made)| made.contains(hash));
-            makers.all(|(maker, _)| match self.kept.get(maker) {
-                Some(&(holder, keeper)) if machine == holder => self.has(keeper, *hash),
-                Some(&(holder, keeper)) if machine == keeper => self.has(holder, *hash),
-                // It was fetched for an attempt alone.
-                Some(_) => true,
-                None => false,
+            makers.all(|(maker, _)| {
+                let pair = self.holders.get(maker).zip(self.keepers.get(maker));
+                match pair {
+                    Some((&holder, &keeper)) if machine == holder => self.gives(at, keeper, *hash),
+                    Some((&holder, &keeper)) if machine == keeper => self.gives(at, holder, *hash),
+                    // It was fetched for an attempt alone.
+                    Some(_) => true,
+                    None => false,
+                }
             })
         };
-        let lost: Vec<Hash> = all.into_iter().filter(safe).collect();
+        let lost: BTreeSet<Hash> = all.into_iter().filter(safe).collect();
         if let Some(blobs) = self.blobs.get_mut(&machine) {
             blobs.retain(|hash| !lost.contains(hash));
         }
-        lost.len()
+        lost
+    }
+
+    /// What outputs of processes consist of that is recorded to be on a machine which has lost it, and
+    /// was given up for that.
+    fn bereft(&self, healed_at: Mono) -> Vec<Maker> {
+        let is_gone = |machine: usize, hash: &Hash| {
+            self.burnt.iter().any(|burnt| {
+                let until = burnt.until.min(healed_at);
+                let is_given_up = until.since(burnt.at) >= GIVEN_UP_AFTER;
+                burnt.machine == machine && is_given_up && burnt.hashes.contains(hash)
+            })
+        };
+        let wanted = self.wanted.iter();
+        let wanted = wanted.filter(|(id, _)| self.completed.contains(id));
+        let bereft = wanted.filter(|maker| {
+            let pair = [self.holders.get(maker), self.keepers.get(maker)];
+            let made = self.made.get(maker).into_iter().flatten();
+            let mut pair = pair.into_iter().flatten();
+            pair.any(|&machine| made.clone().any(|hash| is_gone(machine, hash)))
+        });
+        bereft.copied().collect()
     }
 }
 
@@ -187,9 +289,42 @@ impl Sim {
 
     /// A machine loses files.
     pub(crate) fn lose_files(&mut self, machine: usize) {
-        let n_lost = self.stores.lose(machine);
+        let n_lost = self.stores.lose(self.at, machine).len();
         self.note(&[12], || {
             format!("machine {machine} loses {n_lost} files of which there are copies")
         });
+    }
+
+    /// A machine is cut off for long, and has lost files when it is there again. Not one that has
+    /// something alone, since that would be a reason to make it again.
+    pub(crate) fn burn(&mut self, machine: usize) {
+        let until = self.at + self.random.span(self.faults.burnt_for);
+        if self.stores.is_the_only_one(self.at, machine) {
+            return;
+        }
+        let hashes = self.stores.lose(self.at, machine);
+        let n_lost = hashes.len();
+        self.note(&[16], || {
+            format!("machine {machine} is cut off without {n_lost} files of which there are copies")
+        });
+        self.stores.burnt.push(Burnt {
+            machine,
+            at: self.at,
+            until,
+            hashes,
+        });
+        self.unplug_until(machine, until);
+    }
+
+    /// At the end, what was lost with machines should have been copied again.
+    pub(crate) fn look_for_lost(
+        &mut self,
+        healed_at: Mono,
+        observer: &mut dyn Observer,
+    ) -> Result<(), String> {
+        for (process, activity) in self.stores.bereft(healed_at) {
+            observer.see(self.at, &Seen::Bereft(process, activity))?;
+        }
+        Ok(())
     }
 }

@@ -299,6 +299,7 @@ fn forget_alone(manager: &Path, processes: &[ProcessId]) -> Result<(), Failure> 
         scheduler: schedule::SchedulerKind::default(),
         link: None,
         lease: None,
+        keeper: None,
         keep: None,
         reserve: model::Bytes::ZERO,
         socket: None,

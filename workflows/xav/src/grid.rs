@@ -87,6 +87,7 @@ impl Grid {
                     scheduler: scheduler.unwrap_or_default(),
                     link: None,
                     lease: None,
+                    keeper: None,
                     keep: None,
                     reserve: Bytes::ZERO,
                     socket: Some(held.socket.clone()),

@@ -103,6 +103,7 @@ pub(crate) fn status(status: &Status, definition: &Definition, place: &Place) ->
         "makespan_seconds": makespan(&status.summary).map(Span::seconds),
         "cpu_seconds": cpu(status).seconds(),
         "waiting_for": status.waiting_for,
+        "copies": status.copies,
         "keep_going": status.keep_going,
         "activity_list": activities,
     });

@@ -235,6 +235,9 @@ pub(crate) fn status(
     if let Some(waiting_for) = &status.waiting_for {
         rows.push(vec!["waits for".to_owned(), waiting_for.clone()]);
     }
+    if let Some(copies) = &status.copies {
+        rows.push(vec!["copies".to_owned(), copies.clone()]);
+    }
     for (label, values) in [
         ("input", &status.inputs),
         ("variable", &status.variables),

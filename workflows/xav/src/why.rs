@@ -167,6 +167,9 @@ impl Told<'_> {
             ),
             Reason::Join(node) => format!("the join condition of {} is false", self.name(*node)),
             Reason::Broken(node) => format!("it depends on {}, which failed", self.name(*node)),
+            Reason::Uncopied(why) => {
+                format!("no other machine keeps a copy of what it made: {why}")
+            }
             Reason::Ended(phase) => match phase {
                 Phase::Running => "the process goes on".to_owned(),
                 Phase::Faulting | Phase::Faulted => {
@@ -304,6 +307,7 @@ impl Told<'_> {
             Reason::Join(node) => json!({ "reason": "join", "of": self.name(*node) }),
             Reason::Broken(node) => json!({ "reason": "broken", "by": self.name(*node) }),
             Reason::Ended(phase) => json!({ "reason": "ended", "state": phase.word() }),
+            Reason::Uncopied(why) => json!({ "reason": "uncopied", "why": why }),
         }
     }
 }

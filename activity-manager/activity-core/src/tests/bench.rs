@@ -345,10 +345,10 @@ fn line(effect: &Effect) -> String {
             to,
             copied,
             sources,
-            has_leave,
+            stays,
         } => {
             let from: Vec<&str> = sources.iter().map(|one| one.name.as_str()).collect();
-            let pinned = if *has_leave { " pinned" } else { "" };
+            let pinned = if *stays { " pinned" } else { "" };
             let (activity, process) = (copied.activity, copied.process.0);
             format!("copy {activity} of {process} for {to} from {from:?}{pinned}")
         }

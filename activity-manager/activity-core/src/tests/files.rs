@@ -107,6 +107,7 @@ fn copies_are_fetched_pinned_where_the_process_has_leave_and_told() {
     let copy = |process| Copy {
         copied: copied(process),
         holders: vec![ResourceId(2), ResourceId(3)],
+        is_needed: false,
     };
     bench.feed(leaves(&[(1, 1)]));
     let ask = ToActivity::Copy {
@@ -125,6 +126,61 @@ fn copies_are_fetched_pinned_where_the_process_has_leave_and_told() {
     // Who is not there asks again when it is.
     bench.feed(Input::Down(crate::Peer::Process(0)));
     assert_eq!(show(&bench.feed(here)), "");
+}
+
+/// Copies that these processes still need.
+fn needed(processes: &[u64]) -> Input {
+    let copies = processes.iter().map(|&process| Copy {
+        copied: Copied {
+            process: model::ProcessId(process),
+            activity: model::ActivityId(4),
+            artifacts: vec![artifact()],
+        },
+        holders: Vec::new(),
+        is_needed: true,
+    });
+    from_pm(ToActivity::Copy {
+        copies: copies.collect(),
+        holders: Vec::new(),
+    })
+}
+
+fn renewed(keeps: &[u64]) -> Input {
+    from_pm(ToActivity::Renewed {
+        life: model::Epoch(2),
+        number: 1,
+        keeps: keeps.iter().copied().map(model::ProcessId).collect(),
+    })
+}
+
+#[test]
+fn copies_that_are_needed_stay_until_their_process_is_named_no_more() {
+    let mut bench = Bench::ready(1, 0);
+    let asked = show(&bench.feed(needed(&[1, 2, 3])));
+    let pinned = |process| format!("copy a4 of {process} for 0 from [] pinned\n");
+    assert_eq!(asked, [1, 2, 3].map(pinned).concat());
+    assert_eq!(show(&bench.feed(renewed(&[1, 2, 3]))), "");
+    // Process 1 has leave as well, and keeps its files with either.
+    assert_eq!(show(&bench.feed(renewed(&[2]))), "unneeded 3\n");
+    assert_eq!(show(&bench.feed(leaves(&[(2, 1)]))), "unneeded 1\n");
+    assert_eq!(show(&bench.feed(leaves(&[]))), "");
+    assert_eq!(show(&bench.feed(renewed(&[]))), "unneeded 2\n");
+    assert_eq!(show(&bench.feed(renewed(&[]))), "");
+}
+
+#[test]
+fn a_machine_without_slots_keeps_copies_and_runs_nothing() {
+    let mut bench = Bench::ready(0, 0);
+    let asked = show(&bench.feed(needed(&[5])));
+    assert_eq!(asked, "copy a4 of 5 for 0 from [] pinned\n");
+    bench.feed(leaves(&[]));
+    let refused = show(&bench.feed(dispatch(vec![job(id(1))], Vec::new())));
+    assert!(refused.contains("NoGrantYet"), "{refused}");
+    // A leave that it should not have got makes nothing run either.
+    bench.feed(leaves(&[(1, 1)]));
+    let failed = show(&bench.feed(dispatch(vec![job(id(2))], Vec::new())));
+    assert!(failed.contains("outcomes a2"), "{failed}");
+    assert!(!failed.contains("stage"), "{failed}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ fn renewed(life: u64, number: u32) -> Input {
     from_pm(ToActivity::Renewed {
         life: Epoch(life),
         number,
+        keeps: Vec::new(),
     })
 }
 

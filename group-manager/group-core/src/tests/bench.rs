@@ -139,6 +139,7 @@ pub(super) fn facts(name: &str, slots: u32) -> Facts {
         power: 1.0,
         labels: Default::default(),
         bulk: None,
+        is_store: false,
     }
 }
 

@@ -192,6 +192,21 @@ fn a_machine_that_lends_nothing_is_to_be_emptied_until_it_comes_back_with_someth
 }
 
 #[test]
+fn a_machine_that_only_keeps_files_is_offered_without_slots_and_one_that_has_none_now_is_not() {
+    let mut bench = Bench::ready();
+    let store = Facts {
+        is_store: true,
+        ..facts("store", 0)
+    };
+    bench.all([register_in(1, 3, store), register(2, "b", 0)]);
+    assert_eq!(
+        show(&bench.wait(50)),
+        "pm0: offer e1 g3 r0=a:4/4 r2=store:0/0 -r1\n"
+    );
+    assert_eq!(bench.all([claim(5, 1, &[(2, 1)])]), "pm0: refused p5 #1\n");
+}
+
+#[test]
 fn a_machine_registers_under_the_name_of_its_certificate_alone() {
     let mut bench = Bench::new();
     bench.all([Input::Introduced(1, "a".to_owned())]);

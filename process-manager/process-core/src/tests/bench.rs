@@ -47,6 +47,18 @@ pub(super) struct Bench {
     pub(super) keeps: bool,
     /// What machines were asked to keep.
     pub(super) copies: Vec<(ResourceId, Copied)>,
+    /// From whom, and whether it is needed, likewise.
+    pub(super) copied_from: Vec<(Vec<ResourceId>, bool)>,
+    /// What managers are started with.
+    pub(super) config: Config,
+    /// Whether no group manager is there when managers begin.
+    pub(super) is_alone: bool,
+    /// Machines that say nothing.
+    pub(super) silent: BTreeSet<ResourceId>,
+    /// The life that those tell which only keep files.
+    pub(super) life_of_others: Epoch,
+    /// For which processes machines were told last to keep copies.
+    pub(super) kept: BTreeMap<ResourceId, Vec<model::ProcessId>>,
     /// Whether a command produces something else each time.
     pub(super) drifts: bool,
     /// Where dispatches say that files are.
@@ -85,7 +97,7 @@ impl Bench {
         script: impl FnMut(&Dispatch) -> Option<(End, i32, String)> + 'static,
     ) -> Bench {
         let now = BEGINNING;
-        let drive = Drive::start(ProcessManager::new(config), Vec::new(), now);
+        let drive = Drive::start(ProcessManager::new(config.clone()), Vec::new(), now);
         let mut bench = Bench {
             drive,
             now,
@@ -98,6 +110,12 @@ impl Bench {
             others: Vec::new(),
             keeps: false,
             copies: Vec::new(),
+            copied_from: Vec::new(),
+            config,
+            is_alone: false,
+            silent: BTreeSet::new(),
+            life_of_others: Epoch(4),
+            kept: BTreeMap::new(),
             drifts: false,
             holders: Vec::new(),
             acknowledged: BTreeSet::new(),
@@ -110,7 +128,9 @@ impl Bench {
     }
 
     pub(super) fn connect(&mut self) {
-        self.give(Input::GroupUp(GROUP));
+        if !self.is_alone {
+            self.give(Input::GroupUp(GROUP));
+        }
         self.give(Input::ActivityUp(MACHINE));
         let others: Vec<ResourceId> = self.others.iter().map(|one| one.resource).collect();
         for other in others {
@@ -139,7 +159,7 @@ impl Bench {
                 }
             }
         }
-        let machine = ProcessManager::new(Config::default());
+        let machine = ProcessManager::new(self.config.clone());
         self.drive = Drive::start(machine, histories.into_values().collect(), self.now);
         self.carry_out();
         self.connect();
@@ -220,10 +240,16 @@ impl Bench {
             Effect::ToGroup(_, ToGroup::Release(process)) => {
                 self.give(Input::Group(GROUP, FromGroup::Released(process)));
             }
+            Effect::ToActivity(to, _) if self.silent.contains(&to) => {}
             Effect::ToActivity(to, ToActivity::Attach { ask, .. }) => {
                 let held = self.held.keys().copied();
                 let attempts = held.filter(|_| to == MACHINE).collect();
-                let (part, n_parts, epoch) = (0, 1, self.life);
+                let life = if to == MACHINE {
+                    self.life
+                } else {
+                    self.life_of_others
+                };
+                let (part, n_parts, epoch) = (0, 1, life);
                 let holding = FromActivity::Holding {
                     epoch,
                     ask,
@@ -258,7 +284,13 @@ impl Bench {
                 }
             }
             Effect::ToActivity(to, ToActivity::Copy { copies, .. }) => {
-                for Copy { copied, .. } in copies {
+                for one in copies {
+                    let Copy {
+                        copied,
+                        holders,
+                        is_needed,
+                    } = one;
+                    self.copied_from.push((holders, is_needed));
                     self.copies.push((to, copied.clone()));
                     if self.keeps {
                         let message = FromActivity::Copied(vec![copied]);
@@ -282,12 +314,12 @@ impl Bench {
                     }
                 }
             }
+            Effect::ToActivity(to, ToActivity::Renewed { keeps, .. }) => {
+                self.kept.insert(to, keeps);
+            }
             Effect::ToActivity(
                 _,
-                ToActivity::Retract(_)
-                | ToActivity::Peek(_)
-                | ToActivity::ReadLog(_)
-                | ToActivity::Renewed { .. },
+                ToActivity::Retract(_) | ToActivity::Peek(_) | ToActivity::ReadLog(_),
             ) => {}
             Effect::Answer { answer, .. } => self.answers.push(answer),
             Effect::Plan(request) => {

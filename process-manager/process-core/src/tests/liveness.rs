@@ -238,7 +238,7 @@ impl Stage {
             ToActivity::Retract(ids) => format!("retract{}", names(ids)),
             ToActivity::Stop(ids) => format!("stop{}", names(ids)),
             ToActivity::Acknowledge(ids) => format!("acknowledge{}", names(ids)),
-            ToActivity::Renewed { life, number } => format!("renewed {life} {number}"),
+            ToActivity::Renewed { life, number, .. } => format!("renewed {life} {number}"),
             ToActivity::Peek(_) | ToActivity::ReadLog(_) => "peek".to_owned(),
             ToActivity::Copy { .. } => "copy".to_owned(),
         };

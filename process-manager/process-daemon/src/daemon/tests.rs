@@ -14,6 +14,7 @@ fn begin(dir: &TempDir) -> Handle {
         keep: None,
         reserve: model::Bytes::ZERO,
         lease: None,
+        keeper: None,
         socket: Some(dir.path().join("s")),
         failed: Box::new(|error| panic!("{error}")),
     });

@@ -1,18 +1,39 @@
 //! What a machine keeps a copy of is not made again: in the simulation nothing else is ever lost, so
-//! nothing is. And a copy is kept by another machine than the one that made it.
+//! nothing is. A copy is kept by another machine than the one that has it, and what is lost with a
+//! machine for good is copied again.
 
+use std::collections::BTreeMap;
+
+use model::{ActivityId, ProcessId, ResourceId};
 use process_core::{Event, Stream};
 use simulator::Seen;
 
 use super::Rule;
 use crate::known::Known;
 
-/// Remembers nothing: all it needs is known.
-#[derive(Debug)]
-pub(super) struct Copies;
+/// Remembers who has what was copied, where that is not the one that made it.
+#[derive(Debug, Default)]
+pub(super) struct Copies(BTreeMap<(ProcessId, ActivityId), ResourceId>);
+
+impl Copies {
+    fn holder(&self, known: &Known, id: ProcessId, activity: ActivityId) -> Option<ResourceId> {
+        if let Some(holder) = self.0.get(&(id, activity)) {
+            return Some(*holder);
+        }
+        let durable = known.processes.get(&id)?;
+        let ended = durable.ended.keys();
+        let last = ended.filter(|attempt| attempt.activity == activity).max()?;
+        durable.sent.get(last).copied()
+    }
+}
 
 impl Rule for Copies {
     fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+        if let Seen::Bereft(id, activity) = seen {
+            return Err(format!(
+                "what {activity} of {id} has made is lost with a machine, and was not copied again"
+            ));
+        }
         let Seen::ProcessDurable(Stream::Process(id), event) = seen else {
             return Ok(());
         };
@@ -22,19 +43,16 @@ impl Rule for Copies {
             ));
         }
         if let Event::Copied {
-            activity, resource, ..
+            activity,
+            resource,
+            machine: _,
+            beside,
         } = event
         {
-            let durable = known.processes.get(id);
-            let made = durable.and_then(|durable| {
-                let ended = durable
-                    .ended
-                    .iter()
-                    .filter(|(attempt, _)| attempt.activity == *activity);
-                let last = ended.map(|(attempt, _)| attempt).max()?;
-                durable.sent.get(last)
-            });
-            if made == Some(resource) {
+            if let Some(beside) = beside {
+                self.0.insert((*id, *activity), *beside);
+            }
+            if self.holder(known, *id, *activity) == Some(*resource) {
                 return Err(format!("{activity} of {id} has its copy where it was made"));
             }
         }

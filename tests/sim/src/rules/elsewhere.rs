@@ -120,7 +120,8 @@ impl Elsewhere {
             | Event::Reused(_)
             | Event::Broke { .. }
             | Event::Remaking(_)
-            | Event::Copied { .. } => {}
+            | Event::Copied { .. }
+            | Event::MachineLost(_) => {}
         }
     }
 

@@ -66,6 +66,7 @@ impl Rule for Ending {
             | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)
+            | Seen::Bereft(..)
             | Seen::Healed => Ok(()),
         }
     }

@@ -56,6 +56,7 @@ impl Rule for Recall {
             | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)
+            | Seen::Bereft(..)
             | Seen::Healed
             | Seen::AtRest => Ok(()),
         }

@@ -76,6 +76,7 @@ impl Rule for Reported {
             | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)
+            | Seen::Bereft(..)
             | Seen::Healed
             | Seen::AtRest => Ok(()),
         }

@@ -75,6 +75,7 @@ impl Rule for Submission {
             | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)
+            | Seen::Bereft(..)
             | Seen::Healed => {}
         }
         Ok(())

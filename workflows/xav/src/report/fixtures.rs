@@ -115,6 +115,7 @@ pub(super) fn untouched(definition: &Definition) -> Status {
         machines: vec![(ResourceId(1), "host".to_owned())],
         waiting_for: None,
         keep_going: false,
+        copies: None,
     }
 }
 

@@ -71,6 +71,7 @@ fn completed(phase: Phase) -> Status {
         machines: vec![(ResourceId(1), "host".to_owned())],
         waiting_for: None,
         keep_going: false,
+        copies: None,
     }
 }
 
