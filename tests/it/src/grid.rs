@@ -5,6 +5,7 @@ mod disk;
 mod files;
 mod freeze;
 mod kills;
+mod lease;
 mod namespaces;
 mod relay;
 mod weather;

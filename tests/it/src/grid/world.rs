@@ -38,6 +38,8 @@ pub(super) struct World {
 #[derive(Default)]
 struct Ground {
     weather: Option<Weather>,
+    /// Further settings of the process managers.
+    pm: &'static str,
     /// MiB for the state of each machine.
     disk: Option<u32>,
 }
@@ -166,7 +168,17 @@ impl World {
         World::of(1, n_ams, ground)
     }
 
-    fn of(n_pms: usize, n_ams: usize, Ground { weather, disk }: Ground) -> World {
+    /// One with a process manager whose leases are as short as they may be.
+    pub(super) fn with_short_leases(n_ams: usize) -> World {
+        let ground = Ground {
+            pm: "lease = \"5s\"\n",
+            ..Ground::default()
+        };
+        World::of(1, n_ams, ground)
+    }
+
+    fn of(n_pms: usize, n_ams: usize, ground: Ground) -> World {
+        let Ground { weather, pm, disk } = ground;
         let sandbox = Sandbox::new();
         let authority = Authority::create("grid", "lab", shell::clock::wall(), YEAR).unwrap();
         let place = sandbox.path("daemons");
@@ -193,7 +205,13 @@ impl World {
         let gm = member(Role::Gm, 1, "");
         let of_gm = format!("group-manager = {}\n", gm.peer());
         let pms: Vec<Daemon> = (1..=n_pms)
-            .map(|number| member(Role::Pm, number, &format!("{of_gm}socket = \"pm.sock\"\n")))
+            .map(|number| {
+                member(
+                    Role::Pm,
+                    number,
+                    &format!("{of_gm}socket = \"pm.sock\"\n{pm}"),
+                )
+            })
             .collect();
         let mut at = |daemon: &Daemon| {
             let address = reached(daemon.address.parse().unwrap());
@@ -302,6 +320,16 @@ impl World {
     pub(super) fn kill_activity_manager(&mut self, index: usize) {
         self.ams[index].kill();
         self.ams[index].start_again();
+    }
+
+    /// Kills the daemon of a machine with -9, for good. Its executor goes on for some seconds.
+    pub(super) fn end_activity_manager(&mut self, index: usize) {
+        self.ams[index].kill();
+    }
+
+    /// Whether a machine has an executor.
+    pub(super) fn has_executor(&self, index: usize) -> bool {
+        executor(&self.ams[index].home).is_some()
     }
 
     /// Kills the executor of a machine with -9. Its daemon starts another one.
