@@ -6,7 +6,12 @@ mod disk;
 mod files;
 mod freeze;
 mod kills;
+<<<<<<< HEAD
 mod logs;
+=======
+mod lease;
+mod leave;
+>>>>>>> h-lease
 mod namespaces;
 mod relay;
 mod weather;

@@ -24,19 +24,24 @@ const WAITING: usize = 12;
 
 /// One attempt, by what it wrote: seconds of the clock of this machine.
 #[derive(Clone, Debug, PartialEq)]
+<<<<<<< HEAD
 struct Run {
     number: u32,
     pid: u32,
+=======
+pub(super) struct Run {
+    pub(super) number: u32,
+>>>>>>> h-lease
     /// The directory in which it ran.
-    place: String,
-    start: f64,
+    pub(super) place: String,
+    pub(super) start: f64,
     /// When it ended, or wrote for the last time that it lives.
-    last: f64,
-    has_ended: bool,
+    pub(super) last: f64,
+    pub(super) has_ended: bool,
 }
 
 /// What writes it all down: `live.sh NAME GATE`.
-const LIVE: &str = r#"
+pub(super) const LIVE: &str = r#"
 log=$(dirname "$0")
 life=$log/$1.$XAVANTES_ATTEMPT.$$
 echo "start $(date +%s.%N) $PWD" > "$life"
@@ -84,7 +89,7 @@ body:
 }
 
 /// All attempts at each activity, in the order in which they started.
-fn runs(sandbox: &Sandbox) -> BTreeMap<String, Vec<Run>> {
+pub(super) fn runs(sandbox: &Sandbox) -> BTreeMap<String, Vec<Run>> {
     let mut found: BTreeMap<String, Vec<Run>> = BTreeMap::new();
     for entry in fs::read_dir(sandbox.path("lives")).unwrap() {
         let entry = entry.unwrap();

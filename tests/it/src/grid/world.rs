@@ -38,6 +38,8 @@ pub(super) struct World {
 #[derive(Default)]
 struct Ground {
     weather: Option<Weather>,
+    /// Further settings of the process managers.
+    of_pms: String,
     /// MiB for the state of each daemon of a role.
     disk: Option<(Role, u32)>,
 }
@@ -166,7 +168,21 @@ impl World {
         World::of(1, n_ams, ground)
     }
 
-    fn of(n_pms: usize, n_ams: usize, Ground { weather, disk }: Ground) -> World {
+    /// One with a process manager whose leases are so long.
+    pub(super) fn with_leases(n_ams: usize, length: &str) -> World {
+        let ground = Ground {
+            of_pms: format!("lease = \"{length}\"\n"),
+            ..Ground::default()
+        };
+        World::of(1, n_ams, ground)
+    }
+
+    fn of(n_pms: usize, n_ams: usize, ground: Ground) -> World {
+        let Ground {
+            weather,
+            of_pms,
+            disk,
+        } = ground;
         let sandbox = Sandbox::new();
         let authority = Authority::create("grid", "lab", shell::clock::wall(), YEAR).unwrap();
         let place = sandbox.path("daemons");
@@ -198,8 +214,9 @@ impl World {
         };
         let gm = member(Role::Gm, 1, "");
         let of_gm = format!("group-manager = {}\n", gm.peer());
+        let of_pm = format!("{of_gm}socket = \"pm.sock\"\n{of_pms}");
         let pms: Vec<Daemon> = (1..=n_pms)
-            .map(|number| member(Role::Pm, number, &format!("{of_gm}socket = \"pm.sock\"\n")))
+            .map(|number| member(Role::Pm, number, &of_pm))
             .collect();
         let mut at = |daemon: &Daemon| {
             let address = reached(daemon.address.parse().unwrap());
@@ -334,6 +351,29 @@ impl World {
     pub(super) fn kill_activity_manager(&mut self, index: usize) {
         self.ams[index].kill();
         self.ams[index].start_again();
+    }
+
+    /// Kills the daemon of a machine with -9, for good. Its executor goes on for some seconds.
+    pub(super) fn end_activity_manager(&mut self, index: usize) {
+        self.ams[index].kill();
+    }
+
+    /// Ends the daemon of a machine in order, and waits for that. Its executor goes on.
+    pub(super) fn stop_activity_manager(&mut self, index: usize) {
+        let daemon = &mut self.ams[index];
+        daemon.signal(Signal::TERM);
+        let status = daemon.child.wait().unwrap();
+        assert!(status.success(), "{status}");
+    }
+
+    /// Starts it again.
+    pub(super) fn start_activity_manager(&mut self, index: usize) {
+        self.ams[index].start_again();
+    }
+
+    /// Whether a machine has an executor.
+    pub(super) fn has_executor(&self, index: usize) -> bool {
+        executor(&self.ams[index].home).is_some()
     }
 
     /// Kills the executor of a machine with -9. Its daemon starts another one.
