@@ -6,12 +6,9 @@ mod disk;
 mod files;
 mod freeze;
 mod kills;
-<<<<<<< HEAD
-mod logs;
-=======
 mod lease;
 mod leave;
->>>>>>> h-lease
+mod logs;
 mod namespaces;
 mod relay;
 mod weather;
