@@ -40,6 +40,8 @@ struct Ground {
     weather: Option<Weather>,
     /// MiB for the state of each daemon of a role.
     disk: Option<(Role, u32)>,
+    /// Whether the last machine has no slots, and is where process managers have copies kept first.
+    has_store: bool,
 }
 
 /// A disk that is mounted.
@@ -156,6 +158,16 @@ impl World {
         may_be.then(|| World::of(1, n_ams, ground))
     }
 
+    /// One with a process manager and machines, of which the last one has no slots and is named as the
+    /// keeper of copies.
+    pub(super) fn with_store(n_ams: usize) -> World {
+        let ground = Ground {
+            has_store: true,
+            ..Ground::default()
+        };
+        World::of(1, n_ams, ground)
+    }
+
     /// One with a process manager, and with machines whose network is not good.
     pub(super) fn in_weather(n_ams: usize, weather: Weather) -> World {
         let weather = Some(weather);
@@ -166,7 +178,12 @@ impl World {
         World::of(1, n_ams, ground)
     }
 
-    fn of(n_pms: usize, n_ams: usize, Ground { weather, disk }: Ground) -> World {
+    fn of(n_pms: usize, n_ams: usize, ground: Ground) -> World {
+        let Ground {
+            weather,
+            disk,
+            has_store,
+        } = ground;
         let sandbox = Sandbox::new();
         let authority = Authority::create("grid", "lab", shell::clock::wall(), YEAR).unwrap();
         let place = sandbox.path("daemons");
@@ -198,8 +215,13 @@ impl World {
         };
         let gm = member(Role::Gm, 1, "");
         let of_gm = format!("group-manager = {}\n", gm.peer());
+        let keeper = has_store.then(|| format!("keeper = \"am{n_ams}\"\n"));
+        let of_pm = format!(
+            "{of_gm}socket = \"pm.sock\"\n{}",
+            keeper.unwrap_or_default()
+        );
         let pms: Vec<Daemon> = (1..=n_pms)
-            .map(|number| member(Role::Pm, number, &format!("{of_gm}socket = \"pm.sock\"\n")))
+            .map(|number| member(Role::Pm, number, &of_pm))
             .collect();
         let mut at = |daemon: &Daemon| {
             let address = reached(daemon.address.parse().unwrap());
@@ -208,7 +230,7 @@ impl World {
         let gm_at = at(&gm);
         let pms_at: Vec<String> = pms.iter().map(&mut at).collect();
         let settings = format!(
-            "group-manager = {gm_at}\nprocess-managers = [{}]\nslots = 2\npower = 1.0\nshared = true\n",
+            "group-manager = {gm_at}\nprocess-managers = [{}]\npower = 1.0\nshared = true\n",
             pms_at.join(", ")
         );
         let mut ams = Vec::new();
@@ -221,7 +243,13 @@ impl World {
                 }
                 None => String::new(),
             };
-            ams.push(member(Role::Am, number, &format!("{settings}{files}")));
+            let n_slots = if has_store && number == n_ams { 0 } else { 2 };
+            let slots = format!("slots = {n_slots}\n");
+            ams.push(member(
+                Role::Am,
+                number,
+                &format!("{settings}{slots}{files}"),
+            ));
         }
         let world = World {
             sandbox,
