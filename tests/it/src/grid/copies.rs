@@ -1,4 +1,4 @@
-//! `copies: 1`: a machine is lost for good, with all that it had, and nothing that had finished is
+//! `copies: 1`: machines are lost for good, with all that they had, and nothing that had finished is
 //! run again.
 
 use std::collections::BTreeSet;
@@ -115,4 +115,73 @@ fn without_copies_what_it_made_is_made_again() {
     let (after, status) = lose_a_machine(0);
     assert!(after.len() > 1, "{after:?}\n{status}");
     assert_eq!(after.last().unwrap(), "merge");
+}
+
+/// The machine that keeps copies of each, once all of them are where they may be.
+fn all_copied(world: &World, grid: &str, id: &str, may_be: impl Fn(&str) -> bool) -> Value {
+    wait::until("all copies to be made", || {
+        let status = world
+            .sandbox
+            .json(&["status", id, "--grid", grid, "--json"]);
+        let mut makers = activities(&status)[..MAKERS].iter();
+        let is_copied = makers.all(|one| machines_of(one).1.is_some_and(&may_be));
+        is_copied.then_some(status)
+    })
+}
+
+#[test]
+fn copies_go_to_the_machine_beside_the_manager_and_when_that_is_lost_to_another() {
+    let mut world = World::with_store(3);
+    let (ana, eve) = (world.user("ana"), world.admin("eve"));
+    let nodes = world
+        .sandbox
+        .json(&["nodes", "am3", "--grid", &eve, "--json"]);
+    let store = &nodes[0];
+    assert_eq!(store["state"], "ready", "{nodes}");
+    assert_eq!(
+        (&store["slots"], &store["free"]),
+        (&0.into(), &0.into()),
+        "{nodes}"
+    );
+    let file = definition(&world.sandbox, 1);
+    let submit = ["submit", &file, "--grid", &ana];
+    let id = world.sandbox.xav(&submit).expect(0).stdout;
+    let id = id.trim_end();
+    world.sandbox.wait_for_lines("log", MAKERS + 1);
+    let status = all_copied(&world, &ana, id, |keeper| keeper == "am3");
+    let (waits, _) = machines_of(&activities(&status)[MAKERS]);
+    let waits = waits.to_owned();
+    let ran = activities(&status).iter();
+    let ran = ran.flat_map(|one| one["attempts"].as_array().unwrap());
+    assert!(
+        ran.into_iter().all(|one| one["resource"] != "am3"),
+        "{status}"
+    );
+    // The copies are lost, and made again while what needs them waits.
+    world.lose_machine(2);
+    let status = all_copied(&world, &ana, id, |keeper| keeper != "am3");
+    for maker in &activities(&status)[..MAKERS] {
+        let (made, copied) = machines_of(maker);
+        assert_ne!(Some(made), copied, "a copy is elsewhere: {maker}");
+    }
+    // What the next one had alone by then is on the last one.
+    world.lose_machine(if waits == "am1" { 1 } else { 0 });
+    open_gate(&world.sandbox);
+    let status = until_it_is(&world, &ana, id, "completed");
+    let after = world.sandbox.lines("log").split_off(MAKERS + 1);
+    assert_eq!(after, ["merge"], "{status}");
+    // Nobody is left who could keep what it gives.
+    let told = wait::until("what cannot be kept to be told", || {
+        let status = world
+            .sandbox
+            .json(&["status", id, "--grid", &ana, "--json"]);
+        status["copies"].as_str().map(str::to_owned)
+    });
+    assert!(told.contains("no other machine is there"), "{told}");
+    let why = world.sandbox.xav(&["why", id, "merge", "--grid", &ana]);
+    let why = why.expect(0).stdout;
+    assert!(
+        why.contains("no other machine keeps a copy of what it made"),
+        "{why}"
+    );
 }

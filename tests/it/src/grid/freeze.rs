@@ -24,14 +24,9 @@ const WAITING: usize = 12;
 
 /// One attempt, by what it wrote: seconds of the clock of this machine.
 #[derive(Clone, Debug, PartialEq)]
-<<<<<<< HEAD
-struct Run {
-    number: u32,
-    pid: u32,
-=======
 pub(super) struct Run {
     pub(super) number: u32,
->>>>>>> h-lease
+    pid: u32,
     /// The directory in which it ran.
     pub(super) place: String,
     pub(super) start: f64,

@@ -59,7 +59,10 @@ fn a_machine_that_is_stopped_in_order_hands_back_what_has_not_started() {
         .collect();
     assert_eq!(stays.iter().filter(|&&there| there).count(), 2, "{before}");
     let waits = &activities(&before)[STAYING..];
-    assert!(waits.iter().any(|one| machine(one) == Some("am1")), "{before}");
+    assert!(
+        waits.iter().any(|one| machine(one) == Some("am1")),
+        "{before}"
+    );
 
     world.stop_activity_manager(0);
     for (number, _) in stays.iter().enumerate().filter(|(_, there)| !**there) {

@@ -42,6 +42,8 @@ struct Ground {
     of_pms: String,
     /// MiB for the state of each daemon of a role.
     disk: Option<(Role, u32)>,
+    /// Whether the last machine has no slots, and is where process managers have copies kept first.
+    has_store: bool,
 }
 
 /// A disk that is mounted.
@@ -158,6 +160,17 @@ impl World {
         may_be.then(|| World::of(1, n_ams, ground))
     }
 
+    /// One with a process manager and machines, of which the last one has no slots and is named as the
+    /// keeper of copies.
+    pub(super) fn with_store(n_ams: usize) -> World {
+        let ground = Ground {
+            has_store: true,
+            of_pms: format!("keeper = \"am{n_ams}\"\n"),
+            ..Ground::default()
+        };
+        World::of(1, n_ams, ground)
+    }
+
     /// One with a process manager, and with machines whose network is not good.
     pub(super) fn in_weather(n_ams: usize, weather: Weather) -> World {
         let weather = Some(weather);
@@ -182,6 +195,7 @@ impl World {
             weather,
             of_pms,
             disk,
+            has_store,
         } = ground;
         let sandbox = Sandbox::new();
         let authority = Authority::create("grid", "lab", shell::clock::wall(), YEAR).unwrap();
@@ -225,7 +239,7 @@ impl World {
         let gm_at = at(&gm);
         let pms_at: Vec<String> = pms.iter().map(&mut at).collect();
         let settings = format!(
-            "group-manager = {gm_at}\nprocess-managers = [{}]\nslots = 2\npower = 1.0\nshared = true\n",
+            "group-manager = {gm_at}\nprocess-managers = [{}]\npower = 1.0\nshared = true\n",
             pms_at.join(", ")
         );
         let mut ams = Vec::new();
@@ -238,7 +252,13 @@ impl World {
                 }
                 None => String::new(),
             };
-            ams.push(member(Role::Am, number, &format!("{settings}{files}")));
+            let n_slots = if has_store && number == n_ams { 0 } else { 2 };
+            let slots = format!("slots = {n_slots}\n");
+            ams.push(member(
+                Role::Am,
+                number,
+                &format!("{settings}{slots}{files}"),
+            ));
         }
         let world = World {
             sandbox,

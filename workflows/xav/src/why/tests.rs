@@ -63,6 +63,17 @@ fn what_it_waits_for_is_named() {
 }
 
 #[test]
+fn what_has_no_copy_is_told_with_the_reason() {
+    let why = "no other machine is there that could keep it".to_owned();
+    let reasons = vec![Reason::Uncopied(why)];
+    assert_eq!(
+        told(reasons, ActivityPhase::Completed, None),
+        "merge completed\n  no other machine keeps a copy of what it made: no other machine is there \
+         that could keep it\n"
+    );
+}
+
+#[test]
 fn a_fault_is_shown_as_a_run_shows_it() {
     let text = told(
         vec![Reason::Fault(Box::new(fault()))],
