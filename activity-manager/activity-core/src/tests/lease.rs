@@ -80,7 +80,14 @@ fn each_process_manager_has_leases_of_its_own_length() {
     );
     let answer = |to, life, number| {
         let life = Epoch(life);
-        Input::Process(to, ToActivity::Renewed { life, number })
+        Input::Process(
+            to,
+            ToActivity::Renewed {
+                life,
+                number,
+                keeps: Vec::new(),
+            },
+        )
     };
     // From the questions of second 2 on; the grace is no longer than what lies between two of them.
     let log = bench.all([answer(0, 2, 2), answer(1, 3, 3), answer(2, 4, 2)]);
@@ -111,6 +118,7 @@ fn a_process_manager_that_comes_back_with_shorter_leases_takes_nothing_back() {
     let renewed = ToActivity::Renewed {
         life: Epoch(4),
         number: 2,
+        keeps: Vec::new(),
     };
     // What was promised stands, and the answers of the present life say nothing more yet.
     let log = bench.all([
