@@ -46,10 +46,8 @@ impl ProcessManager {
 
     /// How long a process is kept after its end; none where that is for whoever asks.
     pub(crate) fn kept_for(&self, said: Option<Span>) -> Option<Span> {
-        let Some(most) = self.config.keep else {
-            return said;
-        };
-        Some(said.map_or(most, |said| said.clamp(PERIOD.min(most), most)))
+        let all = [said, self.config.keep];
+        all.into_iter().flatten().min()
     }
 
     /// Begins to look for what is over its time, where that is for this manager.
@@ -66,7 +64,7 @@ impl ProcessManager {
             let ended = known.course.closed.filter(|_| known.course.is_released);
             ended
                 .zip(keep)
-                .is_some_and(|(at, keep)| now.wall.since(at) >= keep)
+                .is_some_and(|(at, keep)| now.wall.since(at) >= keep.max(PERIOD))
         };
         let over = cx.states().iter().filter_map(|(_, state)| match state {
             State::Process(known) if is_over(known) => Some(known.id()),

@@ -88,7 +88,7 @@ fn what_is_over_its_time_is_forgotten_by_a_manager_that_serves_for_long() {
         });
     }
     // What somebody may just read is kept for a minute, and nothing longer than the manager says.
-    let all = [60, 600, 3_600, 3_600].map(Some);
+    let all = [0, 600, 3_600, 3_600].map(Some);
     for (after, from) in [
         (0, 0),
         (59, 0),
