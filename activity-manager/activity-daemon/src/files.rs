@@ -38,7 +38,7 @@ pub(crate) struct Files {
     rate: Option<u32>,
     /// GiB of the largest file that is taken from others; none for the usual bound.
     largest: Option<u32>,
-    /// GiB of all files together, beside what live processes need; none for as many as come.
+    /// GiB of all files together, beside what live processes need; none for half of the disk.
     budget: Option<u32>,
 }
 
@@ -54,11 +54,16 @@ impl Files {
         }
     }
 
-    /// Who keeps the store within its budget; nobody where it may grow.
-    pub(crate) fn keeper(&self, store: &Store) -> Option<Keeper> {
-        let budget = self.budget?;
-        let bytes = Bytes(u64::from(budget) << 30);
-        Some(Keeper::new(store.clone(), bytes))
+    /// Who keeps the store within its budget. The directory is on the store's disk.
+    pub(crate) fn keeper(&self, store: &Store, directory: &Path) -> io::Result<Keeper> {
+        let budget = match self.budget {
+            Some(gibibytes) => Bytes(u64::from(gibibytes) << 30),
+            None => {
+                let disk = rustix::fs::statvfs(directory)?;
+                Bytes(disk.f_blocks.saturating_mul(disk.f_frsize) / 2)
+            }
+        };
+        Ok(Keeper::new(store.clone(), budget))
     }
 
     /// Opens the store and lets others ask for its files.

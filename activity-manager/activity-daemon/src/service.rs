@@ -56,8 +56,7 @@ pub struct Service {
     manager: Arc<Handle>,
     links: Links,
     membership: Membership,
-    /// None where the store may grow.
-    keeper: Option<Keeper>,
+    keeper: Keeper,
     kept: Vec<Kept>,
     me: Identity,
     /// Process managers that the configuration names.
@@ -190,7 +189,7 @@ impl program::Service for Service {
         let measured = settings.power.unwrap_or_else(|| power(&place.directory));
         let gm = &settings.group_manager.address;
         let (blobs, transfers) = settings.files.start(place, &credentials, gm)?;
-        let keeper = settings.files.keeper(&blobs);
+        let keeper = settings.files.keeper(&blobs, &place.directory)?;
         let manager = Arc::new(crate::start(crate::Config {
             directory: place.directory.clone(),
             name: me.name().to_owned(),
@@ -280,9 +279,7 @@ impl program::Service for Service {
     }
 
     fn tick(&mut self) {
-        if let Some(keeper) = &mut self.keeper {
-            keeper.look();
-        }
+        self.keeper.look();
         let told = self.membership.process_managers();
         let told = told.into_iter().map(|contact| PeerAddress {
             name: contact.name,

@@ -87,7 +87,7 @@ impl Subject<'_> {
             (self.n_activities..=self.n_activities + n_again).contains(&n_lines),
             "{told}: {n_lines} commands of {} activities\n{}\n{}",
             self.n_activities,
-            began_again(&status),
+            tried_again(&status),
             world.logs()
         );
         hashes(&status)
@@ -122,19 +122,19 @@ impl Subject<'_> {
     }
 }
 
-/// The activities of which more than one command began, and when, on which machine, and how it ended.
-fn began_again(status: &Value) -> String {
+/// The activities that more than one attempt was made at: when each began, on which machine, and how
+/// it ended.
+fn tried_again(status: &Value) -> String {
     let activities = status["activity_list"].as_array().unwrap();
     let several = activities.iter().filter_map(|activity| {
         let attempts = activity["attempts"].as_array()?.iter();
-        let begun: Vec<String> = attempts
-            .filter(|one| one["start"].is_string())
+        let tries: Vec<String> = attempts
             .map(|one| {
                 let of = |name: &str| one[name].as_str().unwrap_or("?").to_owned();
                 format!("{} on {} {}", of("start"), of("resource"), of("state"))
             })
             .collect();
-        (begun.len() > 1).then(|| format!("{}: {}", activity["activity"], begun.join(", ")))
+        (tries.len() > 1).then(|| format!("{}: {}", activity["activity"], tries.join(", ")))
     });
     several.collect::<Vec<String>>().join("\n")
 }
