@@ -1,6 +1,6 @@
 //! `kill -9` of each daemon of a grid, and of an executor, at drawn moments of a recorded workflow:
 //! it completes by itself with the outputs of an undisturbed run. The kill of a daemon that is back
-//! in time costs no command a second run; that of an executor costs no more than what ran there.
+//! in time costs no command a second run; that of an executor costs no more than what it held.
 //!
 //! `XAVANTES_KILLS` says how many runs there are; with `XAVANTES_DATA` the same is done to a recorded
 //! workflow of 472 activities.
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use model::{Span, Wall};
 use serde_json::Value;
 
 use super::world::World;
@@ -19,6 +20,10 @@ use crate::wait;
 
 /// Slots of each machine.
 const SLOTS: usize = 2;
+
+/// How long before an executor and its daemon are killed an end may be that neither has told: it is
+/// durable elsewhere some milliseconds after it, or when the process manager is back.
+const A_MOMENT: Span = Span::from_secs(1);
 
 /// Who is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +65,7 @@ impl Subject<'_> {
         let id = world.sandbox.xav(&submit).expect(0).stdout;
         let id = id.trim_end();
         let watch = world.sandbox.start(&["watch", id, "--grid", &ana]);
+        let mut killed = Vec::new();
         for &(at, victim) in victims {
             wait::until("the line at which one is killed", || {
                 (world.sandbox.lines("log").len() >= at).then_some(())
@@ -71,6 +77,7 @@ impl Subject<'_> {
                 Victim::ActivityManager(index) => world.kill_activity_manager(index),
                 Victim::Executor(index) => world.kill_executor(index),
             }
+            killed.push((victim, shell::clock::wall()));
         }
         watch.end().expect(0);
         let told = format!("seed {seed}: {victims:?}");
@@ -78,15 +85,18 @@ impl Subject<'_> {
             .sandbox
             .json(&["status", id, "--grid", &ana, "--json"]);
         assert_eq!(status["state"], "completed", "{told}");
-        let n_lines = world.sandbox.lines("log").len();
-        let n_executors = victims
+        let ended: Vec<Value> = world
+            .sandbox
+            .lines("log")
             .iter()
-            .filter(|(_, victim)| matches!(victim, Victim::Executor(_)));
-        let n_again = n_executors.count() * SLOTS;
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert!(ended.len() >= self.n_activities, "{told}");
+        let again = ran_again(&status, &ended, &killed);
+        let n_of = |reason| again.iter().filter(|(_, why)| *why == reason).count();
         assert!(
-            (self.n_activities..=self.n_activities + n_again).contains(&n_lines),
-            "{told}: {n_lines} commands of {} activities\n{}\n{}",
-            self.n_activities,
+            n_of(Reason::Nothing) == 0 && n_of(Reason::Executor) <= SLOTS,
+            "{told}: commands that ended and ran again: {again:?}\n{}\n{}",
             tried_again(&status),
             world.logs()
         );
@@ -120,6 +130,57 @@ impl Subject<'_> {
             "seed {seed}: {victims:?}: other outputs than those of an undisturbed run"
         );
     }
+}
+
+/// Why a command that had ended ran again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    /// Its executor was killed just after, before its daemon had heard of the end.
+    Executor,
+    /// Its executor was killed just after, and its daemon in the same moment: nobody knew of the end.
+    ExecutorAndDaemon,
+    /// None.
+    Nothing,
+}
+
+/// The commands that ended and ran again all the same.
+fn ran_again(status: &Value, ended: &[Value], killed: &[(Victim, Wall)]) -> Vec<(String, Reason)> {
+    let number = |one: &Value| one["attempt"].as_str().unwrap().parse::<u64>().unwrap();
+    let is_followed = |one: &&Value| {
+        let mut others = ended.iter().filter(|other| other["name"] == one["name"]);
+        others.any(|other| number(other) > number(one))
+    };
+    let again = ended.iter().filter(is_followed).map(|one| {
+        let name = one["name"].as_str().unwrap();
+        let machine = machine_of(status, name, number(one));
+        let end = Wall(one["end"].as_u64().unwrap());
+        let was_killed = |victim: fn(usize) -> Victim| {
+            killed.iter().any(|(one, at)| {
+                (0..2).any(|index| *one == victim(index) && machine == format!("am{}", index + 1))
+                    && at.since(end) <= A_MOMENT
+                    && *at >= end
+            })
+        };
+        let reason = match (
+            was_killed(Victim::Executor),
+            was_killed(Victim::ActivityManager),
+        ) {
+            (true, true) => Reason::ExecutorAndDaemon,
+            (true, false) => Reason::Executor,
+            (false, _) => Reason::Nothing,
+        };
+        (format!("{name} on {machine}"), reason)
+    });
+    again.collect()
+}
+
+/// The machine of an attempt.
+fn machine_of(status: &Value, name: &str, number: u64) -> String {
+    let mut activities = status["activity_list"].as_array().unwrap().iter();
+    let activity = activities.find(|one| one["activity"] == name).unwrap();
+    let mut attempts = activity["attempts"].as_array().unwrap().iter();
+    let attempt = attempts.find(|one| one["number"] == number).unwrap();
+    attempt["resource"].as_str().unwrap().to_owned()
 }
 
 /// The activities that more than one attempt was made at: when each began, on which machine, and how
