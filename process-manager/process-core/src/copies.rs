@@ -265,7 +265,7 @@ impl ProcessManager {
 
     /// Where machines share a store there is nothing to copy.
     fn shares_a_store(&self) -> bool {
-        self.n_offers > 0 && self.stores.known().next().is_none()
+        self.stores.is_shared()
     }
 
     /// After a restart: asks anew, soon.

@@ -15,6 +15,9 @@ use crate::process::Process;
 /// Machines that give files to others, and where they have been found last.
 #[derive(Debug, Default)]
 pub(crate) struct Stores {
+    /// Whether a group has told of a machine in this life. One that has started again itself knows
+    /// none at first.
+    is_told: bool,
     known: BTreeMap<ResourceId, Holder>,
     /// When a machine was found last that was elsewhere or away before, counted in such moments.
     found: BTreeMap<ResourceId, u64>,
@@ -29,6 +32,7 @@ impl Stores {
     /// Takes in an offer. A machine that is not offered for the moment stays: who tries it in vain
     /// says so.
     pub(crate) fn learn(&mut self, offer: &Offer) {
+        self.is_told |= !offer.resources.is_empty();
         for one in &offer.resources {
             let Some(address) = &one.bulk else { continue };
             let holder = Holder {
@@ -41,6 +45,11 @@ impl Stores {
                 self.find(one.resource);
             }
         }
+    }
+
+    /// Whether the machines share one, so that none lacks what another has.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.is_told && self.known.is_empty()
     }
 
     /// A machine that gives files to others.
@@ -108,9 +117,10 @@ impl ProcessManager {
         receiver: ResourceId,
         message: &mut Dispatch,
     ) -> bool {
-        if self.stores.known.is_empty() && self.n_offers > 0 {
+        if self.stores.is_shared() {
             return true;
         }
+        let is_told = self.stores.is_told;
         let Some(activity) = process.definition().activity(message.attempt.activity) else {
             return true;
         };
@@ -121,11 +131,11 @@ impl ProcessManager {
             let holder = process.holder(one.source);
             let copy = process.copy(one.source);
             // Before a group has told of its machines it is tried with what the receiver has, once.
-            let is_tried = self.n_offers == 0 && message.attempt.number == 1;
-            if holder == Some(receiver) && (copy.is_none() || is_tried) {
+            let is_tried = !is_told && message.attempt.number == 1;
+            if holder == Some(receiver) && (is_told && copy.is_none() || is_tried) {
                 continue;
             }
-            if self.n_offers == 0 {
+            if !is_told {
                 return false;
             }
             let may_have = |store: &ResourceId| match holder {
@@ -133,8 +143,8 @@ impl ProcessManager {
                 // Nobody has said where it was put, so it may be anywhere.
                 None => *store != receiver,
             };
-            let is_told = self.stores.known().any(|store| may_have(&store));
-            if !is_told && holder.is_some() && self.is_young(now) {
+            let is_any = self.stores.known().any(|store| may_have(&store));
+            if !is_any && holder.is_some() && self.is_young(now) {
                 return false;
             }
             let holders = self.stores.known().filter(may_have);
@@ -180,7 +190,7 @@ impl ProcessManager {
         now: Now,
         mut outcomes: Vec<Outcome>,
     ) -> Vec<Outcome> {
-        if self.stores.known.is_empty() && self.n_offers > 0 {
+        if self.stores.is_shared() {
             return outcomes;
         }
         for outcome in &mut outcomes {
@@ -198,11 +208,6 @@ impl ProcessManager {
             let laid = declared.and_then(|declared| laid(known, activity, declared).ok());
             let laid = laid.unwrap_or_default();
             let source = |input: u32| laid.get(input as usize).and_then(|one| one.source);
-            if self.n_offers == 0 {
-                // Who keeps copies could not be named.
-                inputs.retain(|input| known.copy(source(*input)).is_none());
-                continue;
-            }
             let (Some(told), Some(live)) = (told, self.live.get(&id)) else {
                 inputs.clear();
                 continue;
@@ -243,5 +248,47 @@ impl Process {
             Some(Source::Output { activity, .. }) => Some(self.holder_of(ActivityId(activity.0))),
             Some(Source::Input(_)) | None => self.store,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use model::{Bytes, GroupId};
+    use wire::group::Offered;
+
+    use super::*;
+
+    #[test]
+    fn machines_share_a_store_only_where_one_was_told_of_and_none_gives_files() {
+        let offer = |machines: &[Option<&str>]| {
+            let resources = machines.iter().zip(0..).map(|(bulk, number)| Offered {
+                resource: ResourceId(number),
+                name: format!("m{number}"),
+                power: 1.0,
+                slots: 1,
+                free: 1,
+                memory: Bytes(1),
+                labels: BTreeMap::new(),
+                bulk: bulk.map(str::to_owned),
+            });
+            Offer {
+                epoch: Epoch(1),
+                group: GroupId(1),
+                resources: resources.collect(),
+                leaving: Vec::new(),
+            }
+        };
+        let mut stores = Stores::default();
+        assert!(!stores.is_shared());
+        // A group manager that has just started knows nobody.
+        stores.learn(&offer(&[]));
+        assert!(!stores.is_shared());
+        stores.learn(&offer(&[None]));
+        assert!(stores.is_shared());
+        stores.learn(&offer(&[None, Some("m1:1")]));
+        stores.learn(&offer(&[]));
+        assert!(!stores.is_shared());
     }
 }
