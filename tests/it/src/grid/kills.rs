@@ -21,8 +21,9 @@ use crate::wait;
 /// Slots of each machine.
 const SLOTS: usize = 2;
 
-/// How long before an executor and its daemon are killed an end may be that neither has told: it is
-/// durable elsewhere some milliseconds after it, or when the process manager is back.
+/// How far an end that neither has told may be from the moment in which an executor, or its daemon, is
+/// killed: it is durable elsewhere some milliseconds after it, or when the process manager is back; and
+/// a command may outlive its executor by as little.
 const A_MOMENT: Span = Span::from_secs(1);
 
 /// Who is killed.
@@ -135,9 +136,9 @@ impl Subject<'_> {
 /// Why a command that had ended ran again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
-    /// Its executor was killed just after, before its daemon had heard of the end.
+    /// Its executor was killed then, before its daemon had heard of the end.
     Executor,
-    /// Its executor was killed just after, and its daemon in the same moment: nobody knew of the end.
+    /// Its executor was killed then, and its daemon in the same moment: nobody knew of the end.
     ExecutorAndDaemon,
     /// None.
     Nothing,
@@ -157,8 +158,7 @@ fn ran_again(status: &Value, ended: &[Value], killed: &[(Victim, Wall)]) -> Vec<
         let was_killed = |victim: fn(usize) -> Victim| {
             killed.iter().any(|(one, at)| {
                 (0..2).any(|index| *one == victim(index) && machine == format!("am{}", index + 1))
-                    && at.since(end) <= A_MOMENT
-                    && *at >= end
+                    && at.since(end).max(end.since(*at)) <= A_MOMENT
             })
         };
         let reason = match (
