@@ -3,7 +3,7 @@
 //!
 //! From the last message of a machine to its work being given up pass at most the patience of a lease
 //! (a hundredth and half a second more than its length) and [`RECORDED`]; from there to its being sent
-//! elsewhere [`SENT`]. So with leases of 10 s what ran on a machine that was cut off starts elsewhere
+//! elsewhere [`SENT`], unless another machine goes or comes in the same seconds. So with leases of 10 s what ran on a machine that was cut off starts elsewhere
 //! within 11 s of the last word from it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +29,8 @@ const SENT_LOSSY: Span = Span::from_secs(15);
 const SETTLED: Span = Span::from_secs(15);
 /// A machine that is heard as often as this is not suspect: it asks for its lease every two seconds.
 const STEADY: Span = Span::from_millis(2_500);
+/// A machine that was silent for so long takes nothing more.
+const SUSPECT: Span = Span::from_secs(3);
 /// How often it is looked.
 const LOOK: Span = Span::from_millis(20);
 
@@ -177,6 +179,7 @@ impl Elsewhere {
         };
         let sent = if self.is_lossy { SENT_LOSSY } else { SENT };
         for (&(id, activity), &since) in &self.waiting {
+            let since = since.max(self.astray(known.at));
             if known.at.since(since) <= sent || known.at.since(together) <= SETTLED {
                 continue;
             }
@@ -194,6 +197,20 @@ impl Elsewhere {
             }
         }
         Ok(())
+    }
+
+    /// Until when something may be planned on a machine that has gone in turn, since it is not suspect
+    /// yet; or on one that comes and goes.
+    fn astray(&self, at: Mono) -> Mono {
+        let is_settled = |machine: &usize| {
+            let steady = self.steady.get(machine);
+            steady.is_some_and(|steady| at.since(*steady) > SETTLED)
+        };
+        let is_there = |heard: Mono| at.since(heard) < STEADY;
+        let gone = self.heard.iter();
+        let gone = gone.filter(|&(machine, &heard)| !is_settled(machine) || !is_there(heard));
+        let until = gone.map(|(_, &heard)| heard + SUSPECT);
+        until.max().unwrap_or_default()
     }
 
     /// A machine on which all of a process fits and that nobody else has, which is known to all.
