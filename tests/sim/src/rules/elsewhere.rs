@@ -59,6 +59,8 @@ pub(super) struct Elsewhere {
     sent: BTreeMap<AttemptId, Mono>,
     /// What was lost and is to be sent again, and since when.
     waiting: BTreeMap<(ProcessId, ActivityId), Mono>,
+    /// Processes with a fault: what they had may be stopped, and is then not sent again.
+    faulted: BTreeSet<ProcessId>,
     /// Who holds slots of each machine, as far as the group manager has recorded it.
     holders: BTreeMap<ResourceId, BTreeSet<ProcessId>>,
     next: Mono,
@@ -102,8 +104,17 @@ impl Elsewhere {
             Event::Ended(ended) => {
                 let attempt = ended.outcome.attempt;
                 self.sent.remove(&attempt);
-                if ended.verdict == Verdict::Again {
-                    self.waiting.insert((process, attempt.activity), at);
+                match ended.verdict {
+                    Verdict::Again => {
+                        self.waiting.insert((process, attempt.activity), at);
+                    }
+                    Verdict::Faulted(_) => {
+                        self.faulted.insert(process);
+                    }
+                    Verdict::Completed
+                    | Verdict::Retry { .. }
+                    | Verdict::Stopped
+                    | Verdict::Lacking(_) => {}
                 }
             }
             Event::Closed { .. } => self.waiting.retain(|(of, _), _| *of != process),
@@ -186,7 +197,7 @@ impl Elsewhere {
             let Some(process) = known.processes.get(&id) else {
                 continue;
             };
-            if is_ending(process) {
+            if is_ending(process) || self.faulted.contains(&id) {
                 continue;
             }
             if let Some(machine) = self.with_room(known, id) {
