@@ -190,7 +190,7 @@ impl Elsewhere {
         };
         let sent = if self.is_lossy { SENT_LOSSY } else { SENT };
         for (&(id, activity), &since) in &self.waiting {
-            let since = since.max(self.astray(known.at));
+            let since = since.max(self.astray(known));
             if known.at.since(since) <= sent || known.at.since(together) <= SETTLED {
                 continue;
             }
@@ -211,8 +211,13 @@ impl Elsewhere {
     }
 
     /// Until when something may be planned on a machine that has gone in turn, since it is not suspect
-    /// yet; or on one that comes and goes.
-    fn astray(&self, at: Mono) -> Mono {
+    /// yet; on one that comes and goes; or on one that its group has told of and that has not come yet.
+    fn astray(&self, known: &Known) -> Mono {
+        let at = known.at;
+        let mut machines = known.machines.values();
+        if machines.any(|machine| !self.heard.contains_key(machine)) {
+            return at;
+        }
         let is_settled = |machine: &usize| {
             let steady = self.steady.get(machine);
             steady.is_some_and(|steady| at.since(*steady) > SETTLED)
