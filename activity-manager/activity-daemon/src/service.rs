@@ -15,7 +15,7 @@ use shell::membership::{Membership, Said};
 use shell::metrics::Figures;
 use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Links, LinksError};
-use shell::{Numbers, RunError, Stats};
+use shell::{Numbers, RunError, Stats, limits};
 use wire::admin::Load;
 
 use crate::ceilings::{Ceilings, Hours, minute_of_day};
@@ -29,16 +29,14 @@ use crate::{Commands, Guise, Handle, Retention};
 /// The file of the numbers of process managers, in the manager's directory.
 const NUMBERS: &str = "process-managers";
 
-/// How long what processes leave is kept, and GiB of what their commands wrote, where nothing else
-/// is configured. A process manager forgets a process as late.
-const KEEP: Span = Span::from_secs(30 * 86_400);
+/// GiB of what commands wrote that are kept where nothing else is configured.
 const LOG_GIBIBYTES: u32 = 16;
 /// GiB of logs that may be asked for: a PiB.
 const LOG_GIBIBYTES_MAX: u32 = 1 << 20;
 
 fn retention(keep: Option<Span>, log_gibibytes: Option<u32>) -> Retention {
     Retention {
-        keep: keep.unwrap_or(KEEP),
+        keep: keep.unwrap_or(limits::KEPT),
         log_bytes_max: u64::from(log_gibibytes.unwrap_or(LOG_GIBIBYTES)) << 30,
     }
 }

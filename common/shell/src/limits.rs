@@ -162,3 +162,7 @@ pub const DESK_QUESTIONS_MAX: usize = 256;
 
 /// How long a desk may take for an answer: it writes files and asks its manager.
 pub const DESK_ANSWER_MAX: Span = Span::from_secs(10);
+
+/// How long a process manager keeps a process that has ended, and a machine what it has left there,
+/// where nothing else is configured.
+pub const KEPT: Span = Span::from_secs(30 * 86_400);

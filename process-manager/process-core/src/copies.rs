@@ -60,7 +60,7 @@ impl ProcessManager {
     /// Asks for the copies that are wanted and not under way.
     pub(crate) fn ask_for_copies(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) {
         let Some(known) = process(cx, id) else { return };
-        if known.index.uncopied.is_empty() || self.shares_a_store() {
+        if known.index.uncopied.is_empty() || self.stores.is_shared() {
             return;
         }
         let under_way = self.copying.remove(&id).unwrap_or_default();
@@ -217,7 +217,7 @@ impl ProcessManager {
     /// Why there is no copy of what an activity has produced; none where there is one, or none is
     /// wanted, or it is on its way.
     pub(crate) fn hindrance(&self, known: &Process, activity: ActivityId) -> Option<String> {
-        if !known.index.uncopied.contains(&activity) || self.shares_a_store() {
+        if !known.index.uncopied.contains(&activity) || self.stores.is_shared() {
             return None;
         }
         let name = |resource: ResourceId| {
@@ -261,11 +261,6 @@ impl ProcessManager {
     /// Whether copies are asked for that are not made yet.
     pub fn is_copying(&self) -> bool {
         self.copying.values().any(|copying| !copying.0.is_empty())
-    }
-
-    /// Where machines share a store there is nothing to copy.
-    fn shares_a_store(&self) -> bool {
-        self.stores.is_shared()
     }
 
     /// After a restart: asks anew, soon.

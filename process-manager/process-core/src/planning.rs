@@ -231,9 +231,10 @@ impl ProcessManager {
                 live.stage = Stage::Wanting;
                 live.waiting_for = Some(format!("a machine that fits: {refusal}"));
                 live.tried = Some(n_offers);
-                if known.course.plan.generation.0 > 0 {
-                    // What has a plan waits for a machine that fits for as long as it takes.
-                } else if is_whole {
+                // What has a plan waits for a machine that fits for as long as it takes; and what
+                // fits may only be held by others, so that the wait for it begins when it is gone.
+                let may_fault = known.course.plan.generation.0 == 0 && is_whole;
+                if may_fault {
                     let since = *live.misfit_since.get_or_insert(now.mono);
                     let until = since + self.config.patience;
                     // An offer that should have been followed by another may be out of date.
@@ -248,7 +249,6 @@ impl ProcessManager {
                     }
                     self.arm(Timer::Plan(id), until.max(now.mono + limits::REPEAT));
                 } else {
-                    // What fits may only be held by others: the wait for it begins when it is gone.
                     live.misfit_since = None;
                 }
                 self.plan_next(cx);

@@ -204,14 +204,14 @@ impl ProcessManager {
             let (End::Lacking(inputs), Some(known)) = (&mut outcome.end, process(cx, id)) else {
                 continue;
             };
-            let declared = known.definition().activity(activity);
-            let laid = declared.and_then(|declared| laid(known, activity, declared).ok());
-            let laid = laid.unwrap_or_default();
-            let source = |input: u32| laid.get(input as usize).and_then(|one| one.source);
             let (Some(told), Some(live)) = (told, self.live.get(&id)) else {
                 inputs.clear();
                 continue;
             };
+            let declared = known.definition().activity(activity);
+            let laid = declared.and_then(|declared| laid(known, activity, declared).ok());
+            let laid = laid.unwrap_or_default();
+            let source = |input: u32| laid.get(input as usize).and_then(|one| one.source);
             let has_changed = |source: Option<Source>| {
                 let holders = [known.holder(source), known.copy(source)];
                 let mut holders = holders.into_iter().flatten();

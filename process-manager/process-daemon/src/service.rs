@@ -11,7 +11,7 @@ use shell::config::{Config, PeerAddress};
 use shell::membership::{Membership, Said};
 use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Link, Links};
-use shell::{Room, RunError, Stats};
+use shell::{Room, RunError, Stats, limits};
 use wire::hello::Refusal;
 use wire::lease;
 
@@ -22,9 +22,6 @@ const RESERVE: Bytes = Bytes(32 << 20);
 
 /// The one group of a grid.
 const GROUP: GroupId = GroupId(0);
-
-/// How long processes are kept after their end where nothing else is configured.
-const KEEP: Span = Span::from_secs(30 * 86_400);
 
 /// A process manager with its links and its socket for clients of this machine. The program is
 /// `xavantes-pm`.
@@ -98,7 +95,7 @@ impl program::Service for Service {
             lease: config
                 .optional_span_in("lease", lease::SHORTEST..=lease::LONGEST)
                 .unwrap_or(lease::LENGTH),
-            keep: config.optional_span("keep").unwrap_or(KEEP),
+            keep: config.optional_span("keep").unwrap_or(limits::KEPT),
             link: link(
                 config.optional_number("link-megabits", 1..=MEGABITS_MAX),
                 config.optional_number("link-latency-microseconds", 0..=LATENCY_MICROSECONDS_MAX),

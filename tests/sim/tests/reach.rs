@@ -87,58 +87,54 @@ impl Observer for Counts {
     }
 }
 
-#[test]
-fn recorded_outcomes_stand_and_processes_go_on() {
-    let setup = Setup::named("calm").expect("the profile is one of ours");
+/// Fails unless each of these things happens in some run of a profile.
+fn happens(profile: &str, things: &[&str]) {
+    let setup = Setup::named(profile).expect("the profile is one of ours");
     let mut counts = Counts::default();
     for seed in 0..SEEDS {
         let (mut sim, _) = compose(seed, &setup);
         sim.run(&mut counts).expect("nothing is forbidden here");
     }
-    for what in [
-        "mends",
-        "goes on",
-        "reused",
-        "reused with a value",
-        "nothing was run",
-        "some was run",
-        "faulted and went on",
-    ] {
+    for what in things {
         let n = counts.0.get(what).copied().unwrap_or_default();
         assert!(n > 0, "{what}: never, of {counts:?}", counts = counts.0);
     }
+}
+
+#[test]
+fn recorded_outcomes_stand_and_processes_go_on() {
+    happens(
+        "calm",
+        &[
+            "mends",
+            "goes on",
+            "reused",
+            "reused with a value",
+            "nothing was run",
+            "some was run",
+            "faulted and went on",
+        ],
+    );
 }
 
 #[test]
 fn machines_are_given_up_and_emptied_and_outcomes_unknown() {
-    let setup = Setup::named("leases").expect("the profile is one of ours");
-    let mut counts = Counts::default();
-    for seed in 0..SEEDS {
-        let (mut sim, _) = compose(seed, &setup);
-        sim.run(&mut counts).expect("nothing is forbidden here");
-    }
-    for what in [
-        "asked back",
-        "planned again",
-        "lost and made again",
-        "unknown",
-        "started again",
-    ] {
-        let n = counts.0.get(what).copied().unwrap_or_default();
-        assert!(n > 0, "{what}: never, of {counts:?}", counts = counts.0);
-    }
+    happens(
+        "leases",
+        &[
+            "asked back",
+            "planned again",
+            "lost and made again",
+            "unknown",
+            "started again",
+        ],
+    );
 }
 
 #[test]
 fn machines_are_lost_with_files_and_those_are_copied_again() {
-    let setup = Setup::named("copies").expect("the profile is one of ours");
-    let mut counts = Counts::default();
-    for seed in 0..SEEDS {
-        let (mut sim, _) = compose(seed, &setup);
-        sim.run(&mut counts).expect("nothing is forbidden here");
-    }
-    for what in ["copied", "lost with files", "copied from a copy"] {
-        let n = counts.0.get(what).copied().unwrap_or_default();
-        assert!(n > 0, "{what}: never, of {counts:?}", counts = counts.0);
-    }
+    happens(
+        "copies",
+        &["copied", "lost with files", "copied from a copy"],
+    );
 }

@@ -227,18 +227,6 @@ fn a_machine_registers_under_the_name_of_its_certificate_alone() {
 }
 
 #[test]
-fn a_machine_that_lends_nothing_is_not_offered() {
-    let mut bench = Bench::ready();
-    bench.all([register(1, "a", 0)]);
-    assert_eq!(show(&bench.wait(50)), "pm0: offer e1 g3 r1=b:2/2 -r0\n");
-    bench.all([register(1, "a", 4)]);
-    assert_eq!(
-        show(&bench.wait(50)),
-        "pm0: offer e1 g3 r0=a:4/4 r1=b:2/2\n"
-    );
-}
-
-#[test]
 fn events_are_kept_as_these_bytes() {
     let check = |event: Event, expected: &[u8]| {
         let mut bytes = Vec::new();

@@ -379,15 +379,7 @@ impl Bench {
             let Some(at) = self.drive.next_wakeup() else {
                 return;
             };
-            if at > self.now.mono {
-                let passed = at.since(self.now.mono);
-                self.now = Now {
-                    mono: at,
-                    wall: self.now.wall + passed,
-                };
-            }
-            self.drive.wake(self.now);
-            self.carry_out();
+            self.wake(at);
             if self.status().summary.phase.has_ended() {
                 return;
             }
@@ -404,21 +396,31 @@ impl Bench {
 
     /// It is so many seconds after the beginning.
     pub(super) fn pass_to(&mut self, seconds: u64) {
-        let until = BEGINNING.mono + Span::from_secs(seconds);
+        self.pass_until(BEGINNING.mono + Span::from_secs(seconds));
+    }
+
+    /// So many seconds pass.
+    pub(super) fn pass(&mut self, seconds: u64) {
+        self.pass_until(self.now.mono + Span::from_secs(seconds));
+    }
+
+    fn pass_until(&mut self, until: Mono) {
         while self.now.mono < until {
-            let next = self
-                .drive
-                .next_wakeup()
-                .unwrap_or(until)
-                .clamp(self.now.mono, until);
-            let passed = next.since(self.now.mono);
-            self.now = Now {
-                mono: next,
-                wall: self.now.wall + passed,
-            };
-            self.drive.wake(self.now);
-            self.carry_out();
+            let next = self.drive.next_wakeup().unwrap_or(until);
+            self.wake(next.min(until));
         }
+    }
+
+    /// Time goes on to a moment, if that is not over, and the core is woken.
+    fn wake(&mut self, at: Mono) {
+        let at = at.max(self.now.mono);
+        let passed = at.since(self.now.mono);
+        self.now = Now {
+            mono: at,
+            wall: self.now.wall + passed,
+        };
+        self.drive.wake(self.now);
+        self.carry_out();
     }
 
     pub(super) fn ask(&mut self, request: Request) {

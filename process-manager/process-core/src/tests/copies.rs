@@ -87,15 +87,6 @@ fn asked(bench: &mut Bench) -> Vec<(u32, u32)> {
     asked
 }
 
-/// Lets seconds pass.
-fn pass(bench: &mut Bench, seconds: u64) {
-    for _ in 0..seconds {
-        bench.now.mono = bench.now.mono + Span::from_secs(1);
-        bench.drive.wake(bench.now);
-        bench.carry_out();
-    }
-}
-
 /// Which machine keeps copies of which activities, in no order.
 fn recorded(bench: &Bench) -> Vec<(u32, u32)> {
     let copied = bench.events.iter().filter_map(|(_, event)| {
@@ -124,7 +115,7 @@ fn everything_that_is_produced_is_copied_once_to_the_end() {
     let name = (STORE, "store7".to_owned());
     assert!(status.machines.contains(&name), "{:?}", status.machines);
     bench.restart();
-    pass(&mut bench, 5);
+    bench.pass(5);
     assert_eq!(asked(&mut bench), []);
 }
 
@@ -170,10 +161,10 @@ fn what_lacks_its_inputs_before_it_is_known_who_keeps_copies_waits_for_that() {
     bench.restart();
     let waiting = *bench.held.keys().next().unwrap();
     bench.end(waiting, End::Lacking(vec![0]), 0, "");
-    pass(&mut bench, 5);
+    bench.pass(5);
     assert_eq!(bench.started, ["a", "b"]);
     bench.give(Input::GroupUp(GROUP));
-    pass(&mut bench, 2);
+    bench.pass(2);
     assert_eq!(bench.started, ["a", "b", "b"]);
     assert!(bench.end_line().starts_with("completed"));
 }
@@ -185,7 +176,7 @@ fn without_the_wish_for_copies_nothing_is_copied() {
         copies: 0,
         ..pair()
     });
-    pass(&mut bench, 2);
+    bench.pass(2);
     assert_eq!(asked(&mut bench), []);
 }
 
@@ -193,7 +184,7 @@ fn without_the_wish_for_copies_nothing_is_copied() {
 fn machines_that_share_a_store_are_not_asked() {
     let mut bench = bench(&[], |_, _| None);
     bench.submit(pair());
-    pass(&mut bench, 2);
+    bench.pass(2);
     assert_eq!(asked(&mut bench), []);
 }
 
@@ -205,14 +196,14 @@ fn who_does_not_answer_is_asked_again_and_then_another_one() {
     let first = *bench.held.keys().next().unwrap();
     bench.end(first, End::Completed, 0, "");
     assert_eq!(asked(&mut bench), [(7, 1)]);
-    pass(&mut bench, 8);
+    bench.pass(8);
     assert_eq!(asked(&mut bench), [(7, 1); 8]);
-    pass(&mut bench, 10);
+    bench.pass(10);
     assert_eq!(asked(&mut bench), [(9, 1); 10]);
     // A restart forgets whom it has asked, and nobody is asked for what is there.
     bench.keeps = true;
     bench.restart();
-    pass(&mut bench, 3);
+    bench.pass(3);
     assert_eq!(asked(&mut bench), [(7, 1)]);
     assert_eq!(recorded(&bench), [(1, 7)]);
 }
@@ -222,9 +213,9 @@ fn nobody_is_asked_for_ever() {
     let mut bench = bench(&[STORE], |_, _| None);
     bench.keeps = false;
     bench.submit(pair());
-    pass(&mut bench, 700);
+    bench.pass(700);
     assert_eq!(asked(&mut bench).len(), 2 * 600);
-    pass(&mut bench, 100);
+    bench.pass(100);
     assert_eq!(asked(&mut bench), []);
 }
 
@@ -339,7 +330,7 @@ fn go_on(bench: &mut Bench, seconds: u64) {
                 ));
             }
         }
-        pass(bench, 1);
+        bench.pass(1);
     }
 }
 
@@ -481,7 +472,7 @@ fn the_machine_beside_the_manager_is_asked_first() {
     bench.keeps = false;
     bench.restart();
     bench.submit_as(submission(model::SubmitKey(79), pair()));
-    pass(&mut bench, 9);
+    bench.pass(9);
     let asked = asked(&mut bench);
     assert!(
         asked.contains(&(9, 1)) && asked.contains(&(7, 1)),
@@ -541,11 +532,11 @@ fn whoever_was_asked_in_vain_to_the_end_is_asked_again_when_a_machine_begins_a_l
     let mut bench = bench(&[STORE], |_, _| None);
     bench.keeps = false;
     bench.submit(pair());
-    pass(&mut bench, 700);
+    bench.pass(700);
     asked(&mut bench);
     bench.keeps = true;
     bench.life_of_others = model::Epoch(5);
     bench.give(Input::ActivityUp(STORE));
-    pass(&mut bench, 3);
+    bench.pass(3);
     assert_eq!(asked(&mut bench), [(7, 1), (7, 2)]);
 }

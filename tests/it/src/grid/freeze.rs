@@ -127,23 +127,59 @@ fn activity<'a>(status: &'a Value, name: &str) -> &'a Value {
     all.iter().find(|one| one["activity"] == name).unwrap()
 }
 
+/// A process whose first activity has ended, while what stays runs on both machines.
+struct Running {
+    world: World,
+    user: String,
+    id: String,
+    /// What was recorded of the first activity.
+    early: Value,
+    first: BTreeMap<String, Vec<Run>>,
+}
+
+impl Running {
+    fn begin() -> Running {
+        let world = World::new(1, 2);
+        let user = world.user("ana");
+        let file = definition(&world.sandbox);
+        let submit = ["submit", &file, "--keep-going", "--grid", &user];
+        let id = world.sandbox.xav(&submit).expect(0).stdout;
+        let first = wait::until("what stays runs", || {
+            let runs = runs(&world.sandbox);
+            let all = STAYING.iter().all(|name| runs.contains_key(*name));
+            all.then_some(runs)
+        });
+        let mut running = Running {
+            world,
+            user,
+            id: id.trim_end().to_owned(),
+            early: Value::Null,
+            first,
+        };
+        running.early = activity(&running.status(), "early").clone();
+        assert_eq!(running.early["state"], "completed");
+        running
+    }
+
+    fn status(&self) -> Value {
+        let status = ["status", &self.id, "--grid", &self.user, "--json"];
+        self.world.sandbox.json(&status)
+    }
+
+    /// All attempts, when the process has ended as it should.
+    fn check_at_the_end(&self) -> BTreeMap<String, Vec<Run>> {
+        let ended = until_it_is(&self.world, &self.user, &self.id, "faulted");
+        let runs = runs(&self.world.sandbox);
+        check(&ended, &self.early, &runs);
+        runs
+    }
+}
+
 #[test]
 fn frozen_daemons_run_nothing_twice_at_a_time_and_take_nothing_back() {
-    let world = World::new(1, 2);
-    let (sandbox, ana) = (&world.sandbox, world.user("ana"));
-    let file = definition(sandbox);
-    let submit = ["submit", &file, "--keep-going", "--grid", &ana];
-    let id = sandbox.xav(&submit).expect(0).stdout.trim_end().to_owned();
-    let status = || sandbox.json(&["status", &id, "--grid", &ana, "--json"]);
-    let first = wait::until("what stays runs", || {
-        let runs = runs(sandbox);
-        STAYING
-            .iter()
-            .all(|name| runs.contains_key(*name))
-            .then_some(runs)
-    });
-    let early = activity(&status(), "early").clone();
-    assert_eq!(early["state"], "completed");
+    let running = Running::begin();
+    let (world, first) = (&running.world, &running.first);
+    let sandbox = &world.sandbox;
 
     // The machine that has what must not run twice.
     let has = |index: usize| {
@@ -162,7 +198,7 @@ fn frozen_daemons_run_nothing_twice_at_a_time_and_take_nothing_back() {
     // When the process manager has given up what was there, it is frozen as well, and so long that
     // what runs on the other machine is stopped by its own executor.
     wait::until("the fault of what must not run twice", || {
-        let status = status();
+        let status = running.status();
         (activity(&status, "once")["state"] == "faulted").then_some(())
     });
     world.freeze_process_manager(0);
@@ -170,10 +206,7 @@ fn frozen_daemons_run_nothing_twice_at_a_time_and_take_nothing_back() {
     world.thaw_process_manager(0);
     world.thaw_activity_manager(frozen);
     sandbox.file("lives/gate", "");
-    let ended = until_it_is(&world, &ana, &id, "faulted");
-
-    let runs = runs(sandbox);
-    check(&ended, &early, &runs);
+    let runs = running.check_at_the_end();
     // Whatever stayed on the frozen machine has run again.
     for name in there {
         assert!(runs[name].len() > 1, "{name}: {runs:?}");
@@ -182,19 +215,9 @@ fn frozen_daemons_run_nothing_twice_at_a_time_and_take_nothing_back() {
 
 #[test]
 fn a_frozen_process_manager_takes_nothing_back_and_machines_stop_what_it_does_not_renew() {
-    let world = World::new(1, 2);
-    let (sandbox, ana) = (&world.sandbox, world.user("ana"));
-    let file = definition(sandbox);
-    let submit = ["submit", &file, "--keep-going", "--grid", &ana];
-    let id = sandbox.xav(&submit).expect(0).stdout.trim_end().to_owned();
-    let status = || sandbox.json(&["status", &id, "--grid", &ana, "--json"]);
-    let first = wait::until("what stays runs", || {
-        let runs = runs(sandbox);
-        let all = STAYING.iter().all(|name| runs.contains_key(*name));
-        all.then_some(runs)
-    });
-    let early = activity(&status(), "early").clone();
-    assert_eq!(early["state"], "completed");
+    let running = Running::begin();
+    let (world, first) = (&running.world, &running.first);
+    let sandbox = &world.sandbox;
 
     world.freeze_process_manager(0);
     let begun = Instant::now();
@@ -217,9 +240,7 @@ fn a_frozen_process_manager_takes_nothing_back_and_machines_stop_what_it_does_no
     }
     world.thaw_process_manager(0);
     sandbox.file("lives/gate", "");
-    let ended = until_it_is(&world, &ana, &id, "faulted");
-    let runs = runs(sandbox);
-    check(&ended, &early, &runs);
+    let runs = running.check_at_the_end();
     for name in STAYING {
         let n_runs = if name == "once" { 1 } else { 2 };
         assert_eq!(runs[name].len(), n_runs, "{name}: {runs:?}");

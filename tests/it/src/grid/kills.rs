@@ -146,41 +146,43 @@ enum Reason {
 
 /// The commands that ended and ran again all the same.
 fn ran_again(status: &Value, ended: &[Value], killed: &[(Victim, Wall)]) -> Vec<(String, Reason)> {
-    let number = |one: &Value| one["attempt"].as_str().unwrap().parse::<u64>().unwrap();
-    let is_followed = |one: &&Value| {
-        let mut others = ended.iter().filter(|other| other["name"] == one["name"]);
-        others.any(|other| number(other) > number(one))
+    let number = |run: &Value| run["attempt"].as_str().unwrap().parse::<u64>().unwrap();
+    let is_followed = |run: &&Value| {
+        let mut others = ended.iter().filter(|other| other["name"] == run["name"]);
+        others.any(|other| number(other) > number(run))
     };
-    let again = ended.iter().filter(is_followed).map(|one| {
-        let name = one["name"].as_str().unwrap();
-        let machine = machine_of(status, name, number(one));
-        let end = Wall(one["end"].as_u64().unwrap());
-        let was_killed = |victim: fn(usize) -> Victim| {
-            killed.iter().any(|(one, at)| {
-                (0..2).any(|index| *one == victim(index) && machine == format!("am{}", index + 1))
-                    && at.since(end).max(end.since(*at)) <= A_MOMENT
-            })
+    let again = ended.iter().filter(is_followed).map(|run| {
+        let name = run["name"].as_str().unwrap();
+        let machine = machine_of(status, name, number(run));
+        let end = Wall(run["end"].as_u64().unwrap());
+        let was_killed = |wanted: Victim| {
+            let is_near = |at: Wall| at.since(end).max(end.since(at)) <= A_MOMENT;
+            killed
+                .iter()
+                .any(|&(victim, at)| victim == wanted && is_near(at))
         };
         let reason = match (
-            was_killed(Victim::Executor),
-            was_killed(Victim::ActivityManager),
+            was_killed(Victim::Executor(machine)),
+            was_killed(Victim::ActivityManager(machine)),
         ) {
             (true, true) => Reason::ExecutorAndDaemon,
             (true, false) => Reason::Executor,
             (false, _) => Reason::Nothing,
         };
-        (format!("{name} on {machine}"), reason)
+        (format!("{name} on machine {machine}"), reason)
     });
     again.collect()
 }
 
-/// The machine of an attempt.
-fn machine_of(status: &Value, name: &str, number: u64) -> String {
+/// The machine of an attempt, counted from 0.
+fn machine_of(status: &Value, name: &str, number: u64) -> usize {
     let mut activities = status["activity_list"].as_array().unwrap().iter();
     let activity = activities.find(|one| one["activity"] == name).unwrap();
     let mut attempts = activity["attempts"].as_array().unwrap().iter();
     let attempt = attempts.find(|one| one["number"] == number).unwrap();
-    attempt["resource"].as_str().unwrap().to_owned()
+    let resource = attempt["resource"].as_str().unwrap();
+    let number: usize = resource.strip_prefix("am").unwrap().parse().unwrap();
+    number - 1
 }
 
 /// The activities that more than one attempt was made at: when each began, on which machine, and how

@@ -64,7 +64,8 @@ pub(super) fn forget(remote: &Remote, arguments: &Forget) -> Outcome {
 }
 
 /// Forgets what of the user's own is over its time at a process manager, after a run there; not the
-/// process of that run. It fails nothing.
+/// process of that run. It fails nothing. The process manager forgets by itself, once in a while: this
+/// takes effect at once, and removes what was fetched to this machine.
 pub(crate) fn what_is_over_its_time(home: &Home, own: ProcessId, following: Following) {
     let give_up = shell::clock::mono() + FORGETTING_TIME;
     let Ok(known) = home.list() else { return };
