@@ -2,7 +2,7 @@
 //! serves for long forgets by itself what has been kept for its time.
 
 use machine::Context;
-use model::{Now, ProcessId, Span};
+use model::{Now, ProcessId, Span, Wall};
 use wire::client::Answer;
 
 use crate::alphabet::Stream;
@@ -14,6 +14,25 @@ use crate::process::Process;
 const PERIOD: Span = Span::from_secs(60);
 /// Processes that are forgotten at one look: a journal each. The next look follows in a second.
 const AT_ONCE_MAX: usize = 100;
+
+/// What a manager that serves for long keeps of processes that have ended: each is in its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// For how long after its end a process is kept, at most: its submission may say less.
+    pub time: Span,
+    /// So many processes; beyond them the one that ended first is forgotten first.
+    pub processes_max: u32,
+    /// So many activities and controllers of them together, in the same way.
+    pub activities_max: u32,
+}
+
+/// A process that has ended and may be forgotten.
+struct Over {
+    closed: Wall,
+    id: ProcessId,
+    n_nodes: usize,
+    is_late: bool,
+}
 
 impl ProcessManager {
     /// Forgets a process. The answer leaves when its journal is gone.
@@ -46,8 +65,8 @@ impl ProcessManager {
 
     /// How long a process is kept after its end; none where that is for whoever asks.
     pub(crate) fn kept_for(&self, said: Option<Span>) -> Option<Span> {
-        let all = [said, self.config.keep];
-        all.into_iter().flatten().min()
+        let most = self.config.keep.map(|keep| keep.time);
+        [said, most].into_iter().flatten().min()
     }
 
     /// Begins to look for what is over its time, where that is for this manager.
@@ -57,25 +76,47 @@ impl ProcessManager {
         }
     }
 
-    /// Forgets what is over its time.
+    /// Forgets what is over its time, and what ended first where more is kept than should be.
     pub(crate) fn forget_over(&mut self, cx: &mut Context<'_, Self>, now: Now) {
-        let is_over = |known: &Process| {
-            let keep = self.kept_for(known.keep);
-            let ended = known.course.closed.filter(|_| known.course.is_released);
-            ended
-                .zip(keep)
-                .is_some_and(|(at, keep)| now.wall.since(at) >= keep.max(PERIOD))
-        };
+        let Some(keep) = self.config.keep else { return };
         let over = cx.states().iter().filter_map(|(_, state)| match state {
-            State::Process(known) if is_over(known) => Some(known.id()),
-            State::Process(_) | State::Empty | State::Manager { .. } => None,
+            State::Process(known) => self.over(known, now),
+            State::Empty | State::Manager { .. } => None,
         });
-        let over: Vec<ProcessId> = over.take(AT_ONCE_MAX).collect();
-        let is_all = over.len() < AT_ONCE_MAX;
-        for id in over {
+        let mut over: Vec<Over> = over.collect();
+        over.sort_unstable_by_key(|one| (one.closed, one.id));
+        let n_nodes: usize = over.iter().map(|one| one.n_nodes).sum();
+        let mut too_many = over.len().saturating_sub(keep.processes_max as usize);
+        let mut too_much = n_nodes.saturating_sub(keep.activities_max as usize);
+        let mut chosen = Vec::new();
+        for one in over {
+            if chosen.len() == AT_ONCE_MAX {
+                break;
+            }
+            if one.is_late || too_many > 0 || too_much > 0 {
+                too_many = too_many.saturating_sub(1);
+                too_much = too_much.saturating_sub(one.n_nodes);
+                chosen.push(one.id);
+            }
+        }
+        let is_all = chosen.len() < AT_ONCE_MAX;
+        for id in chosen {
             self.forget(cx, id);
         }
         let next = if is_all { PERIOD } else { limits::REPEAT };
         self.arm(Timer::Forget, now.mono + next);
+    }
+
+    /// A process that ended so long ago that it may be forgotten.
+    fn over(&self, known: &Process, now: Now) -> Option<Over> {
+        let closed = known.course.closed.filter(|_| known.course.is_released)?;
+        let since = now.wall.since(closed);
+        let is_late = self.kept_for(known.keep).is_some_and(|keep| since >= keep);
+        (since >= PERIOD).then(|| Over {
+            closed,
+            id: known.id(),
+            n_nodes: known.course.activities.len(),
+            is_late,
+        })
     }
 }

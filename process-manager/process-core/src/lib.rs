@@ -37,6 +37,7 @@ pub use alphabet::{Caller, ClientId, Effect, Input, PlanRequest, PlanResult, Str
 pub use answer::{status, submission, summaries, summary};
 pub use attempt::ActivityState;
 pub use event::{Event, Reused, Spot, Verdict};
+pub use forget::Retention;
 pub use manager::{Config, ProcessManager, Snapshot, State, limits};
 pub use memo::Memo;
 pub use process::{Course, Process};

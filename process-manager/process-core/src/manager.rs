@@ -19,6 +19,7 @@ use wire::group::{Offer, ToGroup, Want};
 use crate::alphabet::{ClientId, Effect, Input, Stream};
 use crate::copies::Copying;
 use crate::event::Event;
+use crate::forget::Retention;
 use crate::liveness::Liveness;
 use crate::peek::Looked;
 use crate::process::{Course, Process};
@@ -84,9 +85,8 @@ pub struct Config {
     pub patience: Span,
     /// What files cross between two machines; none where nothing is known of it.
     pub link: Option<NetworkLink>,
-    /// How long a process is kept after its end, at most: its submission may say less. None where
-    /// nothing is forgotten unasked.
-    pub keep: Option<Span>,
+    /// What is kept of processes that have ended; none where nothing is forgotten unasked.
+    pub keep: Option<Retention>,
     /// How long attempts go on at a machine that is not answered ([`wire::lease`], from
     /// [`wire::lease::SHORTEST`] to [`wire::lease::LONGEST`]); none where they need no lease, since
     /// all is one program. Another life may have another length.

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use model::{Bytes, GroupId, Identity, NetworkLink, ResourceId, Span};
-use process_core::{Caller, ClientId, Input, ProcessManager};
+use process_core::{Caller, ClientId, Input, ProcessManager, Retention};
 use schedule::SchedulerKind;
 use shell::{
     Client, Clients, ClientsError, End, Peers, Received, RunError, Runner, Stats, Visitor,
@@ -32,8 +32,8 @@ pub struct Config {
     pub lease: Option<Span>,
     /// The name of the machine that is asked first to keep copies; none where each is as good.
     pub keeper: Option<String>,
-    /// How long a process is kept after its end, at most; none where nothing is forgotten unasked.
-    pub keep: Option<Span>,
+    /// What is kept of processes that have ended; none where nothing is forgotten unasked.
+    pub keep: Option<Retention>,
     /// What is kept of the disk for outcomes when that is full.
     pub reserve: Bytes,
     /// The socket for clients, in a directory of this user alone; none where nobody else may ask.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use model::{Bytes, GroupId, Identity, NetworkLink, Role, Span};
+use process_core::Retention;
 use schedule::SchedulerKind;
 use shell::config::{Config, PeerAddress};
 use shell::membership::{Membership, Said};
@@ -40,8 +41,17 @@ pub struct Settings {
     link: NetworkLink,
     keeper: Option<String>,
     lease: Span,
-    keep: Span,
+    keep: Retention,
 }
+
+/// What is kept of processes that have ended, where nothing else is configured: with as many
+/// activities a gigabyte of memory or so.
+const KEPT_PROCESSES: u32 = 10_000;
+const KEPT_ACTIVITIES: u32 = 1_000_000;
+
+/// What may be configured.
+const KEPT_PROCESSES_MAX: u32 = 1_000_000;
+const KEPT_ACTIVITIES_MAX: u32 = 1_000_000_000;
 
 /// What lies between two machines of a group, as plans take it, where nothing else is configured:
 /// a gigabit a second, half a millisecond.
@@ -95,7 +105,15 @@ impl program::Service for Service {
             lease: config
                 .optional_span_in("lease", lease::SHORTEST..=lease::LONGEST)
                 .unwrap_or(lease::LENGTH),
-            keep: config.optional_span("keep").unwrap_or(limits::KEPT),
+            keep: Retention {
+                time: config.optional_span("keep").unwrap_or(limits::KEPT),
+                processes_max: config
+                    .optional_number("keep-processes-max", 0..=KEPT_PROCESSES_MAX)
+                    .unwrap_or(KEPT_PROCESSES),
+                activities_max: config
+                    .optional_number("keep-activities-max", 0..=KEPT_ACTIVITIES_MAX)
+                    .unwrap_or(KEPT_ACTIVITIES),
+            },
             link: link(
                 config.optional_number("link-megabits", 1..=MEGABITS_MAX),
                 config.optional_number("link-latency-microseconds", 0..=LATENCY_MICROSECONDS_MAX),

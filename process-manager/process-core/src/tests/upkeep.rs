@@ -6,6 +6,7 @@ use wire::attempt::{End, FromActivity, Log, LogPart, Outcome, Peeked, Stream as 
 use wire::client::Submit;
 use wire::executor::Kept;
 
+use crate::forget::Retention;
 use crate::manager::Config;
 
 fn peeked(attempt: AttemptId) -> Peeked {
@@ -73,7 +74,11 @@ fn kept(bench: &mut Bench) -> Vec<Option<u64>> {
 
 fn keeping(most: u64) -> Config {
     Config {
-        keep: Some(Span::from_secs(most)),
+        keep: Some(Retention {
+            time: Span::from_secs(most),
+            processes_max: 10,
+            activities_max: 100,
+        }),
         ..Config::default()
     }
 }
@@ -102,6 +107,41 @@ fn what_is_over_its_time_is_forgotten_by_a_manager_that_serves_for_long() {
         assert_eq!(kept(&mut bench), all[from..], "after {after} s");
     }
     assert!(bench.events.iter().all(|(of, _)| *of == Stream::Manager));
+}
+
+#[test]
+fn what_ended_first_is_forgotten_first_where_more_is_kept_than_should_be() {
+    let ended = |processes_max, activities_max| {
+        let keep = Retention {
+            processes_max,
+            activities_max,
+            time: Span::from_secs(3_600),
+        };
+        let config = Config {
+            keep: Some(keep),
+            ..Config::default()
+        };
+        let mut bench = Bench::of(config, well);
+        for key in 0..5 {
+            bench.submit_as(submission(SubmitKey(key), diamond()));
+            bench.pass(1);
+        }
+        bench.pass(50);
+        assert_eq!(kept(&mut bench).len(), 5, "whoever waits can read them");
+        bench.pass(120);
+        let is_known = |key: &u64| {
+            let answer = bench.answer(Request::Status(SubmitKey(*key).process()));
+            matches!(answer, Answer::Status(_))
+        };
+        (0..5).filter(is_known).collect::<Vec<u64>>()
+    };
+    // Four activities each, in a controller.
+    let n_nodes = u32::try_from(diamond().nodes.len()).unwrap();
+    assert_eq!(ended(5, 5 * n_nodes), [0, 1, 2, 3, 4]);
+    assert_eq!(ended(3, 5 * n_nodes), [2, 3, 4]);
+    assert_eq!(ended(5, 5 * n_nodes - 1), [1, 2, 3, 4]);
+    assert_eq!(ended(5, n_nodes), [4]);
+    assert_eq!(ended(0, 5 * n_nodes), [0; 0]);
 }
 
 #[test]
