@@ -21,8 +21,8 @@ pub(crate) struct Reserve {
 }
 
 impl Reserve {
-    /// Opens the reserve in a journal's directory, and fills it up. Where there is no room for it,
-    /// or the file system cannot keep any, the journal is opened nevertheless.
+    /// Opens the reserve in a journal's directory. Where the file system cannot keep any, the journal
+    /// is opened nevertheless.
     pub(crate) fn open(dir: &Path, bytes: u64) -> Reserve {
         let mut reserve = Reserve {
             file: None,
@@ -34,9 +34,14 @@ impl Reserve {
             let options = options.write(true).create(true).truncate(false);
             reserve.file = options.open(dir.join(RESERVE_FILE)).ok();
             reserve.held = length(dir).min(bytes);
-            reserve.fill_up(dir);
         }
         reserve
+    }
+
+    /// Gives way so far that a program can start on a full disk, which writes a little of other kinds
+    /// too: a quarter of all.
+    pub(crate) fn make_room_to_start(&mut self, dir: &Path) {
+        self.make_room(dir, self.bytes / 4);
     }
 
     /// Gives way so far that so many bytes can be written, where it has them.

@@ -187,6 +187,8 @@ impl Journal {
             None => write_version(dir, &options.program_version)?,
             Some(_) => {}
         }
+        let mut reserve = Reserve::open(dir, options.reserve_bytes);
+        reserve.make_room_to_start(dir);
         let store = open_file(&path, options.cache_bytes)?;
         let (mut journal, mut opened) = open_store(dir, lock, options.cache_bytes, store, visit)?;
         opened.created = matches!(journal.store, Store::Unmade) && journal.n_commits == 0;
@@ -197,7 +199,8 @@ impl Journal {
             write_version(dir, &options.program_version)?;
         }
         journal.tail.open(dir)?;
-        journal.reserve = Reserve::open(dir, options.reserve_bytes);
+        reserve.fill_up(dir);
+        journal.reserve = reserve;
         compact(&mut journal, &mut opened)?;
         opened.written_by = written_by.map(|version| version.program);
         Ok((journal, opened))

@@ -201,6 +201,14 @@ fn a_process_manager_with_a_full_disk_takes_nothing_more_and_records_what_it_has
     assert!(world.has_process_manager(0));
     assert_eq!(words_since(&world, 0), all_words());
     assert!(fs::metadata(&reserve).unwrap().len() < whole);
+    // It starts from what it has kept, too.
+    ballast.fill();
+    world.kill_process_manager(0);
+    let status = |world: &World, id: &str| -> Value {
+        let status = ["status", id, "--grid", &ana, "--json"];
+        world.sandbox.json(&status)
+    };
+    assert_eq!(status(&world, &first), ended);
 
     // With room, it takes processes again, and nothing that was recorded is lost.
     drop(ballast);
@@ -211,10 +219,6 @@ fn a_process_manager_with_a_full_disk_takes_nothing_more_and_records_what_it_has
     run_small(&world, &ana);
     assert_eq!(fs::metadata(&reserve).unwrap().len(), whole);
     world.kill_process_manager(0);
-    let status = |world: &World, id: &str| -> Value {
-        let status = ["status", id, "--grid", &ana, "--json"];
-        world.sandbox.json(&status)
-    };
     assert_eq!(status(&world, &first), ended);
 
     // What is more than it has kept ends it, and it goes on when there is room.
@@ -258,8 +262,11 @@ fn what_runs_goes_on_while_the_disk_of_the_group_manager_is_full() {
     world.end_group_manager();
     open_gate(&world.sandbox);
     until_it_is(&world, &ana, &first, "completed");
-    drop(ballast);
+    // It starts from what it has kept, too.
+    ballast.fill();
     world.start_group_manager();
+    run_small(&world, &ana);
+    drop(ballast);
     run_small(&world, &ana);
     let warned = world.sandbox.xav(&["nodes", "--grid", &ana]).expect(0);
     assert_eq!(warned.stderr, "");
