@@ -75,21 +75,11 @@ impl Followed<'_> {
 
     /// All processes of the state directory.
     fn list(&self) -> Option<Vec<Summary>> {
-        match self.grid.client().ok()?.ask(Request::List).ok()? {
-            Answer::Processes(processes) => Some(processes),
-            Answer::Submitted(_)
-            | Answer::Refused(_)
-            | Answer::Status(_)
-            | Answer::Unknown(_)
-            | Answer::Cancelling(_)
-            | Answer::Progress(_)
-            | Answer::Submission(_)
-            | Answer::Forgotten(_)
-            | Answer::Why(_)
-            | Answer::Peeked(_)
-            | Answer::LogPart(_)
-            | Answer::Machines(_) => None,
-        }
+        let answer = self.grid.client().ok()?.ask(Request::List).ok()?;
+        let Answer::Processes(processes) = answer else {
+            return None;
+        };
+        Some(processes)
     }
 
     fn ended(self, ended: &Status, told_faults: bool, how: Following) -> Outcome {

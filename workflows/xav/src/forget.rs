@@ -223,21 +223,11 @@ fn forget_live(directory: &StateDirectory, processes: &[ProcessId]) -> Result<()
         let answer = client
             .ask(Request::Status(process))
             .map_err(|error| Failure::because(&error))?;
-        match answer {
-            Answer::Status(status) if status.summary.phase.has_ended() => {}
-            Answer::Status(status) => return Err(not_ended(&status.summary)),
-            answer @ (Answer::Submitted(_)
-            | Answer::Refused(_)
-            | Answer::Processes(_)
-            | Answer::Unknown(_)
-            | Answer::Cancelling(_)
-            | Answer::Progress(_)
-            | Answer::Submission(_)
-            | Answer::Forgotten(_)
-            | Answer::Why(_)
-            | Answer::Peeked(_)
-            | Answer::LogPart(_)
-            | Answer::Machines(_)) => return Err(unfit(&answer)),
+        let Answer::Status(status) = answer else {
+            return Err(unfit(&answer));
+        };
+        if !status.summary.phase.has_ended() {
+            return Err(not_ended(&status.summary));
         }
     }
     garbage::mark(directory.path()).map_err(|error| cannot_write(directory, &error))?;
@@ -329,23 +319,15 @@ fn forget_one(client: &mut Client, process: ProcessId) -> Result<(), Failure> {
         let answer = client
             .ask(Request::Forget(process))
             .map_err(|error| Failure::because(&error))?;
-        match answer {
-            Answer::Forgotten(_) => return Ok(()),
-            // Its machines are being given back.
-            Answer::Refused(_) if shell::clock::mono() < give_up => pause(),
-            answer @ (Answer::Refused(_)
-            | Answer::Submitted(_)
-            | Answer::Processes(_)
-            | Answer::Status(_)
-            | Answer::Unknown(_)
-            | Answer::Cancelling(_)
-            | Answer::Progress(_)
-            | Answer::Submission(_)
-            | Answer::Why(_)
-            | Answer::Peeked(_)
-            | Answer::LogPart(_)
-            | Answer::Machines(_)) => return Err(unfit(&answer)),
+        if let Answer::Forgotten(_) = answer {
+            return Ok(());
         }
+        // Its machines may be on their way back.
+        let is_early = matches!(answer, Answer::Refused(_)) && shell::clock::mono() < give_up;
+        if !is_early {
+            return Err(unfit(&answer));
+        }
+        pause();
     }
 }
 

@@ -235,21 +235,11 @@ impl Home {
     /// The user's processes there, the newest first.
     pub(crate) fn list(&self) -> Result<Vec<Summary>, Failure> {
         let answer = self.client()?.ask(Request::List);
-        match answer.map_err(|error| Failure::because(&error))? {
-            Answer::Processes(processes) => Ok(processes),
-            answer @ (Answer::Submitted(_)
-            | Answer::Refused(_)
-            | Answer::Status(_)
-            | Answer::Unknown(_)
-            | Answer::Cancelling(_)
-            | Answer::Progress(_)
-            | Answer::Submission(_)
-            | Answer::Forgotten(_)
-            | Answer::Why(_)
-            | Answer::Peeked(_)
-            | Answer::LogPart(_)
-            | Answer::Machines(_)) => Err(unfit(&answer)),
-        }
+        let answer = answer.map_err(|error| Failure::because(&error))?;
+        let Answer::Processes(processes) = answer else {
+            return Err(unfit(&answer));
+        };
+        Ok(processes)
     }
 }
 

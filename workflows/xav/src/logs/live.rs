@@ -26,22 +26,15 @@ pub(super) fn so_far(
     if attempt.end.is_some() || attempt.started.is_none() || !source.is_live() {
         return Ok(None);
     }
-    match source.answer(Request::Peek(attempt.attempt))? {
-        Answer::Peeked(peeked) => Ok(Some(peeked)),
-        // It has ended meanwhile, or its machine does not answer.
-        Answer::Refused(_) => Ok(None),
-        answer @ (Answer::Submitted(_)
-        | Answer::Processes(_)
-        | Answer::Status(_)
-        | Answer::Unknown(_)
-        | Answer::Cancelling(_)
-        | Answer::Progress(_)
-        | Answer::Submission(_)
-        | Answer::Forgotten(_)
-        | Answer::Why(_)
-        | Answer::LogPart(_)
-        | Answer::Machines(_)) => Err(unfit(&answer)),
+    let answer = source.answer(Request::Peek(attempt.attempt))?;
+    if let Answer::Peeked(peeked) = answer {
+        return Ok(Some(peeked));
     }
+    // It has ended meanwhile, or its machine does not answer.
+    if let Answer::Refused(_) = answer {
+        return Ok(None);
+    }
+    Err(unfit(&answer))
 }
 
 /// `xav logs --follow`
