@@ -16,46 +16,16 @@ mod world;
 
 use serde_json::Value;
 
+use crate::gated;
 use crate::sandbox::{Sandbox, Started};
 use crate::wait;
 use world::World;
 
-/// `first` writes a line and a word, `second` waits until the file `gate` is there, `third` writes
-/// a word that becomes the output.
-fn gated(sandbox: &Sandbox) -> String {
-    sandbox.file(
-        "gated.yaml",
-        "\
-xavantes: 1
-name: gated
-inputs:
-  log: string
-  gate: string
-variables:
-  word: string
-outputs:
-  word: ${ word }
-body:
-  sequence:
-    - activity: first
-      run: { shell: \"echo first >> ${inputs.log}; echo said by first; seq 100000 >&2\" }
-    - activity: second
-      run: { shell: \"echo asked for a word; echo second >> ${inputs.log}; while [ ! -e ${inputs.gate} ]; do sleep 0.01; done; echo had it\" }
-    - activity: third
-      run: { shell: \"echo third >> ${inputs.log}; echo done\" }
-      stdout: { into: word, as: text }
-",
-    )
-}
-
 /// What a command begins with to give the gated process to a grid.
 fn arguments(sandbox: &Sandbox, word: &str, grid: &str) -> Vec<String> {
-    let file = gated(sandbox);
-    let log = format!("log={}", sandbox.path("log").display());
-    let gate = format!("gate={}", sandbox.path("gate").display());
-    [word, &file, "-i", &log, "-i", &gate, "--grid", grid]
-        .map(str::to_owned)
-        .into()
+    let mut arguments = gated::arguments(sandbox, word);
+    arguments.extend(["--grid", grid].map(str::to_owned));
+    arguments
 }
 
 fn words(arguments: &[String]) -> Vec<&str> {
@@ -71,10 +41,6 @@ fn submitted(world: &World, grid: &str) -> String {
         .expect(0);
     sandbox.wait_for_lines("log", before + 2);
     done.stdout.trim_end().to_owned()
-}
-
-fn open_gate(sandbox: &Sandbox) {
-    sandbox.file("gate", "");
 }
 
 /// Waits until a process is in a state.
@@ -130,7 +96,7 @@ fn a_run_is_followed_to_its_outputs_and_asked_about_from_elsewhere() {
         (said(&[id, "second"]) == "asked for a word\n").then_some(())
     });
     let follow = sandbox.start(&["logs", id, "second", "--follow", "--grid", &ana]);
-    open_gate(sandbox);
+    gated::open(sandbox);
     let run = run.end().expect(0);
     assert_eq!(run.stdout, "word: done\n");
     let ended = run.says("gated completed in ");
@@ -165,7 +131,7 @@ fn a_process_is_submitted_cancelled_run_again_and_forgotten() {
         .xav(&["cancel", &id, "--grid", &ana])
         .expect(2)
         .says("was cancelled already");
-    open_gate(sandbox);
+    gated::open(sandbox);
     let again = sandbox.json(&["rerun", &id, "--grid", &ana, "--json"]);
     assert_eq!(again["state"], "completed");
     assert_eq!(again["activities"]["reused"], 1);
@@ -188,7 +154,7 @@ fn a_process_is_submitted_cancelled_run_again_and_forgotten() {
 fn what_is_over_its_time_is_forgotten_by_the_next_run() {
     let world = World::new(1, 1);
     let (sandbox, ana) = (&world.sandbox, world.user("ana"));
-    open_gate(sandbox);
+    gated::open(sandbox);
     let run = |more: &[&str]| {
         let mut all = arguments(sandbox, "run", &ana);
         all.extend(more.iter().map(ToString::to_string));
@@ -212,7 +178,7 @@ fn a_watch_goes_on_while_the_process_manager_is_killed_and_starts_again() {
     world.kill_process_manager(0);
     // What it answers is from its journal.
     until_it_is(&world, &ana, &id, "running");
-    open_gate(&world.sandbox);
+    gated::open(&world.sandbox);
     let watched = watch.end().expect(0);
     assert!(
         watched.stdout.starts_with("gated completed in "),
@@ -237,7 +203,7 @@ fn who_stops_watching_stops_nothing() {
     assert_eq!(list[0]["state"], "running");
     let mut resumed = sandbox.start(&["resume", id, "--grid", &ana]);
     resumed.until_it_says("goes on in the grid by itself");
-    open_gate(sandbox);
+    gated::open(sandbox);
     assert_eq!(resumed.end().expect(0).stdout, "word: done\n");
 }
 
@@ -286,7 +252,7 @@ fn a_process_is_found_at_whichever_manager_has_it() {
     sandbox.wait_for_lines("log", 4);
     let status = sandbox.json(&["list", "--json", "--grid", &ana]);
     assert_eq!(status[0]["process_manager"], "pm2");
-    open_gate(sandbox);
+    gated::open(sandbox);
     let run = run.end().expect(0);
     run.says("could not reach pm pm1 at ");
     let lost = sandbox.xav(&["status", &first, "--grid", &ana]);
@@ -312,7 +278,7 @@ fn mistakes_about_grids_are_told() {
         .xav_with(("XAVANTES_GRID", "lab"), &["list"])
         .expect(2)
         .says("XAVANTES_GRID=lab: there is no grid lab");
-    let file = gated(sandbox);
+    let file = gated::definition(sandbox);
     sandbox
         .xav(&["submit", &file])
         .expect(2)

@@ -17,6 +17,8 @@ mod enrolment;
 #[cfg(test)]
 mod forgotten;
 #[cfg(test)]
+mod gated;
+#[cfg(test)]
 mod grid;
 #[cfg(test)]
 mod kills;

@@ -3,50 +3,17 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::gated;
 use crate::sandbox::{Sandbox, Started};
 use crate::wait;
 
-/// `first` writes a line, `second` waits until the file `gate` is there, `third` writes a line.
-fn gated(sandbox: &Sandbox) -> String {
-    sandbox.file(
-        "gated.yaml",
-        "\
-xavantes: 1
-name: gated
-inputs:
-  log: string
-  gate: string
-variables:
-  word: string
-outputs:
-  word: ${ word }
-body:
-  sequence:
-    - activity: first
-      run: { shell: \"echo first >> ${inputs.log}; echo said by first\" }
-    - activity: second
-      run: { shell: \"echo asked for a word; echo second >> ${inputs.log}; while [ ! -e ${inputs.gate} ]; do sleep 0.01; done; echo had it\" }
-    - activity: third
-      run: { shell: \"echo third >> ${inputs.log}; echo done\" }
-      stdout: { into: word, as: text }
-",
-    )
-}
-
 /// Runs it, and waits until its second activity does.
 fn started(sandbox: &Sandbox, more: &[&str]) -> Started {
-    let file = gated(sandbox);
-    let log = format!("log={}", sandbox.path("log").display());
-    let gate = format!("gate={}", sandbox.path("gate").display());
-    let mut arguments = vec!["run", &file, "-i", &log, "-i", &gate];
-    arguments.extend(more);
-    let run = sandbox.start(&arguments);
+    let arguments = gated::arguments(sandbox, "run");
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let run = sandbox.start(&[&arguments, more].concat());
     sandbox.wait_for_lines("log", 2);
     run
-}
-
-fn open_gate(sandbox: &Sandbox) {
-    sandbox.file("gate", "");
 }
 
 fn newest(sandbox: &Sandbox) -> String {
@@ -105,7 +72,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
     let resume = sandbox.xav(&["resume", &id]).expect(1);
     resume.says(&format!("{id} is running, in process {}", run.pid()));
 
-    open_gate(&sandbox);
+    gated::open(&sandbox);
     let done = run.end().expect(0).says("gated completed in ");
     assert_eq!(done.stdout, "word: done\n");
     let followed = following.end().expect(0);
@@ -151,19 +118,18 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
 fn two_run_side_by_side() {
     let (one, other) = (Sandbox::new(), Sandbox::new());
     let first = started(&one, &[]);
-    let file = gated(&other);
-    let log = format!("log={}", other.path("log").display());
-    let gate = format!("gate={}", other.path("gate").display());
+    let arguments = gated::arguments(&other, "run");
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     // The same user, so the same data directory.
-    let second = one.start(&["run", &file, "-i", &log, "-i", &gate]);
+    let second = one.start(&arguments);
     other.wait_for_lines("log", 2);
     assert_eq!(
         one.json(&["list", "--json"]).as_array().map(Vec::len),
         Some(2)
     );
-    one.xav(&["status"]).expect(0).shows(&file);
-    open_gate(&one);
-    open_gate(&other);
+    one.xav(&["status"]).expect(0).shows(arguments[1]);
+    gated::open(&one);
+    gated::open(&other);
     first.end().expect(0);
     second.end().expect(0);
 }
@@ -185,7 +151,7 @@ fn a_state_directory_belongs_to_one_run_at_a_time_and_to_several_in_turn() {
         .expect(0)
         .shows("gated")
         .shows("running");
-    open_gate(&sandbox);
+    gated::open(&sandbox);
     run.end().expect(0);
     sandbox.xav(&["run", &file, "--state", "s"]).expect(0);
     let list = sandbox.json(&["list", "--state", "s", "--json"]);
@@ -228,7 +194,7 @@ fn ctrl_c_stops_the_commands_and_resume_goes_on() {
 
     let resumed = sandbox.start(&["resume"]);
     sandbox.wait_for_lines("log", 3);
-    open_gate(&sandbox);
+    gated::open(&sandbox);
     assert_eq!(resumed.end().expect(0).stdout, "word: done\n");
     // What had completed stays; what was stopped ran again.
     assert_eq!(sandbox.lines("log"), ["first", "second", "second", "third"]);

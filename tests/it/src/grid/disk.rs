@@ -10,7 +10,8 @@ use model::Role;
 use serde_json::Value;
 
 use super::world::World;
-use super::{open_gate, submitted, until_it_is};
+use super::{submitted, until_it_is};
+use crate::gated;
 use crate::sandbox::Sandbox;
 use crate::wait;
 
@@ -260,7 +261,7 @@ fn what_runs_goes_on_while_the_disk_of_the_group_manager_is_full() {
     run_small(&world, &ana);
     // What has its slots needs it no more.
     world.end_group_manager();
-    open_gate(&world.sandbox);
+    gated::open(&world.sandbox);
     until_it_is(&world, &ana, &first, "completed");
     // It starts from what it has kept, too.
     ballast.fill();
