@@ -160,12 +160,18 @@ impl ProcessManager {
 
     /// Where the machines are that these messages name, and that this was said at this moment.
     pub(crate) fn holders(&mut self, messages: &[Dispatch]) -> Vec<Holder> {
-        // Where nobody is known, what is lacking is gone.
-        let is_any = !self.stores.known.is_empty();
-        for message in messages.iter().filter(|_| is_any) {
-            if let Some(live) = self.live.get_mut(&message.attempt.process) {
-                live.told
-                    .insert(message.attempt.activity, self.stores.n_found);
+        let n_found = self.stores.n_found;
+        // Where machines share a store, what is lacking is gone.
+        let is_one = self.stores.is_shared();
+        for message in messages.iter().filter(|_| !is_one) {
+            let attempt = message.attempt;
+            if let Some(live) = self.live.get_mut(&attempt.process) {
+                let told = live.told.entry(attempt.activity);
+                // What it lacks may be the answer to the first of several messages.
+                let told = told.or_insert((attempt.number, n_found));
+                if told.0 != attempt.number {
+                    *told = (attempt.number, n_found);
+                }
             }
         }
         let named: BTreeSet<ResourceId> = messages
@@ -197,10 +203,11 @@ impl ProcessManager {
             let AttemptId {
                 process: id,
                 activity,
-                ..
+                number,
             } = outcome.attempt;
             let live = self.live.get_mut(&id);
             let told = live.and_then(|live| live.told.remove(&activity));
+            let told = told.filter(|told| told.0 == number).map(|told| told.1);
             let (End::Lacking(inputs), Some(known)) = (&mut outcome.end, process(cx, id)) else {
                 continue;
             };

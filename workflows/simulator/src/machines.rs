@@ -464,6 +464,7 @@ impl Sim {
             | Happening::FillDisk(_)
             | Happening::LoseFiles(_)
             | Happening::Burn(_)
+            | Happening::KillProcessManager
             | Happening::Planned { .. }
             | Happening::Ask(_)
             | Happening::Request { .. }

@@ -151,6 +151,8 @@ pub(crate) enum Happening {
     LoseFiles(usize),
     /// A machine is cut off for long, and has lost files when it is there again.
     Burn(usize),
+    /// The process manager dies before it has given up a machine.
+    KillProcessManager,
     /// A machine has what it was asked to keep.
     Copied {
         machine: usize,
@@ -476,6 +478,7 @@ impl Sim {
                 self.burn(machine);
                 Ok(())
             }
+            Happening::KillProcessManager => self.kill_process_manager(observer),
             happening @ (Happening::Staged { .. }
             | Happening::Copied { .. }
             | Happening::Lacking { .. }

@@ -18,10 +18,12 @@ use wire::client::Phase;
 
 use crate::observe::{Observer, Seen};
 use crate::random::Rate;
-use crate::sim::{Happening, Sim};
+use crate::sim::{Happening, Node, Sim};
 
 /// Copies that are not made, though they were asked for.
 const COPY_FAILS: Rate = Rate::percent(20);
+/// Machines cut off whose process manager dies before it has given them up.
+const DIES_TOO: Rate = Rate::percent(50);
 /// After so long a machine that is cut off is given up: its lease has ended, and the process manager has
 /// died twice meanwhile and waited for it anew.
 const GIVEN_UP_AFTER: Span = Span::from_secs(45);
@@ -314,6 +316,22 @@ impl Sim {
             hashes,
         });
         self.unplug_until(machine, until);
+        if self.random.happens(DIES_TOO) {
+            let after = self.random.span((Span::ZERO, wire::lease::LENGTH));
+            self.after(after, Happening::KillProcessManager);
+        }
+    }
+
+    /// The process manager dies, if it has not died too often.
+    pub(crate) fn kill_process_manager(
+        &mut self,
+        observer: &mut dyn Observer,
+    ) -> Result<(), String> {
+        if self.crashes.n_left == 0 || !self.process.is_up() {
+            return Ok(());
+        }
+        self.crashes.n_left -= 1;
+        self.dies(Node::Process, observer)
     }
 
     /// At the end, what was lost with machines should have been copied again.

@@ -35,6 +35,8 @@ struct Stage {
     is_silent: bool,
     /// Machines say by which length of a lease they count.
     echoes: bool,
+    /// Whether machines say that they have what they are sent.
+    accepts: bool,
     /// What machine 0 holds.
     holds: Vec<AttemptId>,
     /// All that is durable.
@@ -71,6 +73,7 @@ impl Stage {
             free: 1,
             is_silent: false,
             echoes: true,
+            accepts: true,
             holds: Vec::new(),
             events: Vec::new(),
             n_grants: 0,
@@ -231,8 +234,10 @@ impl Stage {
             }
             ToActivity::Dispatch { attempts, .. } => {
                 let ids: Vec<AttemptId> = attempts.iter().map(|one| one.attempt).collect();
-                let accepted = FromActivity::Accepted(ids.clone());
-                self.hear(machine.0, accepted);
+                if self.accepts {
+                    let accepted = FromActivity::Accepted(ids.clone());
+                    self.hear(machine.0, accepted);
+                }
                 format!("send{}", names(ids))
             }
             ToActivity::Retract(ids) => format!("retract{}", names(ids)),
@@ -553,6 +558,22 @@ fn a_machine_that_was_away_while_it_was_asked_for_a_file_is_asked_again() {
     stage.verdicts.clear();
     stage.lacks(1, 2, 2);
     assert!(matches!(stage.verdicts[..], [Verdict::Faulted(_)]));
+}
+
+#[test]
+fn what_is_lacked_may_be_the_answer_to_the_first_of_several_messages() {
+    let mut stage = Stage::offering(Vec::new(), with_a_file(two(|_| {})));
+    stage.accepts = false;
+    stage.machines = vec![0, 1];
+    stage.offer();
+    assert!(stage.said().contains(&"r1 send a2#1".to_owned()));
+    // Machine 0 was away when it was asked, and is there when the message is repeated.
+    stage.give(Input::ActivityDown(ResourceId(0)));
+    stage.give(Input::ActivityUp(ResourceId(0)));
+    assert!(stage.wait(1_500).contains(&"r1 send a2#1".to_owned()));
+    stage.lacks(1, 2, 1);
+    assert!(stage.verdicts.contains(&Verdict::Lacking(Vec::new())));
+    assert!(stage.said().contains(&"r1 send a2#2".to_owned()));
 }
 
 /// a1 runs on machine 0.

@@ -3,8 +3,9 @@
 //!
 //! From the last message of a machine to its work being given up pass at most the patience of a lease
 //! (a hundredth and half a second more than its length) and [`RECORDED`]; from there to its being sent
-//! elsewhere [`SENT`], unless another machine goes or comes in the same seconds. So with leases of 10 s what ran on a machine that was cut off starts elsewhere
-//! within 11 s of the last word from it.
+//! elsewhere [`SENT`], where a machine is free, and unless another one goes or comes in the same
+//! seconds. So with leases of 10 s what ran on a machine that was cut off starts elsewhere within 11 s
+//! of the last word from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,6 +64,8 @@ pub(super) struct Elsewhere {
     faulted: BTreeSet<ProcessId>,
     /// Who holds slots of each machine, as far as the group manager has recorded it.
     holders: BTreeMap<ResourceId, BTreeSet<ProcessId>>,
+    /// When slots of each machine were given back last.
+    freed: BTreeMap<ResourceId, Mono>,
     next: Mono,
 }
 
@@ -138,7 +141,7 @@ impl Elsewhere {
         }
     }
 
-    fn group(&mut self, event: &GroupEvent) {
+    fn group(&mut self, at: Mono, event: &GroupEvent) {
         match event {
             GroupEvent::Granted {
                 process, grants, ..
@@ -149,8 +152,10 @@ impl Elsewhere {
                 }
             }
             GroupEvent::Released { process } => {
-                for holders in self.holders.values_mut() {
-                    holders.remove(process);
+                for (resource, holders) in &mut self.holders {
+                    if holders.remove(process) {
+                        self.freed.insert(*resource, at);
+                    }
                 }
             }
             GroupEvent::Epoch(_) | GroupEvent::Named { .. } | GroupEvent::Drained { .. } => {}
@@ -200,7 +205,7 @@ impl Elsewhere {
             if is_ending(process) || self.faulted.contains(&id) {
                 continue;
             }
-            if let Some(machine) = self.with_room(known, id) {
+            if let Some(machine) = self.with_room(known, id, sent) {
                 let waits = known.at.since(since);
                 return Err(format!(
                     "{activity} of {id} was lost {waits} ago, and machine {machine} is free"
@@ -229,8 +234,9 @@ impl Elsewhere {
         until.max().unwrap_or_default()
     }
 
-    /// A machine on which all of a process fits and that nobody else has, which is known to all.
-    fn with_room(&self, known: &Known, id: ProcessId) -> Option<usize> {
+    /// A machine on which all of a process fits and that nobody else has had for so long, which is known
+    /// to all.
+    fn with_room(&self, known: &Known, id: ProcessId, free_for: Span) -> Option<usize> {
         let expected = known.expected.get(&id)?;
         let fits = |machine: &usize| {
             let slots = known.slots.get(machine);
@@ -247,8 +253,10 @@ impl Elsewhere {
             reached.as_ref().is_some_and(is_settled) && steady.is_some_and(is_settled)
         };
         let is_free = |resource: &ResourceId| {
-            let holders = self.holders.get(resource);
-            holders.is_none_or(|holders| holders.iter().all(|holder| *holder == id))
+            let mut holders = self.holders.get(resource).into_iter().flatten();
+            let freed = self.freed.get(resource);
+            holders.all(|holder| *holder == id)
+                && freed.is_none_or(|freed| known.at.since(*freed) > free_for)
         };
         let mut machines = known.machines.iter();
         let found = machines
@@ -307,7 +315,7 @@ impl Rule for Elsewhere {
             self.recorded(at, *id, event);
         }
         if let Seen::GroupDurable(event) = seen {
-            self.group(event);
+            self.group(at, event);
         }
         if at < self.next {
             return Ok(());
