@@ -190,8 +190,8 @@ pub(crate) struct Live {
     /// What is known to run: since when, and as which command.
     pub(crate) running: BTreeMap<ActivityId, (Wall, u32)>,
     /// Attempts that were told where files are, by number, and when that was for the first time: see
-    /// [`Stores`].
-    pub(crate) told: BTreeMap<ActivityId, (u32, u64)>,
+    /// [`Stores`]. None where nothing could be told then.
+    pub(crate) told: BTreeMap<ActivityId, (u32, Option<u64>)>,
     /// When a copy was recorded of what an activity has produced, counted likewise.
     pub(crate) copied: BTreeMap<ActivityId, u64>,
     pub(crate) waiting_for: Option<String>,

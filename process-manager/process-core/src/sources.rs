@@ -160,7 +160,8 @@ impl ProcessManager {
 
     /// Where the machines are that these messages name, and that this was said at this moment.
     pub(crate) fn holders(&mut self, messages: &[Dispatch]) -> Vec<Holder> {
-        let n_found = self.stores.n_found;
+        // Before a group has told of its machines nobody can be named.
+        let moment = self.stores.is_told.then_some(self.stores.n_found);
         // Where machines share a store, what is lacking is gone.
         let is_one = self.stores.is_shared();
         for message in messages.iter().filter(|_| !is_one) {
@@ -168,9 +169,9 @@ impl ProcessManager {
             if let Some(live) = self.live.get_mut(&attempt.process) {
                 let told = live.told.entry(attempt.activity);
                 // What it lacks may be the answer to the first of several messages.
-                let told = told.or_insert((attempt.number, n_found));
+                let told = told.or_insert((attempt.number, moment));
                 if told.0 != attempt.number {
-                    *told = (attempt.number, n_found);
+                    *told = (attempt.number, moment);
                 }
             }
         }
@@ -207,7 +208,7 @@ impl ProcessManager {
             } = outcome.attempt;
             let live = self.live.get_mut(&id);
             let told = live.and_then(|live| live.told.remove(&activity));
-            let told = told.filter(|told| told.0 == number).map(|told| told.1);
+            let told = told.filter(|told| told.0 == number).and_then(|told| told.1);
             let (End::Lacking(inputs), Some(known)) = (&mut outcome.end, process(cx, id)) else {
                 continue;
             };

@@ -127,13 +127,24 @@ impl Stores {
         self.has(machine, hash) && !self.burnt.iter().any(is_cut_off)
     }
 
-    /// Whether nobody else gives something that a machine has.
+    /// Whether a machine has something that nobody else gives who is known to have it.
     fn is_the_only_one(&self, at: Mono, machine: usize) -> bool {
         let mut blobs = self.blobs.get(&machine).into_iter().flatten();
-        let others = self.blobs.keys().filter(|other| **other != machine);
-        blobs.any(|hash| {
-            let is_made = self.made.values().any(|made| made.contains(hash));
-            is_made && !others.clone().any(|&other| self.gives(at, other, *hash))
+        blobs.any(|hash| !self.can_be_lost(at, machine, *hash))
+    }
+
+    /// Whether somebody else gives what a machine has, as it is recorded, or nobody looks for it there.
+    fn can_be_lost(&self, at: Mono, machine: usize, hash: Hash) -> bool {
+        let mut makers = self.made.iter().filter(|(_, made)| made.contains(&hash));
+        makers.all(|(maker, _)| {
+            let pair = self.holders.get(maker).zip(self.keepers.get(maker));
+            match pair {
+                Some((&holder, &keeper)) if machine == holder => self.gives(at, keeper, hash),
+                Some((&holder, &keeper)) if machine == keeper => self.gives(at, holder, hash),
+                // It was fetched for an attempt alone.
+                Some(_) => true,
+                None => false,
+            }
         })
     }
 
@@ -215,20 +226,8 @@ impl Stores {
     /// A machine loses what can be had elsewhere. Which files that are.
     fn lose(&mut self, at: Mono, machine: usize) -> BTreeSet<Hash> {
         let all = self.blobs.get(&machine).cloned().unwrap_or_default();
-        let safe = |hash: &Hash| {
-            let mut makers = self.made.iter().filter(|(_, made)| made.contains(hash));
-            makers.all(|(maker, _)| {
-                let pair = self.holders.get(maker).zip(self.keepers.get(maker));
-                match pair {
-                    Some((&holder, &keeper)) if machine == holder => self.gives(at, keeper, *hash),
-                    Some((&holder, &keeper)) if machine == keeper => self.gives(at, holder, *hash),
-                    // It was fetched for an attempt alone.
-                    Some(_) => true,
-                    None => false,
-                }
-            })
-        };
-        let lost: BTreeSet<Hash> = all.into_iter().filter(safe).collect();
+        let can_be = |hash: &Hash| self.can_be_lost(at, machine, *hash);
+        let lost: BTreeSet<Hash> = all.into_iter().filter(can_be).collect();
         if let Some(blobs) = self.blobs.get_mut(&machine) {
             blobs.retain(|hash| !lost.contains(hash));
         }
