@@ -6,6 +6,8 @@ use std::path::Path;
 
 use wire::admin::{LOG_BYTES_MAX, LogPart, LogWish};
 
+use crate::telemetry;
+
 /// The part of a log that is wanted, in whole lines. Where it cannot be read, why not.
 pub fn log_part(path: &Path, wish: &LogWish) -> LogPart {
     read(path, wish).unwrap_or_else(|error| LogPart {
@@ -16,17 +18,71 @@ pub fn log_part(path: &Path, wish: &LogWish) -> LogPart {
 
 fn read(path: &Path, wish: &LogWish) -> io::Result<LogPart> {
     let mut file = File::open(path)?;
-    let all = file.metadata()?.len();
-    let end = all.saturating_sub(LOG_BYTES_MAX);
-    let start = match wish.from {
-        Some(from) if from <= all => from,
-        // Another log than the one that was read before.
-        Some(_) => 0,
-        None => end,
+    let length = file.metadata()?.len();
+    let (text, end) = match wish.from {
+        None => last_of_both(path, &mut file, wish.lines)?,
+        Some(from) if from <= length => lines(&mut file, from, LOG_BYTES_MAX)?,
+        // Another log than the one that was read before: that was put aside.
+        Some(from) => match rest_of_aside(path, from)? {
+            Some(rest) => rest,
+            None => lines(&mut file, 0, LOG_BYTES_MAX)?,
+        },
     };
+    Ok(LogPart {
+        text,
+        end,
+        trouble: None,
+    })
+}
+
+/// The last lines of a log, and of the one that was put aside where the log has not got so many.
+fn last_of_both(path: &Path, log: &mut File, wanted: u32) -> io::Result<(String, u64)> {
+    let (text, end) = last_of(log, LOG_BYTES_MAX)?;
+    let n_lines = u32::try_from(text.matches('\n').count()).unwrap_or(u32::MAX);
+    let lacking = wanted.saturating_sub(n_lines);
+    let room = LOG_BYTES_MAX.saturating_sub(text.len() as u64);
+    if lacking == 0 || end > LOG_BYTES_MAX || room == 0 {
+        return Ok((last_lines(&text, wanted).to_owned(), end));
+    }
+    let Ok(mut aside) = File::open(telemetry::aside(path)) else {
+        return Ok((text, end));
+    };
+    let (earlier, _) = last_of(&mut aside, room)?;
+    Ok((format!("{}{text}", last_lines(&earlier, lacking)), end))
+}
+
+/// What was written after a byte to a log that was put aside. The byte behind it is that of the next
+/// log, once all of it is told. None where there is nothing.
+fn rest_of_aside(path: &Path, from: u64) -> io::Result<Option<(String, u64)>> {
+    let Ok(mut aside) = File::open(telemetry::aside(path)) else {
+        return Ok(None);
+    };
+    let length = aside.metadata()?.len();
+    if from >= length {
+        return Ok(None);
+    }
+    let (text, end) = lines(&mut aside, from, LOG_BYTES_MAX)?;
+    let is_all = end == length || text.is_empty();
+    Ok(Some((text, if is_all { 0 } else { end })))
+}
+
+/// Whole lines at the end of a file, and the byte behind them.
+fn last_of(file: &mut File, bytes_max: u64) -> io::Result<(String, u64)> {
+    let start = file.metadata()?.len().saturating_sub(bytes_max);
+    let (text, end) = lines(file, start, bytes_max)?;
+    // It may have begun within a line.
+    let first = match text.find('\n') {
+        Some(first) if start > 0 => first + 1,
+        Some(_) | None => 0,
+    };
+    Ok((text[first..].to_owned(), end))
+}
+
+/// Whole lines from a byte on, and the byte behind them.
+fn lines(file: &mut File, start: u64, bytes_max: u64) -> io::Result<(String, u64)> {
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
-    file.take(LOG_BYTES_MAX).read_to_end(&mut bytes)?;
+    file.take(bytes_max).read_to_end(&mut bytes)?;
     // The last line may be being written. One that is longer than what is read at once is cut.
     let whole = match bytes.iter().rposition(|byte| *byte == b'\n') {
         Some(last) => last + 1,
@@ -34,22 +90,8 @@ fn read(path: &Path, wish: &LogWish) -> io::Result<LogPart> {
         None => 0,
     };
     bytes.truncate(whole);
-    let read_until = start + whole as u64;
-    let is_cut = wish.from.is_none() && start > 0;
-    let first = match bytes.iter().position(|byte| *byte == b'\n') {
-        Some(first) if is_cut => first + 1,
-        Some(_) | None => 0,
-    };
-    let text = String::from_utf8_lossy(&bytes[first..]);
-    let lines = match wish.from {
-        Some(_) => &text,
-        None => last_lines(&text, wish.lines),
-    };
-    Ok(LogPart {
-        text: lines.to_owned(),
-        end: read_until,
-        trouble: None,
-    })
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok((text, start + whole as u64))
 }
 
 fn last_lines(text: &str, lines: u32) -> &str {

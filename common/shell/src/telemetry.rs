@@ -13,6 +13,7 @@ mod bounded;
 mod lines;
 
 use bounded::Bounded;
+pub(crate) use bounded::aside;
 
 /// The variable that says how: `text` or `json`.
 const FORM_VARIABLE: &str = "XAVANTES_LOG_FORM";

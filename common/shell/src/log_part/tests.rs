@@ -41,6 +41,22 @@ fn what_follows_is_told_from_a_byte_on() {
 }
 
 #[test]
+fn no_line_is_missed_where_the_log_was_put_aside() {
+    let (dir, path) = log(b"three\n");
+    std::fs::write(dir.path().join("log.1"), b"one\nand a half\ntwo\n").unwrap();
+    let last = |lines| log_part(&path, &wish(lines, None)).text;
+    assert_eq!(last(1), "three\n");
+    assert_eq!(last(2), "two\nthree\n");
+    assert_eq!(last(9), "one\nand a half\ntwo\nthree\n");
+    // Whoever has read to the end of the first two lines goes on with what followed them.
+    let told = |from| log_part(&path, &wish(0, Some(from)));
+    assert_eq!((told(15).text.as_str(), told(15).end), ("two\n", 0));
+    assert_eq!((told(0).text.as_str(), told(0).end), ("three\n", 6));
+    // Who has read all of it, with the new one.
+    assert_eq!((told(19).text.as_str(), told(19).end), ("three\n", 6));
+}
+
+#[test]
 fn of_a_long_log_some_bytes_are_read_at_once_and_whole_lines_told() {
     let line = "a line of twenty byt\n";
     let n_lines = 2 * usize::try_from(LOG_BYTES_MAX).unwrap() / line.len();

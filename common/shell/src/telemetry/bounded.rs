@@ -33,9 +33,7 @@ impl Bounded {
     }
 
     fn begin_anew(&mut self) -> io::Result<()> {
-        let mut aside = self.path.clone().into_os_string();
-        aside.push(".1");
-        fs::rename(&self.path, aside)?;
+        fs::rename(&self.path, aside(&self.path))?;
         self.file = append(&self.path)?;
         Ok(())
     }
@@ -56,6 +54,13 @@ impl Write for Bounded {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
+}
+
+/// What came before a log.
+pub(crate) fn aside(path: &Path) -> PathBuf {
+    let mut aside = path.to_owned().into_os_string();
+    aside.push(".1");
+    aside.into()
 }
 
 fn append(path: &Path) -> io::Result<File> {
