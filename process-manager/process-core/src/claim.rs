@@ -8,7 +8,7 @@ use wire::group::{FromGroup, Grant, ToGroup, Want};
 
 use crate::alphabet::{Effect, Stream};
 use crate::event::Event;
-use crate::manager::{ProcessManager, Stage, Timer, limits, process};
+use crate::manager::{Live, ProcessManager, Stage, Timer, limits, process};
 
 impl ProcessManager {
     pub(crate) fn on_group(
@@ -143,15 +143,17 @@ impl ProcessManager {
         self.arm(Timer::Claim(id), now.mono + limits::REPEAT);
     }
 
-    /// Asks for all processes of which an earlier life may have claimed slots.
-    pub(crate) fn ask_what_is_held(&mut self, cx: &mut Context<'_, Self>, now: Now) {
-        let asking: Vec<ProcessId> = self
-            .live
-            .iter()
-            .filter(|(_, live)| matches!(live.stage, Stage::Asking { .. }))
-            .map(|(&id, _)| id)
-            .collect();
-        for id in asking {
+    /// A group manager is there: asks what processes hold of which an earlier life may have claimed
+    /// slots, and claims again what it has not answered.
+    pub(crate) fn claim_again(&mut self, cx: &mut Context<'_, Self>, now: Now, of: GroupId) {
+        let is_open = |live: &Live| match live.stage {
+            Stage::Asking { .. } => true,
+            Stage::Claiming { group, .. } => group == of,
+            Stage::Settled | Stage::Wanting | Stage::Planning { .. } => false,
+        };
+        let open = self.live.iter().filter(|(_, live)| is_open(live));
+        let open: Vec<ProcessId> = open.map(|(&id, _)| id).collect();
+        for id in open {
             self.repeat_claim(cx, now, id);
         }
     }

@@ -497,7 +497,7 @@ impl Machine for ProcessManager {
                     },
                 );
                 self.attach_group(cx, now, group);
-                self.ask_what_is_held(cx, now);
+                self.claim_again(cx, now, group);
             }
             Input::GroupDown(group) => {
                 self.groups.insert(group, GroupLink::default());

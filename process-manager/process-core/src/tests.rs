@@ -71,6 +71,17 @@ fn a_plan_is_searched_for_where_work_is_given_and_nobody_waits() {
 }
 
 #[test]
+fn slots_are_claimed_again_as_soon_as_a_group_manager_is_back() {
+    let mut bench = Bench::new(well);
+    bench.claims_lost = 1;
+    bench.submit(diamond());
+    bench.give(Input::GroupDown(GROUP));
+    assert_eq!(bench.started.len(), 0);
+    bench.give(Input::GroupUp(GROUP));
+    assert_eq!(bench.started.len(), 4);
+}
+
+#[test]
 fn without_room_no_process_is_taken_and_what_was_taken_goes_on() {
     let mut bench = Bench::new(|_| None);
     bench.submit(diamond());

@@ -66,6 +66,8 @@ pub(super) struct Bench {
     pub(super) acknowledged: BTreeSet<AttemptId>,
     pub(super) answers: Vec<Answer>,
     pub(super) grants: u64,
+    /// Claims that do not arrive from here on.
+    pub(super) claims_lost: u32,
     /// The algorithms that were asked for plans, in the order in which they were.
     pub(super) planned_by: Vec<schedule::SchedulerKind>,
 }
@@ -121,6 +123,7 @@ impl Bench {
             acknowledged: BTreeSet::new(),
             answers: Vec::new(),
             grants: 0,
+            claims_lost: 0,
             planned_by: Vec::new(),
         };
         bench.connect();
@@ -207,6 +210,9 @@ impl Bench {
                     leaving: Vec::new(),
                 };
                 self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
+            }
+            Effect::ToGroup(_, ToGroup::Claim { .. }) if self.claims_lost > 0 => {
+                self.claims_lost -= 1;
             }
             Effect::ToGroup(
                 _,
