@@ -34,6 +34,12 @@ const SETTLE_BYTES: u64 = 8 << 20;
 /// Times that its bytes are on the disk meanwhile: in the tail, and in pages that are not full.
 const SETTLE_FACTOR: u64 = 4;
 
+/// Bytes of the largest commit for which so much room on a disk is certainly enough.
+pub fn commit_bytes_max(room: u64) -> u64 {
+    let bytes = room.saturating_sub(SETTLE_BYTES) / SETTLE_FACTOR;
+    bytes.saturating_sub(TAIL_BYTES as u64)
+}
+
 /// Rows of records, and at the end the totals, as `layout.rs` says.
 const RECORDS: TableDefinition<'_, &[u8; ROW_KEY_BYTES], &[u8]> = TableDefinition::new("records");
 

@@ -18,6 +18,8 @@ const FREE_BYTES_AGAIN: u64 = 24 << 20;
 pub struct Room {
     journal: PathBuf,
     reserve: Bytes,
+    /// Bytes that were free beside that the last time; none where nobody has looked.
+    free: Option<u64>,
     lack: Lack,
 }
 
@@ -43,6 +45,7 @@ impl Room {
         Room {
             journal: journal.to_owned(),
             reserve,
+            free: None,
             lack: Lack::default(),
         }
     }
@@ -52,12 +55,20 @@ impl Room {
         &self.lack
     }
 
+    /// The largest of what may be recorded at once; none where that may be as large as messages are.
+    pub fn largest(&self) -> Option<Bytes> {
+        let largest = journal::commit_bytes_max(self.free?);
+        let is_less = largest < wire::MESSAGE_BYTES_MAX as u64;
+        is_less.then_some(Bytes(largest))
+    }
+
     /// Looks. Whether it has changed since the last time, which is logged. What cannot be looked at
     /// is as it was.
     pub fn look(&mut self) -> bool {
         let Ok(free) = journal::room(&self.journal, self.reserve.0) else {
             return false;
         };
+        self.free = Some(free);
         let mut lack = self.lack.lock();
         let needed = match *lack {
             Some(_) => FREE_BYTES_AGAIN,

@@ -1,7 +1,7 @@
 //! What comes in and what goes out.
 
 use minicbor::{Decode, Encode};
-use model::{GroupId, Identity, Plan, ProcessId, ResourceId, Role};
+use model::{Bytes, GroupId, Identity, Plan, ProcessId, ResourceId, Role};
 use wire::attempt::{FromActivity, ToActivity};
 use wire::client::{Answer, Request};
 use wire::group::{FromGroup, ToGroup};
@@ -77,8 +77,20 @@ pub enum Input {
     ClientGone(ClientId),
     /// A plan is made, or cannot be.
     Planned(Box<PlanResult>),
-    /// Why no process can be taken, because of what the core cannot see; none where that is over.
-    Lack(Option<String>),
+    /// What there is room for, as far as the core cannot see it.
+    Room(Room),
+}
+
+/// What processes a process manager can take, by the room on its disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Room {
+    /// Any.
+    #[default]
+    Any,
+    /// Those that take so much in its journal.
+    UpTo(Bytes),
+    /// None, and why.
+    None(String),
 }
 
 /// What a process manager wants done.

@@ -33,7 +33,7 @@ mod submit;
 mod tests;
 mod why;
 
-pub use alphabet::{Caller, ClientId, Effect, Input, PlanRequest, PlanResult, Stream};
+pub use alphabet::{Caller, ClientId, Effect, Input, PlanRequest, PlanResult, Room, Stream};
 pub use answer::{status, submission, summaries, summary};
 pub use attempt::ActivityState;
 pub use event::{Event, Reused, Spot, Verdict};

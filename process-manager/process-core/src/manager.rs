@@ -16,7 +16,7 @@ use wire::attempt::ToActivity;
 use wire::client::Phase;
 use wire::group::{Offer, ToGroup, Want};
 
-use crate::alphabet::{ClientId, Effect, Input, Stream};
+use crate::alphabet::{ClientId, Effect, Input, Room, Stream};
 use crate::copies::Copying;
 use crate::event::Event;
 use crate::forget::Retention;
@@ -138,8 +138,8 @@ pub struct ProcessManager {
     pub(crate) copying: BTreeMap<ProcessId, Copying>,
     /// The processes for which each machine keeps copies, or is asked to, and that hold slots yet.
     pub(crate) keeping: BTreeMap<ResourceId, BTreeSet<ProcessId>>,
-    /// Why no process is taken.
-    pub(crate) lack: Option<String>,
+    /// What processes can be taken.
+    pub(crate) room: Room,
     /// When this life began.
     pub(crate) begun: Mono,
     /// When all leases have ended of which an earlier life has told.
@@ -535,7 +535,7 @@ impl Machine for ProcessManager {
                 self.forget_peeks(client);
             }
             Input::Planned(result) => self.on_planned(cx, now, *result),
-            Input::Lack(why) => self.lack = why,
+            Input::Room(room) => self.room = room,
         }
     }
 

@@ -1,10 +1,10 @@
 //! Requests of clients that change something: a submission, a cancellation.
 
-use machine::Context;
-use model::{AttemptId, Now, ProcessId, Type, Value};
+use machine::{Codec, Context};
+use model::{AttemptId, Bytes, Now, ProcessId, Type, Value};
 use wire::client::{Answer, Phase, Request, Submit};
 
-use crate::alphabet::{Caller, ClientId, Effect, Stream};
+use crate::alphabet::{Caller, ClientId, Effect, Room, Stream};
 use crate::event::{Event, Founded};
 use crate::manager::{ProcessManager, limits, process};
 
@@ -88,7 +88,7 @@ impl ProcessManager {
             return Answer::Refused(vec![format!("process {id} was forgotten")]);
         }
         // Known ones are answered before that: what was taken is never taken back.
-        if let Some(why) = &self.lack {
+        if let Room::None(why) = &self.room {
             let told = format!("the process manager takes no process at the moment: {why}");
             return Answer::Refused(vec![told]);
         }
@@ -111,12 +111,32 @@ impl ProcessManager {
         }
         match check(submit, caller, now) {
             Ok(founded) => {
-                cx.record(Stream::Process(id), Event::Founded(Box::new(founded)));
+                let founded = Event::Founded(Box::new(founded));
+                if let Err(why) = self.has_room(&founded) {
+                    return Answer::Refused(vec![why]);
+                }
+                cx.record(Stream::Process(id), founded);
                 self.begin(cx, now, id, true);
                 Answer::Submitted(id)
             }
             Err(reasons) => Answer::Refused(reasons),
         }
+    }
+
+    /// Whether the first event of a process can be recorded, which is the largest one.
+    fn has_room(&self, founded: &Event) -> Result<(), String> {
+        let Room::UpTo(most) = self.room else {
+            return Ok(());
+        };
+        let mut bytes = Vec::new();
+        founded.encode(&mut bytes);
+        let taken = Bytes(bytes.len() as u64);
+        if taken <= most {
+            return Ok(());
+        }
+        Err(format!(
+            "the process takes {taken}, and the disk of the process manager has room for one of {most} at the moment"
+        ))
     }
 
     fn cancel(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) -> Answer {

@@ -19,7 +19,7 @@ use schedule::SchedulerKind;
 use wire::attempt::{Dispatch, End};
 use wire::client::{ActivityPhase, Answer, Phase, Request};
 
-use crate::alphabet::{Caller, ClientId, Input, Stream};
+use crate::alphabet::{Caller, ClientId, Input, Room, Stream};
 use crate::event::Event;
 use crate::manager::{ProcessManager, limits};
 
@@ -71,6 +71,31 @@ fn a_plan_is_searched_for_where_work_is_given_and_nobody_waits() {
 }
 
 #[test]
+fn a_process_is_refused_that_is_more_than_there_is_room_for() {
+    let mut bench = Bench::new(well);
+    bench.submit(diamond());
+    let (_, founded) = bench
+        .events
+        .iter()
+        .find(|(of, _)| *of != Stream::Manager)
+        .unwrap();
+    let mut bytes = Vec::new();
+    founded.encode(&mut bytes);
+    let bytes = bytes.len() as u64;
+    // Keys of the same length.
+    for (key, most, is_taken) in [(78, bytes - 1, false), (79, bytes, true)] {
+        bench.give(Input::Room(Room::UpTo(model::Bytes(most))));
+        let submit = submission(model::SubmitKey(key), diamond());
+        let answer = bench.answer(Request::Submit(Box::new(submit)));
+        assert_eq!(
+            matches!(answer, Answer::Submitted(_)),
+            is_taken,
+            "{answer:?}"
+        );
+    }
+}
+
+#[test]
 fn slots_are_claimed_again_as_soon_as_a_group_manager_is_back() {
     let mut bench = Bench::new(well);
     bench.claims_lost = 1;
@@ -85,7 +110,7 @@ fn slots_are_claimed_again_as_soon_as_a_group_manager_is_back() {
 fn without_room_no_process_is_taken_and_what_was_taken_goes_on() {
     let mut bench = Bench::new(|_| None);
     bench.submit(diamond());
-    bench.give(Input::Lack(Some("its disk is full".to_owned())));
+    bench.give(Input::Room(Room::None("its disk is full".to_owned())));
     let second = model::SubmitKey(78);
     bench.submit_as(submission(second, diamond()));
     // The same again is not another one.
@@ -97,7 +122,7 @@ fn without_room_no_process_is_taken_and_what_was_taken_goes_on() {
     let attempt = *bench.held.keys().next().unwrap();
     bench.end(attempt, End::Completed, 0, "");
     assert!(bench.acknowledged.contains(&attempt));
-    bench.give(Input::Lack(None));
+    bench.give(Input::Room(Room::Any));
     bench.submit_as(submission(second, diamond()));
     assert_eq!(bench.answers[3], Answer::Submitted(second.process()));
 }

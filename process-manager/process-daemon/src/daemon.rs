@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use model::{Bytes, GroupId, Identity, NetworkLink, ResourceId, Span};
-use process_core::{Caller, ClientId, Input, ProcessManager, Retention};
+use process_core::{Caller, ClientId, Input, ProcessManager, Retention, Room};
 use schedule::SchedulerKind;
 use shell::{
     Client, Clients, ClientsError, End, Peers, Received, RunError, Runner, Stats, Visitor,
@@ -166,9 +166,9 @@ impl Handle {
         self.clients.guest(who)
     }
 
-    /// Says why no process is taken, or that they are taken again.
-    pub fn set_lack(&self, why: Option<String>) {
-        self.runner.inbox().tell(Input::Lack(why));
+    /// Says what processes its disk has room for.
+    pub fn set_room(&self, room: Room) {
+        self.runner.inbox().tell(Input::Room(room));
     }
 
     /// What its loop has done.

@@ -31,7 +31,9 @@ pub struct Service {
     links: Links,
     group: Kept,
     membership: Membership,
-    room: Room,
+    disk: Room,
+    /// What was said of it last.
+    room: process_core::Room,
 }
 
 /// What its configuration says.
@@ -147,6 +149,11 @@ impl program::Service for Service {
             }),
             failed,
         })?);
+        // Before users on other machines can ask.
+        let mut disk = Room::of(&crate::daemon::journal_directory(&place.directory), RESERVE);
+        disk.look();
+        let room = found(&disk);
+        manager.set_room(room.clone());
         let theirs = Arc::clone(&manager);
         let accepts = [Role::Am, Role::User, Role::Admin];
         let links = place.links(credentials, &accepts, move |link| accept(&theirs, link))?;
@@ -154,8 +161,7 @@ impl program::Service for Service {
         let on_link = program::to_log(move |link| theirs.connect_group(GROUP, link.open()));
         let group = links.keep(&group_manager.address, &gm, on_link);
         let line = links.line(&group_manager.address, &gm);
-        let room = Room::of(&crate::daemon::journal_directory(&place.directory), RESERVE);
-        let lack = room.lack().clone();
+        let lack = disk.lack().clone();
         let files = (&*place.identity, &*place.log());
         let membership = Membership::begin(line, files, move || Said {
             load: None,
@@ -166,6 +172,7 @@ impl program::Service for Service {
             links,
             group,
             membership,
+            disk,
             room,
         })
     }
@@ -179,8 +186,11 @@ impl program::Service for Service {
     }
 
     fn tick(&mut self) {
-        if self.room.look() {
-            self.manager.set_lack(self.room.lack().why());
+        self.disk.look();
+        let room = found(&self.disk);
+        if room != self.room {
+            self.room = room.clone();
+            self.manager.set_room(room);
         }
     }
 
@@ -194,6 +204,7 @@ impl program::Service for Service {
             links,
             group,
             membership,
+            disk: _,
             room: _,
         } = self;
         drop(membership);
@@ -203,6 +214,15 @@ impl program::Service for Service {
         manager
             .expect("links have ended, and they alone had it too")
             .stop()
+    }
+}
+
+/// What processes a disk has room for, as it was when it was looked at.
+fn found(disk: &Room) -> process_core::Room {
+    match (disk.lack().why(), disk.largest()) {
+        (Some(why), _) => process_core::Room::None(why),
+        (None, Some(largest)) => process_core::Room::UpTo(largest),
+        (None, None) => process_core::Room::Any,
     }
 }
 
