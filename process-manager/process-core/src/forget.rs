@@ -83,22 +83,19 @@ impl ProcessManager {
             State::Process(known) => self.over(known, now),
             State::Empty | State::Manager { .. } => None,
         });
-        let mut over: Vec<Over> = over.collect();
-        over.sort_unstable_by_key(|one| (one.closed, one.id));
-        let n_nodes: usize = over.iter().map(|one| one.n_nodes).sum();
-        let mut too_many = over.len().saturating_sub(keep.processes_max as usize);
-        let mut too_much = n_nodes.saturating_sub(keep.activities_max as usize);
-        let mut chosen = Vec::new();
-        for one in over {
-            if chosen.len() == AT_ONCE_MAX {
-                break;
-            }
-            if one.is_late || too_many > 0 || too_much > 0 {
-                too_many = too_many.saturating_sub(1);
-                too_much = too_much.saturating_sub(one.n_nodes);
-                chosen.push(one.id);
-            }
-        }
+        let (late, mut kept): (Vec<Over>, Vec<Over>) = over.partition(|one| one.is_late);
+        kept.sort_unstable_by_key(|one| (one.closed, one.id));
+        let mut n_processes = kept.len();
+        let mut n_nodes: usize = kept.iter().map(|one| one.n_nodes).sum();
+        let too_many = kept.iter().take_while(|one| {
+            let is_over =
+                n_processes > keep.processes_max as usize || n_nodes > keep.activities_max as usize;
+            n_processes -= 1;
+            n_nodes -= one.n_nodes;
+            is_over
+        });
+        let chosen = late.iter().chain(too_many).map(|one| one.id);
+        let chosen: Vec<ProcessId> = chosen.take(AT_ONCE_MAX).collect();
         let is_all = chosen.len() < AT_ONCE_MAX;
         for id in chosen {
             self.forget(cx, id);
