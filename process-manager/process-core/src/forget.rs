@@ -12,6 +12,9 @@ use crate::process::Process;
 /// How often it is looked for what is over its time, and for how long at least a process is kept,
 /// so that whoever waits for its end can read its outputs.
 const PERIOD: Span = Span::from_secs(60);
+/// For how long at least a process is kept where it is one too many: nobody may have fetched what it
+/// has made.
+const GRACE: Span = Span::from_secs(3_600);
 /// Processes that are forgotten at one look: a journal each. The next look follows in a second.
 const AT_ONCE_MAX: usize = 100;
 
@@ -20,7 +23,8 @@ const AT_ONCE_MAX: usize = 100;
 pub struct Retention {
     /// For how long after its end a process is kept, at most: its submission may say less.
     pub time: Span,
-    /// So many processes; beyond them the one that ended first is forgotten first.
+    /// So many processes; beyond them the one that ended first is forgotten first, but none within an
+    /// hour of its end, and never the last one.
     pub processes_max: u32,
     /// So many activities and controllers of them together, in the same way.
     pub activities_max: u32,
@@ -90,9 +94,10 @@ impl ProcessManager {
         let too_many = kept.iter().take_while(|one| {
             let is_over =
                 n_processes > keep.processes_max as usize || n_nodes > keep.activities_max as usize;
+            let may_go = n_processes > 1 && now.wall.since(one.closed) >= GRACE;
             n_processes -= 1;
             n_nodes -= one.n_nodes;
-            is_over
+            is_over && may_go
         });
         let chosen = late.iter().chain(too_many).map(|one| one.id);
         let chosen: Vec<ProcessId> = chosen.take(AT_ONCE_MAX).collect();

@@ -46,10 +46,10 @@ pub struct Settings {
     keep: Retention,
 }
 
-/// What is kept of processes that have ended, where nothing else is configured: with as many
-/// activities a gigabyte of memory or so.
+/// What is kept of processes that have ended, where nothing else is configured. So many activities
+/// take half a gigabyte, and a restart reads them within some seconds: within what a lease leaves.
 const KEPT_PROCESSES: u32 = 10_000;
-const KEPT_ACTIVITIES: u32 = 1_000_000;
+const KEPT_ACTIVITIES: u32 = 500_000;
 
 /// What may be configured.
 const KEPT_PROCESSES_MAX: u32 = 1_000_000;
@@ -110,10 +110,10 @@ impl program::Service for Service {
             keep: Retention {
                 time: config.optional_span("keep").unwrap_or(limits::KEPT),
                 processes_max: config
-                    .optional_number("keep-processes-max", 0..=KEPT_PROCESSES_MAX)
+                    .optional_number("keep-processes-max", 1..=KEPT_PROCESSES_MAX)
                     .unwrap_or(KEPT_PROCESSES),
                 activities_max: config
-                    .optional_number("keep-activities-max", 0..=KEPT_ACTIVITIES_MAX)
+                    .optional_number("keep-activities-max", 1..=KEPT_ACTIVITIES_MAX)
                     .unwrap_or(KEPT_ACTIVITIES),
             },
             link: link(
