@@ -328,3 +328,34 @@ fn a_grid_is_chosen_for_good_and_left_again() {
     sandbox.xav(&["grid", "use", "--none"]).expect(0);
     assert_eq!(sandbox.json(&["list", "--json"]), Value::Array(vec![]));
 }
+
+#[test]
+fn a_command_line_of_ten_megabytes_is_a_fault_that_says_so() {
+    let world = World::new(1, 1);
+    let (sandbox, ana) = (&world.sandbox, world.user("ana"));
+    let word = format!(", {}", "x".repeat(100_000));
+    for (n_words, why) in [
+        // More than a machine takes, and more than its system does.
+        (100, "at most 8.0 MiB may be sent (too-large)"),
+        (
+            40,
+            "the command line and environment are too long (not-started)",
+        ),
+    ] {
+        let words = word.repeat(n_words);
+        let text =
+            format!("xavantes: 1\nname: long\nbody: {{ activity: a, run: [echo{words}] }}\n");
+        let file = sandbox.file("long.yaml", text);
+        sandbox
+            .xav(&["run", &file, "--grid", &ana])
+            .expect(1)
+            .says(why);
+    }
+    let word = "x".repeat(10_000_000);
+    let text = format!("xavantes: 1\nname: one\nbody: {{ activity: a, run: [echo, {word}] }}\n");
+    let file = sandbox.file("one.yaml", text);
+    let run = sandbox.xav(&["run", &file, "--grid", &ana]);
+    run.expect(2)
+        .says("one.yaml:3:34")
+        .says("10000000 bytes; at most 131072");
+}
