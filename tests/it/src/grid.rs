@@ -357,5 +357,5 @@ fn a_command_line_of_ten_megabytes_is_a_fault_that_says_so() {
     let run = sandbox.xav(&["run", &file, "--grid", &ana]);
     run.expect(2)
         .says("one.yaml:3:34")
-        .says("10000000 bytes; at most 131072");
+        .says("a text of 10000000 bytes; at most 131072");
 }

@@ -106,7 +106,10 @@ pub(super) fn check_template(
     problems: &mut Problems,
 ) {
     if template.0.len() > TEMPLATE_BYTES_MAX {
-        let message = format!("{} bytes; at most {TEMPLATE_BYTES_MAX}", template.0.len());
+        let message = format!(
+            "a text of {} bytes; at most {TEMPLATE_BYTES_MAX}: a file beside the definition may be longer",
+            template.0.len()
+        );
         problems.add(node, field, message);
     } else if template.0.contains('\0') {
         problems.add(node, field, "a NUL character");
