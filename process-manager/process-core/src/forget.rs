@@ -109,7 +109,7 @@ impl ProcessManager {
         self.arm(Timer::Forget, now.mono + next);
     }
 
-    /// A process that ended so long ago that it may be forgotten.
+    /// What there is to know of a process that has ended and whose end nobody waits for any more.
     fn over(&self, known: &Process, now: Now) -> Option<Over> {
         let closed = known.course.closed.filter(|_| known.course.is_released)?;
         let since = now.wall.since(closed);
