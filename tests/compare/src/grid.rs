@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::beside::Build;
 use crate::definitions::{COMMAND, Shape, definition};
 use crate::flush::{self, Flushes};
 use crate::{programs, spawn_loop};
@@ -17,13 +18,15 @@ use back::Back;
 use world::{Grid, Told};
 
 const USAGE: &str = "\
-usage: cargo compare grid [--runs N] [--slots N] [--only PART] [--programs DIR] [--dir DIR]
+usage: cargo compare grid [--runs N] [--slots N] [--only PART] [--programs DIR]
+                          [--beside DIR] [--dir DIR]
   --runs N        repetitions of everything, of which the median counts (default 5)
   --slots N       slots that each of the two machines lends (default 1: as many commands at a time as
                   the plain loop has parents)
   --only PART     speed, memory or back
   --programs DIR  where xav, xavantes-gm, xavantes-pm and xavantes-am are (default: built for release
                   from this workspace)
+  --beside DIR    the same programs of another commit, whose speed is measured by turns with these
   --dir DIR       where state directories are made; must be on a real disk (default: beside this program)";
 
 /// Repetitions unless `--runs` says otherwise.
@@ -48,6 +51,7 @@ struct Options {
     slots: u32,
     only: Option<Part>,
     programs: Option<PathBuf>,
+    beside: Option<PathBuf>,
     dir: PathBuf,
 }
 
@@ -58,6 +62,8 @@ struct Measured {
     plain: [Vec<f64>; Shape::ALL.len()],
     /// What the grid did, by shape.
     grid: [Vec<Told>; Shape::ALL.len()],
+    /// What a grid of another commit did, by shape.
+    beside: [Vec<Told>; Shape::ALL.len()],
     flushes: Vec<Flushes>,
     /// Bytes of each daemon, by [`world::ROLES`]: idle, and after [`MANY`] activities.
     memory: Vec<[Vec<f64>; 2]>,
@@ -87,14 +93,29 @@ pub(crate) fn compare(arguments: impl Iterator<Item = String>) -> Result<()> {
             .prefix("compare-")
             .tempdir_in(&options.dir)
             .with_context(|| format!("could not make a directory in {}", options.dir.display()))?;
-        let new_grid = |name: &str| Grid::start(&programs, &dir.path().join(name), options.slots);
+        let grid_of = |programs: &Path, name: &str| {
+            Grid::start(programs, &dir.path().join(name), options.slots)
+        };
+        let new_grid = |name: &str| grid_of(&programs, name);
         if wants(Part::Speed) {
             measured.flushes.push(flush::measure(dir.path())?);
-            let grid = new_grid("speed")?;
+            let now = Some(new_grid("speed")?);
+            let before = match &options.beside {
+                Some(programs) => Some(grid_of(programs, "before")?),
+                None => None,
+            };
             for shape in Shape::ALL {
                 measured.plain[shape as usize].push(spawn_loop::seconds(shape)?);
                 let file = written(dir.path(), &format!("{shape:?}"), &shape.definition())?;
-                measured.grid[shape as usize].push(grid.run(&file)?);
+                for build in Build::order(run) {
+                    let (grid, told) = match build {
+                        Build::Before => (&before, &mut measured.beside),
+                        Build::Now => (&now, &mut measured.grid),
+                    };
+                    if let Some(grid) = grid {
+                        told[shape as usize].push(grid.run(&file)?);
+                    }
+                }
             }
         }
         if wants(Part::Memory) && run == 0 {
@@ -127,6 +148,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options
         slots: 1,
         only: None,
         programs: None,
+        beside: None,
         dir: programs::directory()?,
     };
     while let Some(argument) = arguments.next() {
@@ -147,6 +169,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options
                 });
             }
             "--programs" => options.programs = Some(PathBuf::from(value()?)),
+            "--beside" => options.beside = Some(PathBuf::from(value()?)),
             "--dir" => options.dir = PathBuf::from(value()?),
             "--help" | "-h" => return Ok(None),
             _ => bail!("unknown argument {argument}\n{USAGE}"),

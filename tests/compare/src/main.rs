@@ -11,6 +11,7 @@
     reason = "it measures: it reads the clock, starts commands and threads of its own, and prints"
 )]
 
+mod beside;
 mod definitions;
 mod figures;
 mod flush;
@@ -26,16 +27,18 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::beside::Build;
 use crate::definitions::Shape;
 use crate::flush::Flushes;
 use crate::xav::Observed;
 
 const USAGE: &str = "\
-usage: cargo compare [--runs N] [--skip-xav] [--xav PATH] [--dir DIR]
+usage: cargo compare [--runs N] [--skip-xav] [--xav PATH] [--beside PATH] [--dir DIR]
        cargo compare grid [--help]    the same through the daemons of a grid
   --runs N      repetitions of everything, of which the median counts (default 5)
   --skip-xav    measure the plain loop and the flushes only
   --xav PATH    the program to measure (default: built for release from this workspace)
+  --beside PATH an `xav` of another commit, measured by turns with this one
   --dir DIR     where state directories are made; must be on a real disk (default: beside this program)";
 
 /// Repetitions of everything unless `--runs` says otherwise.
@@ -46,6 +49,7 @@ const RUNS_MAX: usize = 100;
 struct Options {
     runs: usize,
     xav: Option<PathBuf>,
+    beside: Option<PathBuf>,
     dir: PathBuf,
 }
 
@@ -56,6 +60,8 @@ struct Measured {
     plain: [Vec<f64>; Shape::ALL.len()],
     /// What `xav run` did, by shape.
     xav: [Vec<Observed>; Shape::ALL.len()],
+    /// What the `xav` of another commit did, by shape.
+    beside: [Vec<Observed>; Shape::ALL.len()],
     flushes: Vec<Flushes>,
 }
 
@@ -87,9 +93,15 @@ fn compare() -> Result<()> {
         measured.flushes.push(flush::measure(dir.path())?);
         for shape in Shape::ALL {
             measured.plain[shape as usize].push(spawn_loop::seconds(shape)?);
-            if let Some(xav) = &options.xav {
-                let observed = xav::run(xav, shape, dir.path())?;
-                measured.xav[shape as usize].push(observed);
+            for build in Build::order(run) {
+                let (xav, observed) = match build {
+                    Build::Before => (&options.beside, &mut measured.beside),
+                    Build::Now => (&options.xav, &mut measured.xav),
+                };
+                if let Some(xav) = xav {
+                    let place = dir.path().join(format!("{build:?}"));
+                    observed[shape as usize].push(xav::run(xav, shape, &place)?);
+                }
             }
         }
     }
@@ -102,6 +114,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options
     let mut runs = RUNS;
     let mut skip = false;
     let mut xav = None;
+    let mut beside = None;
     let mut dir = programs::directory()?;
     while let Some(argument) = arguments.next() {
         let mut value = || {
@@ -113,6 +126,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options
             "--runs" => runs = value()?.parse().context("--runs needs a number")?,
             "--skip-xav" => skip = true,
             "--xav" => xav = Some(PathBuf::from(value()?)),
+            "--beside" => beside = Some(PathBuf::from(value()?)),
             "--dir" => dir = PathBuf::from(value()?),
             "--help" | "-h" => return Ok(None),
             _ => bail!("unknown argument {argument}\n{USAGE}"),
@@ -127,7 +141,12 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options
         (false, Some(path)) => Some(path),
         (false, None) => Some(programs::build(&[("xav", "xav")])?.join("xav")),
     };
-    Ok(Some(Options { runs, xav, dir }))
+    Ok(Some(Options {
+        runs,
+        xav,
+        beside,
+        dir,
+    }))
 }
 
 fn say(text: &str) {

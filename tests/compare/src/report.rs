@@ -4,6 +4,7 @@ use std::path::Path;
 use std::thread;
 
 use crate::Measured;
+use crate::beside::Beside;
 use crate::definitions::Shape;
 use crate::figures::{Figure, Table, file_system};
 use crate::xav::Observed;
@@ -25,7 +26,31 @@ pub(crate) fn text(dir: &Path, measured: &Measured) -> String {
         text.push('\n');
         text.push_str(&usage(measured).text());
     }
+    if !measured.beside[Shape::Flat as usize].is_empty() {
+        text.push('\n');
+        text.push_str(&beside(measured).text());
+    }
     text
+}
+
+/// What the change between two commits costs.
+fn beside(measured: &Measured) -> Beside {
+    let mut table = Beside::new();
+    for shape in Shape::ALL {
+        let of = |value: &dyn Fn(&Observed) -> f64| {
+            [&measured.beside, &measured.xav]
+                .map(|runs| runs[shape as usize].iter().map(value).collect())
+        };
+        table.speed(shape, of(&|run| run.wall_seconds));
+        if shape == Shape::Flat {
+            let n = shape.n_activities() as f64;
+            let cpu = of(&|run| run.cpu_seconds() / n * 1e6);
+            table.row("CPU an activity beside its own: µs", cpu, 0, "");
+            let memory = of(&|run| run.memory_managers() / MIB);
+            table.row("peak memory of `xav run`: MiB", memory, 1, "");
+        }
+    }
+    table
 }
 
 fn speed(measured: &Measured) -> Table<5> {

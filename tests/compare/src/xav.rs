@@ -52,6 +52,7 @@ impl Observed {
 
 /// Runs the shape with a state directory of its own below `dir`.
 pub(crate) fn run(xav: &Path, shape: Shape, dir: &Path) -> Result<Observed> {
+    fs::create_dir_all(dir).with_context(|| format!("could not make {}", dir.display()))?;
     let definition = dir.join(format!("{shape:?}.yaml"));
     fs::write(&definition, shape.definition())
         .with_context(|| format!("could not write {}", definition.display()))?;

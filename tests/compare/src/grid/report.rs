@@ -4,6 +4,7 @@ use std::thread;
 
 use super::world::{ROLES, Told};
 use super::{MANY, Measured, Options};
+use crate::beside::Beside;
 use crate::definitions::Shape;
 use crate::figures::{Figure, Table, file_system};
 
@@ -24,6 +25,10 @@ pub(super) fn text(options: &Options, measured: &Measured) -> String {
             text.push_str(&table);
         }
     }
+    if !measured.beside[Shape::Flat as usize].is_empty() {
+        text.push('\n');
+        text.push_str(&beside(measured).text());
+    }
     if !measured.memory.is_empty() {
         text.push('\n');
         text.push_str(&memory(measured).text());
@@ -33,6 +38,22 @@ pub(super) fn text(options: &Options, measured: &Measured) -> String {
         text.push_str(&back(measured).text());
     }
     text
+}
+
+/// What the change between two commits costs.
+fn beside(measured: &Measured) -> Beside {
+    let mut table = Beside::new();
+    for shape in Shape::ALL {
+        let of = |value: &dyn Fn(&Told) -> f64| {
+            [&measured.beside, &measured.grid]
+                .map(|runs| runs[shape as usize].iter().map(value).collect())
+        };
+        table.speed(shape, of(&|run| run.wall_seconds));
+        let n = shape.n_activities() as f64;
+        let cpu = of(&|run| run.cpu_seconds.iter().sum::<f64>() / n * 1e6);
+        table.row(&format!("{}: CPU µs an activity", shape.name()), cpu, 0, "");
+    }
+    table
 }
 
 fn speed(measured: &Measured) -> Table<5> {
