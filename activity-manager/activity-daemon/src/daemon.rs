@@ -26,7 +26,7 @@ use crate::keep::Pins;
 use crate::leavings::{self, House, Retention};
 use crate::news::News;
 use crate::outside::Hands;
-use crate::places::{Places, PlacesError};
+use crate::places::{Places, PlacesError, Untouched};
 use crate::sweeper::Sweeper;
 use crate::workers::{AtWork, Others, Workers};
 
@@ -178,7 +178,11 @@ fn variables(account: &Account) -> [(String, String); 3] {
 /// core resume.
 pub fn start(config: Config) -> Result<Handle, StartError> {
     let directory = prepare(&config.directory)?;
-    let places = Places::open(&directory)?;
+    let untouched = match config.accounts.iter().next() {
+        Some(_) => Untouched::Removed,
+        None => Untouched::Again,
+    };
+    let places = Places::open(&directory, untouched)?;
     let blobs = match config.blobs {
         Some(shared) => shared,
         None => Store::open(&directory.join("blobs"))?,

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use activity_core::Input;
-use activity_executor::segment_number;
+use activity_executor::{remove_tree, segment_number};
 use model::{ProcessId, Span, Wall};
 use shell::{Inbox, clock};
 
@@ -104,7 +104,7 @@ impl House {
         let is_old = |one: &Leaving| now.since(one.changed) >= self.retention.keep;
         for directory in read(&self.work)? {
             if is_over(&directory) && is_old(&directory) {
-                gone(fs::remove_dir_all(&directory.path))?;
+                gone(remove_tree(&directory.path))?;
             }
         }
         let mut logs = read(&self.logs)?;

@@ -57,14 +57,25 @@ pub fn work_directory(state: &Path) -> PathBuf {
     state.join("work")
 }
 
+/// What becomes of a directory in which nothing has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Untouched {
+    /// Another attempt of the process has it.
+    Again,
+    /// It is removed: commands run as other accounts, and one that had it could have set its time of
+    /// change, or could have it open.
+    Removed,
+}
+
 /// Makes the directories of attempts, `work/<process>/<number>`.
 ///
-/// A directory in which nothing has happened is used again by another attempt of its process: to
+/// A directory in which nothing has happened may be used again by another attempt of its process: to
 /// make one and to remove it would cost more than a short command. Whether something has happened
 /// shows in the directory's time of change, which is set to [`UNTOUCHED`] when it is made: the
 /// system changes it with every entry that comes or goes.
 pub(crate) struct Places {
     root: String,
+    untouched: Untouched,
     processes: BTreeMap<ProcessId, Place>,
 }
 
@@ -81,7 +92,7 @@ struct Place {
 impl Places {
     /// Under the manager's own directory, whose path is absolute. What an earlier life has left
     /// empty is removed.
-    pub(crate) fn open(directory: &Path) -> Result<Places, PlacesError> {
+    pub(crate) fn open(directory: &Path, untouched: Untouched) -> Result<Places, PlacesError> {
         let root = work_directory(directory);
         let failed = |action| {
             let path = root.clone();
@@ -104,6 +115,7 @@ impl Places {
         match root.into_os_string().into_string() {
             Ok(root) => Ok(Places {
                 root,
+                untouched,
                 processes: BTreeMap::new(),
             }),
             Err(root) => Err(PlacesError::NotText(root.into())),
@@ -138,6 +150,9 @@ impl Places {
 
     /// Takes a directory back, if nothing has happened in it. `false`: it is to be removed.
     pub(crate) fn take_back(&mut self, process: ProcessId, directory: &str) -> bool {
+        if self.untouched == Untouched::Removed {
+            return false;
+        }
         let Some(place) = self.processes.get_mut(&process) else {
             return false;
         };

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
+use activity_executor::remove_tree;
 use model::{Mono, Span};
 
 /// Directories that are removed with one waking of the thread.
@@ -106,9 +107,7 @@ fn sweep(batch: &[String], root: &Path) {
         }
         // Most are empty: a silent command without files.
         let removed = match fs::remove_dir(directory) {
-            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
-                fs::remove_dir_all(directory)
-            }
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => remove_tree(directory),
             other => other,
         };
         match removed {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
@@ -15,9 +15,6 @@ const GROUPS: &str = "/etc/group";
 
 /// Groups that an account has besides its own, at most; the kernel allows 65,536.
 const GROUPS_MAX: usize = 1_024;
-
-/// What others than the owner may do on the way to a command's directory: pass, and not look.
-const PASS: u32 = 0o011;
 
 /// An account of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -206,27 +203,6 @@ impl Numbers {
         (parts.next().is_none() && !is_root).then_some(numbers)
     }
 
-    /// Gives the account a command's directory with all that was laid into it, and lets it pass the
-    /// one above, which is of the process. Nobody else is in there yet.
-    pub(crate) fn give(&self, directory: &Path) -> io::Result<()> {
-        if let Some(above) = directory.parent() {
-            let mode = fs::metadata(above)?.mode() & 0o7777;
-            if mode & PASS != PASS {
-                fs::set_permissions(above, fs::Permissions::from_mode(mode | PASS))?;
-            }
-        }
-        let mut waiting = vec![directory.to_owned()];
-        while let Some(path) = waiting.pop() {
-            lchown(&path, Some(self.user), Some(self.group))?;
-            if fs::symlink_metadata(&path)?.is_dir() {
-                for entry in fs::read_dir(&path)? {
-                    waiting.push(entry?.path());
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Whether the account may read a file that root has opened for it.
     pub(crate) fn may_read(&self, file: &fs::File) -> io::Result<bool> {
         let file = file.metadata()?;
@@ -243,6 +219,8 @@ impl Numbers {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     const ACCOUNTS: &str = "root:x:0:0:root:/r:/bin/sh\nada:x:1000:1000:Ada,,,:/h/ada:/bin/sh\n\

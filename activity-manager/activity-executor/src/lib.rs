@@ -25,6 +25,7 @@ mod capture;
 mod client;
 mod clock;
 mod executor;
+mod ground;
 mod link;
 mod log;
 mod memory;
@@ -38,6 +39,7 @@ mod throttle;
 
 pub use account::{Account, AccountError, Accounts};
 pub use client::{Connection, ReceiveError, Receiver, Sender, Spawn, SpawnError, spawn};
+pub use ground::remove_tree;
 pub use log::{LogError, LogReader, Stream, log_directory, open_log, read_log, segment_number};
 pub use program::{ARGUMENT, main};
 pub use throttle::Share;

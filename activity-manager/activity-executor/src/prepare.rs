@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use wire::executor::{Exit, Start, Stdin};
 
 use crate::account::Numbers;
+use crate::ground;
 use crate::sys::{LaunchError, Step};
 
 /// Searched when the environment has no `PATH`.
@@ -60,12 +61,9 @@ pub(crate) fn prepare(start: &Start, account: Option<&Numbers>) -> Result<Prepar
         ));
     }
     if let Some(account) = account {
-        account.give(directory).map_err(|error| NotStarted {
-            errno: error.raw_os_error().unwrap_or(0),
-            message: format!(
-                "could not give the directory {} to the account of commands: {error}",
-                start.directory
-            ),
+        ground::give(directory, account).map_err(|error| NotStarted {
+            errno: error.errno(),
+            message: format!("could not give the directory to the account of commands: {error}"),
         })?;
     }
     let program = resolve(start, directory)?;

@@ -32,11 +32,19 @@ fn bench_of(accounts: Accounts) -> Option<(Bench, Account, PathBuf)> {
     let account = Account::named(NAME).unwrap();
     let bench = Bench::with_accounts(1, &accounts);
     fs::set_permissions(bench.path(), Permissions::from_mode(0o711)).unwrap();
-    let directory = bench.path().join("process/1");
-    fs::create_dir_all(&directory).unwrap();
+    fs::create_dir(bench.path().join("process")).unwrap();
     fs::set_permissions(bench.path().join("process"), Permissions::from_mode(0o700)).unwrap();
-    fs::set_permissions(&directory, Permissions::from_mode(0o700)).unwrap();
+    let directory = directory(&bench, 1);
     Some((bench, account, directory))
+}
+
+/// A directory as the manager makes it. Each attempt has one of its own: what an account has had is not
+/// given a second time.
+fn directory(bench: &Bench, number: u32) -> PathBuf {
+    let directory = bench.path().join(format!("process/{number}"));
+    fs::create_dir(&directory).unwrap();
+    fs::set_permissions(&directory, Permissions::from_mode(0o700)).unwrap();
+    directory
 }
 
 fn start(bench: &Bench, directory: &std::path::Path, script: &str) -> Start {
@@ -96,7 +104,7 @@ fn command_reads_neither_keys_nor_state_nor_other_attempts() {
     // Root does not read for it either.
     let start = Start {
         stdin: Stdin::Path(secret.join("certificate.key").to_str().unwrap().to_owned()),
-        ..start(&bench, &directory, "cat")
+        ..start(&bench, &self::directory(&bench, 3), "cat")
     };
     fs::set_permissions(
         secret.join("certificate.key"),
@@ -125,7 +133,11 @@ fn command_of_another_account_is_stopped_and_dies_with_its_executor() {
     assert_eq!(bench.run(late).exit, Exit::TimedOut);
     let long = Start {
         attempt: crate::bench::attempt(2),
-        ..start(&bench, &directory, "echo $$; exec sleep 1000")
+        ..start(
+            &bench,
+            &self::directory(&bench, 2),
+            "echo $$; exec sleep 1000",
+        )
     };
     bench.send(wire::executor::ToExecutor::Start(vec![long]));
     let pid = bench.started(2);
@@ -141,14 +153,14 @@ fn command_of_a_user_runs_as_the_account_of_that_user() {
         others: None,
         of_users: users.clone().into(),
     };
-    let Some((mut bench, _, directory)) = bench_of(accounts) else {
+    let Some((mut bench, ..)) = bench_of(accounts) else {
         return;
     };
     for (number, (user, account)) in (1..).zip(users) {
         let of_user = Start {
             attempt: crate::bench::attempt(number),
             user: Some(user),
-            ..start(&bench, &directory, "id -u")
+            ..start(&bench, &directory(&bench, number + 1), "id -u")
         };
         let ended = bench.run(of_user);
         let said = String::from_utf8(ended.stdout.inline).unwrap();
@@ -158,7 +170,7 @@ fn command_of_a_user_runs_as_the_account_of_that_user() {
         let of_nobody = Start {
             attempt: crate::bench::attempt(number),
             user,
-            ..start(&bench, &directory, "id -u")
+            ..start(&bench, &directory(&bench, number + 1), "id -u")
         };
         let Exit::NotStarted { message, .. } = bench.run(of_nobody).exit else {
             panic!("it ran")

@@ -15,4 +15,5 @@ mod leases;
 mod limits;
 mod link;
 mod lives;
+mod race;
 mod slowed;

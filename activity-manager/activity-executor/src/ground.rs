@@ -1,0 +1,338 @@
+//! Who owns the directory of an attempt: the manager until the command starts, then the command's
+//! account. An account is an attacker here, and may run other commands meanwhile. So ownership is
+//! given through descriptors that were opened without following a link, below a directory that is
+//! closed to the account until the last step.
+
+use std::ffi::{CStr, OsStr};
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, chmodat, chownat,
+    fchown, fstat, openat, renameat_with, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+use thiserror::Error;
+
+use crate::account::Numbers;
+
+/// What others than the owner may do on the way to a command's directory: pass, and not look.
+const PASS: u32 = 0o011;
+
+/// What others than the manager may do with a directory that is about to be given: nothing.
+const OTHERS: u32 = 0o077;
+
+/// A directory that only its owner enters.
+const CLOSED: Mode = Mode::RWXU;
+
+/// Directories below one another. Those that inputs make are not as deep.
+const DEPTH_MAX: usize = 256;
+
+/// Directories below one another that are open while a tree is removed.
+const REMOVED_DEPTH_MAX: usize = 64;
+
+/// Why a directory was not given to an account. What lies in it may have been given already, but the
+/// directory itself stays closed to the account.
+#[derive(Debug, Error)]
+pub(crate) enum GiveError {
+    /// The system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// What was to be given.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Others than the manager could have been in it.
+    #[error("{} was not made by the manager, or is open to others", .0.display())]
+    Open(PathBuf),
+    /// It is neither a file nor a directory, or not the manager's own, or has another name elsewhere,
+    /// whose owner would change as well.
+    #[error("{} is not a file or directory of the manager's own with a single name", .0.display())]
+    Foreign(PathBuf),
+    /// More directories below one another than inputs have.
+    #[error("{} is more than {DEPTH_MAX} directories deep", .0.display())]
+    Deep(PathBuf),
+}
+
+impl GiveError {
+    /// The system's number of the error; 0 where it is not the system's.
+    pub(crate) fn errno(&self) -> i32 {
+        match self {
+            GiveError::Io { source, .. } => source.raw_os_error().unwrap_or(0),
+            GiveError::Open(_) | GiveError::Foreign(_) | GiveError::Deep(_) => 0,
+        }
+    }
+
+    fn io(path: &Path, source: impl Into<io::Error>) -> GiveError {
+        GiveError::Io {
+            path: path.to_owned(),
+            source: source.into(),
+        }
+    }
+}
+
+/// Gives an account the directory of an attempt with all that was laid into it, the directory itself
+/// last, and lets the account pass the directory above, which is of the process.
+pub(crate) fn give(directory: &Path, account: &Numbers) -> Result<(), GiveError> {
+    let failed = |error| GiveError::io(directory, error);
+    if let Some(above) = directory.parent() {
+        let mode = fs::metadata(above)
+            .map_err(|error| GiveError::io(above, error))?
+            .mode()
+            & 0o7777;
+        if mode & PASS != PASS {
+            let opened = Permissions::from_mode(mode | PASS);
+            fs::set_permissions(above, opened).map_err(|error| GiveError::io(above, error))?;
+        }
+    }
+    let top = open_directory(CWD, directory).map_err(failed)?;
+    let stat = fstat(&top).map_err(failed)?;
+    if stat.st_uid != geteuid().as_raw() || stat.st_mode & OTHERS != 0 {
+        return Err(GiveError::Open(directory.to_owned()));
+    }
+    let gift = Gift {
+        user: Some(Uid::from_raw(account.user)),
+        group: Some(Gid::from_raw(account.group)),
+    };
+    gift.give_entries(&top, directory, 1)?;
+    fchown(&top, gift.user, gift.group).map_err(failed)
+}
+
+/// Removes a directory with all that is in it, however deep, and follows no link. Others may change it
+/// meanwhile; what they add may be left, which is an error.
+pub fn remove_tree(directory: &Path) -> io::Result<()> {
+    let top = match open_directory(CWD, directory) {
+        Err(Errno::NOENT) => return Ok(()),
+        other => other?,
+    };
+    empty(&top)?;
+    Ok(unlinkat(CWD, directory, AtFlags::REMOVEDIR)?)
+}
+
+/// Removes all that is in a directory.
+fn empty(top: &OwnedFd) -> io::Result<()> {
+    let mut removal = Removal { top, n_lifted: 0 };
+    loop {
+        let before = removal.n_lifted;
+        removal.empty(top, 1)?;
+        if removal.n_lifted == before {
+            return Ok(());
+        }
+    }
+}
+
+/// A tree that is being removed. A directory that is too deep for a stack and for open files is lifted
+/// to the top, to be removed from there.
+struct Removal<'a> {
+    top: &'a OwnedFd,
+    n_lifted: u64,
+}
+
+impl Removal<'_> {
+    fn empty(&mut self, directory: &OwnedFd, depth: usize) -> io::Result<()> {
+        for entry in Dir::read_from(directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            match unlinkat(directory, name, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(Errno::ISDIR) if depth == REMOVED_DEPTH_MAX => self.lift(directory, name)?,
+                Err(Errno::ISDIR) => {
+                    // Who is not root needs leave to look into it. A link here changes only itself.
+                    let _ = chmodat(directory, name, CLOSED, AtFlags::SYMLINK_NOFOLLOW);
+                    let below =
+                        open_directory(directory, Path::new(OsStr::from_bytes(name.to_bytes())))?;
+                    self.empty(&below, depth + 1)?;
+                    unlinkat(directory, name, AtFlags::REMOVEDIR)?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn lift(&mut self, directory: &OwnedFd, name: &CStr) -> io::Result<()> {
+        loop {
+            self.n_lifted += 1;
+            let to = format!(".lifted-{}", self.n_lifted);
+            let flags = RenameFlags::NOREPLACE;
+            match renameat_with(directory, name, self.top, to.as_str(), flags) {
+                Err(Errno::EXIST) => {}
+                other => return Ok(other?),
+            }
+        }
+    }
+}
+
+/// To whom files go.
+struct Gift {
+    user: Option<Uid>,
+    group: Option<Gid>,
+}
+
+impl Gift {
+    fn give_entries(
+        &self,
+        directory: &OwnedFd,
+        path: &Path,
+        depth: usize,
+    ) -> Result<(), GiveError> {
+        let failed = |error| GiveError::io(path, error);
+        if depth > DEPTH_MAX {
+            return Err(GiveError::Deep(path.to_owned()));
+        }
+        for entry in Dir::read_from(directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            if name != c"." && name != c".." {
+                self.give_entry(directory, name, path, depth)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn give_entry(
+        &self,
+        directory: &OwnedFd,
+        name: &CStr,
+        above: &Path,
+        depth: usize,
+    ) -> Result<(), GiveError> {
+        let path = above.join(name.to_string_lossy().as_ref());
+        let failed = |error| GiveError::io(&path, error);
+        // A link is opened itself, and then refused; nothing is read.
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let found = openat(directory, name, flags, Mode::empty()).map_err(failed)?;
+        let stat = fstat(&found).map_err(failed)?;
+        if !is_own(&stat) {
+            return Err(GiveError::Foreign(path));
+        }
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            let below = open_directory(&found, Path::new(".")).map_err(failed)?;
+            self.give_entries(&below, &path, depth + 1)?;
+        }
+        chownat(&found, c"", self.user, self.group, AtFlags::EMPTY_PATH).map_err(failed)
+    }
+}
+
+/// Whether it is the manager's own and has one name: a file that lay elsewhere before, or a link of
+/// any kind, is never given away.
+fn is_own(stat: &Stat) -> bool {
+    let is_ours = stat.st_uid == geteuid().as_raw();
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => is_ours,
+        FileType::RegularFile => is_ours && stat.st_nlink == 1,
+        FileType::Symlink
+        | FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => false,
+    }
+}
+
+fn open_directory(at: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(at, path, flags, Mode::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// An account that nobody has: who is not root cannot give to it, and is refused what may not be
+    /// given before that.
+    const SOMEBODY: Numbers = Numbers {
+        user: 70_000,
+        group: 70_000,
+        others: Vec::new(),
+    };
+
+    fn closed() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let attempt = dir.path().join("1");
+        fs::create_dir(&attempt).unwrap();
+        fs::set_permissions(&attempt, Permissions::from_mode(0o700)).unwrap();
+        (dir, attempt)
+    }
+
+    #[test]
+    fn a_link_of_any_kind_is_not_given() {
+        for hard in [true, false] {
+            let (dir, attempt) = closed();
+            let elsewhere = dir.path().join("elsewhere");
+            fs::write(&elsewhere, "").unwrap();
+            let link = attempt.join("link");
+            let made = if hard {
+                fs::hard_link(&elsewhere, &link)
+            } else {
+                symlink(&elsewhere, &link)
+            };
+            made.unwrap();
+            let before = fs::metadata(&elsewhere).unwrap().uid();
+            let refused = give(&attempt, &SOMEBODY).unwrap_err();
+            assert!(matches!(refused, GiveError::Foreign(_)), "{refused}");
+            assert_eq!(fs::metadata(&elsewhere).unwrap().uid(), before);
+            assert_eq!(fs::metadata(&attempt).unwrap().uid(), before);
+        }
+    }
+
+    #[test]
+    fn a_directory_that_others_could_enter_is_not_given() {
+        let (_dir, attempt) = closed();
+        fs::set_permissions(&attempt, Permissions::from_mode(0o701)).unwrap();
+        let refused = give(&attempt, &SOMEBODY).unwrap_err();
+        assert!(matches!(refused, GiveError::Open(_)), "{refused}");
+    }
+
+    #[test]
+    fn a_directory_is_given_whole_and_closed_again() {
+        if !geteuid().is_root() {
+            println!("skipped: only root can give files away");
+            return;
+        }
+        let (_dir, attempt) = closed();
+        fs::create_dir_all(attempt.join("a/b")).unwrap();
+        fs::write(attempt.join("a/b/c"), "").unwrap();
+        give(&attempt, &SOMEBODY).unwrap();
+        for path in ["", "a", "a/b", "a/b/c"] {
+            let found = fs::metadata(attempt.join(path)).unwrap();
+            assert_eq!((found.uid(), found.gid()), (70_000, 70_000), "{path}");
+        }
+        // What an account has had is not given to it a second time.
+        assert!(matches!(give(&attempt, &SOMEBODY), Err(GiveError::Open(_))));
+    }
+
+    #[test]
+    fn a_tree_is_removed_however_deep_it_is_and_links_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = dir.path().join("kept");
+        fs::create_dir(&kept).unwrap();
+        fs::write(kept.join("file"), "").unwrap();
+        let tree = dir.path().join("tree");
+        fs::create_dir(&tree).unwrap();
+        symlink(&kept, tree.join("link")).unwrap();
+        fs::create_dir(tree.join(".lifted-1")).unwrap();
+        fs::write(tree.join(".lifted-1/file"), "").unwrap();
+        // Deeper than a path can tell, a stack can recurse and a process may have files open.
+        let mut at = open_directory(CWD, &tree).unwrap();
+        for _ in 0..20_000 {
+            rustix::fs::mkdirat(&at, "d", CLOSED).unwrap();
+            at = open_directory(&at, Path::new("d")).unwrap();
+        }
+        drop(at);
+        remove_tree(&tree).unwrap();
+        assert!(!tree.exists() && kept.join("file").exists());
+        remove_tree(&tree).unwrap();
+    }
+}
