@@ -99,6 +99,7 @@ impl Store {
     /// in `tmp/` is removed; blobs that were never flushed are hashed again and removed if torn.
     /// Costs a `stat` for each blob.
     pub fn open(dir: &Path) -> Result<Store, OpenError> {
+        let is_new = !dir.exists();
         for name in ["blobs", "tmp"] {
             let path = dir.join(name);
             fs::create_dir_all(&path).map_err(|source| OpenError::create(&path, source))?;
@@ -122,6 +123,11 @@ impl Store {
             has_reflinks: AtomicBool::new(true),
         };
         rustix::fs::fsync(&inner.root).map_err(|error| scan(dir)(error.into()))?;
+        if let Some(above) = dir.parent().filter(|_| is_new) {
+            // Without its own name, a power cut takes every blob with it.
+            let flushed = open(above.to_path_buf())?;
+            rustix::fs::fsync(flushed).map_err(|error| scan(above)(error.into()))?;
+        }
         inner.clean_tmp()?;
         inner.scan()?;
         Ok(Store {

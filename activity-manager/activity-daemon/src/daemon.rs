@@ -1,9 +1,8 @@
 //! Starting and stopping, and what a program asks of an activity manager that runs in it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +10,7 @@ use std::time::Duration;
 use activity_blobs::{AddError, FlushError, Store};
 use activity_core::{ActivityManager, Input, Peer, prefetch_default};
 use activity_executor::{Account, Accounts, LogError, LogReader, Share, Stream, log_directory};
+use journal::durable;
 use model::{Artifact, AttemptId, Bytes, ResourceId, Span};
 use shell::quic::Bulk;
 use shell::{End, Inbox, Peers, Received, RunError, Runner, Stats};
@@ -436,11 +436,7 @@ pub(crate) fn open_in(
 }
 
 fn prepare(directory: &Path) -> Result<PathBuf, StartError> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)
-        .map_err(failed("create", directory))?;
+    durable::create_directory(directory, 0o700).map_err(failed("create", directory))?;
     fs::canonicalize(directory).map_err(failed("find", directory))
 }
 

@@ -1,11 +1,13 @@
 //! The small files beside a store: `lock`, `version` and `acknowledged`.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+
+use crate::durable;
 
 /// Number of the journal's format that this program writes, and the highest that it reads. Format 1
 /// had no tail beside the store, and is read as one whose tail is empty.
@@ -155,6 +157,12 @@ pub(crate) struct Version {
     pub(crate) program: String,
 }
 
+/// Whether a journal was begun in a directory, and its `version` file is sound: nothing is said of the
+/// rest.
+pub fn is_begun(dir: &Path) -> bool {
+    matches!(check_version(dir), Ok(Some(_)))
+}
+
 /// Reads the `version` file; `None` in a directory without one.
 pub(crate) fn check_version(dir: &Path) -> Result<Option<Version>, DirectoryError> {
     let path = dir.join("version");
@@ -201,38 +209,30 @@ pub(crate) fn write_version(dir: &Path, program: &str) -> Result<(), DirectoryEr
     replace_file(&dir.join("version"), text.as_bytes())
 }
 
+/// Permissions of the small files; who may read the directory decides.
+const FILE_MODE: u32 = 0o666;
+/// Permissions of a journal's directory, where nobody has made it before.
+const DIRECTORY_MODE: u32 = 0o777;
+
 /// Replaces a file as a whole, durably: after a crash it is the old one or the new one.
 pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<(), DirectoryError> {
-    let draft = path.with_added_extension("draft");
-    let mut file = File::create(&draft).map_err(io_error("create", &draft))?;
-    file.write_all(content).map_err(io_error("write", &draft))?;
-    file.sync_all().map_err(io_error("flush", &draft))?;
-    rename_durably(&draft, path)
+    durable::write(path, content, FILE_MODE).map_err(io_error("write", path))
 }
 
 /// Renames within one directory and flushes that.
 pub(crate) fn rename_durably(from: &Path, to: &Path) -> Result<(), DirectoryError> {
     fs::rename(from, to).map_err(io_error("rename", from))?;
-    sync_directory(to.parent().unwrap_or(Path::new(".")))
+    durable::flush_name(to).map_err(io_error("flush", to))
 }
 
 /// Makes the names in a directory durable.
 pub(crate) fn sync_directory(dir: &Path) -> Result<(), DirectoryError> {
-    File::open(dir)
-        .and_then(|file| file.sync_all())
-        .map_err(io_error("flush", dir))
+    durable::flush_directory(dir).map_err(io_error("flush", dir))
 }
 
 /// Creates a directory and those above it, durably.
 pub(crate) fn create_directory(dir: &Path) -> Result<(), DirectoryError> {
-    if dir.is_dir() {
-        return Ok(());
-    }
-    fs::create_dir_all(dir).map_err(io_error("create", dir))?;
-    match dir.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
-        Some(_) | None => sync_directory(Path::new(".")),
-    }
+    durable::create_directory(dir, DIRECTORY_MODE).map_err(io_error("create", dir))
 }
 
 /// The file `acknowledged`: number of the last commit that was reported as durable.

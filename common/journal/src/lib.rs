@@ -10,6 +10,7 @@
 //! - [`Committer`] owns a journal in a thread of its own and commits all that waits at once.
 //! - [`Records`] keeps what may be lost, since others report it again: newest value by key. Damage
 //!   there never stops a start.
+//! - [`durable`] has what else has to be there after a power cut: files and directories.
 //! - [`RecordsCommitter`] owns records in a thread of its own, and nobody waits for it.
 //!
 //! Read [`Batch`], [`History`] and [`Journal`] first, then `tail.rs` and `layout.rs` for what lies on
@@ -17,6 +18,7 @@
 
 mod committer;
 mod directory;
+pub mod durable;
 mod guard;
 mod journal;
 mod layout;
@@ -27,7 +29,7 @@ mod store_file;
 mod tail;
 
 pub use committer::{Committer, Refused, Report};
-pub use directory::{DirectoryError, FORMAT};
+pub use directory::{DirectoryError, FORMAT, is_begun};
 pub use journal::{
     Batch, CommitError, Damage, History, Journal, OpenError, Opened, Options, StoreError,
     commit_bytes_max, open_read, remove_stream,

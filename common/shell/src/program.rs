@@ -2,15 +2,14 @@
 
 use std::error::Error;
 use std::ffi::OsString;
-use std::fs::DirBuilder;
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use journal::durable;
 use model::Role;
 
 use crate::config::{Config, ConfigError};
@@ -249,10 +248,7 @@ fn check<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
 
 fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
     let (place, settings) = Config::read(path, |config| (Place::ask(config), S::ask(config)))?;
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&place.directory)
+    durable::create_directory(&place.directory, 0o700)
         .map_err(|error| format!("could not create {}: {error}", place.directory.display()))?;
     log_as(&place.log(), place.form)?;
     let signals = Signals::take()?;

@@ -31,6 +31,8 @@ mod mended;
 mod page;
 #[cfg(test)]
 mod plan;
+#[cfg(test)]
+mod power;
 pub mod program;
 #[cfg(test)]
 mod recorded;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
@@ -42,6 +42,11 @@ impl Sandbox {
         self.dir.path().join(name)
     }
 
+    /// Leaves everything where it is, and gives the place.
+    pub(crate) fn keep(self) -> PathBuf {
+        self.dir.keep()
+    }
+
     /// Writes a file and gives its path.
     pub(crate) fn file(&self, name: &str, text: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
@@ -59,7 +64,8 @@ impl Sandbox {
         fs::read_dir(self.runs()).map_or(0, Iterator::count)
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    /// `xav` with these arguments, as a command of this user.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(program());
         command
             .args(arguments)
@@ -78,12 +84,7 @@ impl Sandbox {
 
     /// Does a command to its end.
     pub(crate) fn xav(&self, arguments: &[&str]) -> Done {
-        let output = self.command(arguments).output().unwrap();
-        Done {
-            status: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        self.command(arguments).output().unwrap().into()
     }
 
     /// Does a command whose answer is JSON.
@@ -125,6 +126,16 @@ impl Sandbox {
         wait::until(&format!("{n_lines} lines in {name}"), || {
             (self.lines(name).len() >= n_lines).then_some(())
         });
+    }
+}
+
+impl From<Output> for Done {
+    fn from(output: Output) -> Done {
+        Done {
+            status: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
     }
 }
 

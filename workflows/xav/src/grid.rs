@@ -2,14 +2,13 @@
 //! machine that this one passes for) in this program, joined by links that carry the same messages as
 //! a network would. Nothing listens but a socket of this user.
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use activity_blobs::Store;
 use activity_daemon::Commands;
+use journal::durable;
 use model::{Artifact, Bytes, GroupId};
 use schedule::SchedulerKind;
 use shell::{Client, RunError};
@@ -269,10 +268,7 @@ fn shared_blobs(path: &Path, machines: &[Machine]) -> Result<Option<Store>, Fail
         return Ok(None);
     }
     let directory = &machines::directories(path)[0];
-    let made = DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory);
+    let made = durable::create_directory(directory, 0o700);
     made.map_err(|error| cannot_start(path, &error))?;
     let store = Store::open(&directory.join("blobs"));
     store.map(Some).map_err(|error| cannot_start(path, &error))

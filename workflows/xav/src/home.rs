@@ -10,7 +10,7 @@ use wire::client::Summary;
 
 use crate::arguments::{State, Which};
 use crate::ask::Source;
-use crate::failure::{Failure, status};
+use crate::failure::{Failure, chain, status};
 use crate::place::Place;
 use crate::remote::{self, Remote};
 use crate::screen;
@@ -25,7 +25,7 @@ const CANDIDATES_MAX: usize = 10;
 pub(crate) enum Scope {
     /// One state directory, which the user named.
     One(StateDirectory),
-    /// All state directories under the user's data directory. What cannot be used is left out.
+    /// All state directories under the user's data directory. What cannot be read is told.
     All(Runs),
     /// A grid.
     Grid(Remote),
@@ -38,6 +38,9 @@ pub(crate) struct Runs {
     directories: Vec<StateDirectory>,
     /// The process for which a directory was made, and those that were run in it again.
     names: Vec<(ProcessId, StateDirectory)>,
+    /// Directories that may have processes and cannot be read: for which process each was made, and
+    /// why it cannot be read.
+    unread: Vec<(Option<ProcessId>, String)>,
 }
 
 /// A process that was found.
@@ -109,6 +112,32 @@ pub(crate) fn unlink(process: ProcessId) {
     }
 }
 
+impl Runs {
+    /// Opens a directory, and notes it. One without processes is none of them: its run was interrupted
+    /// before it was told of any, or they were forgotten.
+    fn open(&mut self, path: &Path, of: Option<ProcessId>) -> Option<StateDirectory> {
+        match StateDirectory::open(path) {
+            Ok(directory) => {
+                self.directories.push(directory.clone());
+                Some(directory)
+            }
+            Err(StateError::Missing { .. }) => None,
+            Err(StateError::Other { .. }) if !StateDirectory::may_have_processes(path) => None,
+            Err(error) => {
+                self.unread.push((of, chain(&error)));
+                None
+            }
+        }
+    }
+
+    /// Why a process that a user names may be there and is not found; none where it is not.
+    fn why_unread(&self, id: &str) -> Option<Failure> {
+        let is_meant = |of: &Option<ProcessId>| of.is_some_and(|process| begins(process, id));
+        let unread = self.unread.iter().find(|(of, _)| is_meant(of));
+        unread.map(|(_, why)| Failure::new(why))
+    }
+}
+
 impl Scope {
     /// What `--state`, `--grid` and `--embedded` say.
     pub(crate) fn of(state: &State) -> Result<Scope, Failure> {
@@ -135,14 +164,11 @@ impl Scope {
             let Some(process) = name.to_str().and_then(|name| name.parse().ok()) else {
                 continue;
             };
-            if let Ok(directory) = StateDirectory::open(&entry.path()) {
-                found.names.push((process, directory.clone()));
-                found.directories.push(directory);
+            if let Some(directory) = found.open(&entry.path(), Some(process)) {
+                found.names.push((process, directory));
             }
         }
-        found
-            .directories
-            .extend(StateDirectory::open(&shared_directory()?));
+        found.open(&shared_directory()?, None);
         let newest_first = |one: &StateDirectory| std::cmp::Reverse(one.made());
         found
             .directories
@@ -173,6 +199,9 @@ impl Scope {
                 let (_, directory) = directory.expect("it was chosen among these");
                 let place = Place::Here(directory.clone());
                 return Ok(Found { place, process });
+            }
+            if let Some(failure) = runs.why_unread(id) {
+                return Err(failure);
             }
         }
         if let (Scope::Grid(remote), Some(process)) = (self, id.and_then(|id| id.parse().ok())) {
@@ -259,6 +288,9 @@ pub(crate) fn list(scope: &Scope) -> (Vec<Entry>, Vec<String>) {
             disk: None,
         }));
         troubles.extend(failures.into_iter().map(|failure| failure.message));
+    }
+    if let Scope::All(runs) = scope {
+        troubles.extend(runs.unread.iter().map(|(_, why)| why.clone()));
     }
     for directory in scope.directories() {
         match processes(directory) {

@@ -9,19 +9,20 @@
 //! DIR/garbage       there is something that nothing refers to any more
 //! ```
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use journal::durable;
 use model::Span;
 use thiserror::Error;
 
+use self::version::{LAYOUT, Version};
 use crate::summary_file;
 
-/// The layout of state directories that this program writes, and the highest that it reads.
-const LAYOUT: u32 = 1;
+mod version;
 
 /// Bytes of `version` and `lock` that are looked at: each has two short lines.
 const FILE_BYTES_MAX: u64 = 8 << 10;
@@ -125,35 +126,11 @@ impl StateDirectory {
                 });
             }
         };
-        let version = path.join("version");
-        let file = match File::open(&version) {
-            Ok(file) => file,
-            Err(error)
-                if error.kind() == io::ErrorKind::NotFound
-                    || error.kind() == io::ErrorKind::NotADirectory =>
-            {
-                return Err(StateError::Other { path });
-            }
-            Err(source) => {
-                return Err(StateError::Io {
-                    action: "open",
-                    path: version,
-                    source,
-                });
-            }
-        };
-        let failed = |source| StateError::Io {
-            action: "read",
-            path: version.clone(),
-            source,
-        };
-        let made = file
-            .metadata()
-            .and_then(|metadata| metadata.modified())
-            .map_err(failed)?;
-        let text = read_text(&file).map_err(failed)?;
-        let (layout, program) =
-            parse_version(&text).ok_or_else(|| StateError::Other { path: path.clone() })?;
+        let Version {
+            layout,
+            program,
+            made,
+        } = version::read_or_mend(&path)?;
         if layout > LAYOUT {
             return Err(StateError::Newer {
                 path,
@@ -164,29 +141,9 @@ impl StateDirectory {
         Ok(StateDirectory { path, made })
     }
 
-    /// Opens it, or makes it where nothing is there or an empty directory. The second answer is
-    /// whether it was made.
+    /// Opens it, or makes it, durably, where nothing is there, an empty directory, or one that a run
+    /// had begun to make. The second answer is whether it was made.
     pub(crate) fn open_or_make(path: &Path) -> Result<(StateDirectory, bool), StateError> {
-        let is_there = match fs::read_dir(path) {
-            Ok(mut entries) => entries.next().is_some(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                return Err(StateError::Other {
-                    path: path.to_owned(),
-                });
-            }
-            Err(source) => {
-                let path = path.to_owned();
-                return Err(StateError::Io {
-                    action: "look into",
-                    path,
-                    source,
-                });
-            }
-        };
-        if is_there {
-            return Ok((StateDirectory::open(path)?, false));
-        }
         let failed = |action| {
             move |source| StateError::Io {
                 action,
@@ -194,13 +151,28 @@ impl StateDirectory {
                 source,
             }
         };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            .map_err(failed("make"))?;
-        write_version(path).map_err(failed("write to"))?;
+        let is_to_be_made = match version::is_unfinished(path) {
+            Ok(is_unfinished) => is_unfinished,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return Err(StateError::Other {
+                    path: path.to_owned(),
+                });
+            }
+            Err(source) => return Err(failed("look into")(source)),
+        };
+        if !is_to_be_made {
+            return Ok((StateDirectory::open(path)?, false));
+        }
+        // Whoever is told of a process in it finds it after a power cut.
+        durable::create_directory(path, 0o700).map_err(failed("make"))?;
+        version::write(path).map_err(failed("write to"))?;
         Ok((StateDirectory::open(path)?, true))
+    }
+
+    /// Whether processes may have been recorded in a directory that is to be one.
+    pub(crate) fn may_have_processes(path: &Path) -> bool {
+        path.join("pm").exists()
     }
 
     /// Where it is; absolute.
@@ -399,37 +371,6 @@ impl Record {
         let word = if self.is_run { "run" } else { "read" };
         format!("{word} {}\nsocket {}\n", self.pid, self.socket.display())
     }
-}
-
-fn parse_version(text: &str) -> Option<(u32, String)> {
-    let (first, second) = text.split_once('\n')?;
-    let layout = first.strip_prefix("xavantes state ")?.parse().ok()?;
-    Some((
-        layout,
-        second
-            .strip_prefix("made by xavantes ")?
-            .trim_end()
-            .to_owned(),
-    ))
-}
-
-fn write_version(directory: &Path) -> io::Result<()> {
-    let text = format!(
-        "xavantes state {LAYOUT}\nmade by xavantes {}\n",
-        env!("CARGO_PKG_VERSION")
-    );
-    let path = directory.join("version");
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)?;
-    let written = file.write_all(text.as_bytes());
-    if written.is_err() {
-        // Half a version would make the directory look like something else.
-        let _ = fs::remove_file(&path);
-    }
-    written
 }
 
 fn read_text(file: &File) -> io::Result<String> {

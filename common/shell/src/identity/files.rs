@@ -1,16 +1,19 @@
 //! Small files of an identity: whole or not there, and secret where they must be.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use journal::durable;
 use thiserror::Error;
 
 /// Mode of what only the daemon's account may read.
 pub(crate) const SECRET: u32 = 0o600;
 /// Mode of what everybody may read.
 pub(crate) const PUBLIC: u32 = 0o644;
+/// Mode of a directory that is made for them.
+const DIRECTORY: u32 = 0o700;
 
 /// Bytes of the longest certificate or key file.
 const SMALL_BYTES_MAX: u64 = 64 << 10;
@@ -50,9 +53,9 @@ pub enum FileError {
     },
 }
 
-/// Writes a file durably under its name: after a crash there is the old one or this one.
+/// Writes a file durably under its name, and its directory where there is none: after a crash there is
+/// the old one or this one.
 pub(crate) fn write(path: &Path, text: &[u8], mode: u32) -> Result<(), FileError> {
-    let directory = path.parent().unwrap_or(Path::new("."));
     let failed = |action, path: &Path| {
         let path = path.to_owned();
         move |source| FileError::System {
@@ -61,36 +64,16 @@ pub(crate) fn write(path: &Path, text: &[u8], mode: u32) -> Result<(), FileError
             source,
         }
     };
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)
-        .map_err(failed("create", directory))?;
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let beside = PathBuf::from(beside);
-    let written = (|| {
-        // Whatever lies there was left by a crash; its mode could be another.
-        match fs::remove_file(&beside) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(mode)
-            .open(&beside)?;
-        file.write_all(text)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
-    })();
-    written.map_err(failed("write", path))?;
-    sync_directory(directory).map_err(failed("write", directory))
+    let directory = path.parent().unwrap_or(Path::new(""));
+    if !directory.as_os_str().is_empty() {
+        durable::create_directory(directory, DIRECTORY).map_err(failed("create", directory))?;
+    }
+    durable::write(path, text, mode).map_err(failed("write", path))
 }
 
 /// Makes names in a directory durable.
 pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
+    durable::flush_directory(directory)
 }
 
 /// Reads a file that everybody may see.

@@ -1,0 +1,183 @@
+//! Cuts of `xav run`: the process is known and completes with the same outputs.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::disk::Node;
+use super::record::has_strace;
+use super::{Recording, check_all, cuts};
+use crate::kills::hashes;
+use crate::sandbox::Sandbox;
+use crate::wait;
+
+/// Bytes of a text that is too long for the tail of a journal, so that it goes to its store.
+const LONG_BYTES: usize = 600 << 10;
+
+/// What the next start needs, in the state directory of a process.
+const NEEDED: [&str; 7] = [
+    "version",
+    "gm/journal/version",
+    "gm/journal/tail",
+    "pm/journal/version",
+    "pm/journal/tail",
+    "am/journal/version",
+    "am/journal/tail",
+];
+
+/// Activities without files, and a variable that one of them writes.
+const PLAIN: &str = "\
+xavantes: 1
+name: subject
+variables: { sum: int }
+outputs: { sum: '${ sum }' }
+body:
+  sequence:
+    - activity: first
+      run: { shell: 'echo 1' }
+    - parallel:
+        - { activity: left, run: { shell: 'echo 2' } }
+        - { activity: right, run: { shell: 'echo 3' } }
+    - activity: last
+      run: { shell: 'echo 6' }
+      stdout: { into: sum, as: int }
+";
+
+/// A file beside the definition, one that is given, files between activities, and one at the end.
+const FILES: &str = "\
+xavantes: 1
+name: subject
+files: [beside.txt]
+inputs: { given: file }
+outputs: { all: last.all }
+body:
+  sequence:
+    - activity: first
+      run: { shell: 'cat beside.txt given.txt > both' }
+      inputs: { given.txt: inputs.given }
+      outputs: { both: both }
+    - parallel:
+        - activity: left
+          run: { shell: 'sort both > out' }
+          inputs: { both: first.both }
+          outputs: { out: out }
+        - activity: right
+          run: { shell: 'mkdir d; sort -r both > d/out' }
+          inputs: { both: first.both }
+          outputs: { out: d/ }
+    - activity: last
+      run: { shell: 'cat left right/out > all' }
+      inputs: { left: left.out, right/: right.out }
+      outputs: { all: all }
+";
+
+/// Runs a definition once, recorded, and again from each rebuilt state of the disk.
+#[track_caller]
+fn survives(text: &str, arguments: &[&str], n_cuts: u64) {
+    if !has_strace() {
+        return;
+    }
+    let prepare = |sandbox: &Sandbox| {
+        sandbox.file("beside.txt", "beside\n".repeat(3_000));
+        sandbox.file("given.txt", "given\n");
+        sandbox.file("subject.yaml", text);
+    };
+    let sandbox = Sandbox::new();
+    prepare(&sandbox);
+    let run = [&["run", "--slots", "2", "subject.yaml"], arguments].concat();
+    let recording = Recording::of(&sandbox, &sandbox.command(&run));
+    assert_eq!(recording.done.status, Some(0), "{:?}", recording.done);
+    recording.is_whole(&sandbox, "data");
+    let status = sandbox.json(&["status", "--json"]);
+    let wanted = Wanted {
+        process: status["process"].as_str().unwrap().to_owned(),
+        hashes: hashes(&status),
+        outputs: status["outputs"].clone(),
+    };
+    // From here on the user knows of it.
+    let told = recording.said(&format!("{} started", wanted.process));
+    let flushed = recording.disk.flushed(told);
+    for name in NEEDED {
+        let path = PathBuf::from("data/xavantes/runs")
+            .join(&wanted.process)
+            .join(name);
+        let is_there =
+            matches!(flushed.0.get(&path), Some(Node::File { bytes, .. }) if !bytes.is_empty());
+        assert!(
+            is_there,
+            "{name} is not durable when the process is told of"
+        );
+    }
+    check_all("xav run", n_cuts, |seed, sandbox| {
+        let (time, tree) = recording.cut(seed);
+        prepare(sandbox);
+        tree.write_over(&sandbox.path(""));
+        wanted.is_found(sandbox, told < time)
+    });
+}
+
+/// What is wanted of a process after a cut.
+struct Wanted {
+    process: String,
+    hashes: BTreeMap<String, Value>,
+    outputs: Value,
+}
+
+impl Wanted {
+    fn is_found(&self, sandbox: &Sandbox, is_acknowledged: bool) -> Result<(), String> {
+        let process = &*self.process;
+        let list = sandbox.xav(&["list", "--json"]);
+        if list.status != Some(0) {
+            return Err(format!("xav list: {list:?}"));
+        }
+        let listed: Value =
+            serde_json::from_str(&list.stdout).map_err(|error| error.to_string())?;
+        let known = listed.as_array().unwrap();
+        let Some(entry) = known.iter().find(|one| one["process"] == process) else {
+            return match is_acknowledged {
+                true => Err(format!("lost: {list:?}")),
+                false => Ok(()),
+            };
+        };
+        if entry["state"] != "completed" {
+            let mut resumed = sandbox.start(&["resume", process, "--quiet", "--slots", "2"]);
+            wait::until("the end of a resumed run", || {
+                resumed.has_ended().then_some(())
+            });
+            let resumed = resumed.end();
+            if resumed.status != Some(0) {
+                return Err(format!("xav resume: {resumed:?}"));
+            }
+        }
+        let status = sandbox.json(&["status", process, "--json"]);
+        if status["state"] != "completed"
+            || hashes(&status) != self.hashes
+            || status["outputs"] != self.outputs
+        {
+            return Err(format!("another end: {status}"));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_run_without_files_survives_power_cuts() {
+    survives(PLAIN, &[], cuts());
+}
+
+#[test]
+fn a_run_with_files_survives_power_cuts() {
+    survives(FILES, &["--input", "given=given.txt"], cuts());
+}
+
+#[test]
+fn a_run_that_is_too_long_for_the_tail_survives_power_cuts() {
+    let long = "x".repeat(LONG_BYTES);
+    let inputs = format!("inputs: {{ long: {{ type: string, default: {long} }} }}\n");
+    survives(
+        &PLAIN.replace("variables:", &(inputs + "variables:")),
+        &[],
+        cuts() / 4,
+    );
+}
