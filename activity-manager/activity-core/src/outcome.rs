@@ -86,6 +86,7 @@ pub(crate) fn judge(ended: Ended, note: Option<&Note>) -> Verdict {
         Exit::NotStarted { message, .. } => fail(FaultName::NotStarted, message.clone()),
         // Its own executor ended it, for want of a daemon: the command is not to blame.
         Exit::Stopped | Exit::Abandoned | Exit::Expired => End::Stopped,
+        Exit::Stuck => End::Lost,
     };
     if outcome.end != End::Completed {
         return Verdict::Report(outcome);

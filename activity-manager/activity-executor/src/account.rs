@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use thiserror::Error;
@@ -201,19 +200,6 @@ impl Numbers {
         };
         let is_root = numbers.user == 0 || numbers.group == 0 || numbers.others.contains(&0);
         (parts.next().is_none() && !is_root).then_some(numbers)
-    }
-
-    /// Whether the account may read a file that root has opened for it.
-    pub(crate) fn may_read(&self, file: &fs::File) -> io::Result<bool> {
-        let file = file.metadata()?;
-        let bit = if file.uid() == self.user {
-            0o400
-        } else if file.gid() == self.group || self.others.contains(&file.gid()) {
-            0o040
-        } else {
-            0o004
-        };
-        Ok(file.mode() & bit != 0)
     }
 }
 

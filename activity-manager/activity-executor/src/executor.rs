@@ -23,12 +23,12 @@ use wire::executor::Exit;
 
 use crate::account::{Accounts, Numbers};
 use crate::clock;
+use crate::launch::Launcher;
 use crate::link::Link;
 use crate::log::Log;
 use crate::outcomes::{self, OutcomesError};
 use crate::running::{Due, Running};
 use crate::store::{Answer, Store};
-use crate::sys::Launcher;
 use crate::throttle::Share;
 
 use self::commands::watch;
@@ -39,6 +39,10 @@ const EVENTS: usize = 256;
 
 /// Bytes read from a pipe at once: as much as one holds by default.
 const SCRATCH_BYTES: usize = 64 * 1024;
+
+/// How often an end is looked for that the system does not tell of, since it watches no more
+/// descriptors.
+const UNWATCHED_LOOK: Span = Span::from_millis(10);
 
 const LISTENER: u64 = u64::MAX;
 const LINK: u64 = u64::MAX - 1;
@@ -78,6 +82,8 @@ pub(crate) struct Executor {
     /// command in the same slot is not taken for one of this.
     slots: Vec<(u32, Option<Running>)>,
     free: Vec<usize>,
+    /// Slots of commands whose end no event tells of.
+    unwatched: Vec<usize>,
     leases: Leases,
     /// 0 until a daemon has said hello.
     cores: u32,
@@ -120,6 +126,7 @@ impl Executor {
             link_interest: EventFlags::IN,
             slots: Vec::new(),
             free: Vec::new(),
+            unwatched: Vec::new(),
             leases,
             cores: 0,
             cores_used: 0,
@@ -183,11 +190,15 @@ impl Executor {
             .slots
             .iter()
             .filter_map(|(_, running)| running.as_ref()?.due());
-        let next = running.chain(self.linger_until).chain(self.tell_at).min()?;
-        let micros = next.since(clock::mono()).0;
+        let next = running.chain(self.linger_until).chain(self.tell_at);
+        let now = clock::mono();
+        let look_at = (!self.unwatched.is_empty()).then(|| now + UNWATCHED_LOOK);
+        let micros = next.chain(look_at).min()?.since(now).0;
+        // epoll counts milliseconds: the last part of one must not be spent by asking again and again.
+        let millis = micros.div_ceil(1_000);
         Some(Timespec {
-            tv_sec: (micros / 1_000_000).try_into().unwrap_or(i64::MAX),
-            tv_nsec: (micros % 1_000_000 * 1_000) as i64,
+            tv_sec: (millis / 1_000).try_into().unwrap_or(i64::MAX),
+            tv_nsec: (millis % 1_000 * 1_000_000) as i64,
         })
     }
 
@@ -200,6 +211,7 @@ impl Executor {
             if running.due().is_none_or(|due| due > now) {
                 continue;
             }
+            self.launcher.reclaim(&mut running.starting);
             match running.tick(now, grace) {
                 Due::Nothing => {}
                 Due::Watch => {
@@ -211,6 +223,7 @@ impl Executor {
                 Due::Finish => self.finish(slot),
             }
         }
+        self.look_at_unwatched(now);
         if self.linger_until.is_some_and(|until| now >= until) && self.life == Life::Serving {
             self.end(now, grace);
         }

@@ -8,7 +8,8 @@
 //!
 //! A daemon uses [`spawn`] and [`Connection`], and reads what commands wrote with [`open_log`]. A
 //! program that can be the executor calls [`main`] before it has opened anything. Inside, read
-//! `executor.rs` (the event loop) and `store.rs` (what is known) first; `sys.rs` has all unsafe code.
+//! `executor.rs` (the event loop) and `store.rs` (what is known) first; `launch.rs`,
+//! `child.rs` and `sys.rs` have all unsafe code.
 //!
 //! What is limited, and how:
 //! - cores: by counting; the number is told to the command as `XAVANTES_CORES`, not enforced;
@@ -22,10 +23,12 @@
 
 mod account;
 mod capture;
+mod child;
 mod client;
 mod clock;
 mod executor;
 mod ground;
+mod launch;
 mod link;
 mod log;
 mod memory;

@@ -1,20 +1,24 @@
-//! From a `Start` to what the system needs: the program looked up, strings with their NUL, standard
-//! input opened. Done before the clone, so that what is wrong is said clearly.
+//! From a `Start` to what the system needs: where the program may be, strings with their NUL, standard
+//! input in memory. Nothing here opens or looks at a path that a user has chosen: on a file system that
+//! does not answer that would stop the executor, so the child of the command does it. What the child
+//! could not do is said here in words.
 
+use std::borrow::Cow;
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rustix::fs::{Access, AtFlags, CWD, FileType, MemfdFlags, accessat, memfd_create, stat};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use wire::executor::{Exit, Start, Stdin};
 
 use crate::account::Numbers;
+use crate::child::Step;
 use crate::ground;
-use crate::sys::{LaunchError, Step};
+use crate::launch::{Failure, Image};
 
 /// Searched when the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -25,11 +29,8 @@ const MESSAGE_BYTES_MAX: usize = 4_096;
 
 /// A command that can be launched.
 pub(crate) struct Prepared {
-    pub(crate) program: CString,
-    pub(crate) arguments: Vec<CString>,
-    pub(crate) environment: Vec<CString>,
-    pub(crate) directory: CString,
-    /// `None` is `/dev/null`.
+    pub(crate) image: Image,
+    /// Standard input; where this and the image's are `None`, it is `/dev/null`.
     pub(crate) stdin: Option<OwnedFd>,
 }
 
@@ -50,7 +51,7 @@ impl From<NotStarted> for Exit {
     }
 }
 
-/// Looks up, opens and converts what `start` names, and gives its directory to the account that the
+/// Converts what `start` names, and gives its directory to the account that the
 /// command runs as.
 pub(crate) fn prepare(start: &Start, account: Option<&Numbers>) -> Result<Prepared, NotStarted> {
     let directory = Path::new(&start.directory);
@@ -66,45 +67,94 @@ pub(crate) fn prepare(start: &Start, account: Option<&Numbers>) -> Result<Prepar
             message: format!("could not give the directory to the account of commands: {error}"),
         })?;
     }
-    let program = resolve(start, directory)?;
+    let programs = candidates(start, directory)?;
     let mut environment = Vec::with_capacity(start.env.len() + 1);
     for (name, value) in &start.env {
         if name != "XAVANTES_CORES" {
-            environment.push(c_string(
-                format!("{name}={value}").into_bytes(),
-                "environment",
-            )?);
+            environment.push(c_string(format!("{name}={value}"), "environment")?);
         }
     }
-    environment.push(c_string(
-        format!("XAVANTES_CORES={}", start.cores.max(1)).into_bytes(),
-        "environment",
-    )?);
+    let cores = start.cores.max(1);
+    environment.push(c_string(format!("XAVANTES_CORES={cores}"), "environment")?);
+    let arguments = start.program.iter();
+    let arguments = arguments.map(|argument| c_string(argument.as_str(), "command line"));
+    let path = match &start.stdin {
+        Stdin::Path(path) => Some(c_string(path.as_str(), "path of standard input")?),
+        Stdin::Empty | Stdin::Bytes(_) => None,
+    };
     Ok(Prepared {
-        program: c_string(program.into_os_string().into_vec(), "program")?,
-        arguments: start
-            .program
-            .iter()
-            .map(|argument| c_string(argument.clone().into_bytes(), "command line"))
-            .collect::<Result<_, _>>()?,
-        environment,
-        directory: c_string(start.directory.clone().into_bytes(), "directory")?,
-        stdin: open_stdin(&start.stdin, directory, account)?,
+        image: Image {
+            programs,
+            arguments: arguments.collect::<Result<_, _>>()?,
+            environment,
+            directory: c_string(start.directory.as_str(), "directory")?,
+            stdin: path,
+        },
+        stdin: open_stdin(&start.stdin)?,
     })
 }
 
-/// What the failure of a launch means to a user.
-pub(crate) fn explain(start: &Start, prepared: &Prepared, error: &LaunchError) -> NotStarted {
+/// Where the program may be, in the order in which it is looked for. Whether it is there is for the
+/// child to see, as the account of the command.
+fn candidates(start: &Start, directory: &Path) -> Result<Vec<CString>, NotStarted> {
+    let Some(name) = start.program.first().filter(|name| !name.is_empty()) else {
+        let message = "the command line is empty".to_owned();
+        return Err(failure(Errno::INVAL, message));
+    };
+    let path = |place: &str| {
+        let path = directory.join(place).join(name);
+        c_string(path.into_os_string().into_vec(), "program")
+    };
+    if name.contains('/') {
+        return Ok(vec![path("")?]);
+    }
+    let places = search_path(&start.env).split(':');
+    let places = places.filter(|place| !place.is_empty());
+    std::iter::once("").chain(places).map(path).collect()
+}
+
+fn search_path(environment: &[(String, String)]) -> &str {
+    let mut variables = environment.iter().rev();
+    let path = variables.find(|(variable, _)| variable == "PATH");
+    path.map_or(DEFAULT_PATH, |(_, value)| value.as_str())
+}
+
+/// What the failure of a child means to a user.
+pub(crate) fn explain(image: &Image, error: &Failure) -> NotStarted {
     let cause = io::Error::from_raw_os_error(error.errno);
-    let program = prepared.program.to_string_lossy();
+    let directory = image.directory.to_string_lossy();
+    let named = image.arguments.first();
+    let named = named.map(|name| name.to_string_lossy()).unwrap_or_default();
+    let program = image.programs.get(error.program);
+    let program = program.map_or(named.clone(), |program| program.to_string_lossy());
     let message = match error.step {
-        Step::Clone => format!("could not create a process: {cause}"),
-        Step::Prepare => format!("could not prepare the process of {program}: {cause}"),
-        Step::ChangeDirectory => {
-            format!("could not enter the directory {}: {cause}", start.directory)
-        }
+        Step::Prepare => format!("could not prepare the process of {named}: {cause}"),
+        Step::Join => format!("could not put {named} into its cgroup: {cause}"),
+        Step::Limit => format!("could not set the limits of {named}: {cause}"),
+        Step::Nice => format!("could not set the priority of {named}: {cause}"),
+        Step::ChangeDirectory => format!("could not enter the directory {directory}: {cause}"),
         Step::Account => format!("could not become the account of commands: {cause}"),
-        Step::Nice => format!("could not set the priority of {program}: {cause}"),
+        Step::Stdin => {
+            let path = image.stdin.as_deref().unwrap_or_default();
+            let path = Path::new(&*directory).join(&*path.to_string_lossy());
+            let path = path.display();
+            match error.errno {
+                // A socket is refused by the system itself.
+                libc::EINVAL | libc::ENXIO => format!("standard input {path} is not a file"),
+                libc::EACCES if error.has_account => format!(
+                    "could not open standard input {path}: the account of commands may not read it"
+                ),
+                _ => format!("could not open standard input {path}: {cause}"),
+            }
+        }
+        Step::Find => match error.errno {
+            libc::ENOENT if named.contains('/') => format!("command not found: {named}"),
+            libc::ENOENT => {
+                let path = search_path_of(&image.environment);
+                format!("command not found: {named} (searched {directory} and PATH {path})")
+            }
+            _ => format!("permission denied: {program} is not an executable file"),
+        },
         Step::Execute => match error.errno {
             libc::ENOENT => format!(
                 "could not execute {program}: the interpreter that its first line or header names was not found"
@@ -124,110 +174,26 @@ pub(crate) fn explain(start: &Start, prepared: &Prepared, error: &LaunchError) -
     }
 }
 
-fn resolve(start: &Start, directory: &Path) -> Result<PathBuf, NotStarted> {
-    let Some(name) = start.program.first().filter(|name| !name.is_empty()) else {
-        return Err(failure(
-            Errno::INVAL,
-            "the command line is empty".to_owned(),
-        ));
+fn search_path_of(environment: &[CString]) -> Cow<'_, str> {
+    let mut variables = environment.iter().rev();
+    let path = variables.find_map(|variable| variable.to_bytes().strip_prefix(b"PATH="));
+    path.map_or(DEFAULT_PATH.into(), String::from_utf8_lossy)
+}
+
+/// What can be held open for the command: a path is opened by the command's process.
+fn open_stdin(stdin: &Stdin) -> Result<Option<OwnedFd>, NotStarted> {
+    let Stdin::Bytes(bytes) = stdin else {
+        return Ok(None);
     };
-    if name.contains('/') {
-        let path = directory.join(name);
-        return match look(&path) {
-            Found::Program => Ok(path),
-            Found::Nothing => Err(failure(Errno::NOENT, format!("command not found: {name}"))),
-            Found::NotExecutable => Err(denied(&path)),
-        };
-    }
-    let searched = start
-        .env
-        .iter()
-        .rev()
-        .find(|(variable, _)| variable == "PATH")
-        .map_or(DEFAULT_PATH, |(_, value)| value.as_str());
-    let mut refused = None;
-    let places = searched.split(':').filter(|place| !place.is_empty());
-    for place in std::iter::once(Path::new("")).chain(places.map(Path::new)) {
-        let path = directory.join(place).join(name);
-        match look(&path) {
-            Found::Program => return Ok(path),
-            Found::Nothing => {}
-            Found::NotExecutable => {
-                refused.get_or_insert(path);
-            }
-        }
-    }
-    Err(match refused {
-        Some(path) => denied(&path),
-        None => failure(
-            Errno::NOENT,
-            format!(
-                "command not found: {name} (searched {} and PATH {searched})",
-                start.directory
+    match memory_file(bytes) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) => Err(NotStarted {
+            errno: error.raw_os_error().unwrap_or(0),
+            message: format!(
+                "could not hold {} bytes of standard input: {error}",
+                bytes.len()
             ),
-        ),
-    })
-}
-
-enum Found {
-    Program,
-    Nothing,
-    NotExecutable,
-}
-
-fn look(path: &Path) -> Found {
-    match accessat(CWD, path, Access::EXEC_OK, AtFlags::empty()) {
-        Ok(()) => match stat(path) {
-            Ok(stat) if FileType::from_raw_mode(stat.st_mode).is_file() => Found::Program,
-            Ok(_) => Found::NotExecutable,
-            Err(_) => Found::Nothing,
-        },
-        Err(Errno::ACCESS | Errno::PERM) => Found::NotExecutable,
-        Err(_) => Found::Nothing,
-    }
-}
-
-fn open_stdin(
-    stdin: &Stdin,
-    directory: &Path,
-    account: Option<&Numbers>,
-) -> Result<Option<OwnedFd>, NotStarted> {
-    match stdin {
-        Stdin::Empty => Ok(None),
-        Stdin::Path(path) => {
-            let path = directory.join(path);
-            // Opening a pipe or socket could wait for ever.
-            match stat(&path).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
-                Ok(FileType::RegularFile | FileType::CharacterDevice) | Err(_) => {}
-                Ok(_) => {
-                    let message = format!("standard input {} is not a file", path.display());
-                    return Err(failure(Errno::INVAL, message));
-                }
-            }
-            match File::open(&path) {
-                // Root opens everything; the command has what its account may read.
-                Ok(file)
-                    if account.is_none_or(|account| account.may_read(&file).unwrap_or(false)) =>
-                {
-                    Ok(Some(file.into()))
-                }
-                Ok(_) => Err(denied_reading(&path)),
-                Err(error) => Err(NotStarted {
-                    errno: error.raw_os_error().unwrap_or(0),
-                    message: format!("could not open standard input {}: {error}", path.display()),
-                }),
-            }
-        }
-        Stdin::Bytes(bytes) => match memory_file(bytes) {
-            Ok(file) => Ok(Some(file)),
-            Err(error) => Err(NotStarted {
-                errno: error.raw_os_error().unwrap_or(0),
-                message: format!(
-                    "could not hold {} bytes of standard input: {error}",
-                    bytes.len()
-                ),
-            }),
-        },
+        }),
     }
 }
 
@@ -238,29 +204,9 @@ fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-fn c_string(bytes: Vec<u8>, what: &str) -> Result<CString, NotStarted> {
-    CString::new(bytes)
+fn c_string(text: impl Into<Vec<u8>>, what: &str) -> Result<CString, NotStarted> {
+    CString::new(text)
         .map_err(|_| failure(Errno::INVAL, format!("the {what} contains a NUL character")))
-}
-
-fn denied_reading(path: &Path) -> NotStarted {
-    failure(
-        Errno::ACCESS,
-        format!(
-            "could not open standard input {}: the account of commands may not read it",
-            path.display()
-        ),
-    )
-}
-
-fn denied(path: &Path) -> NotStarted {
-    failure(
-        Errno::ACCESS,
-        format!(
-            "permission denied: {} is not an executable file",
-            path.display()
-        ),
-    )
 }
 
 fn failure(errno: Errno, message: String) -> NotStarted {

@@ -98,6 +98,11 @@ enum ProgramError {
         #[source]
         source: io::Error,
     },
+    #[error(
+        "could not run commands as other accounts: fs.suid_dumpable is 1, by which they could read \
+         and write the memory of this program; set it to 0 or 2"
+    )]
+    OpenMemory,
     #[error(transparent)]
     Run(#[from] RunError),
 }
@@ -165,6 +170,11 @@ fn run(arguments: &Arguments) -> Result<(), ProgramError> {
     let _ = setsid();
     sys::reset_dispositions();
     let termination = sys::termination().map_err(prepare)?;
+    sys::close_memory().map_err(prepare)?;
+    let has_accounts = arguments.accounts.iter().next().is_some();
+    if has_accounts && opens_memory_of_changed() {
+        return Err(ProgramError::OpenMemory);
+    }
     let files = raise_limits();
 
     let state = &arguments.state;
@@ -280,6 +290,13 @@ fn raise_limits() -> Option<Rlimit> {
         maximum: files.maximum,
     };
     setrlimit(Resource::Nofile, raised).ok().map(|()| files)
+}
+
+/// Whether the system lets processes look into those that have become their account: a setting for
+/// debugging.
+fn opens_memory_of_changed() -> bool {
+    let setting = fs::read_to_string("/proc/sys/fs/suid_dumpable").unwrap_or_default();
+    setting.trim() == "1"
 }
 
 fn random() -> io::Result<u64> {

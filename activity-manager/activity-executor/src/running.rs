@@ -3,12 +3,13 @@
 use std::os::fd::OwnedFd;
 
 use model::{AttemptId, Mono, Span, Wall};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
 use wire::executor::{Captured, Ended, Exit, Start, Started};
 
 use crate::capture::Capture;
+use crate::launch::{self, Starting};
 use crate::log::Stream;
 use crate::memory::resident_bytes;
 use crate::sys::Waited;
@@ -25,6 +26,13 @@ const DRAIN: Span = Span::from_millis(200);
 /// read once, at their end. One that fills a pipe (64 KiB) earlier waits for this.
 const UNWATCHED: Span = Span::from_millis(5);
 
+/// How long a child that somebody has stopped may keep its command from beginning. Whatever has the
+/// same account can stop it; a child on its way makes a dozen system calls.
+const HELD_MAX: Span = Span::from_secs(2);
+
+/// How long a child may take to execute a program that comes from a slow file system.
+const STARTING_MAX: Span = Span::from_secs(60);
+
 /// A command between its start and its outcome.
 pub(crate) struct Running {
     pub(crate) attempt: AttemptId,
@@ -40,6 +48,10 @@ pub(crate) struct Running {
     pid: Pid,
     started: Wall,
     started_mono: Mono,
+    /// Until it is known to have executed its program.
+    pub(crate) starting: Option<Starting>,
+    /// When it is looked at while it has not.
+    starting_look_at: Mono,
     timeout_at: Option<Mono>,
     kill_at: Option<Mono>,
     memory: Option<MemoryLimit>,
@@ -71,8 +83,7 @@ pub(crate) enum Due {
 
 /// What a launch gives.
 pub(crate) struct Launched {
-    pub(crate) pid: Pid,
-    pub(crate) pidfd: OwnedFd,
+    pub(crate) child: launch::Launched,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
     pub(crate) started: Wall,
@@ -82,13 +93,17 @@ pub(crate) struct Launched {
 impl Running {
     pub(crate) fn new(start: &Start, launched: Launched, share: Option<Share>) -> Running {
         let Launched {
-            pid,
-            pidfd,
+            child,
             stdout,
             stderr,
             started,
             started_mono,
         } = launched;
+        let launch::Launched {
+            pid,
+            pidfd,
+            starting,
+        } = child;
         let attempt = start.attempt;
         Running {
             attempt,
@@ -101,6 +116,8 @@ impl Running {
             pid,
             started,
             started_mono,
+            starting: Some(starting),
+            starting_look_at: started_mono + UNWATCHED,
             timeout_at: start.timeout.map(|timeout| started_mono + timeout),
             kill_at: None,
             memory: start.memory_bytes_max.map(|bytes_max| MemoryLimit {
@@ -140,17 +157,13 @@ impl Running {
         self.signal(Signal::KILL);
     }
 
-    /// Kills the group and returns when its first process has ended.
-    pub(crate) fn kill_and_wait(&self) {
-        self.kill_group();
-        if let Some(pidfd) = &self.pidfd {
-            let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
-            while poll(&mut fds, None) == Err(Errno::INTR) {}
-        }
-    }
-
     pub(crate) fn pid(&self) -> Pid {
         self.pid
+    }
+
+    /// It could not execute its program.
+    pub(crate) fn fail(&mut self, exit: Exit) {
+        self.cause.get_or_insert(exit);
     }
 
     /// The first process has ended: what remains is to empty the pipes.
@@ -192,11 +205,21 @@ impl Running {
                 self.stop(Exit::OutOfMemory, now, Span::ZERO);
             }
         }
-        match self
-            .throttle
-            .as_mut()
-            .and_then(|throttle| throttle.turn(now))
-        {
+        if self.starting.is_some() && now >= self.starting_look_at {
+            let age = now.since(self.started_mono);
+            let held = self.started_mono + HELD_MAX;
+            self.starting_look_at = if now < held {
+                (now + age).min(held)
+            } else {
+                now + HELD_MAX
+            };
+            if age >= STARTING_MAX || (age >= HELD_MAX && self.is_stopped()) {
+                self.stop(Exit::Stuck, now, Span::ZERO);
+            }
+        }
+        let is_starting = self.starting.is_some();
+        let throttle = self.throttle.as_mut().filter(|_| !is_starting);
+        match throttle.and_then(|throttle| throttle.turn(now)) {
             Some(Turn::Stop) => self.signal(Signal::STOP),
             Some(Turn::Continue) => self.signal(Signal::CONT),
             None => {}
@@ -214,11 +237,20 @@ impl Running {
                 .min(),
             None => {
                 let memory = self.memory.as_ref().map(|limit| limit.look_at);
-                let turn = self.throttle.as_ref().map(Throttle::due);
-                [watch_at, self.timeout_at, self.kill_at, memory, turn]
-                    .into_iter()
-                    .flatten()
-                    .min()
+                let starting = self.starting.as_ref().map(|_| self.starting_look_at);
+                let turn = self.throttle.as_ref().filter(|_| starting.is_none());
+                let turn = turn.map(Throttle::due);
+                [
+                    watch_at,
+                    starting,
+                    self.timeout_at,
+                    self.kill_at,
+                    memory,
+                    turn,
+                ]
+                .into_iter()
+                .flatten()
+                .min()
             }
         }
     }
@@ -251,6 +283,13 @@ impl Running {
             // Somebody else collected the process, which nobody can; its end is not known.
             (None, None) => Exit::Signaled { signal: 0 },
         };
+        if let Exit::NotStarted { .. } = exit {
+            let start = Start {
+                attempt: self.attempt,
+                ..Start::default()
+            };
+            return not_started(start, exit, self.started);
+        }
         Ended {
             attempt: self.attempt,
             exit,
@@ -278,7 +317,17 @@ impl Running {
         }
     }
 
+    /// Whether somebody keeps the first process from going on.
+    fn is_stopped(&self) -> bool {
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        matches!(waitid(WaitId::Pid(self.pid), options), Ok(Some(_)))
+    }
+
     fn signal(&self, signal: Signal) {
+        if self.starting.as_ref().is_some_and(Starting::is_in_memory) {
+            // It may not lead its group yet.
+            let _ = kill_process(self.pid, signal);
+        }
         // The group may be empty already, which is what is wanted.
         let _ = kill_process_group(self.pid, signal);
     }

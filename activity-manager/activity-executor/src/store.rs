@@ -285,7 +285,8 @@ pub(crate) fn ended_bytes(ended: &Ended) -> usize {
         | wire::executor::Exit::OutOfMemory
         | wire::executor::Exit::Stopped
         | wire::executor::Exit::Abandoned
-        | wire::executor::Exit::Expired => 0,
+        | wire::executor::Exit::Expired
+        | wire::executor::Exit::Stuck => 0,
     };
     ENTRY_BYTES + message + ended.stdout.inline.len() + ended.stderr.inline.len() + ended.note.len()
 }

@@ -328,6 +328,10 @@ pub enum Exit {
     /// It was killed because its lease had ended.
     #[n(7)]
     Expired,
+    /// It was killed because somebody had kept its process from executing the program for too long.
+    /// Whether it did so in the end is not known.
+    #[n(8)]
+    Stuck,
 }
 
 /// What one stream of an attempt has been given.

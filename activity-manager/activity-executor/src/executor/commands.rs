@@ -5,16 +5,22 @@ use std::os::fd::{AsFd, OwnedFd};
 use model::{AttemptId, Mono};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::Resource;
 use wire::executor::{Captured, Ended, Kept, NOTE_BYTES_MAX, Start};
 
 use super::{Executor, Parts};
 use crate::capture::{Capture, Left};
 use crate::clock;
+use crate::launch::Launch;
 use crate::link::Link;
 use crate::prepare::{NotStarted, explain, prepare};
 use crate::running::{Launched, Running, not_started};
 use crate::store::Answer;
-use crate::sys::{Launch, wait};
+use crate::sys::wait;
+
+/// A change is told once, not until it is dealt with: a child that has not executed its program yet has
+/// copies of all descriptors, and the system watches what has been closed here until those are gone.
+const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ET);
 
 /// Commands started before other events have their turn.
 const TURN_STARTS: usize = 8;
@@ -52,16 +58,16 @@ impl Executor {
                 *life = life.wrapping_add(1);
                 let token = EventData::new_u64(token(*life, slot, Part::End));
                 let watched = match &running.pidfd {
-                    Some(pidfd) => epoll::add(&self.epoll, pidfd, token, EventFlags::IN),
+                    Some(pidfd) => epoll::add(&self.epoll, pidfd, token, ONCE),
                     None => Ok(()),
                 };
                 self.cores_used += running.cores;
                 self.parts.store.run(running.told(), slot, start.note);
                 let running = place.insert(running);
                 if watched.is_err() {
-                    // The system's limit of watches is reached: its end would never be seen.
-                    running.kill_and_wait();
-                    self.first_ended(slot, clock::mono());
+                    // The system's limit of watches is reached.
+                    running.kill_group();
+                    self.unwatched.push(slot);
                 }
             }
             Err(failure) => {
@@ -102,23 +108,22 @@ impl Executor {
             rustix::io::ioctl_fionbio(reader, true).map_err(system)?;
         }
         let (started, started_mono) = (clock::wall(), clock::mono());
-        let launched = self.launcher.launch(&Launch {
-            program: &prepared.program,
-            arguments: &prepared.arguments,
-            environment: &prepared.environment,
-            directory: &prepared.directory,
+        let files = self.parts.files.map(|files| (Resource::Nofile, files));
+        let launched = self.launcher.launch(Launch {
+            image: prepared.image,
             stdin: prepared.stdin.as_ref().unwrap_or(&self.null).as_fd(),
             stdout: stdout_writer.as_fd(),
             stderr: stderr_writer.as_fd(),
-            files: self.parts.files,
+            limits: files.as_slice(),
             nice: start.nice,
             account,
+            cgroup: None,
+            joins: &[],
         });
         match launched {
-            Ok((pid, pidfd)) => {
+            Ok(child) => {
                 let launched = Launched {
-                    pid,
-                    pidfd,
+                    child,
                     stdout,
                     stderr,
                     started,
@@ -126,7 +131,23 @@ impl Executor {
                 };
                 Ok(Running::new(start, launched, self.parts.share))
             }
-            Err(error) => Err(explain(start, &prepared, &error)),
+            Err(error) => Err(NotStarted {
+                errno: error.raw_os_error().unwrap_or(0),
+                message: format!("could not create a process: {error}"),
+            }),
+        }
+    }
+
+    /// Looks for the ends that no event tells of.
+    pub(super) fn look_at_unwatched(&mut self, now: Mono) {
+        for slot in std::mem::take(&mut self.unwatched) {
+            let (_, running) = &self.slots[slot];
+            if running
+                .as_ref()
+                .is_some_and(|running| running.pidfd.is_some())
+            {
+                self.first_ended(slot, now);
+            }
         }
     }
 
@@ -139,11 +160,17 @@ impl Executor {
             return;
         }
         let directory = self.parts.log.directory();
-        match part {
+        let capture = match part {
             Part::End => return self.first_ended(slot, now),
-            Part::Stdout => running.stdout.read(&mut self.scratch, directory),
-            Part::Stderr => running.stderr.read(&mut self.scratch, directory),
+            Part::Stdout => &mut running.stdout,
+            Part::Stderr => &mut running.stderr,
         };
+        let left = capture.read(&mut self.scratch, directory);
+        if let (Left::More, Some(pipe)) = (left, capture.pipe())
+            && epoll::modify(&self.epoll, pipe, EventData::new_u64(token), ONCE).is_err()
+        {
+            capture.close();
+        }
         if running.is_over() {
             self.finish(slot);
         }
@@ -156,10 +183,22 @@ impl Executor {
         };
         running.kill_group();
         let waited = match wait(running.pid()) {
-            Ok(None) => return,
+            Ok(None) => {
+                // Somebody traces it and is told of its end first.
+                if !self.unwatched.contains(&slot) {
+                    self.unwatched.push(slot);
+                }
+                return;
+            }
             Ok(Some(waited)) => Some(waited),
             Err(_) => None,
         };
+        if let Some(starting) = running.starting.take() {
+            if let Some(failure) = starting.failure() {
+                running.fail(explain(starting.image(), &failure).into());
+            }
+            self.launcher.take_back(Some(starting));
+        }
         running.first_ended(waited, now);
         self.cores_used -= running.cores;
         let directory = self.parts.log.directory();
@@ -227,7 +266,7 @@ pub(super) fn watch(epoll: &OwnedFd, life: u32, slot: usize, running: &mut Runni
     for (part, capture) in pipes {
         let token = EventData::new_u64(token(life, slot, part));
         let watched = match capture.pipe() {
-            Some(pipe) => epoll::add(epoll, pipe, token, EventFlags::IN),
+            Some(pipe) => epoll::add(epoll, pipe, token, ONCE),
             None => Ok(()),
         };
         if watched.is_err() {

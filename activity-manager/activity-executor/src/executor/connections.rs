@@ -32,6 +32,7 @@ impl Executor {
             // Who we are is told before anything is read. A failure shows again at the next round.
             let _ = link.send(&self.parts.store);
             // A newer connection replaces an older one, whose daemon is dead or about to find out.
+            self.close_link();
             self.link = Some(link);
             self.link_interest = EventFlags::IN;
             self.linger_until = None;
@@ -56,9 +57,19 @@ impl Executor {
     }
 
     fn unlink(&mut self, now: Mono) {
-        if self.link.take().is_some() && self.life == Life::Serving {
+        if self.close_link() && self.life == Life::Serving {
             self.linger_until = Some(now + self.parts.linger);
         }
+    }
+
+    /// Closes the connection, if there is one, and has it watched no more: children that have not
+    /// executed their programs yet have copies of it.
+    fn close_link(&mut self) -> bool {
+        let link = self.link.take();
+        if let Some(link) = &link {
+            let _ = epoll::delete(&self.epoll, link.stream());
+        }
+        link.is_some()
     }
 
     /// Whether what is to be told can wait for more.

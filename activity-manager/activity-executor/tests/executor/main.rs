@@ -17,3 +17,4 @@ mod link;
 mod lives;
 mod race;
 mod slowed;
+mod starts;

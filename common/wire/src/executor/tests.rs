@@ -110,6 +110,7 @@ fn every_message_from_the_executor_comes_back() {
             message: "command not found: nosuch".into(),
         },
         Exit::Expired,
+        Exit::Stuck,
     ];
     let places = [
         Kept::Nowhere,

@@ -1,0 +1,407 @@
+#![expect(
+    unsafe_code,
+    reason = "starting a command in shared memory has no safe interface"
+)]
+//! The start of commands. A child shares the executor's memory until it executes its program, as after
+//! vfork, which spares the copy of the page tables; but unlike after vfork the executor goes on at once,
+//! so that nobody who stops or delays a child delays the executor.
+//!
+//! What a child may still use is kept in a [`Room`]. The kernel says when that is over: it clears the
+//! word of the child's thread id when the child executes its program or ends (CLONE_CHILD_CLEARTID).
+
+use std::ffi::{CString, c_char, c_int};
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::process::{Pid, Resource, Rlimit};
+
+use crate::account::Numbers;
+use crate::child::{self, Ids, JOINS_MAX, LIMITS_MAX, Orders, Report, Step};
+
+/// Bytes of the stack on which a child runs until it executes its program. It makes system calls and
+/// has no buffers.
+const STACK_BYTES: usize = 16 * 1024;
+
+/// Rooms that are kept for the next children: more than are started in the milliseconds that one is in
+/// use on a machine with a hundred cores.
+const FREE_ROOMS_MAX: usize = 128;
+
+/// What a command executes, owned, so that it lives as long as a child uses it.
+pub(crate) struct Image {
+    /// Paths to try in their order, as the account of the command sees them.
+    pub(crate) programs: Vec<CString>,
+    pub(crate) arguments: Vec<CString>,
+    pub(crate) environment: Vec<CString>,
+    pub(crate) directory: CString,
+    /// What standard input is, opened as the account; relative to the directory. None where it is
+    /// given open.
+    pub(crate) stdin: Option<CString>,
+}
+
+/// How a command is started.
+pub(crate) struct Launch<'a> {
+    pub(crate) image: Image,
+    /// Open standard input, where the image names no file for it.
+    pub(crate) stdin: BorrowedFd<'a>,
+    pub(crate) stdout: BorrowedFd<'a>,
+    pub(crate) stderr: BorrowedFd<'a>,
+    /// Resource limits of the command, at most [`LIMITS_MAX`].
+    pub(crate) limits: &'a [(Resource, Rlimit)],
+    pub(crate) nice: Option<i32>,
+    /// Whom the command becomes; for ever.
+    pub(crate) account: Option<&'a Numbers>,
+    /// The directory of the v2 cgroup that the command is born in, or joins before it executes
+    /// anything, where the system does not let it be born there.
+    pub(crate) cgroup: Option<BorrowedFd<'a>>,
+    /// `cgroup.procs` files, open for writing, that the child writes itself into while it is what the
+    /// executor is, and before it executes anything; at most [`JOINS_MAX`] less one.
+    pub(crate) joins: &'a [BorrowedFd<'a>],
+}
+
+/// A child that was started.
+pub(crate) struct Launched {
+    /// Its process id, which is its process group too once it has begun to run.
+    pub(crate) pid: Pid,
+    /// Becomes readable at its end.
+    pub(crate) pidfd: OwnedFd,
+    pub(crate) starting: Starting,
+}
+
+/// Why a child did not execute a program.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// What it was doing.
+    pub(crate) step: Step,
+    pub(crate) errno: i32,
+    /// Which of the programs it is about.
+    pub(crate) program: usize,
+    /// Whether it was to become another account.
+    pub(crate) has_account: bool,
+}
+
+/// Starts commands, from one thread for its whole life: a command is killed when the thread that
+/// started it ends (PR_SET_PDEATHSIG).
+pub(crate) struct Launcher {
+    pid: libc::pid_t,
+    #[expect(
+        clippy::vec_box,
+        reason = "a room that is in use must stay where it is, and has been in a box since it was made"
+    )]
+    free: Vec<Box<Room>>,
+    /// Whether the system has refused to let children be born in a cgroup.
+    joins_cgroups: bool,
+}
+
+impl Launcher {
+    pub(crate) fn new() -> Launcher {
+        Launcher {
+            pid: rustix::process::getpid().as_raw_pid(),
+            free: Vec::new(),
+            joins_cgroups: false,
+        }
+    }
+
+    /// Starts a child and returns at once; an error where there is none. What comes of it is told by
+    /// [`Launched::starting`] and by the end of the child.
+    pub(crate) fn launch(&mut self, launch: Launch<'_>) -> io::Result<Launched> {
+        let cgroup = launch.cgroup;
+        let mut room = self.free.pop().unwrap_or_default();
+        room.furnish(launch, self.pid);
+        let made = match cgroup {
+            Some(cgroup) => self.clone_into(&mut room, cgroup),
+            None => room.clone_here(),
+        };
+        match made {
+            Ok((pid, pidfd)) => Ok(Launched {
+                pid,
+                pidfd,
+                starting: Starting(NonNull::from(Box::leak(room))),
+            }),
+            Err(errno) => {
+                self.keep(room);
+                Err(io::Error::from_raw_os_error(errno))
+            }
+        }
+    }
+
+    /// Takes back the room of a child that has executed its program; `starting` is none then.
+    pub(crate) fn reclaim(&mut self, starting: &mut Option<Starting>) {
+        let is_over =
+            |starting: &mut Starting| !starting.is_in_memory() && starting.failure().is_none();
+        self.take_back(starting.take_if(is_over));
+    }
+
+    /// Takes back the room of a child that has ended.
+    pub(crate) fn take_back(&mut self, starting: Option<Starting>) {
+        if let Some(room) = starting.and_then(Starting::into_room) {
+            self.keep(room);
+        }
+    }
+
+    fn clone_into(&mut self, room: &mut Room, cgroup: BorrowedFd<'_>) -> Result<Made, c_int> {
+        if !self.joins_cgroups {
+            let made = room.clone_into(cgroup);
+            // Of the group itself, other errors are told.
+            let is_refused = |&errno: &c_int| {
+                [libc::ENOSYS, libc::EINVAL, libc::EPERM, libc::E2BIG].contains(&errno)
+            };
+            self.joins_cgroups = made.as_ref().is_err_and(is_refused);
+            if !self.joins_cgroups {
+                return made;
+            }
+        }
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let procs = openat(cgroup, c"cgroup.procs", flags, Mode::empty());
+        let procs = procs.map_err(|errno| errno.raw_os_error())?;
+        room.join(&procs);
+        // The child has a copy of the descriptor.
+        room.clone_here()
+    }
+
+    fn keep(&mut self, mut room: Box<Room>) {
+        room.image = None;
+        if self.free.len() < FREE_ROOMS_MAX {
+            self.free.push(room);
+        }
+    }
+}
+
+/// A child that may not have executed its program yet.
+pub(crate) struct Starting(NonNull<Room>);
+
+impl Starting {
+    /// Whether the child still is in this memory: neither in its program nor at its end.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        // SAFETY: the room lives as long as this; the kernel writes its word as a whole.
+        let word = unsafe { &*ptr::addr_of!((*self.0.as_ptr()).word) };
+        word.load(Ordering::Acquire) != 0
+    }
+
+    /// Why it did not execute a program; none where it did, is about to, or was killed before.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        // SAFETY: the room lives as long as this, and what others write meanwhile is atomic.
+        let orders = unsafe { &*ptr::addr_of!((*self.0.as_ptr()).orders) };
+        let report = &orders.report;
+        let step = Step::of(report.step.load(Ordering::Acquire))?;
+        Some(Failure {
+            step,
+            errno: report.errno.load(Ordering::Relaxed),
+            program: report.program.load(Ordering::Relaxed) as usize,
+            has_account: orders.account.is_some(),
+        })
+    }
+
+    /// What it was to execute.
+    pub(crate) fn image(&self) -> &Image {
+        // SAFETY: the room lives as long as this; child and executor only read the image.
+        let image = unsafe { &*ptr::addr_of!((*self.0.as_ptr()).image) };
+        let image = image.as_ref();
+        image.expect("a room is furnished while it is in use")
+    }
+}
+
+impl Starting {
+    /// The room, if the child does not use it any more. Else it is left to the child for ever.
+    fn into_room(self) -> Option<Box<Room>> {
+        let is_over = !self.is_in_memory();
+        let room = ManuallyDrop::new(self).0;
+        // SAFETY: the room was leaked when the child was started, only this knew it, and the kernel
+        // has said that the child does not use it any more.
+        is_over.then(|| unsafe { Box::from_raw(room.as_ptr()) })
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        drop(Starting(self.0).into_room());
+    }
+}
+
+/// The memory that a child uses.
+struct Room {
+    stack: Box<[u128]>,
+    image: Option<Image>,
+    programs: Vec<*const c_char>,
+    argv: Vec<*const c_char>,
+    envp: Vec<*const c_char>,
+    groups: Vec<libc::gid_t>,
+    /// Not 0 while the child uses this.
+    word: AtomicU32,
+    orders: Orders,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        let nothing = libc::rlimit64 {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        Room {
+            stack: vec![0; STACK_BYTES / size_of::<u128>()].into_boxed_slice(),
+            image: None,
+            programs: Vec::new(),
+            argv: Vec::new(),
+            envp: Vec::new(),
+            groups: Vec::new(),
+            word: AtomicU32::new(0),
+            orders: Orders {
+                programs: ptr::null(),
+                argv: ptr::null(),
+                envp: ptr::null(),
+                directory: ptr::null(),
+                stdin: ptr::null(),
+                streams: [-1; 3],
+                joins: [-1; JOINS_MAX],
+                n_joins: 0,
+                limits: [(0, nothing); LIMITS_MAX],
+                n_limits: 0,
+                nice: None,
+                account: None,
+                parent: 0,
+                report: Report {
+                    step: AtomicI32::new(0),
+                    errno: AtomicI32::new(0),
+                    program: AtomicU32::new(0),
+                },
+            },
+        }
+    }
+}
+
+/// A child's process id, and a descriptor that becomes readable at its end.
+type Made = (Pid, OwnedFd);
+
+/// The group that a child is born in is given by the arguments of clone3.
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+
+impl Room {
+    /// Writes the orders of a child.
+    fn furnish(&mut self, launch: Launch<'_>, parent: libc::pid_t) {
+        let image = self.image.insert(launch.image);
+        pointers(&image.programs, &mut self.programs);
+        pointers(&image.arguments, &mut self.argv);
+        pointers(&image.environment, &mut self.envp);
+        self.groups.clear();
+        let groups = launch.account.map_or(&[][..], |account| &account.others);
+        self.groups.extend_from_slice(groups);
+        let orders = &mut self.orders;
+        orders.programs = self.programs.as_ptr();
+        orders.argv = self.argv.as_ptr();
+        orders.envp = self.envp.as_ptr();
+        orders.directory = image.directory.as_ptr();
+        orders.stdin = image
+            .stdin
+            .as_ref()
+            .map_or(ptr::null(), |path| path.as_ptr());
+        orders.streams = [launch.stdin, launch.stdout, launch.stderr].map(|fd| fd.as_raw_fd());
+        orders.n_joins = 0;
+        orders.n_limits = launch.limits.len();
+        for (place, (resource, limit)) in orders.limits[..launch.limits.len()]
+            .iter_mut()
+            .zip(launch.limits)
+        {
+            *place = (
+                *resource as c_int,
+                libc::rlimit64 {
+                    rlim_cur: limit.current.unwrap_or(libc::RLIM64_INFINITY),
+                    rlim_max: limit.maximum.unwrap_or(libc::RLIM64_INFINITY),
+                },
+            );
+        }
+        orders.nice = launch.nice;
+        orders.account = launch.account.map(|account| Ids {
+            user: account.user,
+            group: account.group,
+            others: self.groups.as_ptr(),
+            n_others: self.groups.len(),
+        });
+        orders.parent = parent;
+        orders.report.step.store(0, Ordering::Relaxed);
+        for file in launch.joins {
+            self.join(file);
+        }
+    }
+
+    fn join(&mut self, file: &impl AsRawFd) {
+        let orders = &mut self.orders;
+        orders.joins[orders.n_joins] = file.as_raw_fd();
+        orders.n_joins += 1;
+    }
+
+    fn clone_here(&mut self) -> Result<Made, c_int> {
+        let mut pidfd: c_int = -1;
+        let (flags, stack) = (
+            FLAGS | libc::SIGCHLD as u64,
+            self.stack.as_mut_ptr_range().end,
+        );
+        let (flags, stack) = (flags as usize, stack as usize);
+        let (fd, word) = (&raw mut pidfd as usize, self.word.as_ptr() as usize);
+        #[cfg(target_arch = "x86_64")]
+        let arguments = [flags, stack, fd, word, 0];
+        #[cfg(target_arch = "aarch64")]
+        let arguments = [flags, stack, fd, 0, word];
+        // SAFETY: as `made` wants it.
+        unsafe { self.made(libc::SYS_clone, arguments, &raw const pidfd) }
+    }
+
+    fn clone_into(&mut self, cgroup: BorrowedFd<'_>) -> Result<Made, c_int> {
+        let mut pidfd: c_int = -1;
+        let arguments = libc::clone_args {
+            flags: FLAGS | CLONE_INTO_CGROUP,
+            pidfd: &raw mut pidfd as u64,
+            child_tid: self.word.as_ptr() as u64,
+            parent_tid: 0,
+            exit_signal: libc::SIGCHLD as u64,
+            stack: self.stack.as_mut_ptr() as u64,
+            stack_size: size_of_val(&*self.stack) as u64,
+            tls: 0,
+            set_tid: 0,
+            set_tid_size: 0,
+            cgroup: cgroup.as_raw_fd() as u64,
+        };
+        let size = size_of_val(&arguments);
+        let arguments = [&raw const arguments as usize, size, 0, 0, 0];
+        // SAFETY: as `made` wants it.
+        unsafe { self.made(libc::SYS_clone3, arguments, &raw const pidfd) }
+    }
+
+    /// # Safety
+    /// The arguments are those of the call: this stack, the word of this room to be cleared, and
+    /// `pidfd` to be written.
+    unsafe fn made(
+        &mut self,
+        call: libc::c_long,
+        arguments: [usize; 5],
+        pidfd: *const c_int,
+    ) -> Result<Made, c_int> {
+        self.word.store(1, Ordering::Relaxed);
+        // SAFETY: the stack is this room's, aligned to 16, and grows down from its end. The room is
+        // neither moved nor written before the kernel clears its word, and the orders point into it or
+        // to what it owns.
+        let made = unsafe { child::clone_and_run(call, arguments, &raw const self.orders) };
+        match made {
+            Ok(pid) => {
+                let pid = Pid::from_raw(pid).expect("a child has a number above 0");
+                // SAFETY: the kernel has written it before the call returned; the descriptor is new,
+                // and nobody else knows it.
+                Ok((pid, unsafe { OwnedFd::from_raw_fd(pidfd.read_volatile()) }))
+            }
+            Err(errno) => {
+                self.word.store(0, Ordering::Relaxed);
+                Err(errno)
+            }
+        }
+    }
+}
+
+const FLAGS: u64 = (libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID) as u64;
+
+fn pointers(strings: &[CString], out: &mut Vec<*const c_char>) {
+    out.clear();
+    out.extend(strings.iter().map(|string| string.as_ptr()));
+    out.push(ptr::null());
+}
