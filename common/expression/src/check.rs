@@ -9,7 +9,7 @@ use model::{
 
 use crate::parse::NameKind;
 use crate::text::{Piece, Pieces};
-use crate::{ExpressionError, Program, nearest, shell};
+use crate::{ExpressionError, Program, Programs, nearest, shell};
 
 /// Something wrong with an expression of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +48,7 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
             .iter()
             .map(|input| input.name.as_str())
             .collect(),
+        programs: Programs::default(),
         findings: Vec::new(),
     };
     for output in &draft.outputs {
@@ -128,6 +129,8 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
 struct Check<'a> {
     variables: BTreeSet<&'a str>,
     inputs: BTreeSet<&'a str>,
+    /// The same expression often stands in many places.
+    programs: Programs,
     findings: Vec<Finding>,
 }
 
@@ -140,7 +143,7 @@ impl Check<'_> {
             // The definition's own check says so.
             return;
         }
-        match Program::compile(expression) {
+        match self.programs.of(expression) {
             Ok(program) => self.names(&program, 0, links, false, place),
             Err(error) => self.add(error, false, place),
         }
@@ -153,7 +156,7 @@ impl Check<'_> {
         for piece in Pieces::new(&template.0) {
             match piece {
                 Ok(Piece::Fixed(_)) => {}
-                Ok(Piece::Source(source, start)) => match Program::compile_source(source) {
+                Ok(Piece::Source(source, start)) => match self.programs.of_source(source) {
                     Ok(program) => self.names(&program, start, None, shell, place),
                     Err(error) => self.add(error.moved(start), shell, place),
                 },

@@ -7,16 +7,21 @@ use std::collections::BTreeMap;
 use model::Value;
 
 use crate::function::{Each, Function, shorten};
-use crate::limits::{STEPS_MAX, VALUE_BYTES_MAX};
 use crate::parse::{Kind, Node, Operator, Step, StepKind};
-use crate::{ExpressionError, Scope};
+use crate::{ExpressionError, Meter, Scope};
+
+/// Steps that finding a variable or an input by its name takes, among as many as there may be.
+const NAME_STEPS: u64 = 4;
+
+/// Steps that an error takes which something else may outweigh: it says what is wrong.
+const FAILURE_STEPS: u64 = 4;
 
 /// One evaluation: what it may read, what it has used up.
-pub(crate) struct Evaluation<'a> {
+pub(crate) struct Evaluation<'a, 'm> {
     scope: &'a dyn Scope,
-    locals: Vec<Value>,
-    steps: u64,
-    bytes: usize,
+    /// The items at which the comprehensions are that are under way, the outermost first.
+    locals: Vec<Cow<'a, Value>>,
+    meter: &'m mut Meter,
 }
 
 /// An error, and whether it may be outweighed: `false && error` is false, but an evaluation that
@@ -35,13 +40,17 @@ fn failure(offset: usize, message: impl Into<String>) -> Failure {
     }
 }
 
-impl<'a> Evaluation<'a> {
-    pub(crate) fn new(scope: &'a dyn Scope) -> Evaluation<'a> {
+/// Whoever is out of budget ends at once.
+fn used_up(error: ExpressionError) -> Failure {
+    Failure { error, last: true }
+}
+
+impl<'a, 'm> Evaluation<'a, 'm> {
+    pub(crate) fn new(scope: &'a dyn Scope, meter: &'m mut Meter) -> Evaluation<'a, 'm> {
         Evaluation {
             scope,
             locals: Vec::new(),
-            steps: 0,
-            bytes: 0,
+            meter,
         }
     }
 
@@ -51,37 +60,18 @@ impl<'a> Evaluation<'a> {
         Ok(value)
     }
 
-    fn step(&mut self, offset: usize) -> Result<(), Failure> {
-        self.steps += 1;
-        if self.steps > STEPS_MAX {
-            let message = format!("more than {STEPS_MAX} steps");
-            return Err(Failure {
-                error: ExpressionError::new(offset, message),
-                last: true,
-            });
-        }
-        Ok(())
+    fn use_steps(&mut self, n_steps: u64, offset: usize) -> Result<(), Failure> {
+        self.meter.use_steps(n_steps, offset).map_err(used_up)
     }
 
     /// Counts the time that looking through values takes.
     fn look_through(&mut self, values: &[&Value], offset: usize) -> Result<(), Failure> {
-        const BYTES_A_STEP: usize = 64;
-        let bytes: usize = values.iter().map(|value| value.size()).sum();
-        self.steps += (bytes / BYTES_A_STEP) as u64;
-        self.step(offset)
+        self.meter.look_through(values, offset).map_err(used_up)
     }
 
-    /// Counts bytes before they are made.
+    /// Counts bytes before they are made, in one text, list or map.
     fn charge(&mut self, bytes: usize, offset: usize) -> Result<(), Failure> {
-        self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes > VALUE_BYTES_MAX {
-            let message = format!("values of more than {} MiB", VALUE_BYTES_MAX >> 20);
-            return Err(Failure {
-                error: ExpressionError::new(offset, message),
-                last: true,
-            });
-        }
-        Ok(())
+        self.meter.make(bytes, 1, offset).map_err(used_up)
     }
 
     fn owned(&mut self, node: &'a Node) -> Result<Value, Failure> {
@@ -90,21 +80,23 @@ impl<'a> Evaluation<'a> {
     }
 
     fn own(&mut self, value: Cow<'_, Value>, offset: usize) -> Result<Value, Failure> {
-        self.charge(value.size(), offset)?;
+        self.meter.copy(&value, offset).map_err(used_up)?;
         Ok(value.into_owned())
     }
 
     fn node(&mut self, node: &'a Node) -> Evaluated<'a> {
-        self.step(node.offset)?;
         let offset = node.offset;
+        self.use_steps(1, offset)?;
         let value = match &node.kind {
             Kind::Literal(value) => return Ok(Cow::Borrowed(value)),
             Kind::Variable(name) => {
+                self.use_steps(NAME_STEPS, offset)?;
                 let found = self.scope.variable(name);
                 let missing = || failure(offset, format!("no variable is called `{name}`"));
                 return found.map(Cow::Borrowed).ok_or_else(missing);
             }
             Kind::Input(name) => {
+                self.use_steps(NAME_STEPS, offset)?;
                 let found = self.scope.input(name);
                 let missing = || failure(offset, format!("no input is called `{name}`"));
                 return found.map(Cow::Borrowed).ok_or_else(missing);
@@ -114,9 +106,12 @@ impl<'a> Evaluation<'a> {
                 Value::Bool(self.scope.link(name).ok_or_else(missing)?)
             }
             Kind::Local(place) => {
-                let value = self.locals[*place].clone();
-                self.look_through(&[&value], offset)?;
-                value
+                if let Cow::Borrowed(item) = self.locals[*place] {
+                    return Ok(Cow::Borrowed(item));
+                }
+                let copied = self.meter.copy(&self.locals[*place], offset);
+                copied.map_err(used_up)?;
+                self.locals[*place].clone().into_owned()
             }
             Kind::List(nodes) => {
                 self.charge(nodes.len() * size_of::<Value>(), offset)?;
@@ -166,7 +161,7 @@ impl<'a> Evaluation<'a> {
             Kind::Path(base, steps) => {
                 let mut value = self.node(base)?;
                 for step in steps {
-                    self.step(step.offset)?;
+                    self.use_steps(1, step.offset)?;
                     value = self.take(value, step)?;
                 }
                 return Ok(value);
@@ -230,7 +225,10 @@ impl<'a> Evaluation<'a> {
                 Ok(value) if value == decisive => return Ok(decisive),
                 Ok(_) => {}
                 Err(failure) if failure.last => return Err(failure),
-                Err(failure) => pending = pending.or(Some(failure)),
+                Err(failure) => {
+                    self.use_steps(FAILURE_STEPS, node.offset)?;
+                    pending = pending.or(Some(failure));
+                }
             }
         }
         pending.map_or(Ok(!decisive), Err)
@@ -288,7 +286,7 @@ impl<'a> Evaluation<'a> {
                 .call(*function, Some(&value), arguments, offset)
                 .map(Cow::Owned),
             StepKind::Each(each, body) => {
-                let Value::List(items) = value.as_ref() else {
+                let Value::List(_) = value.as_ref() else {
                     let message = match value.as_ref() {
                         Value::Map(_) => "a map has no order to go through".to_owned(),
                         Value::Null
@@ -303,7 +301,17 @@ impl<'a> Evaluation<'a> {
                     };
                     return Err(failure(offset, message));
                 };
-                self.each(*each, items, body, offset).map(Cow::Owned)
+                let value = match value {
+                    Cow::Borrowed(Value::List(items)) => {
+                        self.each(*each, items.iter().map(Cow::Borrowed), body, offset)
+                    }
+                    Cow::Owned(Value::List(items)) => {
+                        self.each(*each, items.into_iter().map(Cow::Owned), body, offset)
+                    }
+                    Cow::Borrowed(other) => Ok(other.clone()),
+                    Cow::Owned(other) => Ok(other),
+                };
+                value.map(Cow::Owned)
             }
         }
     }
@@ -324,7 +332,7 @@ impl<'a> Evaluation<'a> {
     fn each(
         &mut self,
         each: Each,
-        items: &[Value],
+        items: impl Iterator<Item = Cow<'a, Value>>,
         body: &'a [Node],
         offset: usize,
     ) -> Result<Value, Failure> {
@@ -337,8 +345,8 @@ impl<'a> Evaluation<'a> {
             [] => return Err(failure(offset, "nothing to do for each item")),
         };
         for item in items {
-            self.look_through(&[item], offset)?;
-            self.locals.push(item.clone());
+            self.use_steps(1, offset)?;
+            self.locals.push(item);
             let taken = guard.map_or(Ok(true), |guard| self.condition(guard));
             let outcome = match (taken, each) {
                 (Ok(false), _) => Ok(None),
@@ -351,17 +359,19 @@ impl<'a> Evaluation<'a> {
                     self.condition(result).map(Some)
                 }
             };
-            self.locals.pop();
+            let item = self.locals.pop();
             match (outcome, each) {
                 (Ok(Some(false)), Each::All) => return Ok(Value::Bool(false)),
                 (Ok(Some(true)), Each::Exists) => return Ok(Value::Bool(true)),
                 (Ok(Some(true)), Each::ExistsOne) => n_true += 1,
                 (Ok(Some(true)), Each::Filter) => {
-                    self.charge(item.size(), offset)?;
-                    list.push(item.clone());
+                    if let Some(item) = item {
+                        list.push(self.own(item, offset)?);
+                    }
                 }
                 (Ok(_), _) => {}
                 (Err(failure), Each::All | Each::Exists) if !failure.last => {
+                    self.use_steps(FAILURE_STEPS, offset)?;
                     pending = pending.or(Some(failure));
                 }
                 (Err(failure), _) => return Err(failure),
@@ -436,7 +446,7 @@ impl<'a> Evaluation<'a> {
             (Value::Text(_), Value::Text(_)) | (Value::List(_), Value::List(_))
                 if operator == Operator::Add =>
             {
-                self.charge(right.size(), offset)?;
+                self.meter.copy(right, offset).map_err(used_up)?;
                 match (self.own(left, offset)?, right) {
                     (Value::Text(mut a), Value::Text(b)) => {
                         a.push_str(b);

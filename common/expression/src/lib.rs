@@ -8,7 +8,7 @@
 //! against another implementation. It is our own because that one cannot be stopped in the middle
 //! of an evaluation, tells no place of a runtime error, and takes longer to read a definition's
 //! expressions than all the rest of reading it.
-//! Read [`Program`] first, then [`Text`], [`Scope`] and [`check`].
+//! Read [`Program`] first, then [`Text`], [`Scope`], [`Meter`] and [`check`].
 
 mod capture;
 mod check;
@@ -16,9 +16,11 @@ mod error;
 mod evaluate;
 mod function;
 mod json;
+mod meter;
 mod nearest;
 mod parse;
 mod program;
+mod programs;
 mod scope;
 mod shell;
 mod text;
@@ -28,8 +30,10 @@ pub use capture::parse_captured;
 pub use check::{Finding, check, check_draft, check_positions};
 pub use error::ExpressionError;
 pub use json::{from_json, to_json};
+pub use meter::Meter;
 pub use nearest::nearest;
 pub use program::Program;
+pub use programs::Programs;
 pub use scope::{ProcessScope, Scope};
 pub use text::{Text, whole_expression};
 
@@ -43,9 +47,10 @@ pub mod limits {
     pub const NESTING_MAX: usize = 32;
     /// Comprehensions (`map`, `filter`, `all`, ...) within each other: time grows with that power.
     pub const COMPREHENSIONS_MAX: usize = 2;
-    /// Steps of one evaluation, a step for each operation: some 50 ms.
-    pub const STEPS_MAX: u64 = 1_000_000;
-    /// Bytes of the values that one evaluation makes, those in between included.
+    /// Steps of one decision (see [`Meter`](crate::Meter)): some 3 ms, 10 at worst, in which a
+    /// manager does nothing else.
+    pub const STEPS_MAX: u64 = 100_000;
+    /// Bytes of the values that one decision makes, those in between included.
     pub const VALUE_BYTES_MAX: usize = 16 << 20;
     /// Bytes of a text after its expressions were put in.
     pub const TEXT_BYTES_MAX: usize = 16 << 20;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use model::{Expression, Value};
 
 use crate::evaluate::Evaluation;
-use crate::parse::{self, Name, Node};
-use crate::{ExpressionError, Scope, function};
+use crate::parse::{self, Name, NameKind, Node};
+use crate::{ExpressionError, Meter, Scope, function};
 
 /// An expression, compiled. Cheap to clone and to keep; it holds nothing of what it read.
 #[derive(Clone, Debug)]
@@ -34,16 +34,21 @@ impl Program {
         })))
     }
 
-    /// The value of the expression. An error begins with the expression itself.
-    pub fn evaluate(&self, scope: &dyn Scope) -> Result<Value, ExpressionError> {
-        Evaluation::new(scope)
+    /// The value of the expression, within what is left of the meter. An error begins with the
+    /// expression itself.
+    pub fn evaluate(&self, scope: &dyn Scope, meter: &mut Meter) -> Result<Value, ExpressionError> {
+        Evaluation::new(scope, meter)
             .value(&self.0.node)
             .map_err(|error| self.named(error))
     }
 
     /// The value of a condition; anything but true and false is an error.
-    pub fn evaluate_bool(&self, scope: &dyn Scope) -> Result<bool, ExpressionError> {
-        match self.evaluate(scope)? {
+    pub fn evaluate_bool(
+        &self,
+        scope: &dyn Scope,
+        meter: &mut Meter,
+    ) -> Result<bool, ExpressionError> {
+        match self.evaluate(scope, meter)? {
             Value::Bool(value) => Ok(value),
             other @ (Value::Null
             | Value::Int(_)
@@ -61,6 +66,16 @@ impl Program {
     /// The source, without the braces.
     pub fn source(&self) -> &str {
         &self.0.source
+    }
+
+    /// The nodes whose links it reads.
+    pub fn links(&self) -> impl Iterator<Item = &str> {
+        let links = self
+            .0
+            .names
+            .iter()
+            .filter(|name| name.kind == NameKind::Link);
+        links.map(|name| name.name.as_str())
     }
 
     /// The names that it reads.

@@ -33,15 +33,11 @@ pub struct ProcessScope<'a> {
 
 impl Scope for ProcessScope<'_> {
     fn variable(&self, name: &str) -> Option<&Value> {
-        let declared = &self.definition.draft().variables;
-        let place = declared.iter().position(|variable| variable.name == name)?;
-        self.variables.get(place)
+        self.variables.get(self.definition.variable(name)?)
     }
 
     fn input(&self, name: &str) -> Option<&Value> {
-        let declared = &self.definition.draft().inputs;
-        let place = declared.iter().position(|input| input.name == name)?;
-        self.inputs.get(place)
+        self.inputs.get(self.definition.input(name)?)
     }
 
     fn link(&self, name: &str) -> Option<bool> {

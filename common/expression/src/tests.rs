@@ -9,7 +9,8 @@ use model::{
 use proptest::prelude::*;
 
 use crate::{
-    ExpressionError, Program, Scope, Text, check, check_draft, from_json, limits, to_json,
+    ExpressionError, Meter, Program, Programs, Scope, Text, check, check_draft, from_json, limits,
+    to_json,
 };
 
 struct Names(BTreeMap<&'static str, Value>);
@@ -51,7 +52,7 @@ fn names() -> Names {
 }
 
 fn evaluate(source: &str) -> Result<Value, ExpressionError> {
-    Program::compile(&Expression(source.to_owned()))?.evaluate(&names())
+    Program::compile(&Expression(source.to_owned()))?.evaluate(&names(), &mut Meter::new())
 }
 
 fn error(source: &str) -> String {
@@ -223,7 +224,10 @@ fn runtime_errors_name_the_expression_and_the_place() {
         assert_eq!(error(source), message);
     }
     let program = Program::compile(&Expression(" n ".to_owned())).unwrap();
-    let message = program.evaluate_bool(&names()).unwrap_err().message;
+    let message = program
+        .evaluate_bool(&names(), &mut Meter::new())
+        .unwrap_err()
+        .message;
     assert_eq!(message, "in `${ n }`: true or false is wanted, not a int");
 }
 
@@ -316,15 +320,59 @@ fn depth_length_and_time_are_bounded() {
     let long = format!("'{}'", "a".repeat(limits::SOURCE_BYTES_MAX));
     assert!(error(&long).contains("at most 4096"));
 
-    assert!(error("wide.map(a, wide.map(b, a + b))").contains("more than 1000000 steps"));
-    assert!(error("wide.all(a, wide == wide)").contains("more than 1000000 steps"));
+    assert!(error("wide.map(a, wide.map(b, a + b))").contains("more than 100000 steps"));
+    assert!(error("wide.all(a, wide == wide)").contains("more than 100000 steps"));
     assert!(error("wide.map(a, wide)").contains("values of more than 16 MiB"));
     assert!(error("wide.map(a, wide) == [] || true").contains("16 MiB"));
+    assert!(error("wide.map(a, wide.map(b, 'a'))").contains("more than 100000 steps"));
+}
+
+#[test]
+fn expressions_of_one_decision_share_its_bounds() {
+    let program = Program::compile(&Expression("wide.map(a, a + n)".to_owned())).unwrap();
+    let mut meter = Meter::new();
+    let mut n_evaluated = 0;
+    let error = loop {
+        match program.evaluate(&names(), &mut meter) {
+            Ok(_) => n_evaluated += 1,
+            Err(error) => break error.to_string(),
+        }
+    };
+    // Each of the 2,000 items takes some ten steps.
+    assert!((3..=10).contains(&n_evaluated), "{n_evaluated}");
+    assert!(error.contains("more than 100000 steps"), "{error}");
+    assert!(meter.steps() > limits::STEPS_MAX);
+    let few = program.evaluate(&names(), &mut Meter::up_to(10));
+    assert!(few.unwrap_err().to_string().contains("more than 10 steps"));
+}
+
+#[test]
+fn an_expression_is_compiled_once_wherever_it_stands() {
+    let mut programs = Programs::default();
+    let sum = Expression("n + 1".to_owned());
+    for _ in 0..3 {
+        let program = programs.of(&sum).unwrap();
+        let value = program.evaluate(&names(), &mut Meter::new());
+        assert_eq!(value, Ok(Value::Int(5)));
+        let text = programs.text(&Template("a ${n + 1} ${n}".to_owned()));
+        let text = text.unwrap().render(&names(), &mut Meter::new());
+        assert_eq!(text.unwrap(), "a 5 4");
+    }
+    assert_eq!(programs.n_compiled(), 2);
+    assert!(programs.of(&Expression("n +".to_owned())).is_err());
+    // More than are kept: what was first is compiled again, and nothing else is lost.
+    for number in 0..2_000 {
+        let long = format!("{number}{}", " ".repeat(2_000));
+        programs.of(&Expression(long)).unwrap();
+    }
+    programs.of(&sum).unwrap();
+    assert_eq!(programs.n_compiled(), 2_003);
 }
 
 fn render(template: &str) -> Result<String, String> {
     let text = Text::compile(&Template(template.to_owned())).map_err(|error| error.to_string())?;
-    text.render(&names()).map_err(|error| error.to_string())
+    text.render(&names(), &mut Meter::new())
+        .map_err(|error| error.to_string())
 }
 
 #[test]
@@ -358,25 +406,34 @@ fn texts_are_put_together() {
 #[test]
 fn words_of_a_shell_and_of_a_list() {
     let text = |template: &str| Text::compile(&Template(template.to_owned())).unwrap();
-    let shell = text("cat ${words} > ${s}; echo ${n} $${HOME}").render_shell(&names());
+    let shell =
+        text("cat ${words} > ${s}; echo ${n} $${HOME}").render_shell(&names(), &mut Meter::new());
     assert_eq!(
         shell,
         Ok(r"cat 'a b' c > 'it'\''s'; echo 4 ${HOME}".to_owned())
     );
     assert_eq!(
-        text("${words}").render_words(&names()),
+        text("${words}").render_words(&names(), &mut Meter::new()),
         Ok(vec!["a b".into(), "c".into()])
     );
     assert_eq!(
-        text("-${words}").render_words(&names()),
+        text("-${words}").render_words(&names(), &mut Meter::new()),
         Ok(vec![r#"-["a b","c"]"#.into()])
     );
     assert_eq!(
-        text("x ${n}").render_words(&names()),
+        text("x ${n}").render_words(&names(), &mut Meter::new()),
         Ok(vec!["x 4".into()])
     );
-    assert!(text("${'\\x00'}").render_words(&names()).is_err());
-    assert!(text("${'\\x00'}").render_shell(&names()).is_err());
+    assert!(
+        text("${'\\x00'}")
+            .render_words(&names(), &mut Meter::new())
+            .is_err()
+    );
+    assert!(
+        text("${'\\x00'}")
+            .render_shell(&names(), &mut Meter::new())
+            .is_err()
+    );
 }
 
 #[test]

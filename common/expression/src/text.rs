@@ -7,7 +7,7 @@ use model::{Template, Value};
 use crate::function::float_text;
 use crate::limits::TEXT_BYTES_MAX;
 use crate::token::{Lexer, Token};
-use crate::{ExpressionError, Program, Scope, json, shell};
+use crate::{ExpressionError, Meter, Program, Scope, json, shell};
 
 /// Text in which each `${...}` stands for the value of an expression. Cheap to clone and to keep.
 #[derive(Clone, Debug)]
@@ -24,6 +24,14 @@ impl Text {
     /// Compiles a text. `$${` stands for `${`; a `$` before anything else is only a `$`. The
     /// error is the first that is found.
     pub fn compile(template: &Template) -> Result<Text, ExpressionError> {
+        Text::compile_with(template, Program::compile_source)
+    }
+
+    /// As [`Text::compile`], with whatever compiles the expressions.
+    pub(crate) fn compile_with(
+        template: &Template,
+        mut compile: impl FnMut(&str) -> Result<Program, ExpressionError>,
+    ) -> Result<Text, ExpressionError> {
         let mut parts = Vec::new();
         let mut fixed = String::new();
         for piece in Pieces::new(&template.0) {
@@ -33,7 +41,7 @@ impl Text {
                     if !fixed.is_empty() {
                         parts.push(Part::Fixed(std::mem::take(&mut fixed)));
                     }
-                    let compiled = Program::compile_source(source);
+                    let compiled = compile(source);
                     parts.push(Part::Value(
                         compiled.map_err(|error| error.moved(start))?,
                         start,
@@ -49,16 +57,20 @@ impl Text {
 
     /// The text with the values in it: numbers, true and false as they are written, text as it is,
     /// lists and maps as JSON.
-    pub fn render(&self, scope: &dyn Scope) -> Result<String, ExpressionError> {
-        self.put_together(scope, |value, text| {
+    pub fn render(&self, scope: &dyn Scope, meter: &mut Meter) -> Result<String, ExpressionError> {
+        self.put_together(scope, meter, |value, text| {
             text.push_str(&plain(value)?);
             Ok(())
         })
     }
 
     /// The text with each value as one word of a POSIX shell, a list as a word for each item.
-    pub fn render_shell(&self, scope: &dyn Scope) -> Result<String, ExpressionError> {
-        self.put_together(scope, |value, text| {
+    pub fn render_shell(
+        &self,
+        scope: &dyn Scope,
+        meter: &mut Meter,
+    ) -> Result<String, ExpressionError> {
+        self.put_together(scope, meter, |value, text| {
             let Value::List(items) = value else {
                 shell::quote(&without_nul(plain(value)?)?, text);
                 return Ok(());
@@ -75,18 +87,32 @@ impl Text {
 
     /// The text as arguments of a command: one, but where the whole text is one `${...}` and its
     /// value is a list, an argument for each item.
-    pub fn render_words(&self, scope: &dyn Scope) -> Result<Vec<String>, ExpressionError> {
-        if let [Part::Value(program, start)] = self.0.as_ref()
-            && let Value::List(items) = program
-                .evaluate(scope)
-                .map_err(|error| error.moved(*start))?
-        {
+    pub fn render_words(
+        &self,
+        scope: &dyn Scope,
+        meter: &mut Meter,
+    ) -> Result<Vec<String>, ExpressionError> {
+        if let [Part::Value(program, start)] = self.0.as_ref() {
+            let value = program
+                .evaluate(scope, meter)
+                .map_err(|error| error.moved(*start))?;
+            count_writing(&value, program, *start, meter)?;
+            let items = match &value {
+                Value::List(items) => items.as_slice(),
+                Value::Null
+                | Value::Bool(_)
+                | Value::Int(_)
+                | Value::Float(_)
+                | Value::Text(_)
+                | Value::Map(_)
+                | Value::Artifact(_) => std::slice::from_ref(&value),
+            };
             let words = items.iter().map(|item| without_nul(plain(item)?));
             return words
                 .collect::<Result<_, String>>()
                 .map_err(|message| program.named(ExpressionError::new(*start, message)));
         }
-        let word = self.render(scope)?;
+        let word = self.render(scope, meter)?;
         Ok(vec![
             without_nul(word).map_err(|message| ExpressionError::new(0, message))?,
         ])
@@ -95,16 +121,21 @@ impl Text {
     fn put_together(
         &self,
         scope: &dyn Scope,
+        meter: &mut Meter,
         put: impl Fn(&Value, &mut String) -> Result<(), String>,
     ) -> Result<String, ExpressionError> {
         let mut text = String::new();
         for part in self.0.iter() {
             match part {
-                Part::Fixed(fixed) => text.push_str(fixed),
+                Part::Fixed(fixed) => {
+                    meter.pass_bytes(fixed.len(), 0)?;
+                    text.push_str(fixed);
+                }
                 Part::Value(program, start) => {
                     let value = program
-                        .evaluate(scope)
+                        .evaluate(scope, meter)
                         .map_err(|error| error.moved(*start))?;
+                    count_writing(&value, program, *start, meter)?;
                     let named = |message| program.named(ExpressionError::new(*start, message));
                     put(&value, &mut text).map_err(named)?;
                     if text.len() > TEXT_BYTES_MAX {
@@ -116,6 +147,27 @@ impl Text {
         }
         Ok(text)
     }
+}
+
+/// Counts the time of writing a value as text: JSON takes longest.
+fn count_writing(
+    value: &Value,
+    program: &Program,
+    start: usize,
+    meter: &mut Meter,
+) -> Result<(), ExpressionError> {
+    const WRITING_FACTOR: usize = 4;
+    let bytes = match value {
+        Value::List(_) | Value::Map(_) => WRITING_FACTOR * value.size(),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Float(_)
+        | Value::Text(_)
+        | Value::Artifact(_) => value.size(),
+    };
+    let counted = meter.pass_bytes(bytes, start);
+    counted.map_err(|error| program.named(error))
 }
 
 fn plain(value: &Value) -> Result<String, String> {

@@ -16,7 +16,7 @@ use std::fmt::Debug;
 
 use model::{Mono, Now};
 
-/// Events of one stream that may follow a snapshot before there is another, beside twice the
+/// Entries of events of one stream that may follow a snapshot before there is another, beside twice the
 /// snapshot's own weight: so the cost of snapshots stays a fraction of the cost of the events.
 const TAIL_EVENTS_MIN: usize = 1_024;
 
@@ -60,6 +60,11 @@ pub trait Machine: Sized {
     fn apply(state: &mut Self::State, event: &Self::Event);
     /// How many entries a snapshot would have, about.
     fn weight(state: &Self::State) -> usize;
+    /// How many entries an event has, about: more than one where it holds much.
+    fn event_weight(event: &Self::Event) -> usize {
+        let _ = event;
+        1
+    }
     /// What stands for all events of the stream but the first, which is kept for ever.
     fn snapshot(state: &Self::State) -> Self::Snapshot;
     /// The state from that of the first event alone and a snapshot.
@@ -84,6 +89,7 @@ pub struct States<M: Machine> {
 struct Kept<S> {
     state: S,
     n_events: usize,
+    /// Entries of the events since the last snapshot.
     n_tail: usize,
 }
 
@@ -108,7 +114,7 @@ impl<M: Machine> States<M> {
         });
         M::apply(&mut kept.state, event);
         if kept.n_events > 0 {
-            kept.n_tail += 1;
+            kept.n_tail += M::event_weight(event);
         }
         kept.n_events += 1;
     }

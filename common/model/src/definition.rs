@@ -32,6 +32,10 @@ struct Checked {
     links: Vec<(NodeId, Link)>,
     activities: Vec<ActivityId>,
     graph: ActivityGraph,
+    /// The places of the variables, in the order of their names.
+    variables: Vec<u32>,
+    /// The places of the inputs, likewise.
+    inputs: Vec<u32>,
 }
 
 /// A definition as written: the alphabet of files, connections and journals.
@@ -445,6 +449,13 @@ impl Draft {
     pub fn check(self) -> Result<Definition, Vec<Problem>> {
         check::check(self).map(|checked| Definition(Arc::new(checked)))
     }
+
+    /// The definition of a draft that has been accepted and recorded, maybe by another version of
+    /// the program: what is a rule is not checked again, only what is needed to read it at all. The
+    /// error says why it cannot be understood.
+    pub fn recorded(self) -> Result<Definition, Vec<Problem>> {
+        check::recorded(self).map(|checked| Definition(Arc::new(checked)))
+    }
 }
 
 impl Definition {
@@ -489,6 +500,18 @@ impl Definition {
         }
     }
 
+    /// The place of a variable in [`Draft::variables`]. O(log n).
+    pub fn variable(&self, name: &str) -> Option<usize> {
+        let variables = &self.0.draft.variables;
+        place_of(&self.0.variables, name, |place| &variables[place].name)
+    }
+
+    /// The place of an input in [`Draft::inputs`]. O(log n).
+    pub fn input(&self, name: &str) -> Option<usize> {
+        let inputs = &self.0.draft.inputs;
+        place_of(&self.0.inputs, name, |place| &inputs[place].name)
+    }
+
     /// All links of the definition with the parallel controller that declares each; their places
     /// in this list number them.
     pub fn links(&self) -> &[(NodeId, Link)] {
@@ -523,6 +546,15 @@ impl Definition {
         names.reverse();
         names.join("/")
     }
+}
+
+fn place_of<'a>(
+    by_name: &[u32],
+    name: &str,
+    name_of: impl Fn(usize) -> &'a String,
+) -> Option<usize> {
+    let found = by_name.binary_search_by(|&place| name_of(place as usize).as_str().cmp(name));
+    found.ok().map(|at| by_name[at] as usize)
 }
 
 impl PartialEq for Definition {

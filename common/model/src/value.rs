@@ -7,8 +7,10 @@ use minicbor::{Decode, Encode};
 
 use crate::{Bytes, Hash};
 
+mod decode;
+
 /// A value of a variable, an input or an output of a process.
-#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Encode)]
 pub enum Value {
     /// Nothing yet.
     #[n(0)]
@@ -67,7 +69,7 @@ pub enum ArtifactKind {
 }
 
 /// The declared type of an input or a variable.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode)]
 pub enum Type {
     /// `string`
     #[n(0)]
@@ -170,6 +172,25 @@ impl Value {
                     .iter()
                     .map(|(name, value)| name.len() + value.size())
                     .sum::<usize>()
+            }
+        }
+    }
+
+    /// Whether there are at most so many lists and maps within each other.
+    pub fn is_within_depth(&self, depth_max: usize) -> bool {
+        match self {
+            Value::Null
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::Artifact(_) => true,
+            Value::List(items) => {
+                depth_max > 0 && items.iter().all(|item| item.is_within_depth(depth_max - 1))
+            }
+            Value::Map(items) => {
+                let mut items = items.values();
+                depth_max > 0 && items.all(|item| item.is_within_depth(depth_max - 1))
             }
         }
     }

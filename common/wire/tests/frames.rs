@@ -358,6 +358,7 @@ fn answers() -> Vec<Envelope<Answer>> {
         base: None,
         keep: Some(Span::from_secs(60)),
         owner: Some("xav://grid/lab/user/ana".to_owned()),
+        held: None,
     };
     let progress = Progress {
         process: ProcessId(9),

@@ -6,6 +6,8 @@ use wire::attempt::{FromActivity, ToActivity};
 use wire::client::{Answer, Request};
 use wire::group::{FromGroup, ToGroup};
 
+use crate::submit::Submission;
+
 /// What has a journal of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub enum Stream {
@@ -71,14 +73,39 @@ pub enum Input {
     ActivityUp(ResourceId),
     /// A machine cannot be reached.
     ActivityDown(ResourceId),
-    /// A request of a client, on whose behalf it asks, and its number.
+    /// A request of a client, on whose behalf it asks, and its number. See [`Input::request`].
     Request(ClientId, Caller, u64, Request),
+    /// A submission of a client that is checked, and the number of its request.
+    Submission(ClientId, u64, Box<Submission>),
     /// A client has gone.
     ClientGone(ClientId),
     /// A plan is made, or cannot be.
     Planned(Box<PlanResult>),
     /// What there is room for, as far as the core cannot see it.
     Room(Room),
+}
+
+impl Input {
+    /// A request of a client. Whatever takes long of it and needs no state is done here: a shell calls
+    /// this in the thread of that client, so that nobody else waits for it.
+    pub fn request(client: ClientId, caller: Caller, number: u64, request: Request) -> Input {
+        match request {
+            Request::Submit(submit) => {
+                let submission = Submission::check(caller, *submit);
+                Input::Submission(client, number, Box::new(submission))
+            }
+            request @ (Request::Cancel(_)
+            | Request::Watch(_)
+            | Request::List
+            | Request::Status(_)
+            | Request::Submission(_)
+            | Request::Forget(_)
+            | Request::Why { .. }
+            | Request::Peek(_)
+            | Request::Log { .. }
+            | Request::Machines) => Input::Request(client, caller, number, request),
+        }
+    }
 }
 
 /// What processes a process manager can take, by the room on its disk.

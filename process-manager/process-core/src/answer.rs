@@ -8,6 +8,7 @@ use wire::client::{
 };
 
 use crate::alphabet::{Caller, ClientId, Effect};
+use crate::held::held;
 use crate::manager::{Live, ProcessManager, State, Timer, Watcher, limits, process};
 use crate::process::Process;
 
@@ -24,14 +25,20 @@ impl ProcessManager {
     pub(crate) fn status(&self, cx: &Context<'_, Self>, id: ProcessId) -> Answer {
         match process(cx, id) {
             Some(known) => Answer::Status(Box::new(self.status_of(known))),
-            None => Answer::Unknown(id),
+            None => match held(cx, id) {
+                Some(held) => Answer::Status(Box::new(held.status())),
+                None => Answer::Unknown(id),
+            },
         }
     }
 
     pub(crate) fn submission(&self, cx: &Context<'_, Self>, id: ProcessId) -> Answer {
         match process(cx, id) {
             Some(known) => Answer::Submission(Box::new(submission(known))),
-            None => Answer::Unknown(id),
+            None => match held(cx, id) {
+                Some(held) => Answer::Submission(Box::new(held.submission())),
+                None => Answer::Unknown(id),
+            },
         }
     }
 
@@ -91,7 +98,9 @@ impl ProcessManager {
             self.watchers.remove(&(client, number));
             self.disarm(Timer::Watch(client, number));
         }
-        let refusal = if process(cx, id).is_none() {
+        let refusal = if let Some(held) = held(cx, id) {
+            Some(Answer::Progress(Box::new(held.progress())))
+        } else if process(cx, id).is_none() {
             Some(Answer::Unknown(id))
         } else if self.watchers.len() >= limits::WATCHERS_MAX {
             let many = limits::WATCHERS_MAX;
@@ -181,6 +190,7 @@ pub fn summaries(states: &States<ProcessManager>) -> Vec<Summary> {
         .iter()
         .filter_map(|(_, state)| match state {
             State::Process(process) => Some(summary(process)),
+            State::Held(held) => Some(held.summary()),
             State::Empty | State::Manager { .. } => None,
         })
         .collect();
@@ -201,6 +211,7 @@ pub fn summary(process: &Process) -> Summary {
         base: process.base,
         keep: process.keep,
         owner: process.owner.clone(),
+        held: None,
     }
 }
 

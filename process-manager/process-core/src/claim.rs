@@ -8,6 +8,7 @@ use wire::group::{FromGroup, Grant, ToGroup, Want};
 
 use crate::alphabet::{Effect, Stream};
 use crate::event::Event;
+use crate::held::held;
 use crate::manager::{Live, ProcessManager, Stage, Timer, limits, process};
 
 impl ProcessManager {
@@ -51,7 +52,8 @@ impl ProcessManager {
             FromGroup::Refused { number, process } => self.on_refused(cx, now, process, number),
             FromGroup::Released(id) => {
                 let open = process(cx, id)
-                    .is_some_and(|known| known.phase().has_ended() && !known.course.is_released);
+                    .is_some_and(|known| known.phase().has_ended() && !known.course.is_released)
+                    || held(cx, id).is_some_and(|held| !held.is_released());
                 if open {
                     cx.record(Stream::Process(id), Event::Released);
                     self.disarm(Timer::Release(id));
@@ -265,6 +267,9 @@ impl ProcessManager {
 
     /// Gives all slots back, again and again until the group managers say so.
     pub(crate) fn release(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) {
+        if held(cx, id).is_some_and(|held| !held.is_released()) {
+            return self.ask_release(cx, now, id);
+        }
         let Some(known) = process(cx, id) else { return };
         if known.course.is_released || !known.phase().has_ended() {
             return;
@@ -279,10 +284,7 @@ impl ProcessManager {
             // Others may have waited while a plan was made for it.
             return self.plan_next(cx);
         }
-        for &group in self.groups.keys() {
-            cx.effect(Effect::ToGroup(group, ToGroup::Release(id)));
-        }
-        self.arm(Timer::Release(id), now.mono + limits::REPEAT);
+        self.ask_release(cx, now, id);
     }
 
     fn group_of(&self, resource: ResourceId) -> Option<GroupId> {

@@ -267,7 +267,7 @@ impl ProcessManager {
     pub(crate) fn resume_copies(&mut self, cx: &mut Context<'_, Self>, now: Now) {
         let wanting = cx.states().iter().filter_map(|(_, state)| match state {
             State::Process(process) if !process.index.uncopied.is_empty() => Some(process.id()),
-            State::Process(_) | State::Empty | State::Manager { .. } => None,
+            State::Process(_) | State::Held(_) | State::Empty | State::Manager { .. } => None,
         });
         let wanting: Vec<ProcessId> = wanting.collect();
         for id in wanting {

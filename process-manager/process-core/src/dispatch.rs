@@ -1,9 +1,9 @@
 //! Attempts: what is ready goes to the machine that the plan names, as far as its window allows;
 //! what was not heard of goes again; what must stop is told so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use expression::{ExpressionError, Text};
+use expression::ExpressionError;
 use machine::Context;
 use model::{
     Activity, ActivityId, Artifact, AttemptId, Command, Epoch, Fault, FaultName, Now, ProcessId,
@@ -13,11 +13,12 @@ use wire::attempt::{ATTEMPTS_MAX, Dispatch, Stdin as WireStdin, ToActivity};
 use wire::client::Phase;
 
 use crate::alphabet::{Effect, Stream};
+use crate::evaluate::{Evaluator, fault_event, produced, scope};
 use crate::event::{Event, Spot};
 use crate::manager::{ProcessManager, Timer, limits, process};
 use crate::memo::Memo;
 use crate::process::Process;
-use crate::settle::{fault_event, produced, scope};
+use crate::turns::{ATTEMPT_STEPS, OTHERS_STEPS, Slice};
 
 /// The variable of the environment that tells a command its process...
 pub(crate) const PROCESS_VARIABLE: &str = "XAVANTES_PROCESS";
@@ -27,12 +28,20 @@ pub(crate) const ACTIVITY_VARIABLE: &str = "XAVANTES_ACTIVITY";
 pub(crate) const ATTEMPT_VARIABLE: &str = "XAVANTES_ATTEMPT";
 
 impl ProcessManager {
-    /// Sends what is ready and has a place.
-    pub(crate) fn dispatch(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) {
+    /// Sends what is ready and has a place. Whether something has faulted by it.
+    pub(crate) fn dispatch(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        id: ProcessId,
+        slice: &mut Slice,
+    ) -> bool {
         self.send_remakes(cx, now, id);
-        let Some(known) = process(cx, id) else { return };
+        let Some(known) = process(cx, id) else {
+            return false;
+        };
         if known.course.plan.generation.0 == 0 || known.index.ready.is_empty() {
-            return;
+            return false;
         }
         let mut chosen: Vec<(ResourceId, Epoch, Vec<ActivityId>)> = Vec::new();
         for (&place, queue) in &known.index.ready {
@@ -60,9 +69,11 @@ impl ProcessManager {
                 .take(window - n_out);
             chosen.push((resource, life, next.collect()));
         }
+        let mut has_faulted = false;
         for (resource, life, activities) in chosen {
-            self.send(cx, now, id, resource, life, activities);
+            has_faulted |= self.send(cx, now, id, (resource, life), activities, slice);
         }
+        has_faulted
     }
 
     fn send(
@@ -70,26 +81,32 @@ impl ProcessManager {
         cx: &mut Context<'_, Self>,
         now: Now,
         id: ProcessId,
-        resource: ResourceId,
-        life: Epoch,
+        (resource, life): (ResourceId, Epoch),
         activities: Vec<ActivityId>,
-    ) {
-        let Some(known) = process(cx, id) else { return };
+        slice: &mut Slice,
+    ) -> bool {
+        let Some(known) = process(cx, id) else {
+            return false;
+        };
         let mut sent = Vec::with_capacity(activities.len());
         let mut messages = Vec::with_capacity(activities.len());
         let mut memos = Vec::with_capacity(activities.len());
         let mut faults = Vec::new();
         let mut is_early = false;
         for activity in activities {
+            if slice.is_used_up() {
+                break;
+            }
             let number = known.activity(activity).number + 1;
-            match resolve(
-                known,
-                AttemptId {
-                    process: id,
-                    activity,
-                    number,
-                },
-            ) {
+            let attempt = AttemptId {
+                process: id,
+                activity,
+                number,
+            };
+            let mut evaluator = Evaluator::new(&mut self.programs);
+            let message = resolve(known, attempt, &mut evaluator);
+            slice.take(ATTEMPT_STEPS + evaluator.meter.steps());
+            match message {
                 Ok(mut message) => {
                     if !self.name_sources(now, known, resource, &mut message) {
                         is_early = true;
@@ -122,12 +139,11 @@ impl ProcessManager {
         if is_early {
             self.arm_once(Timer::Recall(id), now.mono + limits::REPEAT);
         }
-        if !faults.is_empty() {
-            for fault in faults {
-                cx.record(Stream::Process(id), fault);
-            }
-            self.settle(cx, now, id);
+        let has_faulted = !faults.is_empty();
+        for fault in faults {
+            cx.record(Stream::Process(id), fault);
         }
+        has_faulted
     }
 
     /// Sends again what was sent and not heard of.
@@ -154,12 +170,22 @@ impl ProcessManager {
             return;
         };
         let unheard: Vec<AttemptId> = unheard.iter().copied().collect();
-        let messages = unheard.into_iter().filter_map(|attempt| {
-            let mut message = resolve(known, attempt).ok()?;
-            let is_named = self.name_sources(now, known, resource, &mut message);
-            is_named.then_some(message)
-        });
-        let messages = messages.collect();
+        let mut messages = Vec::new();
+        let mut n_steps = 0;
+        for attempt in unheard {
+            let mut evaluator = Evaluator::new(&mut self.programs);
+            let message = resolve(known, attempt, &mut evaluator);
+            n_steps += ATTEMPT_STEPS + evaluator.meter.steps();
+            if let Ok(mut message) = message
+                && self.name_sources(now, known, resource, &mut message)
+            {
+                messages.push(message);
+            }
+            // The others follow when the first have been heard of.
+            if n_steps > OTHERS_STEPS {
+                break;
+            }
+        }
         self.send_in_parts(cx, resource, life, messages);
         self.arm(Timer::Unheard(id, resource), now.mono + limits::REPEAT);
     }
@@ -230,8 +256,12 @@ impl ProcessManager {
     }
 }
 
-/// The attempt as it is sent: every expression evaluated.
-pub(crate) fn resolve(process: &Process, attempt: AttemptId) -> Result<Dispatch, Box<Fault>> {
+/// The attempt as it is sent: every expression evaluated, all of them within one meter.
+pub(crate) fn resolve(
+    process: &Process,
+    attempt: AttemptId,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Dispatch, Box<Fault>> {
     let definition = process.definition();
     let activity_id = attempt.activity;
     let Some(activity) = definition.activity(activity_id) else {
@@ -249,20 +279,17 @@ pub(crate) fn resolve(process: &Process, attempt: AttemptId) -> Result<Dispatch,
         (ATTEMPT_VARIABLE.to_owned(), attempt.number.to_string()),
     ];
     for (name, value) in &activity.env {
-        let value = Text::compile(value).and_then(|text| text.render(&scope(process)));
+        let value = evaluator.text(value, process);
         env.push((name.clone(), value.map_err(fault)?));
     }
     let stdin = match &activity.stdin {
         None => WireStdin::Empty,
         Some(Stdin::File(path)) => WireStdin::File(path.clone()),
-        Some(Stdin::Text(text)) => {
-            let text = Text::compile(text).and_then(|text| text.render(&scope(process)));
-            WireStdin::Text(text.map_err(fault)?)
-        }
+        Some(Stdin::Text(text)) => WireStdin::Text(evaluator.text(text, process).map_err(fault)?),
     };
     Ok(Dispatch {
         attempt,
-        command: command(process, activity).map_err(fault)?,
+        command: command(process, activity, evaluator).map_err(fault)?,
         env,
         stdin,
         inputs: staged(process, activity_id, activity)?,
@@ -281,21 +308,25 @@ pub(crate) fn resolve(process: &Process, attempt: AttemptId) -> Result<Dispatch,
 pub(crate) fn command(
     process: &Process,
     activity: &Activity,
+    evaluator: &mut Evaluator<'_>,
 ) -> Result<Vec<String>, ExpressionError> {
+    let Evaluator { programs, meter } = evaluator;
     match &activity.command {
         Command::List(parts) => {
             let mut words = Vec::with_capacity(parts.len());
             for part in parts {
                 if part.0.contains("${") {
-                    words.extend(Text::compile(part)?.render_words(&scope(process))?);
+                    let text = programs.text(part)?;
+                    words.extend(text.render_words(&scope(process), meter)?);
                 } else {
+                    meter.pass_bytes(part.0.len(), 0)?;
                     words.push(part.0.clone());
                 }
             }
             Ok(words)
         }
         Command::Shell(line) => {
-            let line = Text::compile(line)?.render_shell(&scope(process))?;
+            let line = programs.text(line)?.render_shell(&scope(process), meter)?;
             Ok(vec!["/bin/sh".to_owned(), "-c".to_owned(), line])
         }
     }
@@ -326,8 +357,14 @@ pub(crate) fn laid(
     activity: &Activity,
 ) -> Result<Vec<Laid>, Box<Fault>> {
     let files = process.definition().draft().files.iter();
+    // An input lies over a file of the definition with its name.
+    let inputs = activity.inputs.iter().filter(|_| !process.files.is_empty());
+    let covered: BTreeSet<&str> = inputs
+        .map(|input| input.path.trim_end_matches('/'))
+        .collect();
     let mut laid: Vec<Laid> = files
         .zip(&process.files)
+        .filter(|(path, _)| !covered.contains(path.as_str()))
         .map(|(path, &artifact)| Laid {
             path: path.clone(),
             artifact,
@@ -337,9 +374,6 @@ pub(crate) fn laid(
     for input in &activity.inputs {
         match produced(process, input.source) {
             Some(Value::Artifact(artifact)) => {
-                // An input lies over a file of the definition with its name.
-                let path = input.path.trim_end_matches('/');
-                laid.retain(|file| file.path != path);
                 laid.push(Laid {
                     path: input.path.clone(),
                     artifact,

@@ -2,8 +2,8 @@
 
 use minicbor::{Decode, Encode};
 use model::{
-    ActivityId, Artifact, AttemptId, Bytes, Draft, Epoch, Fault, NodeId, Plan, ProcessId,
-    ResourceId, Span, SubmitKey, Value, Wall,
+    ActivityId, Artifact, AttemptId, Bytes, Definition, Draft, Epoch, Fault, NodeId, Plan,
+    ProcessId, ResourceId, Span, SubmitKey, Value, Wall,
 };
 use wire::attempt::{Log, Outcome};
 use wire::client::Phase;
@@ -152,7 +152,7 @@ pub struct Founded {
     pub key: SubmitKey,
     /// What is run.
     #[n(1)]
-    pub draft: Draft,
+    pub draft: Accepted,
     /// Its inputs in the order of the draft's, defaults filled in.
     #[n(2)]
     pub inputs: Vec<Value>,
@@ -181,6 +181,73 @@ pub struct Founded {
     /// The machine that has its files, where they do not lie on each.
     #[n(9)]
     pub store: Option<ResourceId>,
+    /// The number of the semantics that it was accepted under, see [`SEMANTICS`].
+    #[cbor(n(11), default)]
+    pub semantics: u32,
+}
+
+/// The number of what definitions and events mean in this version of the program. It is raised with
+/// each change by which a recorded process would run otherwise than it was accepted; a version goes
+/// on with what was accepted under its own number and under smaller ones. Nothing was recorded of it
+/// before number 1.
+pub const SEMANTICS: u32 = 1;
+
+/// The definition of a process that was accepted, which is never checked again.
+#[derive(Clone, Debug)]
+pub enum Accepted {
+    /// It was checked in this life.
+    Checked(Definition),
+    /// It was read from a journal.
+    Read(Box<Draft>),
+}
+
+impl Accepted {
+    /// As it was submitted.
+    pub fn draft(&self) -> &Draft {
+        match self {
+            Accepted::Checked(definition) => definition.draft(),
+            Accepted::Read(draft) => draft,
+        }
+    }
+
+    /// The definition; the error says why it is not understood.
+    pub(crate) fn definition(&self) -> Result<Definition, String> {
+        match self {
+            Accepted::Checked(definition) => Ok(definition.clone()),
+            Accepted::Read(draft) => {
+                let definition = Draft::recorded((**draft).clone());
+                definition.map_err(|problems| match problems.first() {
+                    Some(first) => first.to_string(),
+                    None => "its definition is not understood".to_owned(),
+                })
+            }
+        }
+    }
+}
+
+impl PartialEq for Accepted {
+    fn eq(&self, other: &Accepted) -> bool {
+        self.draft() == other.draft()
+    }
+}
+
+impl<C> Encode<C> for Accepted {
+    fn encode<W: minicbor::encode::Write>(
+        &self,
+        encoder: &mut minicbor::Encoder<W>,
+        cx: &mut C,
+    ) -> Result<(), minicbor::encode::Error<W::Error>> {
+        self.draft().encode(encoder, cx)
+    }
+}
+
+impl<'b, C> Decode<'b, C> for Accepted {
+    fn decode(
+        decoder: &mut minicbor::Decoder<'b>,
+        cx: &mut C,
+    ) -> Result<Accepted, minicbor::decode::Error> {
+        Ok(Accepted::Read(Box::new(Draft::decode(decoder, cx)?)))
+    }
 }
 
 /// A recorded outcome that stands for an activity, with all that is to be known of it: whoever
@@ -239,6 +306,39 @@ pub struct Reused {
     #[n(16)]
     pub holder: Option<(ResourceId, String)>,
 }
+
+impl Event {
+    /// Entries that it takes in a journal, about: values of many bytes count for more than one.
+    pub(crate) fn weight(&self) -> usize {
+        let writes = match self {
+            Event::Assigned { writes, .. } => writes,
+            Event::Ended(ended) => &ended.writes,
+            Event::Epoch(_)
+            | Event::Founded(_)
+            | Event::Planned { .. }
+            | Event::Granted { .. }
+            | Event::Sent(..)
+            | Event::Linked(_)
+            | Event::Joined { .. }
+            | Event::Faulted(_)
+            | Event::CancelAsked
+            | Event::Closed { .. }
+            | Event::Released
+            | Event::Readied(_)
+            | Event::Reused(_)
+            | Event::Broke { .. }
+            | Event::Copied { .. }
+            | Event::MachineLost(_)
+            | Event::Remaking(_)
+            | Event::Leased(_) => return 1,
+        };
+        let bytes: usize = writes.iter().map(|(_, value)| value.size()).sum();
+        1 + bytes / ENTRY_BYTES
+    }
+}
+
+/// Bytes of values that count as one entry.
+pub(crate) const ENTRY_BYTES: usize = 256;
 
 /// What a fault breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]

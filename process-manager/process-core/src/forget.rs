@@ -6,6 +6,7 @@ use model::{Now, ProcessId, Span, Wall};
 use wire::client::Answer;
 
 use crate::alphabet::Stream;
+use crate::held::held;
 use crate::manager::{ProcessManager, State, Timer, limits, process};
 use crate::process::Process;
 
@@ -41,15 +42,18 @@ struct Over {
 impl ProcessManager {
     /// Forgets a process. The answer leaves when its journal is gone.
     pub(crate) fn forget(&mut self, cx: &mut Context<'_, Self>, id: ProcessId) -> Answer {
-        let Some(known) = process(cx, id) else {
-            return Answer::Unknown(id);
+        let (has_ended, is_released) = match (process(cx, id), held(cx, id)) {
+            (Some(known), _) => (known.phase().has_ended(), known.course.is_released),
+            // Nothing of it is run.
+            (None, Some(held)) => (true, held.is_released()),
+            (None, None) => return Answer::Unknown(id),
         };
-        if !known.phase().has_ended() {
+        if !has_ended {
             return Answer::Refused(vec![format!(
                 "process {id} has not ended: cancel it first, or wait"
             )]);
         }
-        if !known.course.is_released {
+        if !is_released {
             return Answer::Refused(vec![format!(
                 "process {id} has just ended and its machines are being given back: try again in a \
                  moment"
@@ -85,7 +89,8 @@ impl ProcessManager {
         let Some(keep) = self.config.keep else { return };
         let over = cx.states().iter().filter_map(|(_, state)| match state {
             State::Process(known) => self.over(known, now),
-            State::Empty | State::Manager { .. } => None,
+            // Somebody may look for it with a version that understands it.
+            State::Held(_) | State::Empty | State::Manager { .. } => None,
         });
         let (late, mut kept): (Vec<Over>, Vec<Over>) = over.partition(|one| one.is_late);
         kept.sort_unstable_by_key(|one| (one.closed, one.id));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use model::{ActivityId, NodeId, ResourceId, Span};
+use model::{ActivityId, NodeId, ResourceId, Span, Value};
 use wire::client::{ActivityPhase, Totals};
 
 use crate::attempt::ActivityState;
@@ -18,6 +18,8 @@ pub(crate) struct Index {
     /// What is out, by machine.
     pub(crate) out: BTreeMap<ResourceId, BTreeSet<ActivityId>>,
     pub(crate) totals: Totals,
+    /// Bytes of the values of all variables.
+    pub(crate) variables_bytes: usize,
     /// Activities below each controller that have ended.
     pub(crate) n_ended: Vec<u32>,
     /// Activities below each controller.
@@ -126,6 +128,8 @@ impl Process {
             n_all: n_zero,
             ..Index::default()
         };
+        let variables = self.course.variables.iter();
+        self.index.variables_bytes = variables.map(Value::size).sum();
         self.index.totals.reused = self.course.reused.len() as u32;
         for &activity in self.definition.clone().activities() {
             let ActivityState {

@@ -408,7 +408,7 @@ impl ProcessManager {
 fn leased(cx: &Context<'_, ProcessManager>) -> Option<Span> {
     match cx.state(Stream::Manager)? {
         State::Manager { leased, .. } => *leased,
-        State::Empty | State::Process(_) => None,
+        State::Empty | State::Process(_) | State::Held(_) => None,
     }
 }
 

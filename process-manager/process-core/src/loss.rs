@@ -32,7 +32,7 @@ impl ProcessManager {
         self.stores.lose(resource);
         let losing = cx.states().iter().filter_map(|(_, state)| match state {
             State::Process(process) => Some(process),
-            State::Empty | State::Manager { .. } => None,
+            State::Held(_) | State::Empty | State::Manager { .. } => None,
         });
         let losing = losing.filter(|process| !process.bereaved_by(resource).is_empty());
         let losing: Vec<ProcessId> = losing.map(|process| process.id()).collect();

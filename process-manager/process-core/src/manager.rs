@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use expression::Programs;
 use machine::{Context, Machine};
 use model::{
     ActivityId, AttemptId, Epoch, GroupId, Mono, NetworkLink, Now, Plan, ProcessId, ResourceId,
@@ -20,11 +21,13 @@ use crate::alphabet::{ClientId, Effect, Input, Room, Stream};
 use crate::copies::Copying;
 use crate::event::Event;
 use crate::forget::Retention;
+use crate::held::Held;
 use crate::liveness::Liveness;
 use crate::peek::Looked;
 use crate::process::{Course, Process};
 use crate::recall::{BaseIndex, Recorded};
 use crate::sources::Stores;
+use crate::turns::Turns;
 
 /// What a process manager bounds, and why.
 pub mod limits {
@@ -54,9 +57,6 @@ pub mod limits {
     pub const LOSSES_MAX: u16 = 10;
     /// Plans made again because less was granted than claimed.
     pub const REPLANS_MAX: u32 = 3;
-    /// Activities looked at in one step whether a recorded outcome stands for them: some tens of
-    /// milliseconds.
-    pub const RECALLS_MAX: usize = 4_096;
     /// Recorded outcomes of all processes that can be found by what decided them, each about a
     /// hundred bytes; the ones recorded first go first.
     pub const RECORDED_MAX: usize = 200_000;
@@ -111,6 +111,8 @@ pub enum State {
     },
     /// One process.
     Process(Box<Process>),
+    /// One that is kept and not understood.
+    Held(Box<Held>),
 }
 
 /// A process manager's logic.
@@ -144,6 +146,10 @@ pub struct ProcessManager {
     pub(crate) begun: Mono,
     /// When all leases have ended of which an earlier life has told.
     pub(crate) outlived: Mono,
+    /// Compiled expressions of processes.
+    pub(crate) programs: Programs,
+    /// Which processes have more to do than fits into one step.
+    pub(crate) turns: Turns,
     timers: Timers,
     n_asked: u32,
     n_basis: u64,
@@ -254,6 +260,7 @@ pub(crate) enum Timer {
     Backoff(ProcessId, ActivityId),
     Watch(ClientId, u64),
     Recall(ProcessId),
+    Turns,
     Copy(ProcessId),
     Peek(ClientId, u64),
 }
@@ -338,6 +345,7 @@ impl ProcessManager {
             }
             Timer::Watch(client, number) => self.tell_watcher(cx, now, client, number),
             Timer::Recall(process) => self.settle(cx, now, process),
+            Timer::Turns => self.take_turns(cx, now),
             Timer::Copy(process) => self.repeat_copies(cx, now, process),
             Timer::Peek(client, number) => self.give_up_peek(cx, client, number),
         }
@@ -428,7 +436,7 @@ pub(crate) fn process<'a>(
 ) -> Option<&'a Process> {
     match cx.state(Stream::Process(id))? {
         State::Process(process) => Some(process),
-        State::Empty | State::Manager { .. } => None,
+        State::Held(_) | State::Empty | State::Manager { .. } => None,
     }
 }
 
@@ -451,11 +459,13 @@ impl Machine for ProcessManager {
                 }
             }
             (State::Empty, Event::Founded(founded)) => {
-                if let Some(process) = Process::found(founded) {
-                    *state = State::Process(Box::new(process));
-                }
+                *state = match Process::found(founded) {
+                    Ok(process) => State::Process(Box::new(process)),
+                    Err(reason) => State::Held(Box::new(Held::new(founded, reason))),
+                };
             }
             (State::Process(process), event) => process.apply(event),
+            (State::Held(held), event) => held.apply(event),
             (State::Empty | State::Manager { .. }, _) => {}
         }
     }
@@ -464,12 +474,18 @@ impl Machine for ProcessManager {
         match state {
             State::Empty | State::Manager { .. } => 1,
             State::Process(process) => process.weight(),
+            // No snapshot of it is made: another version may understand its events.
+            State::Held(_) => usize::MAX / 4,
         }
+    }
+
+    fn event_weight(event: &Event) -> usize {
+        event.weight()
     }
 
     fn snapshot(state: &State) -> Snapshot {
         match state {
-            State::Empty => Snapshot::Empty,
+            State::Empty | State::Held(_) => Snapshot::Empty,
             State::Manager { epoch, leased } => Snapshot::Manager(*epoch, *leased),
             State::Process(process) => Snapshot::Process(Box::new(process.course.clone())),
         }
@@ -480,6 +496,9 @@ impl Machine for ProcessManager {
             (_, Snapshot::Manager(epoch, leased)) => State::Manager { epoch, leased },
             (State::Process(process), Snapshot::Process(course)) => {
                 State::Process(Box::new(process.restore(*course)))
+            }
+            (State::Held(held), Snapshot::Process(course)) => {
+                State::Held(Box::new(held.restore(*course)))
             }
             (founded, Snapshot::Empty | Snapshot::Process(_)) => founded,
         }
@@ -522,6 +541,14 @@ impl Machine for ProcessManager {
             Input::Request(client, caller, number, request) => {
                 self.on_request(cx, now, (client, number), &caller, request);
             }
+            Input::Submission(client, number, submission) => {
+                let answer = self.submit(cx, now, *submission);
+                cx.effect(Effect::Answer {
+                    client,
+                    number,
+                    answer,
+                });
+            }
             Input::ClientGone(client) => {
                 let gone: Vec<(ClientId, u64)> = self
                     .watchers
@@ -552,7 +579,9 @@ impl Machine for ProcessManager {
         self.begun = now.mono;
         let (before, leased) = match cx.state(Stream::Manager) {
             Some(State::Manager { epoch, leased }) => (*epoch, *leased),
-            Some(State::Empty | State::Process(_)) | None => (Epoch(0), Some(Span::ZERO)),
+            Some(State::Empty | State::Process(_) | State::Held(_)) | None => {
+                (Epoch(0), Some(Span::ZERO))
+            }
         };
         self.epoch = Epoch(before.0 + 1);
         // No question of this life has the number of one of the lives before: a late answer to that
@@ -566,12 +595,13 @@ impl Machine for ProcessManager {
             .iter()
             .filter_map(|(_, state)| match state {
                 State::Process(process) if !process.course.is_released => Some(process.id()),
-                State::Process(_) | State::Empty | State::Manager { .. } => None,
+                State::Process(_) | State::Held(_) | State::Empty | State::Manager { .. } => None,
             })
             .collect();
         for id in open {
             self.begin(cx, now, id, false);
         }
+        self.release_held(cx, now);
         self.resume_copies(cx, now);
         self.expect_all(cx, now);
         self.expect_holders(cx, now);

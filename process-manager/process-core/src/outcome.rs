@@ -1,5 +1,6 @@
 //! What machines report: attempts that started, ended, were taken back or not taken.
 
+use expression::{Meter, Programs};
 use machine::Context;
 use model::{
     AttemptId, Bytes, Capture, Fault, FaultName, Now, Parse, ProcessId, ResourceId, Retry, RetryOn,
@@ -12,11 +13,11 @@ use wire::client::Phase;
 
 use crate::alphabet::{Effect, Stream};
 use crate::dispatch::command;
+use crate::evaluate::{Evaluator, admit, has_room};
 use crate::event::{Ended, Event, Verdict};
 use crate::manager::{ProcessManager, Timer, backoff, limits, process};
 use crate::process::Process;
 use crate::remake::{judge_remake, lacking};
-use crate::settle::admit;
 
 impl ProcessManager {
     pub(crate) fn on_activity(
@@ -384,10 +385,19 @@ fn lost(process: &Process, now: Now, outcome: &Outcome) -> Verdict {
     fail(process, now, outcome, &failure)
 }
 
+/// Steps of finding the command line that a fault names; it names none where that takes more. So
+/// many attempts may fail at once that their faults must cost little.
+const FAULT_STEPS_MAX: u64 = 5_000;
+
 fn fault(process: &Process, outcome: &Outcome, failure: Failure) -> Fault {
     let activity = outcome.attempt.activity;
     let command = process.definition().activity(activity).map(|activity| {
-        let mut words = command(process, activity).unwrap_or_default();
+        let mut programs = Programs::default();
+        let mut evaluator = Evaluator {
+            programs: &mut programs,
+            meter: Meter::up_to(FAULT_STEPS_MAX),
+        };
+        let mut words = command(process, activity, &mut evaluator).unwrap_or_default();
         // Of a line for the shell the user wrote only the line.
         match &activity.command {
             model::Command::Shell(_) => words.split_off(words.len().saturating_sub(1)),
@@ -426,6 +436,7 @@ fn capture(process: &Process, outcome: &Outcome) -> Result<Vec<(u32, Value)>, St
             .map_err(|message| format!("{stream} cannot be read as {}: {message}", word(parse)))?;
         writes.push((variable, admit(process, variable, value)?));
     }
+    has_room(process, &writes)?;
     Ok(writes)
 }
 

@@ -17,7 +17,7 @@ use wire::group::Grant;
 
 use crate::attempt::ActivityState;
 use crate::control::{Control, Turned};
-use crate::event::{Ended, Event, Founded, Reused, Spot, Verdict};
+use crate::event::{ENTRY_BYTES, Ended, Event, Founded, Reused, SEMANTICS, Spot, Verdict};
 use crate::index::Index;
 use crate::memo::Memo;
 use crate::remake::Remake;
@@ -139,10 +139,16 @@ impl Process {
         Some(identity.name().to_owned())
     }
 
-    /// The process that a founding event begins; none where its definition is refused, which an
-    /// earlier version may have accepted.
-    pub(crate) fn found(founded: &Founded) -> Option<Process> {
-        let definition = founded.draft.clone().check().ok()?;
+    /// The process that a founding event begins. Nothing is checked that was accepted before: the
+    /// error says why this version does not understand it.
+    pub(crate) fn found(founded: &Founded) -> Result<Process, String> {
+        if founded.semantics > SEMANTICS {
+            let number = founded.semantics;
+            return Err(format!(
+                "it was accepted under semantics {number}, of which this version knows those up to {SEMANTICS}"
+            ));
+        }
+        let definition = founded.draft.definition()?;
         let n_nodes = definition.nodes().len();
         let variables = definition
             .draft()
@@ -174,7 +180,7 @@ impl Process {
         };
         process.rebuild_index();
         process.turn(turned);
-        Some(process)
+        Ok(process)
     }
 
     /// Its name.
@@ -234,6 +240,7 @@ impl Process {
             + course.activities.len() / 4
             + course.plan.entries.len() / 4
             + course.variables.len()
+            + self.index.variables_bytes / ENTRY_BYTES
             + course.produced.len()
     }
 
@@ -578,6 +585,8 @@ impl Process {
     fn write(&mut self, writes: &[(u32, Value)]) {
         for (variable, value) in writes {
             if let Some(kept) = self.course.variables.get_mut(*variable as usize) {
+                let bytes = &mut self.index.variables_bytes;
+                *bytes = (*bytes + value.size()).saturating_sub(kept.size());
                 *kept = value.clone();
             }
         }

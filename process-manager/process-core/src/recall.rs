@@ -12,11 +12,12 @@ use wire::client::{ActivityPhase, Phase};
 
 use crate::alphabet::Stream;
 use crate::dispatch::resolve;
+use crate::evaluate::{Evaluator, admit, has_room};
 use crate::event::Reused;
 use crate::manager::{ProcessManager, State, limits, process};
 use crate::memo::Memo;
 use crate::process::Process;
-use crate::settle::admit;
+use crate::turns::{ATTEMPT_STEPS, Slice};
 
 /// What came of looking for a recorded outcome.
 pub(crate) enum Looked {
@@ -50,7 +51,12 @@ type RecordedKey = (u32, Hash);
 
 impl ProcessManager {
     /// Looks whether a recorded outcome stands for the next activity that has become ready.
-    pub(crate) fn recall(&mut self, cx: &Context<'_, Self>, id: ProcessId) -> Looked {
+    pub(crate) fn recall(
+        &mut self,
+        cx: &Context<'_, Self>,
+        id: ProcessId,
+        slice: &mut Slice,
+    ) -> Looked {
         let (Some(known), Some(live)) = (process(cx, id), self.live.get_mut(&id)) else {
             return Looked::Nothing;
         };
@@ -65,7 +71,10 @@ impl ProcessManager {
         if state.phase != ActivityPhase::Ready || state.number > 0 {
             return Looked::Missed;
         }
-        let Some(memo) = memo_of(known, activity) else {
+        let mut evaluator = Evaluator::new(&mut self.programs);
+        let memo = memo_of(known, activity, &mut evaluator);
+        slice.take(ATTEMPT_STEPS + evaluator.meter.steps());
+        let Some(memo) = memo else {
             return Looked::Missed;
         };
         let base = &live.base;
@@ -95,13 +104,17 @@ impl ProcessManager {
 
 /// What decides the outcome of an activity that could be sent at this moment; none where one of its
 /// expressions faults or an input is missing.
-pub(crate) fn memo_of(process: &Process, activity: ActivityId) -> Option<Memo> {
+pub(crate) fn memo_of(
+    process: &Process,
+    activity: ActivityId,
+    evaluator: &mut Evaluator<'_>,
+) -> Option<Memo> {
     let attempt = AttemptId {
         process: process.id(),
         activity,
         number: 1,
     };
-    let dispatch = resolve(process, attempt).ok()?;
+    let dispatch = resolve(process, attempt, evaluator).ok()?;
     Some(Memo::of(
         process.definition().activity(activity)?,
         &dispatch,
@@ -182,9 +195,10 @@ fn writes(
         return None;
     }
     let pairs = variables.into_iter().zip(kept);
-    pairs
+    let writes: Option<Vec<(u32, Value)>> = pairs
         .map(|(variable, value)| Some((variable, admit(into, variable, value.clone()).ok()?)))
-        .collect()
+        .collect();
+    writes.filter(|writes| has_room(into, writes).is_ok())
 }
 
 /// Whether an activity has completed and what it wrote to variables was too long to be kept.
@@ -221,7 +235,7 @@ impl Recorded {
             .iter()
             .filter_map(|(_, state)| match state {
                 State::Process(process) => Some(process.as_ref()),
-                State::Empty | State::Manager { .. } => None,
+                State::Held(_) | State::Empty | State::Manager { .. } => None,
             })
             .collect();
         processes.sort_by_key(|process| (process.submitted, process.id()));

@@ -11,6 +11,7 @@
 
 use std::collections::BTreeSet;
 
+use expression::Programs;
 use machine::Context;
 use minicbor::{Decode, Encode};
 use model::{
@@ -23,11 +24,11 @@ use wire::group::Offered;
 
 use crate::alphabet::Stream;
 use crate::dispatch::resolve;
+use crate::evaluate::{Evaluator, fault_event};
 use crate::event::{Ended, Event, Verdict};
 use crate::manager::{ProcessManager, Timer, limits, process};
 use crate::memo::Memo;
 use crate::process::Process;
-use crate::settle::fault_event;
 
 /// How often one activity is made again, however its files were lost: they may be too large for
 /// every machine.
@@ -171,7 +172,8 @@ impl ProcessManager {
 /// The attempt as it is sent once more. What it is run with must be what it was run with.
 fn remade(process: &Process, attempt: AttemptId) -> Result<wire::attempt::Dispatch, Box<Fault>> {
     let activity = attempt.activity;
-    let message = resolve(process, attempt)?;
+    let mut programs = Programs::default();
+    let message = resolve(process, attempt, &mut Evaluator::new(&mut programs))?;
     let (Some(declared), Some(before)) = (
         process.definition().activity(activity),
         process.course.memos.get(&activity),

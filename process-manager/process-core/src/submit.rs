@@ -1,12 +1,17 @@
 //! Requests of clients that change something: a submission, a cancellation.
 
 use machine::{Codec, Context};
-use model::{AttemptId, Bytes, Now, ProcessId, Type, Value};
+use model::limits::VALUES_BYTES_MAX;
+use model::{AttemptId, Bytes, Now, ProcessId, SubmitKey, Type, Value, Wall};
 use wire::client::{Answer, Phase, Request, Submit};
 
 use crate::alphabet::{Caller, ClientId, Effect, Room, Stream};
-use crate::event::{Event, Founded};
+use crate::event::{Accepted, Event, Founded, SEMANTICS};
+use crate::held::{Held, held};
 use crate::manager::{ProcessManager, limits, process};
+
+/// Bytes of the path of a definition's file, as long as paths may be: each list of processes has it.
+const ORIGIN_BYTES_MAX: usize = 4_096;
 
 impl ProcessManager {
     pub(crate) fn on_request(
@@ -17,11 +22,11 @@ impl ProcessManager {
         caller: &Caller,
         request: Request,
     ) {
-        let is_hidden = |id: ProcessId| {
-            process(cx, id).is_some_and(|known| !caller.sees(known.owner.as_deref()))
-        };
+        let is_hidden = |id: ProcessId| owner(cx, id).is_some_and(|owner| !caller.sees(owner));
         let answer = match request {
-            Request::Submit(submit) => self.submit(cx, now, caller, *submit),
+            Request::Submit(submit) => {
+                self.submit(cx, now, Submission::check(caller.clone(), *submit))
+            }
             // What belongs to others is not there, so that nobody can tell the one from the other.
             Request::Cancel(id)
             | Request::Watch(id)
@@ -34,6 +39,13 @@ impl ProcessManager {
                 if is_hidden(id) =>
             {
                 Answer::Unknown(id)
+            }
+            Request::Why { process: id, .. }
+            | Request::Peek(AttemptId { process: id, .. })
+            | Request::Log { process: id, .. }
+                if let Some(held) = held(cx, id) =>
+            {
+                held.refusal()
             }
             Request::Cancel(id) => self.cancel(cx, now, id),
             Request::Watch(id) => return self.watch(cx, now, client, number, id),
@@ -68,17 +80,22 @@ impl ProcessManager {
         });
     }
 
-    fn submit(
+    pub(crate) fn submit(
         &mut self,
         cx: &mut Context<'_, Self>,
         now: Now,
-        caller: &Caller,
-        submit: Submit,
+        submission: Submission,
     ) -> Answer {
-        let id = submit.key.process();
-        if let Some(known) = process(cx, id) {
+        let Submission {
+            caller,
+            key,
+            base,
+            checked,
+        } = submission;
+        let id = key.process();
+        if let Some(known) = owner(cx, id) {
             // Keys are drawn from so many that only one who tries meets another's.
-            return if known.owner == caller.owner() || *caller == Caller::Local {
+            return if known == caller.owner().as_deref() || caller == Caller::Local {
                 Answer::Submitted(id)
             } else {
                 Answer::Refused(vec!["the key of the submission cannot be used".to_owned()])
@@ -92,7 +109,7 @@ impl ProcessManager {
             let told = format!("the process manager takes no process at the moment: {why}");
             return Answer::Refused(vec![told]);
         }
-        if let Some(base) = submit.base {
+        if let Some(base) = base {
             let seen = process(cx, base).filter(|known| caller.sees(known.owner.as_deref()));
             let refusal = match seen {
                 None => Some(format!("there is no process {base} to take outcomes from")),
@@ -109,9 +126,10 @@ impl ProcessManager {
             let many = limits::PROCESSES_MAX;
             return Answer::Refused(vec![format!("{many} processes are running here already")]);
         }
-        match check(submit, caller, now) {
+        match checked {
             Ok(founded) => {
-                let founded = Event::Founded(Box::new(founded));
+                let at = now.wall;
+                let founded = Event::Founded(Box::new(Founded { at, ..*founded }));
                 if let Err(why) = self.has_room(&founded) {
                     return Answer::Refused(vec![why]);
                 }
@@ -141,7 +159,11 @@ impl ProcessManager {
 
     fn cancel(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) -> Answer {
         let Some(known) = process(cx, id) else {
-            return Answer::Unknown(id);
+            return match held(cx, id) {
+                Some(held) if held.closed().is_some() => self.status(cx, id),
+                Some(held) => held.refusal(),
+                None => Answer::Unknown(id),
+            };
         };
         match known.phase() {
             Phase::Running => {
@@ -157,10 +179,49 @@ impl ProcessManager {
     }
 }
 
-/// The founding event of a submission, or everything that is wrong with it. A client is not
-/// trusted: what it has checked is checked again.
-fn check(submit: Submit, caller: &Caller, now: Now) -> Result<Founded, Vec<String>> {
-    let definition = match submit.draft.clone().check() {
+/// Whose a process is that is known, understood or not.
+fn owner<'a>(cx: &'a Context<'_, ProcessManager>, id: ProcessId) -> Option<Option<&'a str>> {
+    let known = process(cx, id).map(|known| known.owner.as_deref());
+    known.or_else(|| held(cx, id).map(Held::owner))
+}
+
+/// A submission with what came of its check, which takes the longer the larger it is and needs nothing
+/// but itself.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    caller: Caller,
+    key: SubmitKey,
+    base: Option<ProcessId>,
+    /// The founding event but for its time, or everything that is wrong.
+    checked: Result<Box<Founded>, Vec<String>>,
+}
+
+impl Submission {
+    /// Checks a submission. A client is not trusted: what it has checked is checked again.
+    pub fn check(caller: Caller, submit: Submit) -> Submission {
+        let (key, base) = (submit.key, submit.base);
+        Submission {
+            key,
+            base,
+            checked: check(submit, &caller).map(Box::new),
+            caller,
+        }
+    }
+}
+
+fn check(submit: Submit, caller: &Caller) -> Result<Founded, Vec<String>> {
+    let Submit {
+        key,
+        draft,
+        inputs: given_inputs,
+        files,
+        origin,
+        base,
+        keep_going,
+        keep,
+        store,
+    } = submit;
+    let definition = match draft.check() {
         Ok(definition) => definition,
         Err(problems) => return Err(problems.iter().map(ToString::to_string).collect()),
     };
@@ -171,7 +232,7 @@ fn check(submit: Submit, caller: &Caller, now: Now) -> Result<Founded, Vec<Strin
     let declared = &definition.draft().inputs;
     let mut inputs = Vec::new();
     for input in declared {
-        let given = submit.inputs.iter().find(|(name, _)| *name == input.name);
+        let given = given_inputs.iter().find(|(name, _)| *name == input.name);
         let value = match (given, &input.default) {
             (Some((_, value)), _) => value.clone(),
             (None, Some(default)) => default.clone(),
@@ -190,44 +251,43 @@ fn check(submit: Submit, caller: &Caller, now: Now) -> Result<Founded, Vec<Strin
         }
         inputs.push(as_declared(&input.kind, value));
     }
-    for (name, _) in &submit.inputs {
+    let n_bytes: usize = inputs.iter().map(Value::size).sum();
+    if n_bytes > VALUES_BYTES_MAX {
+        reasons.push(format!(
+            "the inputs take {n_bytes} bytes together; at most {VALUES_BYTES_MAX}: give larger data as files"
+        ));
+    }
+    if origin.len() > ORIGIN_BYTES_MAX {
+        reasons.push(format!(
+            "the name of the definition's file has {} bytes; at most {ORIGIN_BYTES_MAX}",
+            origin.len()
+        ));
+    }
+    for (name, _) in &given_inputs {
         if !declared.iter().any(|input| input.name == *name) {
             reasons.push(format!("the process has no input `{name}`"));
         }
     }
     let n_files = definition.draft().files.len();
-    if submit.files.len() != n_files {
-        reasons.push(format!(
-            "{} files given, {n_files} declared",
-            submit.files.len()
-        ));
+    if files.len() != n_files {
+        reasons.push(format!("{} files given, {n_files} declared", files.len()));
     }
     if !reasons.is_empty() {
         return Err(reasons);
     }
-    let Submit {
-        key,
-        draft,
-        files,
-        origin,
-        base,
-        keep_going,
-        keep,
-        store,
-        inputs: _,
-    } = submit;
     Ok(Founded {
         key,
-        draft,
+        draft: Accepted::Checked(definition),
         inputs,
         files,
         origin,
-        at: now.wall,
+        at: Wall(0),
         base,
         keep_going,
         keep,
         owner: caller.owner(),
         store,
+        semantics: SEMANTICS,
     })
 }
 

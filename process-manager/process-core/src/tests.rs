@@ -2,11 +2,13 @@
 
 mod bench;
 mod copies;
+mod held;
 mod keep_going;
 mod liveness;
 mod owners;
 mod recall;
 mod remake;
+mod turns;
 mod upkeep;
 mod why;
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use expression::Programs;
 use machine::{Context, States};
 use model::{ActivityId, Artifact, Fault, FaultName, Join, NodeId, NodeKind, ProcessId};
 use wire::client::{ActivityPhase, Answer, Change, REASONS_MAX, Reason, Recall, Why};
@@ -10,6 +11,7 @@ use wire::client::{ActivityPhase, Answer, Change, REASONS_MAX, Reason, Recall, W
 use crate::alphabet::Stream;
 use crate::control::{LinkState, NodeState};
 use crate::dispatch::staged;
+use crate::evaluate::Evaluator;
 use crate::index::has_ended;
 use crate::manager::{Live, ProcessManager, State, process};
 use crate::memo::{Memo, taken};
@@ -326,7 +328,10 @@ fn recall(
     let phase = process.activity(activity).phase;
     let memo = match process.course.memos.get(&activity) {
         Some(memo) => *memo,
-        None if phase == ActivityPhase::Ready => memo_of(process, activity)?,
+        None if phase == ActivityPhase::Ready => {
+            let mut programs = Programs::default();
+            memo_of(process, activity, &mut Evaluator::new(&mut programs))?
+        }
         None => return None,
     };
     let Some(base) = process.base else {

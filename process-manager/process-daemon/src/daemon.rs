@@ -83,7 +83,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let visitor = Visitor {
         request: |client, who, number, request| {
             let caller = who.map_or(Caller::Local, |who| Caller::Holder(who.clone()));
-            Input::Request(ClientId(client), caller, number, request)
+            Input::request(ClientId(client), caller, number, request)
         },
         gone: |client| Input::ClientGone(ClientId(client)),
     };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use machine::Drive;
 use model::{ActivityId, ProcessId};
-use process_core::{Process, ProcessManager, State, Stream};
+use process_core::{Held, Process, ProcessManager, State, Stream};
 use thiserror::Error;
 use wire::client::{Answer, Request, Status, Submit, Summary};
 
@@ -39,19 +39,24 @@ impl Offline {
 
     /// Everything about one process.
     pub fn status(&self, process: ProcessId) -> Option<Status> {
-        self.process(process).map(process_core::status)
+        let known = self.process(process).map(process_core::status);
+        known.or_else(|| self.held(process).map(Held::status))
     }
 
     /// What was submitted: inputs with their defaults filled in.
     pub fn submission(&self, process: ProcessId) -> Option<Submit> {
-        self.process(process).map(process_core::submission)
+        let known = self.process(process).map(process_core::submission);
+        known.or_else(|| self.held(process).map(Held::submission))
     }
 
     /// Why an activity is where it is, as an answer to a client.
     pub fn why(&self, process: ProcessId, activity: ActivityId) -> Answer {
         match self.process(process) {
             Some(known) => process_core::why(self.drive.states(), known, activity),
-            None => Answer::Unknown(process),
+            None => match self.held(process) {
+                Some(held) => Answer::Refused(vec![held.told()]),
+                None => Answer::Unknown(process),
+            },
         }
     }
 
@@ -82,10 +87,17 @@ impl Offline {
         }
     }
 
+    fn held(&self, process: ProcessId) -> Option<&Held> {
+        match self.drive.states().get(Stream::Process(process))? {
+            State::Held(held) => Some(held),
+            State::Process(_) | State::Empty | State::Manager { .. } => None,
+        }
+    }
+
     fn process(&self, process: ProcessId) -> Option<&Process> {
         match self.drive.states().get(Stream::Process(process))? {
             State::Process(process) => Some(process),
-            State::Empty | State::Manager { .. } => None,
+            State::Held(_) | State::Empty | State::Manager { .. } => None,
         }
     }
 }

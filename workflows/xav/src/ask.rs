@@ -4,7 +4,9 @@
 use std::error::Error;
 
 use journal::OpenError;
-use model::{Definition, Draft, ProcessId, Span};
+use model::{
+    Definition, Draft, Expression, Join, Node, NodeKind, Output, OutputSource, ProcessId, Span,
+};
 use process_daemon::{Offline, OfflineError};
 use shell::{Client, ClientError, StoreError};
 use wire::client::{Answer, Request, Status, Submit, Summary};
@@ -103,7 +105,8 @@ impl Source {
 
     /// What a process is a run of.
     pub(crate) fn definition(&mut self, process: ProcessId) -> Result<Definition, Failure> {
-        checked(self.submission(process)?.draft)
+        let draft = self.submission(process)?.draft;
+        understood(draft.clone()).or_else(|failure| outline(draft).map_err(|_| failure))
     }
 
     /// What was submitted, its inputs with their defaults.
@@ -193,8 +196,8 @@ fn is_missing(error: &OfflineError) -> bool {
 }
 
 /// A definition that was checked when it was submitted.
-pub(crate) fn checked(draft: Draft) -> Result<Definition, Failure> {
-    draft.check().map_err(|problems| {
+pub(crate) fn understood(draft: Draft) -> Result<Definition, Failure> {
+    draft.recorded().map_err(|problems| {
         let first = problems
             .first()
             .map(ToString::to_string)
@@ -202,6 +205,26 @@ pub(crate) fn checked(draft: Draft) -> Result<Definition, Failure> {
         Failure::new(format!(
             "could not understand the recorded definition: {first}"
         ))
+    })
+}
+
+/// Of a definition that is not understood, what it is called and what it was to give: its outputs can
+/// be told.
+fn outline(draft: Draft) -> Result<Definition, Failure> {
+    let unknown = || OutputSource::Expression(Expression(String::new()));
+    let outputs = draft.outputs.into_iter().map(|output| Output {
+        source: unknown(),
+        ..output
+    });
+    let nothing = Node {
+        name: String::new(),
+        kind: NodeKind::Empty,
+        join: Join::All,
+    };
+    understood(Draft {
+        outputs: outputs.collect(),
+        nodes: vec![nothing],
+        ..draft
     })
 }
 

@@ -65,6 +65,7 @@ pub(crate) fn summary(summary: &Summary, place: &Place) -> Json {
         "base": summary.base.map(|base| base.to_string()),
         "keep_seconds": summary.keep.map(Span::seconds),
         "owner": summary.owner,
+        "held": summary.held,
     });
     place.add_to(&mut document);
     document

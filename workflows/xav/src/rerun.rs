@@ -5,7 +5,7 @@ use model::{Definition, Value};
 use wire::client::Submit;
 
 use crate::arguments::Rerun;
-use crate::ask::{Source, checked};
+use crate::ask::{Source, understood};
 use crate::failure::{Failure, Outcome};
 use crate::follow::{self, Followed};
 use crate::given::{self, Given};
@@ -120,7 +120,7 @@ fn same(arguments: &Rerun, base: &Submit) -> Result<(Vec<(String, Given)>, Defin
             "a recorded workflow is scaled when its file is read: give it with --file FILE",
         ));
     }
-    let definition = checked(base.draft.clone())?;
+    let definition = understood(base.draft.clone())?;
     let known = known(base, &definition);
     let inputs =
         given::read(&arguments.inputs, &definition.draft().inputs, &known).map_err(run::wrong)?;

@@ -9,7 +9,7 @@ use shell::{Client, Signal};
 use wire::client::{Answer, Phase, Request, Status};
 
 use crate::arguments::{Following, Run, Submit};
-use crate::ask::{Source, checked};
+use crate::ask::{Source, understood};
 use crate::export::{self, Exported};
 use crate::failure::{Failure, Outcome};
 use crate::follow;
@@ -266,7 +266,7 @@ pub(crate) fn resume(
     let status = source.status(process)?;
     drop(source);
     let origin = submit.origin;
-    let definition = checked(submit.draft)?;
+    let definition = understood(submit.draft)?;
     run::refuse_ended(&status.summary)?;
     if !how.quiet && !how.json {
         let id = fault::short(process);

@@ -183,14 +183,23 @@ pub(crate) fn list(processes: &[Listed<'_>], last: &str, now: Wall) -> String {
         rows.push(vec![
             summary.process.to_string(),
             summary.name.clone(),
-            state(summary, *is_live),
+            match &summary.held {
+                None => state(summary, *is_live),
+                Some(_) => format!("{}, held", state(summary, *is_live)),
+            },
             text::moment(summary.submitted),
             took,
             format!("{ended}/{}", totals.all()),
             last.clone(),
         ]);
     }
-    text::table(&rows)
+    let mut text = text::table(&rows);
+    for Listed { summary, .. } in processes {
+        if let Some(held) = &summary.held {
+            text.push_str(&format!("{} is held: {held}\n", summary.process));
+        }
+    }
+    text
 }
 
 /// Everything about a process but its faults, which come after it.
@@ -224,6 +233,9 @@ pub(crate) fn status(
     ];
     if let Some(owner) = &summary.owner {
         rows.push(vec!["owner".to_owned(), owner.clone()]);
+    }
+    if let Some(held) = &summary.held {
+        rows.push(vec!["not run".to_owned(), held.clone()]);
     }
     if let Some(base) = summary.base {
         let how_much = how_much(summary);

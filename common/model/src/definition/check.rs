@@ -4,6 +4,7 @@
 mod activity;
 mod links;
 mod problems;
+mod recorded;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,13 +12,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use self::activity::check_activity;
 use self::links::{Links, check_links, check_producers, report_cycles};
 use self::problems::Problems;
+pub(super) use self::recorded::recorded;
 use self::words::{
     check_expression, check_identifier, check_name, check_path, check_type, shorten,
 };
-use super::limits::{COPIES_MAX, DECLARED_MAX, DEPTH_MAX, NAME_BYTES_MAX, NODES_MAX};
+use super::limits::{
+    COPIES_MAX, DECLARED_MAX, DEPTH_MAX, NAME_BYTES_MAX, NODES_MAX, VALUES_BYTES_MAX,
+};
 use super::order::Order;
-use super::{Checked, Draft, Join, NodeKind, OutputSource, Problem, Source};
-use crate::{ActivityId, NodeId, Type};
+use super::{Checked, Draft, Join, Link, NodeKind, OutputSource, Problem, Source};
+use crate::{ActivityId, NodeId, Type, Value};
 
 /// Names that an expression already knows, so that no variable may have them.
 const RESERVED: [&str; 17] = [
@@ -28,40 +32,66 @@ const RESERVED: [&str; 17] = [
 pub(super) fn check(draft: Draft) -> Result<Checked, Vec<Problem>> {
     let mut problems = Problems::default();
     check_head(&draft, &mut problems);
-    let Some(parents) = check_tree(&draft, &mut problems) else {
+    if draft.nodes.len() > NODES_MAX {
+        let n_nodes = draft.nodes.len();
+        let message = format!("{n_nodes} nodes; at most {NODES_MAX}");
+        problems.add(None, "body", message);
+        return Err(problems.list);
+    }
+    let Some(parents) = check_tree(&draft, DEPTH_MAX, &mut problems) else {
         return Err(problems.list);
     };
     let Links { links, lost } = check_links(&draft, &parents, &mut problems);
     check_nodes(&draft, &mut problems);
     let order = Order::new(&draft, &links);
     report_cycles(&draft, &links, order.cycles(), &mut problems);
-    let mut incoming = vec![Vec::new(); draft.nodes.len()];
-    let mut outgoing = vec![Vec::new(); draft.nodes.len()];
-    for (number, (_, link)) in links.iter().enumerate() {
-        incoming[link.to.index()].push(number as u32);
-        outgoing[link.from.index()].push(number as u32);
-    }
     // A link that was meant otherwise may be the one that puts a producer first.
     if !lost {
-        check_producers(&draft, &parents, &links, &outgoing, &order, &mut problems);
+        check_producers(&draft, &parents, &links, &order, &mut problems);
     }
     if !problems.list.is_empty() {
         return Err(problems.list);
     }
-    let graph = order.graph(&draft);
-    let activities = (0..draft.nodes.len() as u32)
-        .filter(|&id| matches!(draft.nodes[id as usize].kind, NodeKind::Activity(_)))
-        .map(ActivityId)
-        .collect();
-    Ok(Checked {
-        draft,
-        parents,
-        incoming,
-        outgoing,
-        links,
-        activities,
-        graph,
-    })
+    Ok(Checked::new(draft, parents, links, &order))
+}
+
+impl Checked {
+    fn new(
+        draft: Draft,
+        parents: Vec<Option<NodeId>>,
+        links: Vec<(NodeId, Link)>,
+        order: &Order,
+    ) -> Checked {
+        let mut incoming = vec![Vec::new(); draft.nodes.len()];
+        let mut outgoing = vec![Vec::new(); draft.nodes.len()];
+        for (number, (_, link)) in links.iter().enumerate() {
+            incoming[link.to.index()].push(number as u32);
+            outgoing[link.from.index()].push(number as u32);
+        }
+        let activities = (0..draft.nodes.len() as u32)
+            .filter(|&id| matches!(draft.nodes[id as usize].kind, NodeKind::Activity(_)))
+            .map(ActivityId)
+            .collect();
+        Checked {
+            graph: order.graph(&draft),
+            variables: by_name(draft.variables.iter().map(|variable| &variable.name)),
+            inputs: by_name(draft.inputs.iter().map(|input| &input.name)),
+            draft,
+            parents,
+            incoming,
+            outgoing,
+            links,
+            activities,
+        }
+    }
+}
+
+/// The places of names, in the order of the names.
+fn by_name<'a>(names: impl Iterator<Item = &'a String>) -> Vec<u32> {
+    let names: Vec<&String> = names.collect();
+    let mut places: Vec<u32> = (0..names.len() as u32).collect();
+    places.sort_by_key(|&place| names[place as usize]);
+    places
 }
 
 fn check_head(draft: &Draft, problems: &mut Problems) {
@@ -93,6 +123,17 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
                 field,
                 format!("{n_items} entries; at most {DECLARED_MAX}"),
             );
+        }
+    }
+    let initial = draft.variables.iter().map(|variable| &variable.initial);
+    let defaults = draft.inputs.iter().flat_map(|input| &input.default);
+    for (field, n_bytes) in [
+        ("inputs", defaults.map(Value::size).sum::<usize>()),
+        ("variables", initial.map(Value::size).sum::<usize>()),
+    ] {
+        if n_bytes > VALUES_BYTES_MAX {
+            let message = format!("values of {n_bytes} bytes; at most {VALUES_BYTES_MAX}");
+            problems.hint(None, field, message, "give larger data as files");
         }
     }
     let mut names = BTreeSet::new();
@@ -184,21 +225,17 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
 
 /// The parents, where the nodes are one tree numbered from the root down, in the order in which
 /// they are written.
-fn check_tree(draft: &Draft, problems: &mut Problems) -> Option<Vec<Option<NodeId>>> {
+fn check_tree(
+    draft: &Draft,
+    depth_max: usize,
+    problems: &mut Problems,
+) -> Option<Vec<Option<NodeId>>> {
     let n_nodes = draft.nodes.len();
     if n_nodes == 0 {
         problems.add(
             None,
             "body",
             "nothing to do: the body has no controller and no activity",
-        );
-        return None;
-    }
-    if n_nodes > NODES_MAX {
-        problems.add(
-            None,
-            "body",
-            format!("{n_nodes} nodes; at most {NODES_MAX}"),
         );
         return None;
     }
@@ -211,12 +248,9 @@ fn check_tree(draft: &Draft, problems: &mut Problems) -> Option<Vec<Option<NodeI
             problems.add(Some(NodeId(expected)), "", message);
             return None;
         }
-        if depth > DEPTH_MAX {
-            problems.add(
-                Some(id),
-                "",
-                format!("nested deeper than {DEPTH_MAX} controllers"),
-            );
+        if depth > depth_max {
+            let message = format!("nested deeper than {depth_max} controllers");
+            problems.add(Some(id), "", message);
             return None;
         }
         expected += 1;

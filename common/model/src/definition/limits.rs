@@ -20,6 +20,15 @@ pub const PATH_BYTES_MAX: usize = 1_024;
 pub const PARTS_MAX: usize = 65_536;
 /// Inputs, outputs, variables or files of one process.
 pub const DECLARED_MAX: usize = 4_096;
+/// Bytes of the values of all inputs, of all variables and of all outputs of one process, each: they
+/// are in the memory of its manager and in each snapshot. Larger data are files.
+pub const VALUES_BYTES_MAX: usize = 16 << 20;
+/// Lists and maps within each other in one value, as many as JSON is read with: whoever goes through
+/// a value has a stack.
+pub const VALUE_DEPTH_MAX: usize = 128;
+/// Edges that are followed to see that whoever reads an output runs after its producer, where no
+/// link between the two and no sequence says so: about a second.
+pub const ORDER_STEPS_MAX: usize = 100_000_000;
 /// Machines that keep a copy of what an activity has produced, beside the one that made it.
 pub const COPIES_MAX: u32 = 1;
 /// Tries of one activity.

@@ -5,7 +5,7 @@
 //! before its children's, its end after theirs; a link is an edge from an end to a start.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use super::{Draft, Link, NodeKind, Source};
 use crate::{ActivityGraph, ActivityId, Bytes, GraphNode, NodeId, Work};
@@ -141,24 +141,14 @@ impl Order {
         &self.cycles
     }
 
-    /// Whether `before` has ended whenever `after` starts; within a cycle everything comes before
-    /// everything. O(n + e) at worst.
-    pub(super) fn precedes(&self, before: NodeId, later: NodeId) -> bool {
-        let goal = start(later);
-        let mut seen = BTreeSet::from([end(before)]);
-        let mut open = vec![end(before)];
-        while let Some(vertex) = open.pop() {
-            if vertex == goal {
-                return true;
-            }
-            for &head in after(&self.offsets, &self.heads, vertex) {
-                if self.position[head as usize] <= self.position[goal as usize] && seen.insert(head)
-                {
-                    open.push(head);
-                }
-            }
+    /// Searches in this order that follow so many edges together.
+    pub(super) fn search(&self, edges_max: usize) -> Search<'_> {
+        Search {
+            order: self,
+            seen: vec![0; self.position.len()],
+            number: 0,
+            n_left: edges_max,
         }
-        false
     }
 
     /// The activity graph. Starts and ends of controllers vanish where that adds no edges; where
@@ -216,7 +206,11 @@ impl Order {
                     activity: producer, ..
                 } = staged.source
                 {
-                    edges.push((number[end(producer) as usize], own, Bytes::ZERO));
+                    // One that comes later gives nothing, which only a recorded draft may say.
+                    let before = number[end(producer) as usize];
+                    if before != u32::MAX {
+                        edges.push((before, own, Bytes::ZERO));
+                    }
                 }
             }
             for &head in heads {
@@ -225,6 +219,47 @@ impl Order {
         }
         ActivityGraph::new(nodes, edges)
             .expect("edges follow the topological order in which the nodes were numbered")
+    }
+}
+
+/// Questions to one order, which share what they may cost.
+pub(super) struct Search<'a> {
+    order: &'a Order,
+    /// The number of the last question that came to each vertex.
+    seen: Vec<u32>,
+    number: u32,
+    n_left: usize,
+}
+
+impl Search<'_> {
+    /// Whether `before` has ended whenever `later` starts; within a cycle everything comes before
+    /// everything. O(n + e) at worst. None where too many edges have been followed.
+    pub(super) fn precedes(&mut self, before: NodeId, later: NodeId) -> Option<bool> {
+        let Order {
+            offsets,
+            heads,
+            position,
+            ..
+        } = self.order;
+        let goal = start(later);
+        self.number += 1;
+        let mut open = vec![end(before)];
+        while let Some(vertex) = open.pop() {
+            if vertex == goal {
+                return Some(true);
+            }
+            let next = after(offsets, heads, vertex);
+            self.n_left = self.n_left.checked_sub(next.len())?;
+            for &head in next {
+                let seen = &mut self.seen[head as usize];
+                let may_lead = position[head as usize] <= position[goal as usize];
+                if may_lead && *seen != self.number {
+                    *seen = self.number;
+                    open.push(head);
+                }
+            }
+        }
+        Some(false)
     }
 }
 

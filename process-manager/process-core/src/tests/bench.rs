@@ -418,7 +418,7 @@ impl Bench {
     }
 
     /// Time goes on to a moment, if that is not over, and the core is woken.
-    fn wake(&mut self, at: Mono) {
+    pub(super) fn wake(&mut self, at: Mono) {
         let at = at.max(self.now.mono);
         let passed = at.since(self.now.mono);
         self.now = Now {

@@ -4,6 +4,8 @@ use super::*;
 use model::{Capture, Node, Parse, SubmitKey};
 use wire::client::{Recall, Submit};
 
+use crate::turns::{ATTEMPT_STEPS, SLICE_STEPS};
+
 const SECOND: SubmitKey = SubmitKey(78);
 const THIRD: SubmitKey = SubmitKey(79);
 
@@ -263,7 +265,7 @@ fn a_run_that_is_mended_goes_on_after_a_restart_without_its_base() {
 
 #[test]
 fn more_outcomes_than_one_step_looks_at_stand_in_several() {
-    let n = limits::RECALLS_MAX as u32 + 10;
+    let n = (SLICE_STEPS / ATTEMPT_STEPS) as u32 + 10;
     let wide = || {
         let children: Vec<u32> = (1..=n).collect();
         let mut nodes = vec![controller(NodeKind::Parallel {

@@ -15,6 +15,7 @@ fn summary(ended: Option<u64>, keep: Option<u64>) -> Summary {
         base: None,
         keep: keep.map(Span),
         owner: None,
+        held: None,
     }
 }
 

@@ -104,6 +104,7 @@ pub(super) fn untouched(definition: &Definition) -> Status {
             base: None,
             keep: None,
             owner: None,
+            held: None,
         },
         inputs: Vec::new(),
         outputs: Vec::new(),

@@ -15,6 +15,7 @@ fn summary() -> Summary {
         base: None,
         keep: None,
         owner: None,
+        held: None,
     }
 }
 

@@ -60,6 +60,7 @@ fn completed(phase: Phase) -> Status {
             base: None,
             keep: None,
             owner: None,
+            held: None,
         },
         inputs: vec![("limit".to_owned(), Value::Int(9))],
         outputs: vec![("count".to_owned(), Value::Int(4))],

@@ -7,7 +7,7 @@ use super::has_output;
 use super::problems::Problems;
 use super::words::check_expression;
 use crate::NodeId;
-use crate::definition::limits::LINKS_MAX;
+use crate::definition::limits::{LINKS_MAX, ORDER_STEPS_MAX};
 use crate::definition::order::Order;
 use crate::definition::{Draft, Link, NodeKind, Source};
 
@@ -122,10 +122,13 @@ pub(super) fn check_producers(
     draft: &Draft,
     parents: &[Option<NodeId>],
     links: &[(NodeId, Link)],
-    outgoing: &[Vec<u32>],
     order: &Order,
     problems: &mut Problems,
 ) {
+    let mut linked: Vec<(NodeId, NodeId)> = Vec::with_capacity(links.len());
+    linked.extend(links.iter().map(|(_, link)| (link.from, link.to)));
+    linked.sort_unstable();
+    let mut search = order.search(ORDER_STEPS_MAX);
     for (index, node) in draft.nodes.iter().enumerate() {
         let NodeKind::Activity(activity) = &node.kind else {
             continue;
@@ -143,25 +146,32 @@ pub(super) fn check_producers(
             if producer == id || !has_output(draft, producer, output) {
                 continue;
             }
-            let linked = || {
-                outgoing[producer.index()].iter().any(|&number| {
-                    let to = links[number as usize].1.to;
-                    to == id || is_below(id, to, parents)
-                })
+            let is_linked = || {
+                let mut above = std::iter::successors(Some(id), |at| parents[at.index()]);
+                above.any(|to| linked.binary_search(&(producer, to)).is_ok())
             };
-            if is_sequenced(draft, producer, id, parents)
-                || linked()
-                || order.precedes(producer, id)
-            {
+            if is_sequenced(draft, producer, id, parents) || is_linked() {
                 continue;
             }
             let (from, to) = (draft.nodes[producer.index()].label(), node.label());
-            problems.hint(
-                Some(id),
-                format!("inputs.{}", staged.path),
-                format!("`{from}` need not have ended when `{to}` starts"),
-                format!("put both into a sequence, or add `{{ from: {from}, to: {to} }}` to the links of the parallel above them"),
-            );
+            let field = format!("inputs.{}", staged.path);
+            match search.precedes(producer, id) {
+                Some(true) => {}
+                Some(false) => problems.hint(
+                    Some(id),
+                    field,
+                    format!("`{from}` need not have ended when `{to}` starts"),
+                    format!("put both into a sequence, or add `{{ from: {from}, to: {to} }}` to the links of the parallel above them"),
+                ),
+                None => {
+                    return problems.hint(
+                        Some(id),
+                        field,
+                        format!("it takes too long to see that `{from}` has ended when `{to}` starts"),
+                        format!("add `{{ from: {from}, to: {to} }}` to the links of the parallel above them, and likewise for the others that read what others produce"),
+                    );
+                }
+            }
         }
     }
 }

@@ -1,0 +1,90 @@
+//! Drafts that were accepted before, maybe by another version of the program.
+
+use super::links::Links;
+use super::problems::Problems;
+use super::{check_tree, has_output};
+use crate::NodeId;
+use crate::definition::order::Order;
+use crate::definition::{Checked, Draft, Node, NodeKind, OutputSource, Problem, Source};
+
+/// The definition that a recorded draft is. A rule that has become stricter since refuses nothing
+/// here: only what the rest of the program relies on is looked at, so that no draft can make it read
+/// beside an array or wait for ever.
+pub(in crate::definition) fn recorded(draft: Draft) -> Result<Checked, Vec<Problem>> {
+    let mut problems = Problems::default();
+    let Some(parents) = check_tree(&draft, usize::MAX, &mut problems) else {
+        return Err(problems.list);
+    };
+    check_references(&draft, &mut problems);
+    let links = recorded_links(&draft, &mut problems);
+    if !problems.list.is_empty() {
+        return Err(problems.list);
+    }
+    let order = Order::new(&draft, &links.links);
+    if !order.cycles().is_empty() {
+        problems.add(None, "body", "the links make a cycle");
+        return Err(problems.list);
+    }
+    Ok(Checked::new(draft, parents, links.links, &order))
+}
+
+fn recorded_links(draft: &Draft, problems: &mut Problems) -> Links {
+    let mut all = Vec::new();
+    for (id, node) in numbered(draft) {
+        let NodeKind::Parallel { links, .. } = &node.kind else {
+            continue;
+        };
+        for link in links {
+            if link.from.index().max(link.to.index()) >= draft.nodes.len() {
+                problems.add(Some(id), "links", "a link joins nodes that are not there");
+            }
+            all.push((id, link.clone()));
+        }
+    }
+    let links = all;
+    Links { links, lost: false }
+}
+
+fn check_references(draft: &Draft, problems: &mut Problems) {
+    for (id, node) in numbered(draft) {
+        match &node.kind {
+            NodeKind::Sequence(children) | NodeKind::Parallel { children, .. }
+                if children.is_empty() =>
+            {
+                let message = format!("a {} without children", node.keyword());
+                problems.add(Some(id), "", message);
+            }
+            NodeKind::Activity(activity) => {
+                for staged in &activity.inputs {
+                    check_source(draft, staged.source, Some(id), problems);
+                }
+            }
+            NodeKind::Sequence(_)
+            | NodeKind::Parallel { .. }
+            | NodeKind::Assign(_)
+            | NodeKind::Empty => {}
+        }
+    }
+    for output in &draft.outputs {
+        if let OutputSource::Produced(source) = output.source {
+            check_source(draft, source, None, problems);
+        }
+    }
+}
+
+fn check_source(draft: &Draft, source: Source, node: Option<NodeId>, problems: &mut Problems) {
+    let is_there = match source {
+        Source::Output { activity, output } => {
+            has_output(draft, activity, output) && node != Some(activity)
+        }
+        Source::Input(input) => (input as usize) < draft.inputs.len(),
+    };
+    if !is_there {
+        problems.add(node, "", "what is read is not there");
+    }
+}
+
+fn numbered(draft: &Draft) -> impl Iterator<Item = (NodeId, &Node)> {
+    let nodes = draft.nodes.iter().enumerate();
+    nodes.map(|(index, node)| (NodeId(index as u32), node))
+}

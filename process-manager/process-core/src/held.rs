@@ -1,0 +1,227 @@
+//! Processes that this version of the program cannot understand: another one accepted them, by rules
+//! or in a form that this one does not know. Nothing of them is run, and nothing of them is lost: the
+//! key stays taken, so that a repeat of the submission does not run its commands again, and what they
+//! had given can be read until they are forgotten.
+
+use machine::Context;
+use model::{Fault, Now, ProcessId, Value, Wall};
+use wire::client::{Answer, Phase, Progress, Status, Submit, Summary, Totals};
+
+use crate::alphabet::Stream;
+use crate::event::{Event, Founded};
+use crate::manager::{ProcessManager, State, Timer, limits};
+use crate::process::Course;
+
+/// A process that is kept and not understood.
+#[derive(Debug)]
+pub struct Held {
+    founded: Box<Founded>,
+    /// Why it is not understood, in a sentence without a full stop.
+    reason: String,
+    phase: Phase,
+    closed: Option<Wall>,
+    outputs: Vec<(String, Value)>,
+    faults: Vec<Fault>,
+    is_released: bool,
+}
+
+impl Held {
+    pub(crate) fn new(founded: &Founded, reason: String) -> Held {
+        Held {
+            founded: Box::new(founded.clone()),
+            reason,
+            phase: Phase::Running,
+            closed: None,
+            outputs: Vec::new(),
+            faults: Vec::new(),
+            is_released: false,
+        }
+    }
+
+    /// Its name.
+    pub fn id(&self) -> ProcessId {
+        self.founded.key.process()
+    }
+
+    pub(crate) fn owner(&self) -> Option<&str> {
+        self.founded.owner.as_deref()
+    }
+
+    /// Where it is in its life: as it was recorded where it has ended; else it has faulted, since it
+    /// does not go on.
+    pub fn phase(&self) -> Phase {
+        if self.phase.has_ended() {
+            self.phase
+        } else {
+            Phase::Faulted
+        }
+    }
+
+    /// When it ended; none where it had not when it was last understood.
+    pub(crate) fn closed(&self) -> Option<Wall> {
+        self.closed
+    }
+
+    pub(crate) fn is_released(&self) -> bool {
+        self.is_released
+    }
+
+    /// Why nothing can be done with it.
+    pub fn told(&self) -> String {
+        format!("kept by an earlier version: {}", self.reason)
+    }
+
+    /// Keeps what can be told of it without understanding the rest.
+    pub(crate) fn apply(&mut self, event: &Event) {
+        match event {
+            // Which activity that was is not known any more.
+            Event::Faulted(fault) | Event::Broke { fault, .. } => self.faults.push(Fault {
+                activity: None,
+                ..(**fault).clone()
+            }),
+            Event::Closed { phase, at, outputs } => {
+                self.phase = *phase;
+                self.closed = Some(*at);
+                self.outputs.clone_from(outputs);
+            }
+            Event::Released => self.is_released = true,
+            Event::Epoch(_)
+            | Event::Leased(_)
+            | Event::Founded(_)
+            | Event::Planned { .. }
+            | Event::Granted { .. }
+            | Event::Sent(..)
+            | Event::Remaking(_)
+            | Event::Copied { .. }
+            | Event::MachineLost(_)
+            | Event::Reused(_)
+            | Event::Readied(_)
+            | Event::Ended(_)
+            | Event::Linked(_)
+            | Event::Joined { .. }
+            | Event::Assigned { .. }
+            | Event::CancelAsked => {}
+        }
+    }
+
+    pub(crate) fn restore(mut self, course: Course) -> Held {
+        self.phase = course.phase;
+        self.closed = course.closed;
+        self.outputs = course.outputs;
+        let faults = course.faults.into_iter().map(|fault| Fault {
+            activity: None,
+            ..fault
+        });
+        self.faults = faults.collect();
+        self.is_released = course.is_released;
+        self
+    }
+
+    pub(crate) fn summary(&self) -> Summary {
+        let founded = &self.founded;
+        Summary {
+            process: self.id(),
+            name: founded.draft.draft().name.clone(),
+            origin: founded.origin.clone(),
+            phase: self.phase(),
+            submitted: founded.at,
+            ended: self.closed,
+            totals: Totals::default(),
+            base: founded.base,
+            keep: founded.keep,
+            owner: founded.owner.clone(),
+            held: Some(self.told()),
+        }
+    }
+
+    /// What is recorded of it, as far as it is understood.
+    pub fn status(&self) -> Status {
+        let declared = &self.founded.draft.draft().inputs;
+        let names = declared.iter().map(|input| input.name.clone());
+        Status {
+            summary: self.summary(),
+            inputs: names.zip(self.founded.inputs.iter().cloned()).collect(),
+            outputs: self.outputs.clone(),
+            variables: Vec::new(),
+            faults: self.faults.clone(),
+            activities: Vec::new(),
+            generation: model::Generation(0),
+            planned: None,
+            machines: Vec::new(),
+            waiting_for: None,
+            keep_going: self.founded.keep_going,
+            copies: None,
+        }
+    }
+
+    /// What was submitted.
+    pub fn submission(&self) -> Submit {
+        let founded = &self.founded;
+        let draft = founded.draft.draft();
+        let names = draft.inputs.iter().map(|input| input.name.clone());
+        Submit {
+            key: founded.key,
+            draft: draft.clone(),
+            inputs: names.zip(founded.inputs.iter().cloned()).collect(),
+            files: founded.files.clone(),
+            origin: founded.origin.clone(),
+            base: founded.base,
+            keep_going: founded.keep_going,
+            keep: founded.keep,
+            store: founded.store,
+        }
+    }
+
+    /// The only word to one who watches it.
+    pub(crate) fn progress(&self) -> Progress {
+        Progress {
+            process: self.id(),
+            revision: u64::MAX,
+            phase: self.phase(),
+            totals: Totals::default(),
+            controllers: Vec::new(),
+            running: Vec::new(),
+            left: None,
+            waiting_for: None,
+        }
+    }
+
+    /// The answer to one who wants something done with it that needs more than what is recorded.
+    pub(crate) fn refusal(&self) -> Answer {
+        let (id, told) = (self.id(), self.told());
+        Answer::Refused(vec![format!("process {id} is {told}")])
+    }
+}
+
+impl ProcessManager {
+    /// After a restart: gives back the slots of processes that are not understood. What they have out
+    /// is stopped when its machine tells of it, since nobody waits for it.
+    pub(crate) fn release_held(&mut self, cx: &mut Context<'_, Self>, now: Now) {
+        let open = cx.states().iter().filter_map(|(_, state)| match state {
+            State::Held(held) if !held.is_released => Some(held.id()),
+            State::Held(_) | State::Process(_) | State::Empty | State::Manager { .. } => None,
+        });
+        let open: Vec<ProcessId> = open.collect();
+        for id in open {
+            self.ask_release(cx, now, id);
+        }
+    }
+
+    /// Asks the group managers to take the slots of a process back, again and again until one says
+    /// that it has.
+    pub(crate) fn ask_release(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) {
+        for &group in self.groups.keys() {
+            let release = wire::group::ToGroup::Release(id);
+            cx.effect(crate::alphabet::Effect::ToGroup(group, release));
+        }
+        self.arm(Timer::Release(id), now.mono + limits::REPEAT);
+    }
+}
+
+/// A process of a context that is not understood, where it is one.
+pub(crate) fn held<'a>(cx: &'a Context<'_, ProcessManager>, id: ProcessId) -> Option<&'a Held> {
+    match cx.state(Stream::Process(id))? {
+        State::Held(held) => Some(held),
+        State::Process(_) | State::Empty | State::Manager { .. } => None,
+    }
+}
