@@ -9,6 +9,40 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use thiserror::Error;
+
+/// Why a file was not opened by [`open_beneath`].
+#[derive(Debug, Error)]
+pub enum BeneathError {
+    /// A link on the way leads out of the directory.
+    #[error("the path leads out of {}", directory.display())]
+    Outside {
+        /// The directory that it leaves.
+        directory: PathBuf,
+    },
+    /// There is a directory, a pipe, a socket or a device.
+    #[error("there is no regular file")]
+    NotAFile,
+    /// The system refused.
+    #[error("could not open the file")]
+    Io(#[source] io::Error),
+}
+
+/// Opens a regular file below a directory for reading. Links are followed as long as they stay inside;
+/// one that is moved meanwhile is an error, not a way out.
+pub fn open_beneath(directory: &Path, relative: &Path) -> Result<File, BeneathError> {
+    let found = Root::open(directory)
+        .map_err(Failed::Io)
+        .and_then(|root| root.find(relative));
+    match found {
+        Ok(Found::File(file, _)) => Ok(file),
+        Ok(Found::Directory(..) | Found::Special) => Err(BeneathError::NotAFile),
+        Err(Failed::Outside | Failed::Link) => Err(BeneathError::Outside {
+            directory: directory.to_owned(),
+        }),
+        Err(Failed::Io(error)) => Err(BeneathError::Io(error)),
+    }
+}
 
 /// A directory that nothing leaves.
 #[derive(Debug)]

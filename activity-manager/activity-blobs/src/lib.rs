@@ -28,6 +28,7 @@ mod walk;
 
 pub use add::AddError;
 pub use arrive::{ArriveError, Arriving};
+pub use beneath::{BeneathError, open_beneath};
 pub use collect::CollectError;
 pub use evict::{EvictError, Evicted, PinError};
 pub use flush::FlushError;

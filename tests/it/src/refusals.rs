@@ -143,6 +143,32 @@ fn files_beside_the_definition_must_be_there() {
 }
 
 #[test]
+fn a_link_out_of_the_definitions_directory_is_refused() {
+    let sandbox = Sandbox::new();
+    let (inside, outside) = (sandbox.path("inside"), sandbox.path("secret"));
+    std::fs::create_dir(&inside).unwrap();
+    std::fs::write(&outside, "secret").unwrap();
+    std::fs::write(inside.join("here"), "").unwrap();
+    std::os::unix::fs::symlink(&outside, inside.join("link")).unwrap();
+    std::os::unix::fs::symlink("here", inside.join("alias")).unwrap();
+    let text = definition(&sandbox, "files: [link, alias]\n");
+    std::fs::write(inside.join("bad.yaml"), &text).unwrap();
+    let done = refused_file(&sandbox, "inside/bad.yaml", &[]);
+    let target = outside.canonicalize().unwrap();
+    assert!(!done.stderr.contains("alias"), "{}", done.stderr);
+    done.says(&format!(
+        "`link` of `files` leads out of the definition's directory, to {}: copy the file there, or declare an \
+         input of type file",
+        target.display()
+    ));
+
+    let good = text.replace("[link, alias]", "[alias]");
+    std::fs::write(inside.join("good.yaml"), good).unwrap();
+    let done = sandbox.xav(&["run", "inside/good.yaml"]);
+    assert_eq!(done.status, Some(0), "{}", done.stderr);
+}
+
+#[test]
 fn a_file_that_is_no_definition_is_refused() {
     let sandbox = Sandbox::new();
     refused_file(&sandbox, "none.yaml", &[])

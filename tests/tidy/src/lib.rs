@@ -21,6 +21,8 @@ mod purity;
 #[cfg(test)]
 mod sources;
 #[cfg(test)]
+mod units;
+#[cfg(test)]
 mod workspace;
 
 /// Fails with every complaint on a line of its own.

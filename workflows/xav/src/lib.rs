@@ -14,6 +14,7 @@ mod burn;
 mod export;
 mod failure;
 mod fault;
+mod files_beside;
 mod follow;
 mod forget;
 mod garbage;

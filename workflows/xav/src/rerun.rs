@@ -41,7 +41,7 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
             let known = known(&base, &source.definition);
             let materials = run::materials(&source, &arguments.inputs, &known)?;
             let SourceFile { definition, path } = source;
-            let files = Files::Paths(materials.files);
+            let files = Files::Beside(materials.files);
             (
                 definition,
                 materials.inputs,

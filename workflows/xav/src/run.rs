@@ -1,7 +1,7 @@
 //! What starts a grid in this program: `xav run`, `xav resume`, and `xav cancel` of a process that
 //! no run has.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use language::platform::PlatformFile;
 use model::{Artifact, Definition, Draft, ProcessId, ResourceId, Span, SubmitKey, Value};
@@ -11,6 +11,7 @@ use wire::client::{Answer, Phase, Request, Submit, Summary};
 use crate::arguments::{self, Cancel, Ending, Following, Resume, Run};
 use crate::ask::{Source, unfit};
 use crate::failure::{Failure, Outcome};
+use crate::files_beside::FilesBeside;
 use crate::follow::{self, Followed};
 use crate::given::{self, Given};
 use crate::grid::Grid;
@@ -53,7 +54,7 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
         key,
         draft: source.definition.draft(),
         inputs: materials.inputs,
-        files: Files::Paths(materials.files),
+        files: Files::Beside(materials.files),
         origin: source.path.display().to_string(),
         base: None,
         keep_going: arguments.ending.keep_going,
@@ -350,7 +351,7 @@ fn cancel_by(client: &mut Client, process: ProcessId) -> Result<Phase, Failure> 
 /// What a user gives with a definition, all of it looked at.
 pub(crate) struct Materials {
     pub(crate) inputs: Vec<(String, Given)>,
-    pub(crate) files: Vec<PathBuf>,
+    pub(crate) files: FilesBeside,
 }
 
 /// Looks at the inputs and files of a definition. Inputs with a known value need not be given.
@@ -410,8 +411,8 @@ pub(crate) struct Order<'a> {
 
 /// The files beside a definition.
 pub(crate) enum Files {
-    /// Where they are.
-    Paths(Vec<PathBuf>),
+    /// In its directory.
+    Beside(FilesBeside),
     /// They are in the state directory, or on a machine of the grid.
     Kept(Vec<Artifact>),
 }
@@ -438,11 +439,7 @@ impl Order<'_> {
             values.push((name.clone(), given.resolve(add)?));
         }
         let files = match &self.files {
-            Files::Paths(paths) => {
-                let added: Result<Vec<Artifact>, Failure> =
-                    paths.iter().map(|path| add(path, false)).collect();
-                added?
-            }
+            Files::Beside(files) => files.add(add)?,
             Files::Kept(files) => files.clone(),
         };
         Ok(Submit {

@@ -10,6 +10,7 @@ use model::{Bytes, Definition};
 
 use crate::arguments::Recording;
 use crate::failure::{Failure, status};
+use crate::files_beside::FilesBeside;
 use crate::given::reason;
 use crate::screen;
 
@@ -175,31 +176,9 @@ pub(crate) fn show(diagnostics: &Diagnostics) {
 }
 
 impl SourceFile {
-    /// The paths of the files beside the definition, in their order; or all that are not there.
-    pub(crate) fn files(&self) -> Result<Vec<PathBuf>, Vec<String>> {
-        let beside = self.path.parent().unwrap_or(Path::new("."));
-        let mut paths = Vec::new();
-        let mut missing = Vec::new();
-        for name in &self.definition.draft().files {
-            let path = beside.join(name);
-            let opened = File::open(&path).and_then(|file| file.metadata());
-            match opened {
-                Ok(metadata) if metadata.is_file() => paths.push(path),
-                Ok(_) => missing.push(format!(
-                    "`{name}` of `files` is not a file: {}",
-                    path.display()
-                )),
-                Err(error) => missing.push(format!(
-                    "could not open `{name}` of `files`: {}: {}",
-                    path.display(),
-                    reason(&error)
-                )),
-            }
-        }
-        if missing.is_empty() {
-            Ok(paths)
-        } else {
-            Err(missing)
-        }
+    /// The files beside the definition; or everything that is wrong with them.
+    pub(crate) fn files(&self) -> Result<FilesBeside, Vec<String>> {
+        let directory = self.path.parent().unwrap_or(Path::new("."));
+        FilesBeside::look(directory, &self.definition.draft().files)
     }
 }

@@ -95,7 +95,7 @@ fn order<'a>(
         key: run::draw_key()?,
         draft: source.definition.draft(),
         inputs: materials.inputs,
-        files: Files::Paths(materials.files),
+        files: Files::Beside(materials.files),
         origin: source.path.display().to_string(),
         base: None,
         keep_going,

@@ -1,0 +1,75 @@
+//! The files that `files:` of a definition names. They lie in the definition's directory: a link out of it
+//! would give away a file that the user never named, such as one that only root can read.
+
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use activity_blobs::{BeneathError, open_beneath};
+use model::Artifact;
+
+use crate::failure::Failure;
+use crate::given::reason;
+
+/// Files beside a definition, in the order of its `files:`.
+#[derive(Clone, Debug)]
+pub(crate) struct FilesBeside {
+    directory: PathBuf,
+    names: Vec<String>,
+}
+
+impl FilesBeside {
+    /// Looks at each file; the error has everything that is wrong.
+    pub(crate) fn look(directory: &Path, names: &[String]) -> Result<FilesBeside, Vec<String>> {
+        let files = FilesBeside {
+            directory: directory.to_owned(),
+            names: names.to_owned(),
+        };
+        let wrong: Vec<String> = names
+            .iter()
+            .filter_map(|name| files.open(name).err())
+            .collect();
+        if wrong.is_empty() {
+            Ok(files)
+        } else {
+            Err(wrong)
+        }
+    }
+
+    /// Adds each file to a store. Each is opened again below the directory, and added through its
+    /// descriptor, so that a link which is put there meanwhile leads nowhere.
+    pub(crate) fn add(
+        &self,
+        add: &mut impl FnMut(&Path, bool) -> Result<Artifact, Failure>,
+    ) -> Result<Vec<Artifact>, Failure> {
+        let mut added = Vec::with_capacity(self.names.len());
+        for name in &self.names {
+            let file = self.open(name).map_err(Failure::refused)?;
+            let opened = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+            added.push(add(&opened, false)?);
+        }
+        Ok(added)
+    }
+
+    fn open(&self, name: &str) -> Result<File, String> {
+        let path = self.directory.join(name);
+        open_beneath(&self.directory, Path::new(name)).map_err(|error| match error {
+            BeneathError::Outside { .. } => {
+                let target = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+                format!(
+                    "`{name}` of `files` leads out of the definition's directory, to {}: copy the file there, \
+                     or declare an input of type file and give it with --input",
+                    target.display()
+                )
+            }
+            BeneathError::NotAFile => {
+                format!("`{name}` of `files` is not a file: {}", path.display())
+            }
+            BeneathError::Io(error) => format!(
+                "could not open `{name}` of `files`: {}: {}",
+                path.display(),
+                reason(&error)
+            ),
+        })
+    }
+}
