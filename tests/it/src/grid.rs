@@ -4,7 +4,6 @@ mod absent;
 mod copies;
 mod disk;
 mod files;
-mod flood;
 mod freeze;
 mod kills;
 mod lease;
