@@ -69,6 +69,12 @@ pub enum AddError {
         /// What.
         path: PathBuf,
     },
+    /// It belongs to another user than the one whose files may be taken.
+    #[error("could not add `{path}`: it does not belong to the account that the command ran as")]
+    Foreign {
+        /// What.
+        path: PathBuf,
+    },
     /// A directory where a file is expected.
     #[error("could not add `{path}`: it is a directory, not a file")]
     NotAFile {
@@ -219,6 +225,9 @@ impl Store {
             }
             let content = match visit {
                 Visit::EmptyDirectory => Content::EmptyDirectory,
+                Visit::File(_, stat) if !root.may_take(&stat) => {
+                    return Err(AddError::Foreign { path: path.into() });
+                }
                 Visit::File(file, stat) => {
                     Content::File(self.add_open(file, &stat, Path::new(&path))?)
                 }

@@ -1,6 +1,7 @@
 //! Paths below a directory that a command has written: they are opened and made without ever
 //! leaving it, whatever links lie on the way and whoever moves them meanwhile.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -49,6 +50,8 @@ pub fn open_beneath(directory: &Path, relative: &Path) -> Result<File, BeneathEr
 pub(crate) struct Root {
     pub(crate) fd: OwnedFd,
     path: PathBuf,
+    /// Whose files may be taken from it: those of these users; of all where it is empty.
+    owners: BTreeSet<u32>,
 }
 
 /// What lies at a path.
@@ -85,7 +88,20 @@ impl Root {
         Ok(Root {
             fd,
             path: path.to_path_buf(),
+            owners: BTreeSet::new(),
         })
+    }
+
+    /// Takes only files of these users, if there are any.
+    pub(crate) fn owned_by(self, owners: &BTreeSet<u32>) -> Root {
+        let owners = owners.clone();
+        Root { owners, ..self }
+    }
+
+    /// Whether a file may be taken. Who may not read a file can still give it a name of his own, or move
+    /// it here: it is read for him only if it is his.
+    pub(crate) fn may_take(&self, stat: &Stat) -> bool {
+        self.owners.is_empty() || self.owners.contains(&stat.st_uid)
     }
 
     /// Opens what lies at a path; links are followed as long as they stay inside.

@@ -1,5 +1,6 @@
 //! What an activity has left in its directory becomes its outputs.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -88,6 +89,17 @@ impl Store {
         directory: &Path,
         outputs: &[Produced],
     ) -> Result<Vec<Artifact>, CollectError> {
+        self.collect_owned_by(&BTreeSet::new(), directory, outputs)
+    }
+
+    /// The same, where commands run as these users: what belongs to others is refused. Whoever calls
+    /// this reads files that the command could not.
+    pub fn collect_owned_by(
+        &self,
+        owners: &BTreeSet<u32>,
+        directory: &Path,
+        outputs: &[Produced],
+    ) -> Result<Vec<Artifact>, CollectError> {
         if outputs.is_empty() {
             return Ok(Vec::new());
         }
@@ -95,6 +107,7 @@ impl Store {
             path: directory.to_path_buf(),
             source,
         })?;
+        let root = root.owned_by(owners);
         outputs
             .iter()
             .map(|output| self.collect_one(&root, output))
@@ -114,6 +127,9 @@ impl Store {
             Found::Directory(fd, inside) if is_directory => self
                 .add_walked(root, (fd, inside), &Wanted::All, Path::new(path))
                 .and_then(|listing| self.add_named_listing(&listing, Path::new(path))),
+            Found::File(_, stat) if !is_directory && !root.may_take(&stat) => {
+                Err(AddError::Foreign { path: path.into() })
+            }
             Found::File(file, stat) if !is_directory => self.add_open(file, &stat, Path::new(path)),
             Found::Directory(..) => {
                 let (name, path) = (output.name.clone(), path.to_string());

@@ -202,7 +202,9 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         kill_grace: config.kill_grace,
         share: guise.share,
         accounts: config.accounts,
+        work: places.root(),
     };
+    let users = place.accounts.iter().map(|account| account.user).collect();
     let of_users = place.accounts.of_users.iter();
     let of_users = of_users.map(|(user, account)| (user.clone(), variables(account).to_vec()));
     let mut labels = facts::labels();
@@ -251,6 +253,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         fetch: fetchers.as_ref().map(Fetchers::way),
         // Where machines share a store, whoever started them looks after it.
         pins: bulk.is_some().then(|| Pins::new(blobs.clone())),
+        users,
     };
     let leavings = config.retention.map(|retention| {
         let house = House {

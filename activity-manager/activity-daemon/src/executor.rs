@@ -35,6 +35,8 @@ pub(crate) struct Place {
     pub(crate) kill_grace: Option<Span>,
     pub(crate) share: Option<Share>,
     pub(crate) accounts: Accounts,
+    /// Where the directories of attempts are.
+    pub(crate) work: PathBuf,
 }
 
 /// Why there is no executor.
@@ -256,6 +258,7 @@ impl Place {
             kill_grace: self.kill_grace,
             share: self.share,
             accounts: &self.accounts,
+            work: Some(&self.work),
         })?);
         let connection = Connection::connect(&self.socket);
         connection.map(Connection::split).map_err(|source| {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use activity_executor::{Account, AccountError, Accounts};
 use model::{Bytes, Identity, Role, Span};
 use shell::clock;
-use shell::config::{Config, PeerAddress};
+use shell::config::{Config, PeerAddress, TextOrTexts};
 use shell::identity::Credentials;
 use shell::membership::{Membership, Said};
 use shell::metrics::Figures;
@@ -48,6 +48,10 @@ const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 /// Slots that may be asked for: more commands than that at once no machine runs.
 const SLOTS_MAX: u32 = 4_096;
 
+/// What `accounts` may be.
+const ACCOUNTS: &str = "a range such as \"xav-1..xav-8\" or \"70000..70007\", or a table of users' and \
+                        accounts' names in quotes";
+
 /// An activity manager with its links. The program is `xavantes-am`, and the executor beside it is
 /// the same program.
 pub struct Service {
@@ -80,8 +84,8 @@ pub struct Settings {
     files: Files,
     retention: Retention,
     account: Option<String>,
-    /// As whom commands of users run, by their names.
-    accounts: BTreeMap<String, String>,
+    /// As whom commands of users run, by their names, or those of attempts, as a range.
+    accounts: Option<TextOrTexts>,
     is_shared: bool,
 }
 
@@ -89,34 +93,72 @@ impl Settings {
     /// As whom commands run. Root's do not run as root unless that is accepted by name.
     fn accounts(&self) -> Result<Accounts, Box<dyn Error>> {
         let is_root = rustix::process::geteuid().is_root();
-        let name = self.account.iter().chain(self.accounts.values()).next();
-        match name {
-            Some(_) if self.is_shared => {
+        let name = match (&self.account, &self.accounts) {
+            (Some(name), _) => Some(name),
+            (None, Some(TextOrTexts::Text(range))) => Some(range),
+            (None, Some(TextOrTexts::Texts(users))) => users.values().next(),
+            (None, None) => None,
+        };
+        match (name, &self.accounts) {
+            (Some(_), _) if self.is_shared => {
                 Err("accounts and shared are both given: commands run as \
                  accounts, or as the manager does"
                     .into())
             }
-            Some(name) if !is_root => Err(format!(
+            (Some(name), _) if !is_root => Err(format!(
                 "commands cannot run as {name:?}: only root can become another account"
             )
             .into()),
-            None if is_root && !self.is_shared => Err(
-                "commands would run as root: say as whom with account = \"NAME\" or accounts = \
-                 { USER = \"NAME\" }, or accept it with shared = true"
+            (None, _) if is_root && !self.is_shared => Err(
+                "commands would run as root: say as whom with account = \"NAME\", accounts = \
+                 { USER = \"NAME\" } or accounts = \"70000..70007\", or accept it with shared = true"
                     .into(),
             ),
-            Some(_) | None => {
+            (Some(_), Some(TextOrTexts::Text(_))) if self.account.is_some() => {
+                Err("account and a range of accounts are both given: with a range, all \
+                     commands run as its accounts"
+                    .into())
+            }
+            (Some(_), Some(TextOrTexts::Text(range))) => self.accounts_of_slots(range),
+            (_, users) => {
                 let others = self.account.as_deref().map(Account::named).transpose()?;
-                let of_users = self.accounts.iter();
-                let of_users =
-                    of_users.map(|(user, name)| Ok((user.clone(), Account::named(name)?)));
-                let of_users: Result<_, AccountError> = of_users.collect();
+                let named = |(user, name): (&String, &String)| {
+                    Ok((user.clone(), Account::named(name)?))
+                };
+                let of_users = match users {
+                    Some(TextOrTexts::Texts(users)) => users.iter().map(named).collect(),
+                    Some(TextOrTexts::Text(_)) | None => Ok(BTreeMap::new()),
+                };
+                let of_users: Result<_, AccountError> = of_users;
                 Ok(Accounts {
                     others,
                     of_users: of_users?,
+                    ..Accounts::default()
                 })
             }
         }
+    }
+
+    /// Accounts that attempts have one by one, of which each slot needs one.
+    fn accounts_of_slots(&self, range: &str) -> Result<Accounts, Box<dyn Error>> {
+        let of_slots = Account::of_range(range)?;
+        let (n_accounts, n_slots) = (of_slots.len(), self.n_slots());
+        if n_accounts < n_slots as usize {
+            return Err(format!(
+                "{n_slots} slots need {n_slots} accounts, and accounts = {range:?} has {n_accounts}: \
+                 name more, or lend fewer slots with slots = {n_accounts}"
+            )
+            .into());
+        }
+        Ok(Accounts {
+            of_slots,
+            ..Accounts::default()
+        })
+    }
+
+    /// Slots that the machine lends at most.
+    fn n_slots(&self) -> u32 {
+        self.slots.unwrap_or_else(|| cores().min(SLOTS_MAX))
     }
 }
 
@@ -146,6 +188,10 @@ impl program::Service for Service {
                 kind: Kind::Text,
             },
             Setting {
+                key: "accounts",
+                kind: Kind::Text,
+            },
+            Setting {
                 key: "shared",
                 kind: Kind::Flag,
             },
@@ -170,7 +216,7 @@ impl program::Service for Service {
                 config.optional_number("logs-gibibytes-max", 1..=LOG_GIBIBYTES_MAX),
             ),
             account: config.optional_text("account"),
-            accounts: config.optional_texts("accounts"),
+            accounts: config.optional_text_or_texts("accounts", ACCOUNTS),
             is_shared: config.optional_flag("shared").unwrap_or(false),
         }
     }
@@ -183,7 +229,7 @@ impl program::Service for Service {
         let credentials = place.credentials(Role::Am)?;
         let accounts = settings.accounts()?;
         let me = credentials.identity().clone();
-        let slots = settings.slots.unwrap_or_else(|| cores().min(SLOTS_MAX));
+        let slots = settings.n_slots();
         let measured = settings.power.unwrap_or_else(|| power(&place.directory));
         let gm = &settings.group_manager.address;
         let (blobs, transfers) = settings.files.start(place, &credentials, gm)?;

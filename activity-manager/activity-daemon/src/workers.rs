@@ -47,6 +47,8 @@ pub(crate) struct Others {
     pub(crate) fetch: Option<ToFetch>,
     /// What processes need stays by this; without it, nothing is evicted.
     pub(crate) pins: Option<Pins>,
+    /// As which users commands run; none where they run as the manager.
+    pub(crate) users: BTreeSet<u32>,
 }
 
 impl Others {
@@ -234,7 +236,8 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
                 } => {
                     // Between the two moments nothing that was collected goes.
                     let _hold = blobs.hold();
-                    let result = blobs.collect(Path::new(&directory), &outputs);
+                    let result =
+                        blobs.collect_owned_by(&others.users, Path::new(&directory), &outputs);
                     others.keep(attempt, result.iter().flatten().copied());
                     collected.push((attempt, result.map_err(|error| uncollected(&error))));
                 }

@@ -136,6 +136,7 @@ impl Ready {
             kill_grace: None,
             share: None,
             accounts: &activity_executor::Accounts::default(),
+            work: None,
         })?;
         let (mut sender, receiver) = Connection::connect(&socket)?.split();
         let hello = DaemonHello {

@@ -103,6 +103,20 @@ impl Account {
     }
 }
 
+/// The name of the account that has a number.
+pub(crate) fn account_of_number(user: u32) -> Result<Option<String>, AccountError> {
+    let accounts = fs::read_to_string(ACCOUNTS).map_err(|source| AccountError::Read {
+        path: ACCOUNTS,
+        source,
+    })?;
+    let mut lines = accounts.lines();
+    Ok(lines.find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, number) = (fields.next()?, fields.nth(1)?);
+        (number.parse() == Ok(user)).then(|| name.to_owned())
+    }))
+}
+
 /// As whom the commands of whom run. By default all run as the executor does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accounts<A = Account> {
@@ -111,6 +125,9 @@ pub struct Accounts<A = Account> {
     pub others: Option<A>,
     /// As whom those of users run, by their names.
     pub of_users: BTreeMap<String, A>,
+    /// Accounts that attempts have one by one: none of them is two attempts' at a time. Where there are
+    /// any, there are no others.
+    pub of_slots: Vec<A>,
 }
 
 impl<A> Default for Accounts<A> {
@@ -118,6 +135,7 @@ impl<A> Default for Accounts<A> {
         Accounts {
             others: None,
             of_users: BTreeMap::new(),
+            of_slots: Vec::new(),
         }
     }
 }
@@ -125,7 +143,8 @@ impl<A> Default for Accounts<A> {
 impl<A> Accounts<A> {
     /// All accounts that are named.
     pub fn iter(&self) -> impl Iterator<Item = &A> {
-        self.others.iter().chain(self.of_users.values())
+        let named = self.others.iter().chain(self.of_users.values());
+        named.chain(&self.of_slots)
     }
 }
 
@@ -138,40 +157,65 @@ impl Accounts {
             let value = format!("{user}={}", account.argument());
             ["--account-of".to_owned(), value]
         });
-        others.chain(users).collect()
+        let slots = self.of_slots.iter().flat_map(|account| {
+            let value = format!("{}={}", account.name, account.argument());
+            ["--account-of-slot".to_owned(), value]
+        });
+        others.chain(users).chain(slots).collect()
     }
 }
 
-impl Accounts<Numbers> {
+impl Accounts<Lendable> {
     /// Takes in an argument for all others; `false` where it is none, or of root.
     pub(crate) fn parse_others(&mut self, text: &str) -> bool {
-        self.others = Numbers::parse(text);
+        let numbers = Numbers::parse(text);
+        self.others = numbers.map(|numbers| Lendable {
+            name: String::new(),
+            numbers,
+        });
         self.others.is_some()
     }
 
     /// Takes in an argument for a user.
     pub(crate) fn parse_of_user(&mut self, text: &str) -> bool {
-        let Some((user, numbers)) = text.split_once('=') else {
-            return false;
-        };
-        let Some(numbers) = Numbers::parse(numbers) else {
-            return false;
-        };
-        self.of_users.insert(user.to_owned(), numbers);
-        true
+        let parsed = Lendable::parse(text);
+        let user = parsed.map(|one| self.of_users.insert(one.name.clone(), one));
+        user.is_some()
+    }
+
+    /// Takes in an argument for the attempts of a slot.
+    pub(crate) fn parse_of_slot(&mut self, text: &str) -> bool {
+        let parsed = Lendable::parse(text);
+        parsed.map(|one| self.of_slots.push(one)).is_some()
     }
 
     /// As whom a user's commands run, none for as whom this runs; an error where they do not run.
     pub(crate) fn of(&self, user: Option<&str>) -> Result<Option<&Numbers>, String> {
         let own = user.and_then(|user| self.of_users.get(user));
         match own.or(self.others.as_ref()) {
-            Some(numbers) => Ok(Some(numbers)),
+            Some(found) => Ok(Some(&found.numbers)),
             None if self.of_users.is_empty() => Ok(None),
             None => {
                 let user = user.unwrap_or("nobody");
                 Err(format!("there is no account for user {user:?} here"))
             }
         }
+    }
+}
+
+/// An account that the executor has: its name, or that of the user whose commands run as it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lendable {
+    pub(crate) name: String,
+    pub(crate) numbers: Numbers,
+}
+
+impl Lendable {
+    fn parse(text: &str) -> Option<Lendable> {
+        let (name, numbers) = text.split_once('=')?;
+        let numbers = Numbers::parse(numbers)?;
+        let name = name.to_owned();
+        Some(Lendable { name, numbers })
     }
 }
 
@@ -241,29 +285,37 @@ mod tests {
         };
         let users = BTreeMap::from([("ana".to_owned(), ada)]);
         let read = |accounts: &Accounts| {
-            let mut read = Accounts::default();
+            let mut read: Accounts<Lendable> = Accounts::default();
             for pair in accounts.arguments().chunks(2) {
                 assert!(match pair[0].as_str() {
                     "--account" => read.parse_others(&pair[1]),
-                    _ => read.parse_of_user(&pair[1]),
+                    "--account-of" => read.parse_of_user(&pair[1]),
+                    _ => read.parse_of_slot(&pair[1]),
                 });
             }
             read
         };
         let named = read(&Accounts {
-            others: None,
             of_users: users.clone(),
+            ..Accounts::default()
         });
         assert_eq!(named.of(Some("ana")).unwrap().unwrap().user, 1000);
         assert!(named.of(Some("bo")).unwrap_err().contains("\"bo\""));
         assert!(named.of(None).is_err());
         let all = read(&Accounts {
-            others: Some(other),
+            others: Some(other.clone()),
             of_users: users,
+            ..Accounts::default()
         });
         assert_eq!(all.of(Some("ana")).unwrap().unwrap().user, 1000);
         assert_eq!(all.of(Some("bo")).unwrap().unwrap().user, 7);
         assert_eq!(read(&Accounts::default()).of(Some("bo")), Ok(None));
+        let slots = read(&Accounts {
+            of_slots: vec![other],
+            ..Accounts::default()
+        });
+        assert_eq!(slots.of_slots[0].name, "ada");
+        assert_eq!(slots.of_slots[0].numbers.user, 7);
         assert!(!Accounts::default().parse_of_user("ana=0:0:"));
         assert!(!Accounts::default().parse_of_user("1:1:"));
     }

@@ -38,6 +38,9 @@ pub struct Spawn<'a> {
     pub share: Option<Share>,
     /// As whom commands run.
     pub accounts: &'a Accounts,
+    /// Where the directories of attempts are, one above them for each process: those that an executor
+    /// left to an account when it was killed are closed to it. Not needed without accounts of slots.
+    pub work: Option<&'a Path>,
 }
 
 /// Starts an executor, in a session of its own, and returns when it listens. It does not end with its
@@ -78,6 +81,9 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Child, SpawnError> {
             .arg(share.millionths().to_string());
     }
     command.args(spawn.accounts.arguments());
+    if let Some(work) = spawn.work {
+        command.arg("--work").arg(work);
+    }
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

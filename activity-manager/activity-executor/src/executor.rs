@@ -21,12 +21,13 @@ use rustix::process::Rlimit;
 use rustix::time::Timespec;
 use wire::executor::Exit;
 
-use crate::account::{Accounts, Numbers};
+use crate::account::{Accounts, Lendable};
 use crate::clock;
 use crate::launch::Launcher;
 use crate::link::Link;
 use crate::log::Log;
 use crate::outcomes::{self, OutcomesError};
+use crate::pool::Pool;
 use crate::running::{Due, Running};
 use crate::store::{Answer, Store};
 use crate::throttle::Share;
@@ -48,6 +49,7 @@ const LISTENER: u64 = u64::MAX;
 const LINK: u64 = u64::MAX - 1;
 const TERMINATION: u64 = u64::MAX - 2;
 const LEASES: u64 = u64::MAX - 3;
+const POOL: u64 = u64::MAX - 4;
 
 /// What the loop is given.
 pub(crate) struct Parts {
@@ -67,7 +69,9 @@ pub(crate) struct Parts {
     /// The part of the time that commands have, where it is not all.
     pub(crate) share: Option<Share>,
     /// As whom commands run.
-    pub(crate) accounts: Accounts<Numbers>,
+    pub(crate) accounts: Accounts<Lendable>,
+    /// Accounts that attempts have one by one; none where that is not so.
+    pub(crate) pool: Option<Pool>,
 }
 
 /// See the module.
@@ -118,6 +122,9 @@ impl Executor {
         watch(&parts.termination, TERMINATION)?;
         let leases = Leases::new()?;
         watch(&leases.timer, LEASES)?;
+        if let Some(pool) = &parts.pool {
+            watch(pool.bell(), POOL)?;
+        }
         Ok(Executor {
             epoll,
             null: File::open("/dev/null")?.into(),
@@ -167,6 +174,8 @@ impl Executor {
                     TERMINATION => self.terminated(now),
                     // It has woken this thread, and all is done.
                     LEASES => self.leases.empty_timer(),
+                    // There is an account for another attempt.
+                    POOL => self.parts.pool.iter_mut().for_each(Pool::take_ready),
                     _ => self.command_event(token, now),
                 }
             }

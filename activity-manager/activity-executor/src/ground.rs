@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, chmodat, chownat,
-    fchown, fstat, openat, renameat_with, unlinkat,
+    fchmod, fchown, fstat, mkdirat, openat, renameat_with, unlinkat,
 };
 use rustix::io::Errno;
-use rustix::process::geteuid;
+use rustix::process::{getegid, geteuid};
 use thiserror::Error;
 
 use crate::account::Numbers;
@@ -102,6 +102,21 @@ pub(crate) fn give(directory: &Path, account: &Numbers) -> Result<(), GiveError>
     };
     gift.give_entries(&top, directory, 1)?;
     fchown(&top, gift.user, gift.group).map_err(failed)
+}
+
+/// Makes a directory for what a command keeps beside its own, and gives it to the account. The one
+/// above is the manager's.
+pub(crate) fn make_for(directory: &Path, account: &Numbers) -> Result<(), GiveError> {
+    mkdirat(CWD, directory, CLOSED).map_err(|error| GiveError::io(directory, error))?;
+    give(directory, account)
+}
+
+/// Closes the directory of an attempt that has ended to its account. What lies in it stays as it is.
+pub(crate) fn take_back(directory: &Path) -> io::Result<()> {
+    let top = open_directory(CWD, directory)?;
+    // In this order: its owner could open it again.
+    fchown(&top, Some(geteuid()), Some(getegid()))?;
+    Ok(fchmod(&top, CLOSED)?)
 }
 
 /// Removes a directory with all that is in it, however deep, and follows no link. Others may change it
@@ -327,7 +342,7 @@ mod tests {
         // Deeper than a path can tell, a stack can recurse and a process may have files open.
         let mut at = open_directory(CWD, &tree).unwrap();
         for _ in 0..20_000 {
-            rustix::fs::mkdirat(&at, "d", CLOSED).unwrap();
+            mkdirat(&at, "d", CLOSED).unwrap();
             at = open_directory(&at, Path::new("d")).unwrap();
         }
         drop(at);

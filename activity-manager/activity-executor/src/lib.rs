@@ -33,8 +33,11 @@ mod link;
 mod log;
 mod memory;
 mod outcomes;
+mod pool;
 mod prepare;
 mod program;
+mod range;
+mod remains;
 mod running;
 mod store;
 mod sys;
@@ -45,4 +48,5 @@ pub use client::{Connection, ReceiveError, Receiver, Sender, Spawn, SpawnError, 
 pub use ground::remove_tree;
 pub use log::{LogError, LogReader, Stream, log_directory, open_log, read_log, segment_number};
 pub use program::{ARGUMENT, main};
+pub use range::RangeError;
 pub use throttle::Share;

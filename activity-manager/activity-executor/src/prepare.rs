@@ -15,10 +15,11 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use wire::executor::{Exit, Start, Stdin};
 
-use crate::account::Numbers;
+use crate::account::{Lendable, Numbers};
 use crate::child::Step;
-use crate::ground;
+use crate::ground::{self, GiveError};
 use crate::launch::{Failure, Image};
+use crate::remains::home_of;
 
 /// Searched when the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -51,9 +52,31 @@ impl From<NotStarted> for Exit {
     }
 }
 
+/// As whom a command runs.
+#[derive(Clone, Copy)]
+pub(crate) enum Whose<'a> {
+    /// As the executor.
+    Own,
+    Account(&'a Numbers),
+    /// As an account that other attempts will have after it: what it keeps in its home must not be
+    /// there for them, so each attempt has a home of its own.
+    Lent(&'a Lendable),
+}
+
+impl<'a> Whose<'a> {
+    pub(crate) fn numbers(self) -> Option<&'a Numbers> {
+        match self {
+            Whose::Own => None,
+            Whose::Account(numbers) => Some(numbers),
+            Whose::Lent(lent) => Some(&lent.numbers),
+        }
+    }
+}
+
 /// Converts what `start` names, and gives its directory to the account that the
 /// command runs as.
-pub(crate) fn prepare(start: &Start, account: Option<&Numbers>) -> Result<Prepared, NotStarted> {
+pub(crate) fn prepare(start: &Start, whose: Whose<'_>) -> Result<Prepared, NotStarted> {
+    let account = whose.numbers();
     let directory = Path::new(&start.directory);
     if !directory.is_absolute() {
         return Err(failure(
@@ -62,15 +85,28 @@ pub(crate) fn prepare(start: &Start, account: Option<&Numbers>) -> Result<Prepar
         ));
     }
     if let Some(account) = account {
-        ground::give(directory, account).map_err(|error| NotStarted {
-            errno: error.errno(),
-            message: format!("could not give the directory to the account of commands: {error}"),
-        })?;
+        ground::give(directory, account).map_err(not_given)?;
     }
     let programs = candidates(start, directory)?;
-    let mut environment = Vec::with_capacity(start.env.len() + 1);
+    let mut environment = Vec::with_capacity(start.env.len() + 5);
     for (name, value) in &start.env {
         if name != "XAVANTES_CORES" {
+            environment.push(c_string(format!("{name}={value}"), "environment")?);
+        }
+    }
+    if let Whose::Lent(lent) = whose {
+        let home = home_of(&start.directory);
+        ground::make_for(&home, &lent.numbers).map_err(not_given)?;
+        let home = home.to_string_lossy();
+        let own = [
+            ("HOME", &*home),
+            ("TMPDIR", &home),
+            ("USER", &lent.name),
+            ("LOGNAME", &lent.name),
+        ];
+        // What the definition says comes first.
+        let is_said = |name: &str| start.env.iter().any(|(said, _)| said == name);
+        for (name, value) in own.into_iter().filter(|(name, _)| !is_said(name)) {
             environment.push(c_string(format!("{name}={value}"), "environment")?);
         }
     }
@@ -194,6 +230,13 @@ fn open_stdin(stdin: &Stdin) -> Result<Option<OwnedFd>, NotStarted> {
                 bytes.len()
             ),
         }),
+    }
+}
+
+fn not_given(error: GiveError) -> NotStarted {
+    NotStarted {
+        errno: error.errno(),
+        message: format!("could not give the directory to the account of commands: {error}"),
     }
 }
 

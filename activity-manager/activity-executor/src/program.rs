@@ -13,11 +13,12 @@ use rustix::fs::{FlockOperation, Mode, flock};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid, umask};
 use thiserror::Error;
 
-use crate::account::{Accounts, Numbers};
+use crate::account::{Accounts, Lendable};
 use crate::clock;
 use crate::executor::{Executor, Parts, RunError};
 use crate::log::{Log, log_directory};
 use crate::outcomes;
+use crate::pool::Pool;
 use crate::store::Store;
 use crate::sys;
 use crate::throttle::Share;
@@ -42,7 +43,8 @@ const LOCK_LOOK: Span = Span::from_millis(20);
 
 /// Becomes the executor: `[__executor] --socket PATH --state DIR [--linger-micros N]
 /// [--kill-grace-micros N] [--share-millionths N] [--account USER:GROUP:OTHERS]
-/// [--account-of NAME=USER:GROUP:OTHERS]...`, without the program's own name. Returns when it has
+/// [--account-of NAME=USER:GROUP:OTHERS]... [--account-of-slot NAME=USER:GROUP:OTHERS]...
+/// [--work DIR]`, without the program's own name. Returns when it has
 /// ended: success, or 1 after a line on standard error. To be called first in a program, since every
 /// inherited descriptor but the standard streams is closed.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -71,7 +73,8 @@ struct Arguments {
     linger: Span,
     kill_grace: Span,
     share: Option<Share>,
-    accounts: Accounts<Numbers>,
+    accounts: Accounts<Lendable>,
+    work: Option<PathBuf>,
 }
 
 /// Why the executor did not start or ended early.
@@ -109,7 +112,7 @@ enum ProgramError {
 
 fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, ProgramError> {
     let fail = |what: String| ProgramError::Arguments { what };
-    let (mut socket, mut state, mut share) = (None, None, None);
+    let (mut socket, mut state, mut share, mut work) = (None, None, None, None);
     let mut accounts = Accounts::default();
     let (mut linger, mut kill_grace) = (LINGER, KILL_GRACE);
     let mut arguments = arguments
@@ -131,6 +134,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
         match name.to_str() {
             Some("--socket") => socket = Some(PathBuf::from(value)),
             Some("--state") => state = Some(PathBuf::from(value)),
+            Some("--work") => work = Some(PathBuf::from(value)),
             Some("--linger-micros") => linger = span()?,
             Some("--kill-grace-micros") => kill_grace = span()?,
             Some("--share-millionths") => {
@@ -140,11 +144,12 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
                     return Err(fail(format!("{} is not a part", value.display())));
                 }
             }
-            Some(option @ ("--account" | "--account-of")) => {
+            Some(option @ ("--account" | "--account-of" | "--account-of-slot")) => {
                 let text = value.to_str().unwrap_or_default();
                 let is_one = match option {
                     "--account" => accounts.parse_others(text),
-                    _ => accounts.parse_of_user(text),
+                    "--account-of" => accounts.parse_of_user(text),
+                    _ => accounts.parse_of_slot(text),
                 };
                 if !is_one {
                     return Err(fail(format!("{} is not an account", value.display())));
@@ -160,6 +165,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
         kill_grace,
         share,
         accounts,
+        work,
     })
 }
 
@@ -204,6 +210,13 @@ fn run(arguments: &Arguments) -> Result<(), ProgramError> {
         path: arguments.socket.clone(),
         source,
     })?;
+    let pool = match &arguments.accounts.of_slots {
+        accounts if accounts.is_empty() => None,
+        accounts => {
+            let pool = Pool::new(accounts.clone(), arguments.work.clone());
+            Some(pool.map_err(prepare)?)
+        }
+    };
     let executor = Executor::new(Parts {
         listener,
         socket: arguments.socket.clone(),
@@ -218,6 +231,7 @@ fn run(arguments: &Arguments) -> Result<(), ProgramError> {
         kill_grace: arguments.kill_grace,
         share: arguments.share,
         accounts: arguments.accounts.clone(),
+        pool,
     })
     .map_err(prepare)?;
     tell_ready().map_err(prepare)?;

@@ -4,6 +4,8 @@
 )]
 //! The system calls that have no safe wrapper: wait4, signals. Nothing is decided here.
 
+pub(crate) mod user;
+
 use std::ffi::c_int;
 use std::io;
 use std::mem::MaybeUninit;

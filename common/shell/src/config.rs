@@ -37,6 +37,15 @@ struct Entry<'t> {
     is_known: bool,
 }
 
+/// A value that is one text, or a table of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextOrTexts {
+    /// One.
+    Text(String),
+    /// By their names.
+    Texts(BTreeMap<String, String>),
+}
+
 /// Somebody to dial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerAddress {
@@ -149,17 +158,19 @@ impl Config<'_> {
         })
     }
 
-    /// Texts by names, as a table; none where it is not there.
-    pub fn optional_texts(&mut self, key: &str) -> BTreeMap<String, String> {
-        let found = self.value(key, "a table of names and texts in quotes", |value| {
+    /// A text, or texts by names as a table, where it is there. `wanted` says what either means.
+    pub fn optional_text_or_texts(&mut self, key: &str, wanted: &str) -> Option<TextOrTexts> {
+        self.value(key, wanted, |value| {
+            if let Some(text) = value.as_str() {
+                return Some(TextOrTexts::Text(text.to_owned()));
+            }
             let texts = value.as_table()?.iter();
             let texts = texts.map(|(name, text)| {
                 let text = text.get_ref().as_str()?;
                 Some((name.get_ref().to_string(), text.to_owned()))
             });
-            texts.collect()
-        });
-        found.unwrap_or_default()
+            texts.collect::<Option<_>>().map(TextOrTexts::Texts)
+        })
     }
 
     /// A path that must be there; a relative one begins at the file.

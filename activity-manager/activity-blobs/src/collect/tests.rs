@@ -314,3 +314,30 @@ fn a_name_that_is_no_text_is_refused() {
         "{error:?}"
     );
 }
+
+#[test]
+fn what_belongs_to_another_user_is_refused_where_owners_are_named() {
+    use std::collections::BTreeSet;
+    use std::os::unix::fs::MetadataExt;
+
+    let scene = Scene::new(&["own", "below/foreign"]);
+    let me = fs::metadata(scene.path("work")).unwrap().uid();
+    let of = |owner: u32, path: &str| {
+        let output = Produced {
+            name: "out".into(),
+            path: path.into(),
+        };
+        let owners = BTreeSet::from([owner]);
+        let work = scene.path("work");
+        scene.store.collect_owned_by(&owners, &work, &[output])
+    };
+    for path in ["own", "below/", "*"] {
+        of(me, path).unwrap();
+        let refused = of(me + 1, path).unwrap_err();
+        let source = std::error::Error::source(&refused).unwrap().to_string();
+        assert!(
+            source.contains("does not belong to the account"),
+            "{source}"
+        );
+    }
+}

@@ -13,7 +13,8 @@ use crate::capture::{Capture, Left};
 use crate::clock;
 use crate::launch::Launch;
 use crate::link::Link;
-use crate::prepare::{NotStarted, explain, prepare};
+use crate::pool::Pool;
+use crate::prepare::{NotStarted, Whose, explain, prepare};
 use crate::running::{Launched, Running, not_started};
 use crate::store::Answer;
 use crate::sys::wait;
@@ -33,7 +34,8 @@ impl Executor {
                 return false;
             }
             let (cores, free) = (self.cores, self.cores.saturating_sub(self.cores_used));
-            if cores == 0 {
+            let has_account = self.parts.pool.as_ref().is_none_or(Pool::has_free);
+            if cores == 0 || !has_account {
                 return false;
             }
             // One that asks for more than there is goes through, to be told so.
@@ -71,6 +73,9 @@ impl Executor {
                 }
             }
             Err(failure) => {
+                if let Some(pool) = &mut self.parts.pool {
+                    pool.end(attempt);
+                }
                 if start.note.len() > NOTE_BYTES_MAX {
                     start.note.clear();
                 }
@@ -94,9 +99,16 @@ impl Executor {
             let message = format!("could not take a note of {} bytes", start.note.len());
             return Err(NotStarted { errno: 0, message });
         }
-        let account = self.parts.accounts.of(start.user.as_deref());
-        let account = account.map_err(|message| NotStarted { errno: 0, message })?;
-        let prepared = prepare(start, account)?;
+        let whose = match &mut self.parts.pool {
+            Some(pool) => Whose::Lent(pool.lend(start.attempt, &start.directory)),
+            None => {
+                let account = self.parts.accounts.of(start.user.as_deref());
+                let account = account.map_err(|message| NotStarted { errno: 0, message })?;
+                account.map_or(Whose::Own, Whose::Account)
+            }
+        };
+        let prepared = prepare(start, whose)?;
+        let account = whose.numbers();
         let system = |error: rustix::io::Errno| NotStarted {
             errno: error.raw_os_error(),
             message: format!("could not make a pipe: {error}"),
@@ -182,6 +194,9 @@ impl Executor {
             return;
         };
         running.kill_group();
+        if let Some(pool) = &self.parts.pool {
+            pool.kill(running.attempt);
+        }
         let waited = match wait(running.pid()) {
             Ok(None) => {
                 // Somebody traces it and is told of its end first.
@@ -214,6 +229,9 @@ impl Executor {
         };
         self.free.push(slot);
         let attempt = running.attempt;
+        if let Some(pool) = &mut self.parts.pool {
+            pool.end(attempt);
+        }
         let mut ended = running.outcome();
         self.parts.keep_output(&mut ended);
         self.parts.store.end(ended);

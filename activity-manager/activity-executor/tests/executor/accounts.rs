@@ -25,12 +25,16 @@ fn bench() -> Option<(Bench, Account, PathBuf)> {
 }
 
 fn bench_of(accounts: Accounts) -> Option<(Bench, Account, PathBuf)> {
+    bench_of_cores(accounts, 1)
+}
+
+fn bench_of_cores(accounts: Accounts, cores: u32) -> Option<(Bench, Account, PathBuf)> {
     if !rustix::process::geteuid().is_root() {
         println!("skipped: only root can run commands as others");
         return None;
     }
     let account = Account::named(NAME).unwrap();
-    let bench = Bench::with_accounts(1, &accounts);
+    let bench = Bench::with_accounts(cores, &accounts);
     fs::set_permissions(bench.path(), Permissions::from_mode(0o711)).unwrap();
     fs::create_dir(bench.path().join("process")).unwrap();
     fs::set_permissions(bench.path().join("process"), Permissions::from_mode(0o700)).unwrap();
@@ -150,8 +154,8 @@ fn command_of_a_user_runs_as_the_account_of_that_user() {
     let users = [("ana", NAME), ("bo", ANOTHER)];
     let users = users.map(|(user, name)| (user.to_owned(), Account::named(name).unwrap()));
     let accounts = Accounts {
-        others: None,
         of_users: users.clone().into(),
+        ..Accounts::default()
     };
     let Some((mut bench, ..)) = bench_of(accounts) else {
         return;
@@ -189,4 +193,125 @@ fn root_is_nobodys_account() {
         error.starts_with("commands do not run as the account \"root\""),
         "{error}"
     );
+}
+
+/// Users without an account, which this test alone has: others may run at the same time.
+fn slots(first: u32, n_accounts: u32) -> Accounts {
+    let last = first + n_accounts - 1;
+    Accounts {
+        of_slots: Account::of_range(&format!("{first}..{last}")).unwrap(),
+        ..Accounts::default()
+    }
+}
+
+fn bench_of_slots(first: u32, n_accounts: u32) -> Option<Bench> {
+    let (bench, ..) = bench_of_cores(slots(first, n_accounts), n_accounts)?;
+    Some(bench)
+}
+
+#[test]
+fn attempts_that_run_together_have_accounts_of_their_own() {
+    let Some(mut bench) = bench_of_slots(71_000, 2) else {
+        return;
+    };
+    // Each tells who it is, waits for the other, and tries to read and to forge what that one makes.
+    let script = "id -u > who; chmod 644 who; : > ../../here/$(id -u); \
+                  until test $(ls ../../here | wc -l) = 2; do sleep 0.01; done; \
+                  for pid in $(ls /proc | grep '^[0-9]'); do cat /proc/$pid/cwd/who; done; \
+                  cat ../2/who ../3/who; echo forged > ../2/who; echo forged > ../3/who; \
+                  test -w $TMPDIR && test $HOME = $TMPDIR && echo own";
+    let directories = [2, 3].map(|number| directory(&bench, number));
+    let here = bench.path().join("here");
+    fs::create_dir(&here).unwrap();
+    fs::set_permissions(&here, Permissions::from_mode(0o777)).unwrap();
+    let starts = (2..).zip(&directories).map(|(number, directory)| Start {
+        attempt: crate::bench::attempt(number),
+        ..start(&bench, directory, script)
+    });
+    let starts: Vec<Start> = starts.collect();
+    bench.send(wire::executor::ToExecutor::Start(starts));
+    let ended = bench.ended(2);
+    let mut users = Vec::new();
+    for (number, directory) in (2..).zip(&directories) {
+        let said = String::from_utf8(ended[&number].stdout.inline.clone()).unwrap();
+        assert!(said.ends_with("own\n"), "{said}");
+        let who = fs::read_to_string(directory.join("who")).unwrap();
+        // Itself alone it could read, and write to.
+        assert_eq!(who, "forged\n");
+        let mut seen: Vec<&str> = said.lines().filter(|line| line.starts_with("71")).collect();
+        seen.dedup();
+        assert_eq!(seen.len(), 1, "{said}");
+        users.push(seen[0].to_owned());
+        // It is closed, and what the command had beside it is gone.
+        let found = fs::metadata(directory).unwrap();
+        assert_eq!((found.uid(), found.mode() & 0o777), (0, 0o700));
+    }
+    users.sort();
+    assert_eq!(users, ["71000", "71001"]);
+}
+
+#[test]
+fn nothing_of_an_attempt_is_left_when_its_account_is_lent_again() {
+    let Some(mut bench) = bench_of_slots(71_010, 1) else {
+        return;
+    };
+    // Leaves a process in a session of its own, files where everybody may write, and shared memory.
+    let leave = "setsid sleep 1000 >/dev/null 2>&1 & \
+                 echo secret > /tmp/xavantes-$$; mkdir -p /dev/shm/xavantes-$$/below; \
+                 echo secret > $TMPDIR/file; (ipcmk -M 4096 >/dev/null 2>&1 || true); \
+                 sleep 0.05; echo $$ $HOME";
+    let first = Start {
+        attempt: crate::bench::attempt(1),
+        ..start(&bench, &directory(&bench, 2), leave)
+    };
+    let said = String::from_utf8(bench.run(first).stdout.inline).unwrap();
+    let (pid, home) = said.trim().split_once(' ').unwrap();
+    let look = format!(
+        "id -u; ls -d /tmp/xavantes-{pid} /dev/shm/xavantes-{pid} {home} ../2/. 2>/dev/null; \
+         grep -h '^Uid:.71010' /proc/[0-9]*/status | sort | uniq -c | wc -l; \
+         awk '$8 == 71010' /proc/sysvipc/shm | wc -l"
+    );
+    let second = Start {
+        attempt: crate::bench::attempt(2),
+        ..start(&bench, &directory(&bench, 3), &look)
+    };
+    let ended = bench.run(second);
+    let said = String::from_utf8(ended.stdout.inline).unwrap();
+    // Its own processes are the only ones of its account; nothing else is there.
+    assert_eq!(
+        said,
+        "71010\n1\n0\n",
+        "{}",
+        String::from_utf8_lossy(&ended.stderr.inline)
+    );
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let others = processes.filter(|process| {
+        let status = fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
+        let is_theirs = process.metadata().is_ok_and(|found| found.uid() == 71_010);
+        is_theirs && status.contains("sleep")
+    });
+    assert_eq!(others.count(), 0);
+}
+
+#[test]
+fn what_a_killed_executor_left_to_an_account_is_closed_and_killed() {
+    let Some(bench) = bench_of_slots(71_020, 1) else {
+        return;
+    };
+    let work = bench.path().join("work/5");
+    fs::create_dir_all(work.join("1")).unwrap();
+    fs::create_dir(work.join("1.home")).unwrap();
+    for directory in [work.join("1"), work.join("1.home")] {
+        std::os::unix::fs::chown(&directory, Some(71_020), Some(71_020)).unwrap();
+        fs::set_permissions(&directory, Permissions::from_mode(0o777)).unwrap();
+    }
+    let mut bench = bench;
+    bench.executor.kill().unwrap();
+    bench.executor.wait().unwrap();
+    bench.start_again(&slots(71_020, 1));
+    let ended = bench.run(start(&bench, &directory(&bench, 2), "id -u"));
+    assert_eq!(ended.stdout.inline, b"71020\n");
+    let found = fs::metadata(work.join("1")).unwrap();
+    assert_eq!((found.uid(), found.mode() & 0o777), (0, 0o700));
+    assert!(!work.join("1.home").exists());
 }

@@ -95,6 +95,13 @@ impl Bench {
         self.reconnect(cores)
     }
 
+    /// Another executor on the same state, in the place of one that is gone.
+    pub(crate) fn start_again(&mut self, accounts: &Accounts) {
+        let linger = Span::from_secs(1_000);
+        self.executor = start_with(self.directory.path(), linger, None, accounts);
+        self.reconnect(1);
+    }
+
     /// The first messages of a connection.
     pub(crate) fn held(&mut self) -> (ExecutorHello, Vec<Held>) {
         let FromExecutor::Hello(hello) = self.next() else {
@@ -249,6 +256,7 @@ fn start_with(directory: &Path, linger: Span, share: Option<Share>, accounts: &A
         kill_grace: Some(Span::from_millis(100)),
         share,
         accounts,
+        work: Some(&directory.join("work")),
     })
     .unwrap()
 }

@@ -155,6 +155,7 @@ fn state_directory_belongs_to_one_executor() {
         kill_grace: None,
         share: None,
         accounts: &Accounts::default(),
+        work: None,
     };
     let error = spawn(&other).unwrap_err();
     assert!(matches!(error, SpawnError::Refused { .. }));
