@@ -49,6 +49,9 @@ pub struct Config {
     /// ([`wire::lease`]). How long attempts go on without a word from their process manager is said
     /// by that one. None where they need no lease, since all is one program.
     pub lease: Option<Span>,
+    /// Whether the executor is asked each second whether it answers, and one that does not is not lent
+    /// and then ended. Not where all is one program, which a debugger may stop.
+    pub asks_executor: bool,
 }
 
 /// A prefetch that keeps the cores busy: an attempt that ends is followed by one that the executor
@@ -209,6 +212,10 @@ pub enum Effect {
     Unserved(Vec<ProcessId>),
     /// The answer to [`Input::Leave`].
     Left,
+    /// The executor does not answer, or does again.
+    ExecutorSilent(bool),
+    /// Kill the executor, which does not answer, whatever it does.
+    EndExecutor,
 }
 
 /// The manager's journal has one stream.

@@ -93,6 +93,7 @@ impl ActivityManager {
             }
             // Its queue is full. The start stays where it is and is repeated, like a lost one.
             FromExecutor::Refused(_) => {}
+            FromExecutor::Pong(number) => self.on_pong(cx, now, number),
             FromExecutor::Output { attempt, written } => {
                 if written.is_some() {
                     self.on_seen_running(now, attempt);

@@ -26,6 +26,7 @@ mod start;
 mod table;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use boundary::{ATTEMPTS_KNOWN_MAX, DISPATCH_BYTES_MAX, KNOWN_BYTES_MAX, prefetch_default};
 pub use boundary::{Config, Effect, Event, Input, Peer, State, Stream, Trouble, Workplace};

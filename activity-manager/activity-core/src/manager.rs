@@ -23,6 +23,7 @@ use crate::outcome;
 use crate::peek::Peeks;
 use crate::process::ProcessLink;
 use crate::table::{Attempts, Room};
+use crate::watch::Watch;
 
 /// How often this manager looks for what has not been answered. Outcomes and registrations are
 /// repeated at this period: a lost one delays by a second, and a peer that is slow is not flooded.
@@ -67,6 +68,7 @@ pub struct ActivityManager {
     pub(crate) holders: Holders,
     pub(crate) kept: Kept,
     pub(crate) leaving: Leaving,
+    pub(crate) watch: Watch,
     tick: Option<Mono>,
 }
 
@@ -100,6 +102,7 @@ impl ActivityManager {
             holders: Holders::default(),
             kept: Kept::default(),
             leaving: Leaving::No,
+            watch: Watch::default(),
             tick: None,
         }
     }
@@ -193,7 +196,8 @@ impl Machine for ActivityManager {
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
-        self.tick.into_iter().chain(self.lease_due()).min()
+        let due = self.tick.into_iter().chain(self.lease_due());
+        due.chain(self.watch.due()).min()
     }
 }
 
@@ -235,6 +239,7 @@ impl ActivityManager {
             .empty(cx, &self.attempts, is_attached, self.executor.reach());
         self.tell_left(cx);
         self.renew(cx, now);
+        self.ask_executor(cx, now);
         let due = if self.waits_for_others() {
             now + TICK
         } else if self.group.is_up {
@@ -256,7 +261,8 @@ impl ActivityManager {
             slots: self.config.slots,
             prefetch: self.config.prefetch,
         };
-        let hands_over = self.executor.is_ready && self.attempts.bytes() < KNOWN_BYTES_MAX;
+        let takes = self.executor.is_ready && !self.watch.is_silent();
+        let hands_over = takes && self.attempts.bytes() < KNOWN_BYTES_MAX;
         for process in self.attempts.pending() {
             while let Some(id) = self.attempts.next_to_stage(process, room) {
                 self.stage(cx, now, id);
@@ -476,7 +482,7 @@ impl ActivityManager {
 
     /// Says what this machine is. The group manager does not repeat itself, so this is also how
     /// leaves are asked for.
-    fn register(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
+    pub(crate) fn register(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         let Config {
             name,
             memory,
@@ -487,7 +493,11 @@ impl ActivityManager {
         } = &self.config;
         let facts = Facts {
             name: name.clone(),
-            slots: self.lends,
+            slots: if self.watch.is_silent() {
+                0
+            } else {
+                self.lends
+            },
             memory: *memory,
             power: *power,
             labels: labels.clone(),

@@ -6,4 +6,5 @@ mod lease;
 mod leave;
 mod life;
 mod links;
+mod watch;
 mod world;

@@ -134,6 +134,7 @@ pub struct Handle {
     logs: PathBuf,
     number: Arc<News<ResourceId>>,
     left: Arc<News<()>>,
+    executor_silent: Arc<News<bool>>,
 }
 
 /// What becomes of commands that run when the manager stops.
@@ -226,6 +227,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         linger: config.linger,
         kill_grace: config.kill_grace,
         lease: config.lease,
+        asks_executor: config.lease.is_some(),
     });
     let (inbox, intake) = shell::inbox();
     let (group, processes) = (Peers::new(), Peers::new());
@@ -240,6 +242,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let executor = executor.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     let number = Arc::new(News::default());
     let left = Arc::new(News::default());
+    let executor_silent = Arc::new(News::default());
     let at_work = AtWork::default();
     let bulk = config.transfers.map(|transfers| Arc::new(transfers.bulk));
     let fetchers = match &bulk {
@@ -277,6 +280,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         logs: log_directory(&state),
         number: Arc::clone(&number),
         left: Arc::clone(&left),
+        executor_silent: Arc::clone(&executor_silent),
     };
     let runner = Runner::start(
         "activity",
@@ -297,6 +301,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         logs: log_directory(&state),
         number,
         left,
+        executor_silent,
     })
 }
 
@@ -365,6 +370,11 @@ impl Handle {
     /// The process id of its executor; none before that has told it.
     pub fn executor_pid(&self) -> Option<u32> {
         self.executor.pid()
+    }
+
+    /// Whether its executor does not answer, so that nothing is lent.
+    pub fn is_executor_silent(&self) -> bool {
+        self.executor_silent.wait(Duration::ZERO) == Some(true)
     }
 
     /// What its loop has done.

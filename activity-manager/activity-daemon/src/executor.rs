@@ -2,6 +2,7 @@
 //! and does so again when it is gone.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::Child;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
@@ -12,6 +13,7 @@ use std::time::Duration;
 use activity_core::Input;
 use activity_executor::{Accounts, Connection, Receiver, Sender, Share, Spawn, SpawnError, spawn};
 use model::Span;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use shell::Inbox;
 use thiserror::Error;
 use wire::executor::{FromExecutor, ToExecutor};
@@ -72,6 +74,8 @@ struct Shared {
     sender: Mutex<Option<Sender>>,
     /// The process that is connected; 0 where it is not known.
     pid: AtomicU32,
+    /// The same process, so that no other one of its number is ever killed.
+    process: Mutex<Option<OwnedFd>>,
     life: Mutex<Life>,
     changed: Condvar,
     /// Attempts that the executor was given and has not spoken the last word of. Nothing rests on it
@@ -95,6 +99,7 @@ impl Executor {
         let (sender, receiver) = place.connect(&mut child)?;
         let shared = Arc::new(Shared {
             pid: AtomicU32::new(sender.peer_pid().unwrap_or(0)),
+            process: Mutex::new(process(&sender)),
             sender: Mutex::new(Some(sender)),
             life: Mutex::new(Life::Waiting),
             changed: Condvar::new(),
@@ -188,6 +193,19 @@ impl Way {
         }
     }
 
+    /// Kills the executor that was connected last, which does not answer. Its commands die with it.
+    pub(crate) fn kill(&self) {
+        let process = self.0.process.lock();
+        let process = process.unwrap_or_else(PoisonError::into_inner);
+        if let Some(process) = &*process {
+            let killed = pidfd_send_signal(process, Signal::KILL).is_ok();
+            tracing::error!(killed, "the executor does not answer and is killed");
+        }
+        drop(process);
+        // A receiver that waits for an executor which cannot die is to go on.
+        self.close();
+    }
+
     /// Whether the executor has nothing to do, so that nothing will come from it.
     pub(crate) fn is_idle(&self) -> bool {
         self.0.is_idle()
@@ -268,6 +286,12 @@ impl Place {
     }
 }
 
+/// The process at the other end; none where the system does not say.
+fn process(sender: &Sender) -> Option<OwnedFd> {
+    let pid = Pid::from_raw(i32::try_from(sender.peer_pid()?).ok()?)?;
+    pidfd_open(pid, PidfdFlags::empty()).ok()
+}
+
 fn serve(
     place: &Place,
     shared: &Shared,
@@ -297,6 +321,11 @@ fn serve(
                 Ok((sender, receiver)) => {
                     let pid = sender.peer_pid().unwrap_or(0);
                     shared.pid.store(pid, Ordering::Relaxed);
+                    let process = process(&sender);
+                    *shared
+                        .process
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner) = process;
                     *shared.sender() = Some(sender);
                     break receiver;
                 }
@@ -324,6 +353,7 @@ fn receive_all(receiver: &mut Receiver, shared: &Shared, inbox: &Inbox<Input>) -
                 | FromExecutor::Held(_)
                 | FromExecutor::HeldEnd
                 | FromExecutor::Started(_)
+                | FromExecutor::Pong(_)
                 | FromExecutor::Output { .. } => {}
             }
             inputs.push(Input::Executor(message));

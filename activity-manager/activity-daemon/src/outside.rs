@@ -45,6 +45,8 @@ pub(crate) struct Hands {
     pub(crate) number: Arc<News<ResourceId>>,
     /// Whether nothing is here that has not started, at the end.
     pub(crate) left: Arc<News<()>>,
+    /// Whether the executor does not answer.
+    pub(crate) executor_silent: Arc<News<bool>>,
 }
 
 impl Outside<ActivityManager> for Hands {
@@ -117,6 +119,15 @@ impl Outside<ActivityManager> for Hands {
                     }
                 }
                 Effect::Left => self.left.set(()),
+                Effect::ExecutorSilent(is_silent) => {
+                    if is_silent {
+                        tracing::error!("the executor does not answer: nothing is lent");
+                    } else {
+                        tracing::info!("the executor answers again");
+                    }
+                    self.executor_silent.set(is_silent);
+                }
+                Effect::EndExecutor => self.executor.kill(),
                 Effect::Unneeded(process) => {
                     if let Some(pins) = &self.pins {
                         pins.release(process);

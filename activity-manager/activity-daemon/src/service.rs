@@ -314,7 +314,7 @@ impl program::Service for Service {
         let about = "Cores that are busy, with whatever.";
         figures.gauge("busy_cores", about, load.busy);
         figures.gauge("slots", "Slots that may be lent.", load.slots.into());
-        let is_open = load.closed.is_none();
+        let is_open = load.closed.is_none() && load.not_ready.is_none();
         figures.gauge(
             "is_lent",
             "1 while slots are lent.",
@@ -426,6 +426,10 @@ impl Watch {
             memory_free: reading.memory_free,
             disk_free: reading.disk_free,
             closed,
+            not_ready: self
+                .manager
+                .is_executor_silent()
+                .then(|| "the executor does not answer".to_owned()),
         };
         load.clone_into(&mut self.load.lock().unwrap_or_else(PoisonError::into_inner));
         load

@@ -14,6 +14,7 @@ use activity_executor::Stream;
 use model::{
     ActivityId, Artifact, AttemptId, Epoch, GrantId, ProcessId, Produced, ResourceId, Span,
 };
+use rustix::process::{Pid, Signal, kill_process};
 use shell::{Intake, Peers, Received};
 use tempfile::TempDir;
 use wire::attempt::{Dispatch, End, FromActivity, Outcome, Stdin, ToActivity};
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     commands_run_and_their_files_go_on();
     a_second_life_finds_the_commands_of_the_first();
     an_executor_that_dies_is_replaced_and_its_commands_are_lost();
+    an_executor_that_does_not_answer_is_told_not_lent_and_replaced();
     ExitCode::SUCCESS
 }
 
@@ -145,6 +147,32 @@ fn an_executor_that_dies_is_replaced_and_its_commands_are_lost() {
     grid.stop(Commands::End);
 }
 
+fn an_executor_that_does_not_answer_is_told_not_lent_and_replaced() {
+    let bench = Bench::new();
+    let mut grid = bench.start_with(Some(wire::lease::LENGTH));
+    grid.dispatch(Dispatch {
+        command: words(&["sleep", "600"]),
+        ..dispatch(1)
+    });
+    grid.started();
+    let executor = grid.handle.executor_pid().unwrap();
+    let executor = Pid::from_raw(executor.try_into().unwrap()).unwrap();
+    assert!(!grid.handle.is_executor_silent());
+    kill_process(executor, Signal::STOP).unwrap();
+    grid.lends(0);
+    assert!(grid.handle.is_executor_silent());
+    let lost = grid.outcome();
+    assert_eq!((lost.attempt, lost.end), (dispatch(1).attempt, End::Lost));
+    grid.lends(2);
+    assert!(!grid.handle.is_executor_silent());
+    assert_ne!(
+        grid.handle.executor_pid(),
+        Some(executor.as_raw_nonzero().get().unsigned_abs())
+    );
+    assert_eq!(grid.run(dispatch(2)).end, End::Completed);
+    grid.stop(Commands::End);
+}
+
 struct Bench {
     dir: TempDir,
 }
@@ -152,7 +180,7 @@ struct Bench {
 /// An activity manager between two managers that are played.
 struct Grid {
     handle: Handle,
-    _from_resource: Intake<FromGroupSide>,
+    from_resource: Intake<FromGroupSide>,
     from_activity: Intake<FromProcessSide>,
     to_activity: Peers<ToActivity>,
     _to_resource: Peers<ToResource>,
@@ -181,13 +209,17 @@ impl Bench {
     }
 
     fn start(&self) -> Grid {
+        self.start_with(None)
+    }
+
+    fn start_with(&self, lease: Option<Span>) -> Grid {
         let handle = activity_daemon::start(Config {
             directory: self.state(),
             name: "here".to_owned(),
             slots: 2,
             executor: std::env::current_exe().unwrap(),
             linger: Some(Span::from_secs(5)),
-            lease: None,
+            lease,
             kill_grace: Some(Span::from_millis(100)),
             nice: None,
             guise: None,
@@ -243,7 +275,7 @@ impl Bench {
         handle.connect_process(0, theirs);
         let mut grid = Grid {
             handle,
-            _from_resource: from_resource,
+            from_resource,
             from_activity,
             to_activity,
             _to_resource: to_resource,
@@ -276,8 +308,29 @@ impl Grid {
                 .next_within(PATIENCE)
                 .expect("there was no answer")
             {
+                FromProcessSide::Message(FromActivity::Renew { life, number }) => {
+                    self.send(&ToActivity::Renewed {
+                        life,
+                        number,
+                        keeps: Vec::new(),
+                    });
+                }
                 FromProcessSide::Message(message) => return message,
                 FromProcessSide::Link => {}
+            }
+        }
+    }
+
+    /// Waits until the group is told that so many slots are lent.
+    fn lends(&mut self, slots: u32) {
+        loop {
+            match self.from_resource.next_within(PATIENCE).unwrap() {
+                FromGroupSide::Message(FromResource::Register { facts, .. })
+                    if facts.slots == slots =>
+                {
+                    return;
+                }
+                FromGroupSide::Link | FromGroupSide::Message(_) => {}
             }
         }
     }

@@ -21,6 +21,10 @@ use crate::throttle::Share;
 /// Bytes of messages that are gathered for one write.
 const WRITE_BYTES: usize = 64 * 1024;
 
+/// How long an executor may read nothing before a write to it fails: what does not answer must not
+/// hold its daemon up.
+const WRITE_PATIENCE: Duration = Duration::from_secs(3);
+
 /// An executor to start.
 #[derive(Clone, Debug)]
 pub struct Spawn<'a> {
@@ -149,6 +153,7 @@ impl Connection {
     /// Connects to the executor that listens on `socket`; an error if there is none.
     pub fn connect(socket: &Path) -> io::Result<Connection> {
         let stream = UnixStream::connect(socket)?;
+        stream.set_write_timeout(Some(WRITE_PATIENCE))?;
         Ok(Connection {
             sender: Sender {
                 stream: stream.try_clone()?,
@@ -175,7 +180,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Sends one message; waits while the executor does not read.
+    /// Sends one message; waits while the executor does not read, and fails after 3 s of that.
     pub fn send(&mut self, message: &ToExecutor) -> io::Result<()> {
         self.send_all([message])
     }

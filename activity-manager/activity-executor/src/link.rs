@@ -34,6 +34,8 @@ pub(crate) struct Link {
     written: usize,
     notices: VecDeque<(Answer, AttemptId)>,
     outputs: Vec<(AttemptId, Option<Written>)>,
+    /// The last ping that was not answered yet.
+    pong: Option<u64>,
     held: HeldTold,
 }
 
@@ -55,6 +57,7 @@ impl Link {
             written: 0,
             notices: VecDeque::new(),
             outputs: Vec::new(),
+            pong: None,
             held: HeldTold::After(None),
         }
     }
@@ -73,6 +76,11 @@ impl Link {
     /// The answer to a peek.
     pub(crate) fn tell_output(&mut self, attempt: AttemptId, written: Option<Written>) {
         self.outputs.push((attempt, written));
+    }
+
+    /// The answer to a ping.
+    pub(crate) fn tell_pong(&mut self, number: u64) {
+        self.pong = Some(number);
     }
 
     /// Takes the messages that have arrived. An error, or an end, is the end of this link; messages
@@ -132,7 +140,7 @@ impl Link {
 
     /// Whether starts and ends are all that is to be told, and nothing is on its way.
     pub(crate) fn has_only_news(&self) -> bool {
-        let is_idle = self.outputs.is_empty() && !self.wants_to_write();
+        let is_idle = self.outputs.is_empty() && self.pong.is_none() && !self.wants_to_write();
         is_idle && matches!(self.held, HeldTold::All) && !self.notices.is_empty()
     }
 
@@ -147,7 +155,7 @@ impl Link {
         while self.out.len() - self.written < OUT_BYTES_MAX {
             match self.held {
                 HeldTold::After(after) => self.compose_held(after, store),
-                HeldTold::All if self.notices.is_empty() && self.outputs.is_empty() => return,
+                HeldTold::All if self.has_nothing_to_tell() => return,
                 HeldTold::All => self.compose_notices(store),
             }
         }
@@ -213,5 +221,12 @@ impl Link {
         for (attempt, written) in self.outputs.drain(..) {
             FromExecutor::Output { attempt, written }.append_frame(out);
         }
+        if let Some(number) = self.pong.take() {
+            FromExecutor::Pong(number).append_frame(out);
+        }
+    }
+
+    fn has_nothing_to_tell(&self) -> bool {
+        self.notices.is_empty() && self.outputs.is_empty() && self.pong.is_none()
     }
 }

@@ -198,6 +198,9 @@ pub struct Load {
     /// Why it lends nothing at the moment; none where it does.
     #[n(6)]
     pub closed: Option<String>,
+    /// Why it cannot run anything at the moment; none where it can.
+    #[n(7)]
+    pub not_ready: Option<String>,
 }
 
 /// An answer.

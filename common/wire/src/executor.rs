@@ -56,6 +56,9 @@ pub enum ToExecutor {
     /// How long attempts of a process manager may go on. Not answered.
     #[n(7)]
     Lease(#[n(0)] Lease),
+    /// Asks whether the executor answers; with a number, which is given back. Answered by `Pong`.
+    #[n(8)]
+    Ping(#[n(0)] u64),
 }
 
 /// How long the attempts of one process manager may go on. The executor keeps the latest end: what
@@ -189,6 +192,9 @@ pub enum FromExecutor {
         #[n(1)]
         written: Option<Written>,
     },
+    /// The answer to `Ping`.
+    #[n(8)]
+    Pong(#[n(0)] u64),
 }
 
 /// What an executor says of itself.

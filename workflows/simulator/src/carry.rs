@@ -283,7 +283,10 @@ impl Sim {
                 | activity_core::Effect::ReadLog(..)
                 | activity_core::Effect::Unneeded(_)
                 | activity_core::Effect::Unserved(_)
-                | activity_core::Effect::Left => {}
+                | activity_core::Effect::Left
+                // Executors of the simulation always answer.
+                | activity_core::Effect::ExecutorSilent(_)
+                | activity_core::Effect::EndExecutor => {}
                 activity_core::Effect::Numbered(resource) => {
                     self.numbered(machine, resource, observer)?;
                 }

@@ -214,6 +214,7 @@ impl Executor {
                     written: None,
                 });
             }
+            ToExecutor::Ping(number) => wants.messages.push(FromExecutor::Pong(number)),
             ToExecutor::Shutdown => {}
             ToExecutor::Lease(lease) => {
                 let before = self.leases.get(&lease.owner);

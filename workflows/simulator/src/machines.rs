@@ -86,6 +86,7 @@ impl Machines {
                 linger: None,
                 kill_grace: None,
                 lease: setup.lease,
+                asks_executor: false,
             };
             Machine {
                 host: Host::new(),

@@ -59,6 +59,17 @@ impl Bench {
         bench
     }
 
+    /// The same with an executor that is asked whether it answers.
+    pub(super) fn watched(slots: u32) -> Bench {
+        let mut bench = Bench::of(Config {
+            lease: Some(Span::from_secs(10)),
+            asks_executor: true,
+            ..config(slots, 0)
+        });
+        bench.meet_all(slots);
+        bench
+    }
+
     fn meet_all(&mut self, slots: u32) {
         self.all([
             Input::Up(Peer::Group),
@@ -142,6 +153,7 @@ pub(super) fn config(slots: u32, prefetch: u32) -> Config {
         linger: None,
         kill_grace: None,
         lease: None,
+        asks_executor: false,
     }
 }
 
@@ -358,6 +370,8 @@ fn line(effect: &Effect) -> String {
             format!("unserved{}", ids.collect::<String>())
         }
         Effect::Left => "left".to_owned(),
+        Effect::ExecutorSilent(is_silent) => format!("executor is silent: {is_silent}"),
+        Effect::EndExecutor => "end the executor".to_owned(),
         Effect::Numbered(resource) => format!("numbered {resource}"),
     }
 }
@@ -426,6 +440,7 @@ fn order(message: &ToExecutor) -> String {
         ToExecutor::Forget(ids) => format!("forget{}", names(ids.iter())),
         ToExecutor::Peek(id) => format!("peek {}", id.activity),
         ToExecutor::Shutdown => "shutdown".to_owned(),
+        ToExecutor::Ping(number) => format!("ping {number}"),
         ToExecutor::Lease(Lease {
             owner,
             until,

@@ -103,6 +103,8 @@ impl World {
                 | Effect::Unneeded(_)
                 | Effect::Unserved(_)
                 | Effect::Left
+                | Effect::ExecutorSilent(_)
+                | Effect::EndExecutor
                 | Effect::Clear { .. }
                 | Effect::Peeked { .. }
                 | Effect::ReadLog(..)
@@ -219,6 +221,7 @@ impl World {
                 let written = is_there.then(wire::executor::Written::default);
                 self.executor_says(FromExecutor::Output { attempt, written });
             }
+            ToExecutor::Ping(number) => self.executor_says(FromExecutor::Pong(number)),
             ToExecutor::Hello(_) | ToExecutor::Shutdown | ToExecutor::Lease(_) => {}
         }
     }

@@ -134,6 +134,11 @@ impl Executor {
                     link.tell_output(attempt, written);
                 }
             }
+            ToExecutor::Ping(number) => {
+                if let Some(link) = &mut self.link {
+                    link.tell_pong(number);
+                }
+            }
             ToExecutor::Shutdown => self.end(now, Span::ZERO),
             ToExecutor::Lease(lease) => {
                 self.expire(now);

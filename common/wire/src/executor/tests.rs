@@ -75,6 +75,7 @@ fn every_message_to_the_executor_comes_back() {
         ToExecutor::Forget(vec![attempt(7)]),
         ToExecutor::Peek(attempt(8)),
         ToExecutor::Shutdown,
+        ToExecutor::Ping(1 << 40),
         ToExecutor::Lease(Lease {
             owner: 3,
             until: Mono(8),

@@ -68,12 +68,18 @@ pub(super) fn drain(arguments: &Drain, is_drained: bool) -> Outcome {
 
 /// In a word, how a machine is.
 fn state(node: &Node) -> (&'static str, Option<&str>) {
-    let closed = node.load.as_ref().and_then(|load| load.closed.as_deref());
-    match (&node.suspect, node.is_drained, closed) {
-        (Some(why), _, _) => ("suspect", Some(why)),
-        (None, true, _) => ("drained", None),
-        (None, false, Some(why)) => ("closed", Some(why)),
-        (None, false, None) => ("ready", None),
+    if let Some(why) = &node.suspect {
+        return ("suspect", Some(why));
+    }
+    let load = node.load.as_ref();
+    if let Some(why) = load.and_then(|load| load.not_ready.as_deref()) {
+        return ("not ready", Some(why));
+    }
+    let closed = load.and_then(|load| load.closed.as_deref());
+    match (node.is_drained, closed) {
+        (true, _) => ("drained", None),
+        (false, Some(why)) => ("closed", Some(why)),
+        (false, None) => ("ready", None),
     }
 }
 
@@ -93,7 +99,7 @@ fn table(nodes: &[Node]) -> String {
         let (word, why) = state(node);
         let word = match word {
             "ready" => screen::good(word),
-            "suspect" => screen::bad(word),
+            "suspect" | "not ready" => screen::bad(word),
             other => screen::odd(other),
         };
         let busy = node.load.as_ref().map_or("-".to_owned(), |load| {

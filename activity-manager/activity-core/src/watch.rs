@@ -1,0 +1,104 @@
+//! Whether the executor answers. One that has been stopped, or whose machine has no time for it, ends no
+//! command at its timeout or the end of its lease, so nothing is lent while it does not, and it is
+//! killed before leases end: its commands die with it, and another one is started.
+
+use machine::Context;
+use model::{Mono, Span};
+use wire::executor::ToExecutor;
+use wire::lease;
+
+use crate::boundary::Effect;
+use crate::manager::ActivityManager;
+
+/// How often the executor is asked.
+const PERIOD: Span = Span::from_secs(1);
+/// Questions without an answer after which the machine is not ready. They are counted rather than
+/// the time, since this daemon may have been suspended together with its executor.
+const SILENT: u32 = 3;
+/// Between the kill of a silent executor and the end of the leases that it holds: it and its commands
+/// need some time to go.
+const MARGIN: Span = Span::from_secs(2);
+/// The least and the most questions without an answer after which it is killed.
+const KILLED_MIN: u32 = SILENT + 1;
+const KILLED_MAX: u32 = 30;
+
+/// What is known of the executor's answers.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    next: Option<Mono>,
+    asked: u64,
+    answered: u64,
+    /// Questions that passed without an answer, or without an executor.
+    n_missed: u32,
+    is_silent: bool,
+}
+
+impl Watch {
+    pub(crate) fn is_silent(&self) -> bool {
+        self.is_silent
+    }
+
+    pub(crate) fn due(&self) -> Option<Mono> {
+        self.next
+    }
+}
+
+impl ActivityManager {
+    /// Asks the executor whether it answers, where that is due.
+    pub(crate) fn ask_executor(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
+        if !self.config.asks_executor || self.watch.next.is_some_and(|next| next > now) {
+            return;
+        }
+        let is_first = self.watch.next.is_none();
+        self.watch.next = Some(now + PERIOD);
+        let is_missed = !self.executor.is_ready || self.watch.answered < self.watch.asked;
+        self.watch.n_missed = if is_missed && !is_first {
+            self.watch.n_missed.saturating_add(1)
+        } else {
+            0
+        };
+        if self.executor.is_ready {
+            self.watch.asked += 1;
+            cx.effect(Effect::Execute(ToExecutor::Ping(self.watch.asked)));
+        }
+        if self.watch.n_missed == SILENT {
+            self.set_silent(cx, now, true);
+        }
+        if self.watch.n_missed >= self.killed_after() {
+            // Another one has as long to say what it holds.
+            self.watch.n_missed = SILENT;
+            cx.effect(Effect::EndExecutor);
+        }
+    }
+
+    pub(crate) fn on_pong(&mut self, cx: &mut Context<'_, Self>, now: Mono, number: u64) {
+        self.watch.answered = self.watch.answered.max(number.min(self.watch.asked));
+        if self.watch.answered == self.watch.asked {
+            self.watch.n_missed = 0;
+            self.set_silent(cx, now, false);
+        }
+    }
+
+    fn set_silent(&mut self, cx: &mut Context<'_, Self>, now: Mono, is_silent: bool) {
+        if self.watch.is_silent == is_silent {
+            return;
+        }
+        self.watch.is_silent = is_silent;
+        cx.effect(Effect::ExecutorSilent(is_silent));
+        if self.group.is_up {
+            self.register(cx, now);
+        }
+    }
+
+    /// Questions without an answer after which the executor is killed: by the shortest lease here.
+    fn killed_after(&self) -> u32 {
+        let lengths = self.process_managers.values().map(|link| link.lease.length);
+        let lengths = lengths.filter(|&length| length > Span::ZERO);
+        let length = lengths.chain(self.config.lease).min();
+        let length = length.unwrap_or(lease::LENGTH);
+        let grace = lease::grace(length, self.config.kill_grace);
+        let patience = Span(length.0.saturating_sub(grace.0 + MARGIN.0));
+        let questions = u32::try_from(patience.0 / PERIOD.0).unwrap_or(KILLED_MAX);
+        questions.clamp(KILLED_MIN, KILLED_MAX)
+    }
+}
