@@ -42,6 +42,7 @@ mod submit;
 mod summary_file;
 mod tell;
 mod text;
+mod visible;
 mod watch;
 mod why;
 

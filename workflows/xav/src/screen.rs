@@ -1,9 +1,12 @@
-//! Standard output and standard error: colours only where a terminal shows them, and no panic where
-//! nobody reads any more.
+//! Standard output and standard error: colours only where a terminal shows them, control characters of others
+//! made visible there, and no panic where nobody reads any more. Everything printed comes through here.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use serde_json::Value;
+
+use crate::visible;
 
 const RED: &str = "\x1b[1;31m";
 const YELLOW: &str = "\x1b[1;33m";
@@ -11,6 +14,9 @@ const GREEN: &str = "\x1b[1;32m";
 const BOLD: &str = "\x1b[1m";
 const FAINT: &str = "\x1b[2m";
 const PLAIN: &str = "\x1b[0m";
+
+/// Bytes of what a command wrote that are shown at once.
+const PIECE_BYTES: usize = 64 * 1024;
 
 /// A bold word.
 pub(crate) fn bold(text: &str) -> String {
@@ -39,22 +45,54 @@ pub(crate) fn odd(text: &str) -> String {
 
 /// Writes text to standard output.
 pub(crate) fn out(text: &str) -> io::Result<()> {
+    let is_terminal = io::stdout().is_terminal();
     let mut out = anstream::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    out.write_all(shown(text, is_terminal).as_bytes())?;
     out.flush()
 }
 
-/// Writes bytes to standard output as they are.
+/// Writes what commands wrote to standard output: as it is, but to a terminal.
 pub(crate) fn out_bytes(from: &mut dyn io::Read) -> io::Result<u64> {
     let mut out = io::stdout().lock();
-    let n_bytes = io::copy(from, &mut out)?;
+    let n_bytes = if out.is_terminal() {
+        show_bytes(from, &mut out)?
+    } else {
+        io::copy(from, &mut out)?
+    };
     out.flush()?;
     Ok(n_bytes)
 }
 
+fn show_bytes(from: &mut dyn io::Read, out: &mut dyn Write) -> io::Result<u64> {
+    let mut stream = visible::Stream::default();
+    let mut buffer = vec![0; PIECE_BYTES];
+    let mut n_bytes = 0;
+    loop {
+        let n_read = match from.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        if n_read == 0 {
+            out.write_all(stream.end().as_bytes())?;
+            return Ok(n_bytes);
+        }
+        n_bytes += n_read as u64;
+        out.write_all(stream.piece(&buffer[..n_read]).as_bytes())?;
+    }
+}
+
+fn shown(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    if is_terminal {
+        Cow::Owned(visible::text(text))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
 /// Writes one JSON document to standard output.
 pub(crate) fn json(value: &Value) -> io::Result<()> {
-    let mut text = serde_json::to_string_pretty(value).expect("a value is always JSON");
+    let text = serde_json::to_string_pretty(value).expect("a value is always JSON");
+    let mut text = visible::json(&text);
     text.push('\n');
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
@@ -63,8 +101,11 @@ pub(crate) fn json(value: &Value) -> io::Result<()> {
 
 /// Writes text to standard error; there is nowhere to say that it failed.
 pub(crate) fn tell(text: &str) {
+    let is_terminal = io::stderr().is_terminal();
     let mut err = anstream::stderr().lock();
-    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+    let _ = err
+        .write_all(shown(text, is_terminal).as_bytes())
+        .and_then(|()| err.flush());
 }
 
 /// Says what went wrong.

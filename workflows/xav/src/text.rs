@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::{ArtifactKind, Bytes, Span, Value, Wall};
 
+use crate::visible;
+
 /// Characters of a value that a table or a line of a summary shows.
 pub(crate) const VALUE_CHARS_MAX: usize = 200;
 
@@ -40,7 +42,7 @@ pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
             line.push('…');
             break;
         }
-        if character.is_control() {
+        if visible::is_hidden(character) {
             line.extend(character.escape_default());
         } else {
             line.push(character);
@@ -49,12 +51,12 @@ pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
     line
 }
 
-/// Text of a command for a terminal: control characters but tabs and line ends as escapes, so that
+/// Text of a command for a terminal: what is hidden in it but tabs and line ends as escapes, so that
 /// what a command wrote cannot play with the terminal.
 pub(crate) fn harmless(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
-        if character.is_control() && character != '\n' && character != '\t' {
+        if visible::is_hidden(character) && character != '\n' && character != '\t' {
             out.extend(character.escape_default());
         } else {
             out.push(character);
