@@ -4,6 +4,7 @@ mod absent;
 mod copies;
 mod disk;
 mod files;
+mod flood;
 mod freeze;
 mod kills;
 mod lease;
