@@ -70,6 +70,7 @@ type Reader = fn(&Path) -> Result<(), ConfigError>;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     fn check_text(name: &str, text: &str) -> Result<&'static str, String> {
         let dir = tempfile::TempDir::new().unwrap();
@@ -106,23 +107,34 @@ mod tests {
         for name in ["gm.toml", "pm.toml", "am.toml"] {
             let text = std::fs::read_to_string(samples.join(name)).unwrap();
             assert!(check_text(name, &text).is_ok(), "{name}");
-            // What is shown as a setting is one: lines such as `# slots = 6`.
-            let is_setting = |line: &str| {
-                let key = line
-                    .strip_prefix("# ")
-                    .and_then(|rest| rest.split_once(" = "));
-                key.is_some_and(|(key, _)| {
-                    key.bytes()
-                        .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
-                })
-            };
-            let lines = text.lines().map(|line| match is_setting(line) {
-                true => &line[2..],
-                false => line,
-            });
-            let whole = lines.collect::<Vec<&str>>().join("\n");
-            assert_eq!(check_text(name, &whole).err(), None, "{name}");
+            // A setting may be shown in several forms: the first of each, then the second...
+            let n_forms = forms(&text).values().map(Vec::len).max().unwrap_or(0);
+            assert!(n_forms > 0, "{name} shows no settings");
+            for form in 0..n_forms {
+                let whole: Vec<&str> = forms(&text)
+                    .values()
+                    .map(|forms| forms[form.min(forms.len() - 1)])
+                    .collect();
+                let whole = whole.join("\n");
+                assert_eq!(check_text(name, &whole).err(), None, "{name}:\n{whole}");
+            }
         }
+    }
+
+    /// The settings of a sample by their keys, those in comments too: lines such as `# slots = 6`.
+    fn forms(text: &str) -> BTreeMap<&str, Vec<&str>> {
+        let mut forms: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for line in text.lines() {
+            let line = line.strip_prefix("# ").unwrap_or(line);
+            let is_key = |key: &str| {
+                key.bytes()
+                    .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+            };
+            if let Some((key, _)) = line.split_once(" = ").filter(|(key, _)| is_key(key)) {
+                forms.entry(key).or_default().push(line);
+            }
+        }
+        forms
     }
 
     #[test]
