@@ -30,7 +30,7 @@ const STACK_BYTES: usize = 16 * 1024;
 /// use on a machine with a hundred cores.
 const FREE_ROOMS_MAX: usize = 128;
 
-/// What a command executes, owned, so that it lives as long as a child uses it.
+/// The program, arguments and environment of a command, owned, so that they live as long as a child uses them.
 pub(crate) struct Image {
     /// Paths to try in their order, as the account of the command sees them.
     pub(crate) programs: Vec<CString>,

@@ -104,7 +104,7 @@ fn numbered(range: &str, user: u32) -> Result<Account, RangeError> {
     })
 }
 
-/// What comes before the digits at the end, and these.
+/// Splits a name into its stem and the digits at its end.
 fn split(name: &str) -> (&str, &str) {
     let prefix = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
     (prefix, &name[prefix.len()..])

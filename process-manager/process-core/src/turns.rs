@@ -1,4 +1,4 @@
-//! How much is done for processes in one step of the manager, so that none of them stalls it.
+//! Bounds the work for processes in one step of the manager, so that no process stalls it.
 //!
 //! All that a process can ask for without an end in sight is counted in the steps of expressions
 //! ([`expression::Meter`]), of which a millisecond has some twenty thousand. A process gets a slice
@@ -108,7 +108,7 @@ impl Turns {
 }
 
 impl ProcessManager {
-    /// What may be done for a process at this moment.
+    /// The slice of work that a process gets at this moment.
     pub(crate) fn slice(&mut self, now: Now, id: ProcessId) -> Slice {
         self.turns.slice(now, id)
     }

@@ -33,7 +33,7 @@ pub(crate) fn text(dir: &Path, measured: &Measured) -> String {
     text
 }
 
-/// What the change between two commits costs.
+/// Compares the two commits: the cost of the change between them.
 fn beside(measured: &Measured) -> Beside {
     let mut table = Beside::new();
     for shape in Shape::ALL {

@@ -40,7 +40,7 @@ pub(super) fn text(options: &Options, measured: &Measured) -> String {
     text
 }
 
-/// What the change between two commits costs.
+/// Compares the two commits: the cost of the change between them.
 fn beside(measured: &Measured) -> Beside {
     let mut table = Beside::new();
     for shape in Shape::ALL {

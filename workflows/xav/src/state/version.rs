@@ -31,7 +31,7 @@ const MADE_FIRST: [&str; 7] = [
 ];
 const MACHINE: &str = "am";
 
-/// What the file says.
+/// The content of the file.
 pub(super) struct Version {
     pub(super) layout: u32,
     /// The version of the program that made the directory.
