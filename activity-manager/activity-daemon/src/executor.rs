@@ -95,8 +95,7 @@ enum Life {
 impl Executor {
     /// Finds or starts an executor and connects. Nothing is passed on before [`Executor::begin`].
     pub(crate) fn start(place: Place, inbox: &Inbox<Input>) -> Result<Executor, ExecutorError> {
-        let mut child = None;
-        let (sender, receiver) = place.connect(&mut child)?;
+        let (sender, receiver) = place.connect()?;
         let shared = Arc::new(Shared {
             pid: AtomicU32::new(sender.peer_pid().unwrap_or(0)),
             process: Mutex::new(process(&sender)),
@@ -110,7 +109,7 @@ impl Executor {
         let thread = std::thread::Builder::new()
             .name("executor".to_owned())
             .spawn(move || {
-                serve(&place, &theirs, &inbox, receiver, &mut child);
+                serve(&place, &theirs, &inbox, receiver);
                 theirs.change(Life::Ended);
             })
             .map_err(ExecutorError::Thread)?;
@@ -264,11 +263,11 @@ impl Shared {
 
 impl Place {
     /// Connects to the executor that is there, or to one that is started.
-    fn connect(&self, child: &mut Option<Child>) -> Result<(Sender, Receiver), ExecutorError> {
+    fn connect(&self) -> Result<(Sender, Receiver), ExecutorError> {
         if let Ok(connection) = Connection::connect(&self.socket) {
             return Ok(connection.split());
         }
-        *child = Some(spawn(&Spawn {
+        let child = spawn(&Spawn {
             binary: &self.binary,
             socket: &self.socket,
             state: &self.state,
@@ -277,7 +276,8 @@ impl Place {
             share: self.share,
             accounts: &self.accounts,
             work: Some(&self.work),
-        })?);
+        })?;
+        collect(child);
         let connection = Connection::connect(&self.socket);
         connection.map(Connection::split).map_err(|source| {
             let path = self.socket.clone();
@@ -292,13 +292,7 @@ fn process(sender: &Sender) -> Option<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-fn serve(
-    place: &Place,
-    shared: &Shared,
-    inbox: &Inbox<Input>,
-    mut receiver: Receiver,
-    child: &mut Option<Child>,
-) {
+fn serve(place: &Place, shared: &Shared, inbox: &Inbox<Input>, mut receiver: Receiver) {
     if !shared.wait_for_core() {
         return;
     }
@@ -312,12 +306,11 @@ fn serve(
             pause = RETRY_FIRST;
         }
         receiver = loop {
-            collect(child);
             if !shared.pause(pause) {
                 return;
             }
             pause = (pause * 2).min(RETRY_LAST);
-            match place.connect(child) {
+            match place.connect() {
                 Ok((sender, receiver)) => {
                     let pid = sender.peer_pid().unwrap_or(0);
                     shared.pid.store(pid, Ordering::Relaxed);
@@ -379,11 +372,9 @@ fn receive_all(receiver: &mut Receiver, shared: &Shared, inbox: &Inbox<Input>) -
     }
 }
 
-/// Lets the system forget an executor that has ended.
-fn collect(child: &mut Option<Child>) {
-    if let Some(running) = child
-        && !matches!(running.try_wait(), Ok(None))
-    {
-        *child = None;
-    }
+/// Lets the system forget an executor when it has ended, which may be long after its connection has.
+fn collect(mut child: Child) {
+    let waiting = std::thread::Builder::new().name("executor's end".to_owned());
+    // Without a thread, its number stays taken until this program ends.
+    let _ = waiting.spawn(move || child.wait());
 }

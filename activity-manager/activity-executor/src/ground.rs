@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn a_directory_is_given_whole_and_closed_again() {
         if !geteuid().is_root() {
-            println!("skipped: only root can give files away");
+            println!("skipped: needs root");
             return;
         }
         let (_dir, attempt) = closed();

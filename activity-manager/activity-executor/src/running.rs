@@ -30,7 +30,9 @@ const UNWATCHED: Span = Span::from_millis(5);
 /// same account can stop it; a child on its way makes a dozen system calls.
 const HELD_MAX: Span = Span::from_secs(2);
 
-/// How long a child may take to execute a program that comes from a slow file system.
+/// How long a child that nobody has stopped may take to execute its program. It may come from a network
+/// file system that needs many seconds to begin; nobody but this command waits for it, and its
+/// timeout and lease count meanwhile.
 const STARTING_MAX: Span = Span::from_secs(60);
 
 /// A command between its start and its outcome.

@@ -12,6 +12,7 @@ mod leave;
 mod logs;
 mod namespaces;
 mod relay;
+mod silent;
 mod weather;
 mod world;
 

@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn rights_come_back() {
         if !rustix::process::geteuid().is_root() {
-            println!("skipped: only root can become others");
+            println!("skipped: needs root");
             return;
         }
         let inside = as_user(70_000, || {

@@ -30,7 +30,7 @@ fn bench_of(accounts: Accounts) -> Option<(Bench, Account, PathBuf)> {
 
 fn bench_of_cores(accounts: Accounts, cores: u32) -> Option<(Bench, Account, PathBuf)> {
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can run commands as others");
+        println!("skipped: needs root");
         return None;
     }
     let account = Account::named(NAME).unwrap();

@@ -173,6 +173,17 @@ impl Bench {
         std::mem::take(&mut self.ended)
     }
 
+    /// Waits until one of these attempts has ended; the first of them that has.
+    pub(crate) fn end_of(&mut self, activities: &[u32]) -> Ended {
+        loop {
+            let mut ended = activities.iter();
+            if let Some(ended) = ended.find_map(|activity| self.ended.remove(activity)) {
+                return ended;
+            }
+            self.next();
+        }
+    }
+
     /// Runs one command to its end.
     pub(crate) fn run(&mut self, start: Start) -> Ended {
         self.send(ToExecutor::Start(vec![start]));
@@ -192,6 +203,17 @@ impl Bench {
     /// Asks until a running attempt has written a line. The line, which the tests' commands make a
     /// process id.
     pub(crate) fn written_pid(&mut self, activity: u32) -> Pid {
+        pid_in(&self.written(activity, |text| text.ends_with(b"\n")))
+    }
+
+    /// Asks until what a running attempt has written contains a text.
+    pub(crate) fn until_it_writes(&mut self, activity: u32, part: &str) {
+        self.written(activity, |text| {
+            String::from_utf8_lossy(text).contains(part)
+        });
+    }
+
+    fn written(&mut self, activity: u32, is_enough: impl Fn(&[u8]) -> bool) -> Vec<u8> {
         loop {
             self.send(ToExecutor::Peek(attempt(activity)));
             let FromExecutor::Output { written, .. } = self.next() else {
@@ -200,8 +222,8 @@ impl Bench {
             let text = written
                 .map(|written| written.stdout.inline)
                 .unwrap_or_default();
-            if text.ends_with(b"\n") {
-                return pid_in(&text);
+            if is_enough(&text) {
+                return text;
             }
         }
     }

@@ -18,3 +18,4 @@ mod lives;
 mod race;
 mod slowed;
 mod starts;
+mod stopped;

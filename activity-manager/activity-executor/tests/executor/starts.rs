@@ -122,7 +122,7 @@ fn signal_that_comes_before_the_program_ends_the_child_alone() {
 #[test]
 fn memory_of_a_child_is_closed_to_others_of_its_account() {
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can run commands as others");
+        println!("skipped: needs root");
         return;
     }
     let account = Account::named("nobody").unwrap();

@@ -403,6 +403,14 @@ impl World {
         kill_process(pid, Signal::KILL).unwrap();
     }
 
+    /// Freezes the executor of a machine; which process it is.
+    pub(super) fn freeze_executor(&self, index: usize) -> Pid {
+        let home = &self.ams[index].home;
+        let pid = executor(home).expect("a machine has an executor");
+        kill_process(pid, Signal::STOP).unwrap();
+        pid
+    }
+
     /// Kills a process manager with -9, and starts it again.
     pub(super) fn kill_process_manager(&mut self, index: usize) {
         self.pms[index].kill();
