@@ -255,7 +255,7 @@ pub struct Summary {
     /// submitted on the manager's own machine.
     #[n(9)]
     pub owner: Option<String>,
-    /// Why this version of the program cannot go on with it, where that is so: an earlier one has
+    /// Why this version of the program cannot go on with it, where that is so: another one has
     /// accepted it. Nothing of it is run, and what it gave can be read.
     #[n(10)]
     pub held: Option<String>,

@@ -68,7 +68,7 @@ impl Held {
 
     /// Why nothing can be done with it.
     pub fn told(&self) -> String {
-        format!("kept by an earlier version: {}", self.reason)
+        format!("accepted by another version: {}", self.reason)
     }
 
     /// Keeps what can be told of it without understanding the rest.
@@ -189,7 +189,7 @@ impl Held {
     /// The answer to one who wants something done with it that needs more than what is recorded.
     pub(crate) fn refusal(&self) -> Answer {
         let (id, told) = (self.id(), self.told());
-        Answer::Refused(vec![format!("process {id} is {told}")])
+        Answer::Refused(vec![format!("process {id} is held, {told}")])
     }
 }
 

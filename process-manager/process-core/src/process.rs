@@ -145,7 +145,7 @@ impl Process {
         if founded.semantics > SEMANTICS {
             let number = founded.semantics;
             return Err(format!(
-                "it was accepted under semantics {number}, of which this version knows those up to {SEMANTICS}"
+                "its semantics are number {number}, and this version knows those up to {SEMANTICS}"
             ));
         }
         let definition = founded.draft.definition()?;

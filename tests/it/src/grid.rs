@@ -6,6 +6,7 @@ mod disk;
 mod files;
 mod flood;
 mod freeze;
+mod held;
 mod kills;
 mod lease;
 mod leave;

@@ -1,7 +1,7 @@
 //! The real `xav`, started as a user starts it, with real commands: samples, several runs at once,
 //! questions while a process runs, interruptions, kills, and everything that users get wrong.
 //!
-//! It knows no crate of the project but the one that makes certificates: what it sees is arguments,
+//! It knows no crate of the project but those that make certificates and journals: what it sees is arguments,
 //! exit statuses, output and files. `grid.rs` has the same against a grid of the real daemons.
 //! Read `sandbox.rs` first; `wait.rs` has the only loop that waits. `check.rs` compares what `xav`
 //! tells of a recorded workflow with what its commands wrote down; `cargo recorded` uses it too.
@@ -27,6 +27,8 @@ pub mod lab;
 mod lives;
 #[cfg(test)]
 mod mended;
+#[cfg(test)]
+mod otherwise;
 #[cfg(test)]
 mod page;
 #[cfg(test)]

@@ -12,6 +12,7 @@ use shell::{Client, ClientError, StoreError};
 use wire::client::{Answer, Request, Status, Submit, Summary};
 
 use crate::failure::Failure;
+use crate::fault::short;
 use crate::home::refused;
 use crate::place::Place;
 use crate::state::{StateDirectory, Use, User, pause};
@@ -206,6 +207,18 @@ pub(crate) fn understood(draft: Draft) -> Result<Definition, Failure> {
             "could not understand the recorded definition: {first}"
         ))
     })
+}
+
+/// That nothing can be done with a process that is held, where it is.
+pub(crate) fn refuse_held(summary: &Summary) -> Result<(), Failure> {
+    let Some(held) = &summary.held else {
+        return Ok(());
+    };
+    let (name, process, id) = (&summary.name, summary.process, short(summary.process));
+    let failure = Failure::refused(format!("{name} {process} is held, {held}"));
+    Err(failure.help(format!(
+        "xav status {id} shows what is known of it; for the rest, use the version that accepted it"
+    )))
 }
 
 /// Of a definition that is not understood, what it is called and what it was to give: its outputs can

@@ -13,7 +13,7 @@ use wire::attempt::{Log, Peeked};
 use wire::client::{ActivityStatus, AttemptStatus, Status};
 
 use crate::arguments::{Logs, Which};
-use crate::ask::Source;
+use crate::ask::{Source, refuse_held};
 use crate::failure::{Failure, Outcome, status};
 use crate::home::{self, Found};
 use crate::json::machine_of;
@@ -46,6 +46,8 @@ pub(crate) fn logs(arguments: &Logs) -> Outcome {
         find(&arguments.which, arguments.activity.as_deref())?;
     let mut source = Source::open(&place)?;
     let definition = source.definition(process)?;
+    let known = source.status(process)?;
+    refuse_held(&known.summary)?;
     let streams: &[Stream] = match (arguments.stdout, arguments.stderr) {
         (true, _) => &[Stream::Stdout],
         (_, true) => &[Stream::Stderr],
@@ -61,7 +63,6 @@ pub(crate) fn logs(arguments: &Logs) -> Outcome {
         };
         return follow.to_the_end(&mut source, process);
     }
-    let known = source.status(process)?;
     let mut wanted = wanted(arguments, activity.as_deref(), &known, &definition, &place)?;
     for one in &mut wanted {
         one.so_far = live::so_far(&mut source, one.attempt)?;

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::arguments::{
     Export, ExportFormat, Format, List, Recording, Results, Show, Status, Validate,
 };
-use crate::ask::Source;
+use crate::ask::{Source, refuse_held};
 use crate::export::{self, Exported};
 use crate::failure::{Failure, Outcome, status};
 use crate::home::{self, Found, Scope};
@@ -134,6 +134,7 @@ pub(crate) fn results(arguments: &Results) -> Outcome {
     let status = source.status(process)?;
     let name = &status.summary.name;
     if status.summary.phase != wire::client::Phase::Completed {
+        refuse_held(&status.summary)?;
         let word = tell::state(&status.summary, source.is_live());
         let word = anstream::adapter::strip_str(&word).to_string();
         return Err(Failure::new(format!(

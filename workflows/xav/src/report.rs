@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::arguments::Which;
-use crate::ask::Source;
+use crate::ask::{Source, refuse_held};
 use crate::failure::{Failure, Outcome};
 use crate::fault::short;
 use crate::home::{self, Found};
@@ -60,6 +60,7 @@ pub(crate) fn report(arguments: &Arguments) -> Outcome {
     let mut source = Source::open(&place)?;
     let definition = source.definition(process)?;
     let status = source.status(process)?;
+    refuse_held(&status.summary)?;
     let now = shell::clock::wall();
     let look = Look {
         now,

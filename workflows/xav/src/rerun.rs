@@ -5,7 +5,7 @@ use model::{Definition, Value};
 use wire::client::Submit;
 
 use crate::arguments::Rerun;
-use crate::ask::{Source, understood};
+use crate::ask::{Source, refuse_held, understood};
 use crate::failure::{Failure, Outcome};
 use crate::follow::{self, Followed};
 use crate::given::{self, Given};
@@ -25,6 +25,7 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
     let base = source.submission(process)?;
     let ended = source.status(process)?.summary;
     drop(source);
+    refuse_held(&ended)?;
     if !ended.phase.has_ended() {
         let id = fault::short(process);
         let (name, past) = (&ended.name, tell::past(ended.phase));

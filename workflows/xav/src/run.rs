@@ -9,7 +9,7 @@ use shell::Client;
 use wire::client::{Answer, Phase, Request, Submit, Summary};
 
 use crate::arguments::{self, Cancel, Ending, Following, Resume, Run};
-use crate::ask::{Source, unfit};
+use crate::ask::{Source, refuse_held, unfit};
 use crate::failure::{Failure, Outcome};
 use crate::files_beside::FilesBeside;
 use crate::follow::{self, Followed};
@@ -258,6 +258,7 @@ pub(crate) fn resume(arguments: &Resume) -> Outcome {
 
 /// That there is nothing to go on with.
 pub(crate) fn refuse_ended(summary: &Summary) -> Result<(), Failure> {
+    refuse_held(summary)?;
     if !summary.phase.has_ended() {
         return Ok(());
     }

@@ -37,7 +37,10 @@ pub(crate) fn ending(status: &Status, n_slots: Option<u32>) -> String {
         }
         None => parts.push(format!("{} {word}", summary.name)),
     }
-    parts.push(totals(&summary.totals));
+    match &summary.held {
+        Some(held) => parts.push(format!("held: {held}")),
+        None => parts.push(totals(&summary.totals)),
+    }
     if summary.totals.reused > 0 || summary.base.is_some() {
         parts.push(how_much(summary));
     }
@@ -189,14 +192,17 @@ pub(crate) fn list(processes: &[Listed<'_>], last: &str, now: Wall) -> String {
             },
             text::moment(summary.submitted),
             took,
-            format!("{ended}/{}", totals.all()),
+            match &summary.held {
+                None => format!("{ended}/{}", totals.all()),
+                Some(_) => "-".to_owned(),
+            },
             last.clone(),
         ]);
     }
     let mut text = text::table(&rows);
     for Listed { summary, .. } in processes {
         if let Some(held) = &summary.held {
-            text.push_str(&format!("{} is held: {held}\n", summary.process));
+            text.push_str(&format!("{} is held, {held}\n", summary.process));
         }
     }
     text
@@ -229,13 +235,13 @@ pub(crate) fn status(
         vec!["file".to_owned(), summary.origin.clone()],
         vec!["kept in".to_owned(), place.to_owned()],
         vec!["started".to_owned(), started(status)],
-        vec!["activities".to_owned(), how_many],
     ];
+    match &summary.held {
+        Some(held) => rows.push(vec!["held".to_owned(), held.clone()]),
+        None => rows.push(vec!["activities".to_owned(), how_many]),
+    }
     if let Some(owner) = &summary.owner {
         rows.push(vec!["owner".to_owned(), owner.clone()]);
-    }
-    if let Some(held) = &summary.held {
-        rows.push(vec!["not run".to_owned(), held.clone()]);
     }
     if let Some(base) = summary.base {
         let how_much = how_much(summary);
@@ -261,6 +267,12 @@ pub(crate) fn status(
         }
     }
     let mut text = text::table(&rows);
+    if summary.held.is_some() {
+        text.push_str(
+            "\nNothing of it runs here, and what its activities did is not known to this version.\n",
+        );
+        return text;
+    }
     text.push('\n');
     text.push_str(&activities(status, definition, is_interrupted, all));
     if is_interrupted {

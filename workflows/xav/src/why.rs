@@ -7,7 +7,7 @@ use wire::client::{
 };
 
 use crate::arguments::Why;
-use crate::ask::{Source, unfit};
+use crate::ask::{Source, refuse_held, unfit};
 use crate::failure::{Failure, Outcome};
 use crate::home::Found;
 use crate::{fault, json, logs, screen, text};
@@ -21,12 +21,13 @@ pub(crate) fn why(arguments: &Why) -> Outcome {
         logs::find(&arguments.which, arguments.activity.as_deref())?;
     let mut source = Source::open(&place)?;
     let definition = source.definition(process)?;
+    let status = source.status(process)?;
+    refuse_held(&status.summary)?;
     let Some(wanted) = activity else {
         let id = fault::short(process);
         return Err(Failure::refused("which activity? give its name")
             .help(format!("xav status {id} shows all activities")));
     };
-    let status = source.status(process)?;
     let activity = logs::activity(&wanted, &status, &definition)?.activity;
     let answer = source.answer(Request::Why { process, activity })?;
     let Answer::Why(why) = answer else {

@@ -82,7 +82,7 @@ fn what_is_not_understood_keeps_its_key_its_outputs_and_its_end() {
     assert_eq!(status.summary.phase, Phase::Completed);
     assert_eq!(status.outputs, [("answer".to_owned(), Value::Int(42))]);
     let held = status.summary.held.clone().unwrap();
-    let told = "kept by an earlier version: n0: its child n500 cannot be a child of it";
+    let told = "accepted by another version: n0: its child n500 cannot be a child of it";
     assert_eq!(held, told);
     let Answer::Processes(all) = bench.answer(Request::List) else {
         panic!("no list")
@@ -130,7 +130,7 @@ fn what_ran_and_is_not_understood_is_stopped_and_gives_its_slots_back() {
     assert_eq!(summary.phase, Phase::Faulted);
     let held = summary.held.unwrap();
     assert!(
-        held.contains("accepted under semantics 4294967295"),
+        held.contains("its semantics are number 4294967295"),
         "{held}"
     );
     bench.pass(5);
