@@ -178,7 +178,7 @@ impl Wires {
             };
             Ok(Links::bind(config, move |event| match event {
                 Event::Up(link) => on_link(link),
-                Event::Down { .. } | Event::Failed { .. } => {}
+                Event::Down { .. } | Event::Failed { .. } | Event::TurnedAway { .. } => {}
             })?)
         };
         let (to_us, ours) = inbox();

@@ -17,6 +17,7 @@ use shell::program::{self, Failed, Joining, Kind, Place, Setting};
 use shell::quic::{Kept, Links, LinksError};
 use shell::{Numbers, RunError, Stats, limits};
 use wire::admin::Load;
+use wire::hello::Refusal;
 
 use crate::ceilings::{Ceilings, Hours, minute_of_day};
 use crate::files::Files;
@@ -66,9 +67,7 @@ pub struct Service {
     /// Process managers that are dialled: names and addresses.
     dialled: BTreeSet<(String, String)>,
     /// The numbers that this machine has given them: its executor knows them by these.
-    numbers: Numbers,
-    /// Process managers that could not be numbered.
-    troubled: BTreeSet<String>,
+    numbers: Arc<Mutex<Numbers>>,
     /// How the machine was when it was looked at last.
     load: Arc<Mutex<Load>>,
 }
@@ -259,6 +258,7 @@ impl program::Service for Service {
         }
         manager.lend(slots);
         let numbers = Numbers::kept_in(&place.directory.join(NUMBERS))?;
+        let numbers = Arc::new(Mutex::new(numbers));
         let links = place.links(credentials, &[], |_| {})?;
         let theirs = Arc::clone(&manager);
         let on_link = program::to_log(move |link| theirs.connect_group(link.open()));
@@ -290,7 +290,6 @@ impl program::Service for Service {
             named: settings.process_managers,
             dialled: BTreeSet::new(),
             numbers,
-            troubled: BTreeSet::new(),
             load,
         })
     }
@@ -346,25 +345,18 @@ impl program::Service for Service {
         };
         self.links.set_resource(number);
         for peer in missing {
-            let number = match self.numbers.of(&peer.name) {
-                Ok(number) => number,
-                Err(error) => {
-                    // Tried again at the next tick, and told once.
-                    if self.troubled.insert(peer.name.clone()) {
-                        let error = program::chain(&error);
-                        tracing::error!(
-                            peer = peer.name,
-                            error,
-                            "a process manager is not dialled"
-                        );
-                    }
-                    continue;
-                }
-            };
             let identity = peer.identity(&self.me, Role::Pm);
-            let manager = Arc::clone(&self.manager);
+            let (manager, numbers) = (Arc::clone(&self.manager), Arc::clone(&self.numbers));
             let on_link = move |link: shell::quic::Link| {
-                manager.connect_process(number, link.open());
+                let mut numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);
+                match numbers.of(&link.peer.label()) {
+                    Ok(number) => manager.connect_process(number, link.open()),
+                    Err(error) => {
+                        let (peer, error) = (&link.peer, program::chain(&error));
+                        tracing::error!(%peer, error, "a link is not taken");
+                        link.refuse(Refusal::Full);
+                    }
+                }
             };
             let on_event = program::to_log(on_link);
             self.kept

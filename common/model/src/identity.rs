@@ -61,13 +61,16 @@ impl FromStr for Role {
     }
 }
 
-/// One holder of a certificate: unique in its grid. Written as `xav://grid/group/role/name`.
+/// One holder of a certificate: unique in its grid. Written as `xav://grid/group/role/name`, and with
+/// `~2` behind it for the second holder of the name, who has nothing of what the first one has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity {
     grid: String,
     group: String,
     role: Role,
     name: String,
+    /// Which holder of the name, from 1.
+    holder: u32,
 }
 
 /// Bytes of the longest name in an identity, as in a host name's part.
@@ -75,6 +78,9 @@ pub const NAME_BYTES_MAX: usize = 63;
 
 /// Before the names of a written identity.
 const SCHEME: &str = "xav://";
+
+/// Between a name and the number of its holder.
+const HOLDER: char = '~';
 
 impl Identity {
     /// The identity with these names, each of 1 to 63 characters: `a` to `z`, digits, and after the
@@ -85,7 +91,14 @@ impl Identity {
             group: checked("group", group)?,
             role,
             name: checked("name", name)?,
+            holder: 1,
         })
+    }
+
+    /// The same name, for its n-th holder; 0 is taken for 1.
+    pub fn of_holder(self, holder: u32) -> Identity {
+        let holder = holder.max(1);
+        Identity { holder, ..self }
     }
 
     /// The grid, which may be several groups.
@@ -107,6 +120,26 @@ impl Identity {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// Which holder of its name it is, from 1.
+    pub const fn holder(&self) -> u32 {
+        self.holder
+    }
+
+    /// Its name, which no other holder shares: `ana`, and `ana~2` for the second one of the name.
+    pub fn label(&self) -> String {
+        match self.holder {
+            1 => self.name.clone(),
+            holder => format!("{}{HOLDER}{holder}", self.name),
+        }
+    }
+
+    /// Whether both have the same name, whichever holder of it they are. Whoever dials a manager
+    /// knows its name alone.
+    pub fn has_name_of(&self, other: &Identity) -> bool {
+        (&self.grid, &self.group, self.role, &self.name)
+            == (&other.grid, &other.group, other.role, &other.name)
+    }
 }
 
 impl fmt::Display for Identity {
@@ -115,9 +148,10 @@ impl fmt::Display for Identity {
             grid,
             group,
             role,
-            name,
+            name: _,
+            holder: _,
         } = self;
-        write!(f, "{SCHEME}{grid}/{group}/{role}/{name}")
+        write!(f, "{SCHEME}{grid}/{group}/{role}/{}", self.label())
     }
 }
 
@@ -137,7 +171,15 @@ impl FromStr for Identity {
         ) else {
             return Err(form());
         };
-        Identity::new(grid, group, role.parse()?, name)
+        let (name, holder) = match name.split_once(HOLDER) {
+            None => (name, 1),
+            Some((name, number)) => {
+                let holder = number.parse().ok().filter(|holder: &u32| *holder > 1);
+                let holder = holder.filter(|holder| holder.to_string() == number);
+                (name, holder.ok_or_else(form)?)
+            }
+        };
+        Ok(Identity::new(grid, group, role.parse()?, name)?.of_holder(holder))
     }
 }
 

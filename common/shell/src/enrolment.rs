@@ -7,10 +7,14 @@ use std::path::{Path, PathBuf};
 use model::{Identity, Role};
 use thiserror::Error;
 use wire::admin::{Ask, Join, Joined, Refused, Told};
+use wire::hello::Refusal;
 
 use crate::environment;
 use crate::identity::{Credentials, CredentialsError, JoinToken, Key, KeyError, Revocations};
 use crate::quic::{self, LinkError, Visitor};
+
+/// How often a group manager is asked that is crowded, or whose answer is lost.
+const TRIES_MAX: u32 = 3;
 
 /// Why somebody did not become a member.
 #[derive(Debug, Error)]
@@ -93,7 +97,18 @@ pub fn join(
         grid: &token.grid,
         group: &token.group,
     };
-    let told = quic::ask(&token.address, visitor, &wire::encode(&ask));
+    let question = wire::encode(&ask);
+    let mut told = quic::ask(&token.address, visitor, &question);
+    for _ in 1..TRIES_MAX {
+        match &told {
+            // The same request has the same answer, if it was heard and the answer was lost.
+            Err(LinkError::Silent | LinkError::Ended(_))
+            | Err(LinkError::RefusedByPeer(Refusal::Full | Refusal::Slow)) => {
+                told = quic::ask(&token.address, visitor, &question);
+            }
+            Ok(_) | Err(_) => break,
+        }
+    }
     let told = told.map_err(|source| EnrolmentError::Link {
         address: token.address.clone(),
         source,

@@ -58,3 +58,10 @@ pub fn hostname() -> String {
         .to_string_lossy()
         .into_owned()
 }
+
+/// Whether a file or directory belongs to the account that runs this program.
+pub fn is_own(path: &std::path::Path) -> std::io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let owner = path.metadata()?.uid();
+    Ok(owner == rustix::process::geteuid().as_raw())
+}

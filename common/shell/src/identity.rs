@@ -10,6 +10,7 @@ mod certificate;
 mod credentials;
 mod files;
 mod key;
+mod lock;
 mod pem;
 mod registrar;
 mod renewal;
@@ -17,7 +18,7 @@ mod revocation;
 mod roll;
 mod token;
 
-pub use authority::{Authority, AuthorityError, Issued};
+pub use authority::{Authority, AuthorityError, Issued, SigningRequest};
 pub use certificate::{Certificate, CertificateError, Fingerprint, Serial, SerialError};
 pub use credentials::{Credentials, CredentialsError};
 pub use files::{FileError, write_secret};
@@ -25,10 +26,10 @@ pub use key::{Key, KeyError};
 pub use registrar::{
     AUTHORITY_LIFE, CERTIFICATE_LIFE, Entry, Registrar, RegistrarError, is_address,
 };
-pub use renewal::{Renewal, renewal};
+pub use renewal::{Ending, Renewal, days, ending, renewal};
 pub use revocation::{Revocations, RevocationsError, Revoked};
-pub use roll::{Roll, RollError, Signed};
-pub use token::{JoinToken, TokenError, TokenId, Tokens, TokensError};
+pub use roll::{Origin, Roll, RollError, Signed};
+pub use token::{JoinToken, Terms, TokenError, TokenId, Tokens, TokensError};
 
 pub(crate) use files::read_secret;
 

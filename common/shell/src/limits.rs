@@ -55,9 +55,63 @@ pub const CLIENT_ANSWER_SECONDS_MAX: u64 = 60;
 /// time in which a daemon that was killed is started again, and some more.
 pub const CLIENT_REACH_SECONDS_MAX: u64 = 10;
 
-/// Connections from other machines that may be between their first packet and their greeting.
-/// Whoever says nothing holds one of these places, and no other.
-pub const LINK_GREETINGS_MAX: usize = 64;
+/// Handshakes at a time of addresses that no member is known by. Where one more comes, the oldest of
+/// the largest crowd ends.
+pub const HANDSHAKES_MAX: usize = 64;
+
+/// Of them, handshakes of one address. Behind it may be a whole network: at 50 a second, each has
+/// more than half a second for what takes some milliseconds.
+pub const HANDSHAKES_EACH_MAX: usize = 32;
+
+/// Of them, handshakes of one network (/24, or /48 of IPv6).
+pub const HANDSHAKES_NETWORK_MAX: usize = 48;
+
+/// Handshakes at a time of addresses from which members came lately: a large group that comes back
+/// at once.
+pub const KNOWN_HANDSHAKES_MAX: usize = 1_024;
+
+/// Of them, handshakes of one address.
+pub const KNOWN_HANDSHAKES_EACH_MAX: usize = 256;
+
+/// Addresses of members that are remembered: those of a large group and its users.
+pub const KNOWN_ADDRESSES_MAX: usize = 4_096;
+
+/// Members that may be between the end of their handshake and their greeting.
+pub const LINK_GREETINGS_MAX: usize = 256;
+
+/// Of them, those of one member.
+pub const LINK_GREETINGS_EACH_MAX: usize = 32;
+
+/// Peers without a certificate that may be about to ask for one at a time: people join one by one.
+pub const STRANGERS_MAX: usize = 16;
+
+/// Of them, those of one network.
+pub const STRANGERS_EACH_MAX: usize = 8;
+
+/// How long a peer without a certificate may take for its question. It has it at hand.
+pub const STRANGER_QUESTION_MAX: Span = Span::from_secs(2);
+
+/// Questions of peers without a certificate that wait for an answer, so that those of members do not
+/// wait behind more.
+pub const STRANGER_QUESTIONS_MAX: usize = 8;
+
+/// Incoming connections that wait to be looked at, a batch of packets or two.
+pub const INCOMING_MAX: usize = 1_024;
+
+/// Bytes of packets that are kept for one of them, and for all.
+pub const INCOMING_BYTES_MAX: u64 = 64 << 10;
+/// See [`INCOMING_BYTES_MAX`].
+pub const INCOMING_BYTES_ALL_MAX: u64 = 4 << 20;
+
+/// Bytes that a peer may send before it is known as a member: a greeting, or a question of one who
+/// wants to join.
+pub const UNKNOWN_WINDOW_BYTES: u32 = 64 << 10;
+
+/// Sources of refused connections of which it is known when they were logged last.
+pub const REFUSED_SOURCES_MAX: usize = 256;
+
+/// How often a refused source is logged.
+pub const REFUSED_PERIOD: Span = Span::from_secs(60);
 
 /// Links to other machines, dialled and accepted together: ten times the machines of a large
 /// group.
@@ -156,6 +210,9 @@ pub const LINK_FAREWELL_MAX: Span = Span::from_millis(500);
 /// Members that are at a desk at the same time: each member of a large group, with a connection
 /// that it keeps.
 pub const DESK_VISITS_MAX: usize = 1_024;
+
+/// Of them, those of one member: some terminals and scripts of a user.
+pub const DESK_VISITS_EACH_MAX: usize = 32;
 
 /// Questions that wait for a desk's answers; whoever comes then is told to come later.
 pub const DESK_QUESTIONS_MAX: usize = 256;

@@ -24,6 +24,9 @@ const PROCESS_MANAGERS_MAX: usize = 64;
 /// How long it waits after a certificate was not renewed. A third of its life is left then.
 const RENEWAL_PAUSE: Span = Span::from_secs(60);
 
+/// How often a member warns of the end of its certificate.
+const WARNING_PERIOD: Span = Span::from_secs(86_400);
+
 /// How a member is.
 #[derive(Debug, Default)]
 pub struct Said {
@@ -87,6 +90,7 @@ impl Membership {
             log: log.to_owned(),
             say: Box::new(say),
             renew_from: Mono(0),
+            warn_from: Mono(0),
         };
         let thread = std::thread::Builder::new()
             .name("membership".to_owned())
@@ -148,6 +152,7 @@ struct Member {
     log: PathBuf,
     say: Box<dyn FnMut() -> Said + Send>,
     renew_from: Mono,
+    warn_from: Mono,
 }
 
 impl Member {
@@ -207,6 +212,12 @@ impl Member {
 
     fn renew(&mut self) -> Result<(), MembershipError> {
         let credentials = Credentials::load(&self.identity)?;
+        if let Some(ending) = credentials.ending(clock::wall())
+            && clock::mono() >= self.warn_from
+        {
+            self.warn_from = clock::mono() + WARNING_PERIOD;
+            tracing::warn!("the own certificate {ending}");
+        }
         match credentials.renewal(clock::wall()) {
             Renewal::At(_) => return Ok(()),
             Renewal::Expired => return Err(MembershipError::Expired),

@@ -45,6 +45,13 @@ impl<S: Encode<()>> Peers<S> {
         });
     }
 
+    /// Ends the link to a peer.
+    pub fn cut(&self, key: Key) {
+        let before = self.lock().remove(&key);
+        // Closing it calls others.
+        drop(before);
+    }
+
     /// Sends a message to a peer; without one it is lost, as on a connection that is down.
     pub fn send(&self, key: Key, message: &S) {
         if let Some(way) = self.lock().get_mut(&key) {

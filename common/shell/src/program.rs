@@ -12,17 +12,19 @@ use std::time::Duration;
 use journal::durable;
 use model::Role;
 
+use crate::clock;
 use crate::config::{Config, ConfigError};
 use crate::identity::Credentials;
 use crate::metrics::{Board, Figures};
 use crate::quic::{Desk, Event, Life, Link, LinkConfig, Links, LinksError};
+use crate::refusal_log::{RefusalLine, RefusalLog};
 use crate::runner::{RunError, Stats};
 use crate::shutdown::{Signal, Signals};
 use crate::telemetry::{LogForm, log_as};
 
 mod joining;
 
-pub use joining::{Joining, Kind, Setting, contact, place};
+pub use joining::{Joining, Kind, Setting, contact, grid_file, place};
 
 /// How often a daemon looks after what is not told to it.
 const TICK: Duration = Duration::from_millis(200);
@@ -38,9 +40,16 @@ pub trait Service: Sized {
     const ABOUT: &'static str;
     /// How it joins a group with a token; none where it does not.
     const JOINS: Option<Joining>;
+    /// What else its command line can do, a line or two of its usage; empty where nothing.
+    const USAGE: &'static str = "";
     /// What its configuration says beside [`Place`].
     type Settings;
 
+    /// Does what else its command line can do, and gives what there is to say; none where these
+    /// words are nothing of that.
+    fn command(_: &[OsString]) -> Option<Result<String, Box<dyn Error>>> {
+        None
+    }
     /// Asks for everything that the configuration may hold.
     fn ask(config: &mut Config<'_>) -> Self::Settings;
     /// Whether such a daemon can run here. Asked before it joins a group, and by itself at its start.
@@ -157,8 +166,9 @@ impl Place {
 }
 
 /// Hands links on and logs what else becomes of them. Those of users come and go with each command
-/// that they give.
+/// that they give; those that are turned away may be many, and have a line a minute and source.
 pub fn to_log(on_link: impl Fn(Link) + Send + Sync + 'static) -> impl Fn(Event) + Send + Sync {
+    let turned_away = RefusalLog::default();
     move |event| match event {
         Event::Up(link) => {
             let (peer, epoch) = (&link.peer, link.hello.epoch);
@@ -174,6 +184,12 @@ pub fn to_log(on_link: impl Fn(Link) + Send + Sync + 'static) -> impl Fn(Event) 
         }
         Event::Down { peer, error } => tracing::debug!(%peer, %error, "a link is down"),
         Event::Failed { address, error } => tracing::warn!(address, %error, "no link"),
+        Event::TurnedAway { address, error } => {
+            let source = address.ip().to_canonical().to_string();
+            if let Some(RefusalLine { source, n_more }) = turned_away.note(&source, clock::mono()) {
+                tracing::warn!(source, %error, n_more, "a connection was turned away");
+            }
+        }
     }
 }
 
@@ -208,10 +224,13 @@ pub fn main<S: Service>(arguments: impl IntoIterator<Item = OsString>) -> ExitCo
             say(&usage::<S>());
             Ok(())
         }
-        _ => {
-            complain(&usage::<S>());
-            return ExitCode::from(REFUSED);
-        }
+        _ => match S::command(&given) {
+            Some(done) => done.map(|told| say(&told)),
+            None => {
+                complain(&usage::<S>());
+                return ExitCode::from(REFUSED);
+            }
+        },
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -227,8 +246,9 @@ fn usage<S: Service>() -> String {
     format!(
         "{about}\n\nUsage: {name} --config FILE        run until TERM or INT; HUP reads certificates again\n       \
          {name} config check FILE    tell all mistakes of a configuration\n       \
-         {name} --version{}",
-        S::JOINS.map_or_else(String::new, |joins| joins.usage(name))
+         {name} --version{}{}",
+        S::JOINS.map_or_else(String::new, |joins| joins.usage(name)),
+        S::USAGE
     )
 }
 
@@ -246,8 +266,13 @@ fn check<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Reads the configuration of a daemon.
+pub fn settings<S: Service>(path: &Path) -> Result<(Place, S::Settings), ConfigError> {
+    Config::read(path, |config| (Place::ask(config), S::ask(config)))
+}
+
 fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
-    let (place, settings) = Config::read(path, |config| (Place::ask(config), S::ask(config)))?;
+    let (place, settings) = settings::<S>(path)?;
     durable::create_directory(&place.directory, 0o700)
         .map_err(|error| format!("could not create {}: {error}", place.directory.display()))?;
     log_as(&place.log(), place.form)?;
@@ -312,6 +337,10 @@ fn figures<S: Service>(service: &S) -> Figures {
     figures.counter("links_up_total", about, counts.n_up);
     let about = "Connections that did not become links.";
     figures.counter("links_failed_total", about, counts.n_failed);
+    let about = "Connections that have not greeted yet.";
+    figures.gauge("greetings", about, counts.n_greetings as f64);
+    let about = "Connections that ended for others before they greeted.";
+    figures.counter("crowded_out_total", about, counts.n_crowded_out);
     let about = "Packets that belong to no connection.";
     figures.counter("foreign_packets_total", about, counts.n_foreign_packets);
     let stats = service.stats();

@@ -10,12 +10,14 @@
 //! [`ask`] are for questions that are not a manager's. Files go on connections of their own, with a
 //! thread of their own: [`Bulk`].
 
+mod admission;
 mod bulk;
 mod calls;
 mod desk;
 mod errand;
 mod error;
 mod greeting;
+mod incoming;
 mod life;
 mod links;
 mod pump;
@@ -27,7 +29,7 @@ mod trust;
 
 pub use bulk::{Arrival, Arriving, Bulk, BulkConfig, BulkCounts, BulkError, Depot, Source};
 pub(crate) use calls::Calls;
-pub use desk::Desk;
+pub use desk::{Asker, Desk};
 pub use errand::{Line, Stopper, Visitor, ask};
 pub use error::LinkError;
 pub use life::{Life, LifeError, ResetKey};

@@ -43,6 +43,9 @@ pub enum Ask {
         /// For how long it can be used.
         #[n(2)]
         lifetime: Span,
+        /// Whether whoever joins gets the processes of the one who had the name before.
+        #[cbor(n(3), default)]
+        takes_over: bool,
     },
     /// All certificates. For administrators. Answered by [`Told::Certificates`].
     #[n(2)]
@@ -221,6 +224,9 @@ pub enum Told {
         /// Until when it can be used.
         #[n(1)]
         expires: Wall,
+        /// Whether the name was another one's before, whose processes stay theirs.
+        #[cbor(n(2), default)]
+        was_held: bool,
     },
     /// All certificates, the oldest first.
     #[n(3)]
@@ -359,6 +365,9 @@ pub struct Node {
     /// How it is; none where it has not said.
     #[n(11)]
     pub load: Option<Load>,
+    /// Until when its certificate is valid; none where the group manager does not know.
+    #[n(12)]
+    pub certificate_until: Option<Wall>,
 }
 
 /// What is the matter with a daemon.
@@ -391,4 +400,8 @@ pub enum Refused {
     #[n(3)]
     #[error("the group manager failed: {0}")]
     Failed(#[n(0)] String),
+    /// A certificate is renewed from this time on.
+    #[n(4)]
+    #[error("the certificate cannot be renewed before two thirds of its time are over")]
+    NotDue(#[n(0)] Wall),
 }

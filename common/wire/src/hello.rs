@@ -110,6 +110,8 @@ refusals! {
     Revoked = 17, "the certificate was revoked";
     /// The certificate is none, or not for this.
     Certificate = 18, "the certificate cannot be used";
+    /// The greeting says the number of another machine.
+    Number = 19, "the number in the greeting is another machine's";
 }
 
 impl Refusal {

@@ -27,6 +27,7 @@ impl GroupManager {
                 suspect: is_away.then(|| "its manager cannot be reached".to_owned()),
                 program: None,
                 load: None,
+                certificate_until: None,
             }
         });
         let mut nodes: Vec<Node> = nodes.collect();

@@ -1,12 +1,15 @@
 //! What a group manager answers beside its links: who joins, who is there, what counts no more.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::{Identity, Role, Span};
-use shell::identity::{Certificate, Entry, Registrar, RegistrarError, Revocations, TokenId};
-use shell::{Lack, clock};
+use shell::identity::{Entry, Registrar, RegistrarError, Revocations, Terms, TokenId};
+use shell::program;
+use shell::quic::Asker;
+use shell::{Lack, RefusalLine, RefusalLog, clock};
 use wire::admin::{
     Ask, CertificateLine, Contact, Join, Joined, LogWish, Presence, Present, Refused, Told, Trouble,
 };
@@ -37,15 +40,17 @@ pub struct Desk {
     pub members: Members,
     /// Whether its own disk is full.
     pub lack: Lack,
+    /// Who asked to join in vain.
+    pub not_let_in: RefusalLog,
 }
 
 /// Why there is no answer but a refusal.
 type Answer = Result<Told, Refused>;
 
 impl shell::quic::Desk for Desk {
-    fn answer(&mut self, visitor: Option<&Certificate>, question: &[u8]) -> Vec<u8> {
+    fn answer(&mut self, asker: Asker<'_>, question: &[u8]) -> Vec<u8> {
         let told = match wire::decode::<Ask>(question) {
-            Ok(ask) => self.tell(visitor, ask),
+            Ok(ask) => self.tell(asker, ask),
             Err(_) => Err(Refused::Unreadable),
         };
         wire::encode(&told.unwrap_or_else(Told::Refused))
@@ -53,7 +58,8 @@ impl shell::quic::Desk for Desk {
 }
 
 impl Desk {
-    fn tell(&mut self, visitor: Option<&Certificate>, ask: Ask) -> Answer {
+    fn tell(&mut self, asker: Asker<'_>, ask: Ask) -> Answer {
+        let visitor = asker.certificate;
         let role = visitor.map(|visitor| visitor.identity.role());
         let only = |roles: &[Role], whom: &str| match role {
             Some(role) if roles.contains(&role) => Ok(()),
@@ -61,14 +67,16 @@ impl Desk {
         };
         let admins = || only(&[Role::Admin], "administrators");
         match ask {
-            Ask::Join(join) => self.join(&join),
+            Ask::Join(join) => self.join(&join, asker.address),
             Ask::CreateToken {
                 role,
                 name,
                 lifetime,
+                takes_over,
             } => {
                 admins()?;
-                self.create_token(&role, name.as_deref(), lifetime)
+                let terms = Terms { name, takes_over };
+                self.create_token(&role, &terms, lifetime)
             }
             Ask::Certificates => {
                 admins()?;
@@ -121,7 +129,7 @@ impl Desk {
         }
     }
 
-    fn join(&self, join: &Join) -> Answer {
+    fn join(&self, join: &Join, address: IpAddr) -> Answer {
         let mut registrar = self.registrar()?;
         let now = clock::wall();
         let role: Role = join
@@ -137,7 +145,13 @@ impl Desk {
             address: join.address.as_deref(),
         };
         let issued = registrar.join(entry, now).map_err(|error| {
-            tracing::warn!(token = %entry.token, %error, "somebody was not let in");
+            let source = address.to_canonical().to_string();
+            if let Some(RefusalLine { source, n_more }) =
+                self.not_let_in.note(&source, clock::mono())
+            {
+                let token = entry.token;
+                tracing::warn!(source, %token, %error, n_more, "somebody was not let in");
+            }
             refused(&error)
         })?;
         tracing::info!(member = %issued.certificate.identity, "a member has joined");
@@ -152,18 +166,21 @@ impl Desk {
         }))
     }
 
-    fn create_token(&self, role: &str, name: Option<&str>, lifetime: Span) -> Answer {
+    fn create_token(&self, role: &str, terms: &Terms, lifetime: Span) -> Answer {
         let role: Role = role
             .parse()
             .map_err(|error| Refused::Not(format!("{error}")))?;
         let mut registrar = self.registrar()?;
         let times = (clock::wall(), lifetime);
-        let token = registrar.create_token(role, name, &self.address, times);
+        let token = registrar.create_token(role, terms, &self.address, times);
         let token = token.map_err(|error| refused(&error))?;
+        let name = terms.name.as_deref();
+        let was_held = name.is_some_and(|name| registrar.was_held(role, name));
         tracing::info!(token = %token.id(), %role, "a join token was made");
         Ok(Told::Token {
             text: token.text(),
             expires: token.expires,
+            was_held: was_held && !terms.takes_over,
         })
     }
 
@@ -256,7 +273,15 @@ impl Desk {
             why,
         });
         let others = self.members.troubles(clock::mono());
-        Ok(Told::Nodes(nodes, own.into_iter().chain(others).collect()))
+        let mut troubles: Vec<Trouble> = own.into_iter().chain(others).collect();
+        if let Ok(registrar) = self.registrar() {
+            for node in &mut nodes {
+                let newest = registrar.newest(Role::Am, &node.name);
+                node.certificate_until = newest.map(|signed| signed.not_after);
+            }
+            troubles.extend(endings(&registrar));
+        }
+        Ok(Told::Nodes(nodes, troubles))
     }
 
     fn registrar(&self) -> Result<MutexGuard<'_, Registrar>, Refused> {
@@ -264,7 +289,10 @@ impl Desk {
             let text = "this group manager has no authority: its configuration names none";
             Refused::Not(text.to_owned())
         })?;
-        Ok(lock(registrar))
+        let mut registrar = lock(registrar);
+        let refreshed = registrar.refresh();
+        refreshed.map_err(|error| Refused::Failed(program::chain(&error)))?;
+        Ok(registrar)
     }
 }
 
@@ -277,6 +305,18 @@ fn process_managers(registrar: &Registrar) -> Vec<Contact> {
     let contacts = registrar.contacts(Role::Pm, clock::wall()).into_iter();
     contacts
         .map(|(name, address)| Contact { name, address })
+        .collect()
+}
+
+/// The managers whose certificates end soon: they renew them by themselves, so something is wrong.
+fn endings(registrar: &Registrar) -> Vec<Trouble> {
+    let endings = registrar.endings(clock::wall()).into_iter();
+    let of_managers = endings.filter(|(identity, _)| identity.role().is_manager());
+    of_managers
+        .map(|(identity, ending)| Trouble {
+            daemon: format!("{} {}", identity.role(), identity.label()),
+            why: format!("its certificate {ending}, and it has not renewed it"),
+        })
         .collect()
 }
 
@@ -293,6 +333,10 @@ fn line(registrar: &Registrar, serial: &shell::identity::Serial) -> CertificateL
 }
 
 fn refused(error: &RegistrarError) -> Refused {
+    // Without causes: they name files of this machine.
+    if let RegistrarError::NotDue(due) = error {
+        return Refused::NotDue(*due);
+    }
     Refused::Not(error.to_string())
 }
 

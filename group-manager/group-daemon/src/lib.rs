@@ -5,6 +5,7 @@
 //! [`Handle`]; [`Service`] is what the program `xavantes-gm` runs.
 
 mod desk;
+mod issue;
 mod members;
 mod questions;
 mod service;

@@ -1,6 +1,7 @@
 //! The program around a group manager: peers dial it, it dials nobody.
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,12 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use model::{Bytes, GroupId, Mono, Role, Span};
 use shell::clock;
 use shell::config::Config;
-use shell::identity::{CERTIFICATE_LIFE, Credentials, Registrar, Renewal, is_address};
+use shell::identity::{CERTIFICATE_LIFE, Credentials, Registrar, Renewal, days, is_address};
 use shell::program::{self, Failed, Place, chain};
 use shell::quic::Links;
-use shell::{Numbers, Room, RunError, Stats};
+use shell::{Numbers, RefusalLog, Room, RunError, Stats};
 use wire::hello::Refusal;
 
+use crate::issue;
 use crate::members::Members;
 use crate::{Desk, Handle};
 
@@ -26,6 +28,12 @@ const GROUP: GroupId = GroupId(0);
 /// How often the manager looks whether its own certificate is to be renewed.
 const RENEWAL_PERIOD: Span = Span::from_secs(60);
 
+/// How often it is logged whose certificate ends soon.
+const WARNING_PERIOD: Span = Span::from_secs(86_400);
+
+/// How long before its end the authority is warned of: every member has to join anew.
+const AUTHORITY_WARNED: Span = Span::from_secs(180 * 86_400);
+
 /// A group manager with its links. The program is `xavantes-gm`.
 pub struct Service {
     manager: Arc<Handle>,
@@ -35,20 +43,29 @@ pub struct Service {
     has_news: Arc<AtomicBool>,
     room: Room,
     looked: Option<Mono>,
+    warned: Option<Mono>,
 }
 
 /// What its configuration says.
 pub struct Settings {
-    authority: Option<PathBuf>,
-    address: Option<String>,
-    certificate_life: Option<Span>,
+    pub(crate) authority: Option<PathBuf>,
+    pub(crate) address: Option<String>,
+    pub(crate) certificate_life: Option<Span>,
 }
 
 impl program::Service for Service {
     const NAME: &'static str = "xavantes-gm";
     const ABOUT: &'static str = "The manager of a group of machines.";
     const JOINS: Option<program::Joining> = None;
+    const USAGE: &'static str = issue::USAGE;
     type Settings = Settings;
+
+    fn command(words: &[OsString]) -> Option<Result<String, Box<dyn Error>>> {
+        match words.split_first() {
+            Some((first, rest)) if first == "issue" => Some(issue::issue(rest)),
+            Some(_) | None => None,
+        }
+    }
 
     fn ask(config: &mut Config<'_>) -> Settings {
         Settings {
@@ -99,13 +116,14 @@ impl program::Service for Service {
             has_news: Arc::clone(&has_news),
             members: Members::default(),
             lack: room.lack().clone(),
+            not_let_in: RefusalLog::default(),
         };
         let theirs = Arc::clone(&manager);
         let numbers = Mutex::new(Numbers::of_this_life());
         let on_link = move |link: shell::quic::Link| match link.peer.role() {
             Role::Pm => {
                 let mut numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);
-                match numbers.of(link.peer.name()) {
+                match numbers.of(&link.peer.label()) {
                     Ok(number) => theirs.connect_process(number, link.open()),
                     Err(error) => {
                         tracing::error!(peer = %link.peer, %error, "a link is not taken");
@@ -129,6 +147,7 @@ impl program::Service for Service {
             has_news,
             room,
             looked: None,
+            warned: None,
         })
     }
 
@@ -150,6 +169,10 @@ impl program::Service for Service {
                 let error = chain(&*error);
                 tracing::error!(error, "the own certificate was not renewed");
             }
+            if self.warned.is_none_or(|at| now.since(at) >= WARNING_PERIOD) {
+                self.warned = Some(now);
+                self.warn_of_endings();
+            }
         }
     }
 
@@ -168,11 +191,31 @@ impl program::Service for Service {
 }
 
 impl Service {
+    /// Logs whose certificate ends soon, the authority's included.
+    fn warn_of_endings(&self) {
+        let Some(registrar) = &self.registrar else {
+            return;
+        };
+        let now = clock::wall();
+        let registrar = registrar.lock().unwrap_or_else(PoisonError::into_inner);
+        for (member, ending) in registrar.endings(now) {
+            tracing::warn!(%member, "its certificate {ending}");
+        }
+        let left = registrar.authority().not_after().since(now);
+        if left < AUTHORITY_WARNED {
+            let left = days(left);
+            tracing::warn!("the authority ends in {left}: its members then need a new one");
+        }
+    }
+
     /// Renews the manager's own certificate when it is time.
     fn renew(&self) -> Result<(), Box<dyn Error>> {
         let Some(registrar) = &self.registrar else {
             return Ok(());
         };
+        let mut registrar = registrar.lock().unwrap_or_else(PoisonError::into_inner);
+        // What was issued beside this daemon is told to members, too.
+        registrar.refresh()?;
         let credentials = Credentials::load(&self.identity)?;
         let now = clock::wall();
         match credentials.renewal(now) {
@@ -180,7 +223,6 @@ impl Service {
             Renewal::Due | Renewal::Expired => {}
         }
         let request = Credentials::request(&self.identity)?;
-        let mut registrar = registrar.lock().unwrap_or_else(PoisonError::into_inner);
         let issued = registrar.admit(&request, credentials.identity(), None, now)?;
         Credentials::replace(&self.identity, &issued.pem)?;
         tracing::info!("the own certificate was renewed");

@@ -138,6 +138,9 @@ pub enum Effect {
     },
     /// Make a plan, aside from the loop; the answer is [`Input::Planned`].
     Plan(Box<PlanRequest>),
+    /// Keep others than the machine of this name from connecting under its number: so its group, or
+    /// what a process has recorded, names it.
+    Registered(ResourceId, String),
 }
 
 /// A plan to be made.

@@ -21,12 +21,18 @@ impl ProcessManager {
     ) {
         match message {
             FromGroup::Offer(offer) => {
-                let Some(link) = self.groups.get_mut(&group) else {
+                if !self.groups.contains_key(&group) {
                     return;
-                };
+                }
                 self.stores.learn(&offer);
                 let offered = offer.resources.iter().map(|offered| offered.resource);
                 let fresh: BTreeSet<ResourceId> = offered.collect();
+                for offered in &offer.resources {
+                    self.register(cx, offered.resource, &offered.name);
+                }
+                let Some(link) = self.groups.get_mut(&group) else {
+                    return;
+                };
                 link.offer = Some(offer);
                 link.offered = now.mono;
                 self.n_offers += 1;

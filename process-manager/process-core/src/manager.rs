@@ -125,6 +125,8 @@ pub struct ProcessManager {
     pub(crate) liveness: BTreeMap<ResourceId, Liveness>,
     /// Who is connected as each machine, where its certificate was seen.
     names: BTreeMap<ResourceId, String>,
+    /// The names of machines as they were told last with [`Effect::Registered`].
+    registered: BTreeMap<ResourceId, String>,
     /// Machines that their groups want emptied.
     pub(crate) leaving: BTreeSet<ResourceId>,
     pub(crate) live: BTreeMap<ProcessId, Live>,
@@ -407,6 +409,23 @@ impl ProcessManager {
             })
     }
 
+    /// Tells the name of a machine where it was not told.
+    pub(crate) fn register(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        resource: ResourceId,
+        name: &str,
+    ) {
+        if self
+            .registered
+            .get(&resource)
+            .is_none_or(|told| told != name)
+        {
+            self.registered.insert(resource, name.to_owned());
+            cx.effect(Effect::Registered(resource, name.to_owned()));
+        }
+    }
+
     /// The machine must say anew what it holds.
     pub(crate) fn reattach(&mut self, cx: &mut Context<'_, Self>, now: Now, resource: ResourceId) {
         if let Some(link) = self.machines.get_mut(&resource) {
@@ -599,6 +618,10 @@ impl Machine for ProcessManager {
             })
             .collect();
         for id in open {
+            let machines = process(cx, id).map(|known| known.course.machines.clone());
+            for (resource, name) in machines.unwrap_or_default() {
+                self.register(cx, resource, &name);
+            }
             self.begin(cx, now, id, false);
         }
         self.release_held(cx, now);

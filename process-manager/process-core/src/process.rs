@@ -136,7 +136,7 @@ impl Process {
     /// The name of its owner, where it has one.
     pub(crate) fn user(&self) -> Option<String> {
         let identity: Identity = self.owner.as_deref()?.parse().ok()?;
-        Some(identity.name().to_owned())
+        Some(identity.label())
     }
 
     /// The process that a founding event begins. Nothing is checked that was accepted before: the

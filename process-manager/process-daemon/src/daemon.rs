@@ -3,6 +3,7 @@
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use model::{Bytes, GroupId, Identity, NetworkLink, ResourceId, Span};
 use process_core::{Caller, ClientId, Input, ProcessManager, Retention, Room};
@@ -14,6 +15,7 @@ use thiserror::Error;
 use wire::attempt::{FromActivity, ToActivity};
 use wire::group::{FromGroup, ToGroup};
 
+use crate::machine_numbers::{MachineNumbers, OtherMachine};
 use crate::outside::Hands;
 use crate::planner::Planner;
 
@@ -64,6 +66,7 @@ pub struct Handle {
     runner: Runner<ProcessManager>,
     groups: Peers<ToGroup>,
     machines: Peers<ToActivity>,
+    numbers: Arc<MachineNumbers>,
     clients: Clients<Input>,
 }
 
@@ -89,11 +92,13 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     };
     let mut clients = Clients::new(&inbox, visitor);
     let (groups, machines) = (Peers::new(), Peers::new());
+    let numbers: Arc<MachineNumbers> = Arc::default();
     let hands = Hands {
         groups: groups.clone(),
         machines: machines.clone(),
         answers: clients.answers(),
         planner: Planner::start(&inbox).map_err(StartError::Thread)?,
+        numbers: Arc::clone(&numbers),
     };
     let runner = Runner::start(
         "process",
@@ -110,6 +115,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         runner,
         groups,
         machines,
+        numbers,
         clients,
     })
 }
@@ -142,8 +148,21 @@ impl Handle {
             .attach(end, self.runner.inbox(), resource.0, received);
     }
 
-    /// The same for one whose name its certificate says: it is believed once its group gives that
-    /// name the number.
+    /// Whether a machine, whose name its certificate says, may connect under a number.
+    pub fn admits(&self, resource: ResourceId, name: &str) -> bool {
+        match self.numbers.claim(resource, name) {
+            Ok(earlier) => {
+                if let Some(earlier) = earlier {
+                    self.machines.cut(earlier.0);
+                }
+                true
+            }
+            Err(OtherMachine) => false,
+        }
+    }
+
+    /// The same for one whose name its certificate says, and that [`Handle::admits`]: it is believed
+    /// once its group gives that name the number.
     pub fn connect_named_activity(
         &self,
         resource: ResourceId,
@@ -183,6 +202,7 @@ impl Handle {
             runner,
             groups,
             machines,
+            numbers: _,
             clients,
         } = self;
         let result = runner.stop();

@@ -6,6 +6,7 @@
 //! program `xavantes-pm` runs.
 
 mod daemon;
+mod machine_numbers;
 mod offline;
 mod outside;
 mod planner;

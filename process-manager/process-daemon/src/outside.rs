@@ -1,11 +1,14 @@
 //! Carries out what the core wants: sends, answers clients, has plans made.
 
+use std::sync::Arc;
+
 use model::Mono;
 use process_core::{Effect, Input, ProcessManager};
 use shell::{Answers, Outside, Peers};
 use wire::attempt::ToActivity;
 use wire::group::ToGroup;
 
+use crate::machine_numbers::MachineNumbers;
 use crate::planner::Planner;
 
 /// What the core's effects are carried out with.
@@ -14,6 +17,7 @@ pub(crate) struct Hands {
     pub(crate) machines: Peers<ToActivity>,
     pub(crate) answers: Answers<Input>,
     pub(crate) planner: Planner,
+    pub(crate) numbers: Arc<MachineNumbers>,
 }
 
 impl Outside<ProcessManager> for Hands {
@@ -30,6 +34,12 @@ impl Outside<ProcessManager> for Hands {
                     self.answers.send(client.0, number, answer);
                 }
                 Effect::Plan(request) => self.planner.give(request),
+                Effect::Registered(resource, name) => {
+                    if self.numbers.register(resource, &name) {
+                        tracing::warn!(%resource, name, "another machine's link under its number ends");
+                        self.machines.cut(resource.0);
+                    }
+                }
             }
         }
         self.machines.wake_receivers();

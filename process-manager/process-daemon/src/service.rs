@@ -231,7 +231,12 @@ fn accept(manager: &Handle, link: Link) {
     match (link.peer.role(), link.hello.resource) {
         (Role::Am, Some(resource)) => {
             let name = link.peer.name().to_owned();
-            manager.connect_named_activity(resource, &name, link.open());
+            if manager.admits(resource, &name) {
+                manager.connect_named_activity(resource, &name, link.open());
+            } else {
+                tracing::warn!(peer = %link.peer, %resource, "it says another machine's number");
+                link.refuse(Refusal::Number);
+            }
         }
         (Role::User | Role::Admin, _) => match manager.guest(&link.peer) {
             Ok(stream) => link.carry(stream),

@@ -1,6 +1,8 @@
 //! A grid from nothing, with the real programs on loopback: made, joined, looked at, and everybody
 //! who is not let in.
 
+mod holders;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
@@ -384,15 +386,14 @@ fn users_look_and_administrators_change() {
         );
     }
     let before = fs::read(yard.sandbox.path("ada/identity/certificate.pem")).unwrap();
-    let renewed = yard.xav(&["cert", "renew", "--grid", "ada"]);
+    let early = yard.xav(&["cert", "renew", "--grid", "ada"]);
+    assert_eq!(early.status, Some(1), "{early:?}");
     assert!(
-        renewed
-            .stdout
-            .starts_with("Your certificate is valid until"),
-        "{renewed:?}"
+        early.stderr.contains("the certificate is renewed from 2"),
+        "{early:?}"
     );
     let after = fs::read(yard.sandbox.path("ada/identity/certificate.pem")).unwrap();
-    assert_ne!(before, after);
+    assert_eq!(before, after);
     yard.xav(&["cert", "revoke", "user/ada", "--grid", "lab"]);
     wait::until("ada is not answered", || {
         let done = yard.xav(&["nodes", "--grid", "ada"]);
@@ -402,6 +403,28 @@ fn users_look_and_administrators_change() {
     });
     let own = yard.xav(&["cert", "revoke", "gm/gm", "--grid", "lab"]);
     assert!(own.stderr.contains("does not revoke its own"), "{own:?}");
+}
+
+#[test]
+fn a_user_renews_a_certificate_that_is_due_once() {
+    let yard = Yard::new();
+    let config = yard.sandbox.path("lab/gm/gm.toml");
+    // With a minute's life, every certificate is due at once: it is valid from some minutes ago.
+    let text = fs::read_to_string(&config).unwrap() + "certificate-life = \"60s\"\n";
+    fs::write(&config, text).unwrap();
+    let _gm = yard.gm();
+    let token = yard.token(&["--role", "user", "--name", "ada"]);
+    yard.xav(&["grid", "join", &token, "ada"]);
+    let renewed = yard.xav(&["cert", "renew", "--grid", "ada"]);
+    assert!(
+        renewed
+            .stdout
+            .starts_with("Your certificate is valid until"),
+        "{renewed:?}"
+    );
+    let again = yard.xav(&["cert", "renew", "--grid", "ada"]);
+    assert_eq!(again.status, Some(1), "{again:?}");
+    assert!(again.stderr.contains("was renewed less than"), "{again:?}");
 }
 
 #[test]

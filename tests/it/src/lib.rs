@@ -15,6 +15,8 @@ pub mod check;
 #[cfg(test)]
 mod enrolment;
 #[cfg(test)]
+mod flood;
+#[cfg(test)]
 mod forgotten;
 #[cfg(test)]
 mod gated;

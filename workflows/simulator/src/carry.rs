@@ -191,6 +191,8 @@ impl Sim {
                     observer.see(self.at, &Seen::Answers(&answer))?;
                     self.answers(client, number, answer);
                 }
+                // Its machines are who they are.
+                process_core::Effect::Registered(..) => {}
                 process_core::Effect::Plan(request) => {
                     let PlanRequest {
                         process,

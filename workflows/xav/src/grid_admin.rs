@@ -16,6 +16,7 @@ pub(crate) use arguments::{Certificates, Check, Drain, Grid, Nodes, Token};
 use crate::failure::Outcome;
 
 pub(crate) use log::log;
+pub(crate) use office::warn_of_ending;
 
 /// `xav grid`
 pub(crate) fn grid(command: &Grid) -> Outcome {

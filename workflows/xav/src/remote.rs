@@ -86,6 +86,7 @@ impl Remote {
                 "the certificate in {shown} is of {whose}, which is no user"
             )));
         }
+        crate::grid_admin::warn_of_ending(&credentials, &directory);
         Ok(Remote(Arc::new(Known {
             directory,
             credentials,

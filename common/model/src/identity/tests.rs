@@ -40,3 +40,20 @@ fn what_is_no_identity_is_told_by_what_is_wrong() {
         assert!(error.starts_with(wanted), "{text}: {error}");
     }
 }
+
+#[test]
+fn the_second_holder_of_a_name_is_somebody_else() {
+    let first = Identity::new("g", "lab", Role::User, "ana").unwrap();
+    let second = first.clone().of_holder(2);
+    assert_eq!(second.to_string(), "xav://g/lab/user/ana~2");
+    assert_eq!(second.to_string().parse::<Identity>().unwrap(), second);
+    assert_ne!(first, second);
+    assert!(first.has_name_of(&second));
+    assert_eq!((second.name(), second.label()), ("ana", "ana~2".to_owned()));
+    for wrong in [
+        "ana~", "ana~1", "ana~0", "ana~+2", "ana~02", "ana~2~2", "~2",
+    ] {
+        let text = format!("xav://g/lab/user/{wrong}");
+        assert!(text.parse::<Identity>().is_err(), "{wrong}");
+    }
+}

@@ -8,7 +8,8 @@ use std::time::Duration;
 use model::{Identity, IdentityError, Role, Span, Wall};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateSigningRequestParams, DistinguishedName,
-    DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType, SerialNumber,
+    DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PublicKeyData,
+    SanType, SerialNumber,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use rustls::pki_types::pem::PemObject;
@@ -16,14 +17,14 @@ use rustls::pki_types::{CertificateDer, CertificateSigningRequestDer};
 use thiserror::Error;
 use x509_parser::x509::AttributeTypeAndValue;
 
-use super::certificate::{Certificate, CertificateError, Fingerprint, parse, wall};
+use super::certificate::{Certificate, CertificateError, Fingerprint, Serial, parse, wall};
 use super::files::{self, FileError, PUBLIC};
 use super::key::{Key, KeyError};
 use super::pem;
 
 /// How long before its signing a certificate is valid, so that a clock that is a little behind
 /// does not refuse it.
-const BACKDATE: Span = Span::from_secs(5 * 60);
+pub(super) const BACKDATE: Span = Span::from_secs(5 * 60);
 
 /// Bytes of the longest request; one with a key of P-256 has about 300.
 const REQUEST_BYTES_MAX: usize = 4 << 10;
@@ -132,7 +133,8 @@ impl Authority {
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         params.serial_number = Some(SerialNumber::from_slice(&serial));
         let not_after = whole(Wall(now.0.saturating_add(lifetime.0)));
-        set_times(&mut params, now, not_after);
+        let begin = Wall(now.0.saturating_sub(BACKDATE.0));
+        set_times(&mut params, begin, not_after);
         let certificate = params.self_signed(&pair).map_err(AuthorityError::Sign)?;
         Ok(Authority {
             der: certificate.der().clone(),
@@ -180,14 +182,51 @@ impl Authority {
         Ok(())
     }
 
-    /// Signs the key of a request (DER) for somebody. Names, usages and times are the authority's;
-    /// whatever else stands in the request counts for nothing. It ends no later than the authority.
+    /// Signs the key of a request (DER) for somebody, from now on. Names, usages and times are the
+    /// authority's. It ends no later than the authority.
     pub fn issue(
         &self,
         request: &[u8],
         identity: &Identity,
         now: Wall,
         lifetime: Span,
+    ) -> Result<Issued, AuthorityError> {
+        self.issue_for(&SigningRequest::read(request)?, identity, now, lifetime)
+    }
+
+    /// The same for a request that was read.
+    pub fn issue_for(
+        &self,
+        request: &SigningRequest,
+        identity: &Identity,
+        now: Wall,
+        lifetime: Span,
+    ) -> Result<Issued, AuthorityError> {
+        if now >= self.not_after {
+            return Err(AuthorityError::Expired);
+        }
+        let end = Wall(now.0.saturating_add(lifetime.0)).min(self.not_after);
+        let begin = Wall(now.0.saturating_sub(BACKDATE.0));
+        self.sign(request, identity, &serial()?, (begin, end))
+    }
+
+    /// Signs what was signed before, for whoever has not heard the first answer.
+    pub fn issue_again(
+        &self,
+        request: &SigningRequest,
+        identity: &Identity,
+        serial: &Serial,
+        times: (Wall, Wall),
+    ) -> Result<Issued, AuthorityError> {
+        self.sign(request, identity, serial.bytes(), times)
+    }
+
+    fn sign(
+        &self,
+        request: &SigningRequest,
+        identity: &Identity,
+        serial: &[u8],
+        (begin, end): (Wall, Wall),
     ) -> Result<Issued, AuthorityError> {
         if (identity.grid(), identity.group()) != (&self.grid, &self.group) {
             return Err(AuthorityError::Foreign {
@@ -196,17 +235,13 @@ impl Authority {
                 group: self.group.clone(),
             });
         }
-        if now >= self.not_after {
-            return Err(AuthorityError::Expired);
-        }
-        let public = public_key(request)?;
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
-        let subject = format!("{} {}", identity.role(), identity.name());
+        let subject = format!("{} {}", identity.role(), identity.label());
         params.distinguished_name.push(DnType::CommonName, subject);
         let uri = identity.to_string().try_into();
         params.subject_alt_names = vec![SanType::URI(uri.map_err(AuthorityError::Sign)?)];
-        params.serial_number = Some(SerialNumber::from_slice(&serial()?));
+        params.serial_number = Some(SerialNumber::from_slice(serial));
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
@@ -216,15 +251,19 @@ impl Authority {
                 .push(ExtendedKeyUsagePurpose::ServerAuth);
         }
         params.use_authority_key_identifier_extension = true;
-        let end = Wall(now.0.saturating_add(lifetime.0)).min(self.not_after);
-        set_times(&mut params, now, end);
+        set_times(&mut params, begin, end);
         let signed = params
-            .signed_by(&public, &self.issuer)
+            .signed_by(&request.key, &self.issuer)
             .map_err(AuthorityError::Sign)?;
         Ok(Issued {
             certificate: Certificate::read(signed.der())?,
             pem: pem::certificate(signed.der()),
         })
+    }
+
+    /// When its own time is over.
+    pub fn not_after(&self) -> Wall {
+        self.not_after
     }
 
     /// The grid that its group is of.
@@ -257,19 +296,41 @@ impl fmt::Debug for Authority {
     }
 }
 
-fn public_key(request: &[u8]) -> Result<rcgen::PublicKey, AuthorityError> {
-    if request.len() > REQUEST_BYTES_MAX {
-        return Err(AuthorityError::Request);
+/// A request to sign a key that the requester has shown to have. Of all that stands in it, the key
+/// alone counts.
+pub struct SigningRequest {
+    key: rcgen::PublicKey,
+}
+
+impl SigningRequest {
+    /// Reads one in DER.
+    pub fn read(der: &[u8]) -> Result<SigningRequest, AuthorityError> {
+        if der.len() > REQUEST_BYTES_MAX {
+            return Err(AuthorityError::Request);
+        }
+        let parsed =
+            CertificateSigningRequestParams::from_der(&CertificateSigningRequestDer::from(der))
+                .map_err(|_| AuthorityError::Request)?;
+        let key = parsed.public_key;
+        let signed = [&rcgen::PKCS_ECDSA_P256_SHA256, &rcgen::PKCS_ED25519];
+        if signed.contains(&key.algorithm()) {
+            Ok(SigningRequest { key })
+        } else {
+            Err(AuthorityError::Algorithm)
+        }
     }
-    let parsed =
-        CertificateSigningRequestParams::from_der(&CertificateSigningRequestDer::from(request))
-            .map_err(|_| AuthorityError::Request)?;
-    let public = parsed.public_key;
-    let signed = [&rcgen::PKCS_ECDSA_P256_SHA256, &rcgen::PKCS_ED25519];
-    if signed.contains(&public.algorithm()) {
-        Ok(public)
-    } else {
-        Err(AuthorityError::Algorithm)
+
+    /// By what its key is recognised.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(self.key.der_bytes())
+    }
+}
+
+impl fmt::Debug for SigningRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SigningRequest")
+            .field("key", &self.fingerprint())
+            .finish_non_exhaustive()
     }
 }
 
@@ -288,12 +349,12 @@ fn whole(time: Wall) -> Wall {
 }
 
 /// Sets from when to when a certificate is valid.
-fn set_times(params: &mut CertificateParams, now: Wall, end: Wall) {
+fn set_times(params: &mut CertificateParams, begin: Wall, end: Wall) {
     let date = |time: Wall| {
         let seconds = (time.0 / 1_000_000).min(DATE_SECONDS_MAX);
         rcgen::date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds)
     };
-    params.not_before = date(Wall(now.0.saturating_sub(BACKDATE.0)));
+    params.not_before = date(begin);
     params.not_after = date(end);
 }
 

@@ -94,6 +94,12 @@ impl Serial {
     }
 }
 
+impl Serial {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 impl fmt::Display for Serial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -125,12 +131,13 @@ impl FromStr for Serial {
 #[error("a serial number is 2 to 40 hexadecimal digits, and not 0")]
 pub struct SerialError;
 
-/// SHA-256 of a certificate: by it an authority is recognised. Written in hexadecimal.
+/// SHA-256 of a certificate, by which an authority is recognised, or of a key. Written in
+/// hexadecimal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint(pub [u8; 32]);
 
 impl Fingerprint {
-    /// That of a certificate in DER.
+    /// That of these bytes, a certificate in DER.
     pub fn of(der: &[u8]) -> Fingerprint {
         let mut bytes = [0; 32];
         bytes.copy_from_slice(digest(&SHA256, der).as_ref());
@@ -142,6 +149,26 @@ impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
+}
+
+impl FromStr for Fingerprint {
+    type Err = SerialError;
+
+    fn from_str(text: &str) -> Result<Fingerprint, SerialError> {
+        digits(text).ok_or(SerialError).map(Fingerprint)
+    }
+}
+
+/// Bytes that are written as hexadecimal digits, all of them.
+pub(super) fn digits<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() != 2 * N || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
+        *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
+    }
+    Some(bytes)
 }
 
 impl fmt::Debug for Fingerprint {

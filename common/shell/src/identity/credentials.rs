@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::certificate::{Certificate, CertificateError, Fingerprint, parse};
 use super::files::{self, FileError, PUBLIC};
 use super::key::{Key, KeyError};
-use super::renewal::{Renewal, renewal};
+use super::renewal::{Ending, Renewal, ending, renewal};
 use super::revocation::{Revocations, RevocationsError};
 
 /// The files in a member's directory.
@@ -144,6 +144,11 @@ impl Credentials {
             ..
         } = self.certificate;
         renewal(not_before, not_after, now)
+    }
+
+    /// Whether the own certificate is to be warned of.
+    pub fn ending(&self, now: Wall) -> Option<Ending> {
+        ending(self.certificate.not_before, self.certificate.not_after, now)
     }
 
     /// Who it is.

@@ -1,16 +1,19 @@
 //! What a group manager does with its authority: lets members in, renews, revokes, and remembers.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use model::{Identity, IdentityError, Role, Span, Wall};
 use thiserror::Error;
 
-use super::authority::{Authority, AuthorityError, Issued};
+use super::authority::{Authority, AuthorityError, BACKDATE, Issued, SigningRequest};
 use super::certificate::Serial;
 use super::files::FileError;
+use super::lock::{Lock, Stamp};
+use super::renewal::{Ending, Renewal, ending, renewal};
 use super::revocation::{Revocations, RevocationsError, Revoked};
-use super::roll::{Roll, RollError, Signed};
-use super::token::{JoinToken, TokenError, TokenId, Tokens, TokensError};
+use super::roll::{Origin, Roll, RollError, Signed, owns};
+use super::token::{JoinToken, Terms, TokenError, TokenId, Tokens, TokensError};
 
 /// How long certificates last where nobody says otherwise: members renew theirs by themselves when
 /// two thirds of it are over.
@@ -25,6 +28,9 @@ const TOKEN_LIFE_MAX: Span = Span::from_secs(30 * 86_400);
 /// How long a token that has expired is remembered, so that whoever comes late is told so.
 const TOKEN_REMEMBERED: Span = Span::from_secs(7 * 86_400);
 
+/// How long a member waits between two renewals, however short its certificates last.
+const RENEWAL_GAP: Span = Span::from_secs(30);
+
 /// Bytes of the longest address: a host name, and a port.
 const ADDRESS_BYTES_MAX: usize = 253 + 6;
 
@@ -34,7 +40,8 @@ const REVOKED: &str = "revoked";
 const TOKENS: &str = "tokens";
 
 /// An authority with everything that it remembers, in a directory. What it answers is durable
-/// before it answers. Times come in.
+/// before it answers. Several may have the same directory: each sees what the others have changed.
+/// Times come in.
 #[derive(Debug)]
 pub struct Registrar {
     directory: PathBuf,
@@ -42,6 +49,8 @@ pub struct Registrar {
     life: Span,
     roll: Roll,
     revocations: Revocations,
+    /// Of the files of both, as they were read or written here.
+    stamps: (Stamp, Stamp),
     tokens: Tokens,
 }
 
@@ -84,8 +93,13 @@ pub enum RegistrarError {
     #[error(transparent)]
     Name(#[from] IdentityError),
     /// A token gives more than it may.
-    #[error("a join token is for the role am, pm or user, and not for {0}")]
+    #[error("a join token is for the role am, pm, user or admin, and not for {0}")]
     Role(Role),
+    /// A token that gives what the holder before has names nobody.
+    #[error(
+        "a join token that takes over has a name, of the role user or pm: --role user --name NAME"
+    )]
+    TakesOver,
     /// A token would wait for too long, or not at all.
     #[error("a join token can be used for at least a second and at most 30 days")]
     Lifetime,
@@ -104,6 +118,15 @@ pub enum RegistrarError {
     /// The certificate is not one of this authority's, or counts no more.
     #[error("the certificate is not one that can be renewed")]
     NotRenewed,
+    /// It lasts for long enough.
+    #[error("the certificate cannot be renewed before two thirds of its time are over")]
+    NotDue(Wall),
+    /// It was renewed for another key.
+    #[error("the certificate was renewed already: its successor has the serial number {0}")]
+    Renewed(Serial),
+    /// It is itself the answer to a renewal of a moment ago.
+    #[error("the certificate was renewed less than {RENEWAL_GAP} ago")]
+    Hasty,
     /// There is nothing to revoke.
     #[error(
         "there is no certificate of {0:?} that is valid: give a serial number, ROLE/NAME, or xav://..."
@@ -123,14 +146,32 @@ impl Registrar {
 
     /// The registrar of a directory, which gives certificates of this life.
     pub fn open(directory: &Path, life: Span) -> Result<Registrar, RegistrarError> {
-        Ok(Registrar {
+        let mut registrar = Registrar {
             authority: Authority::load(directory)?,
             life,
-            roll: Roll::load(&directory.join(ROLL))?,
-            revocations: Revocations::load(&directory.join(REVOKED))?,
+            roll: Roll::default(),
+            revocations: Revocations::default(),
+            stamps: Default::default(),
             tokens: Tokens::of(&directory.join(TOKENS)),
             directory: directory.to_owned(),
-        })
+        };
+        registrar.refresh()?;
+        Ok(registrar)
+    }
+
+    /// Reads again what another program has changed.
+    pub fn refresh(&mut self) -> Result<(), RegistrarError> {
+        let (roll, revoked) = (self.directory.join(ROLL), self.directory.join(REVOKED));
+        let stamps = (Stamp::of(&roll), Stamp::of(&revoked));
+        if stamps.0 != self.stamps.0 {
+            self.roll = Roll::load(&roll)?;
+        }
+        if stamps.1 != self.stamps.1 {
+            self.revocations = Revocations::load(&revoked)?;
+        }
+        // A change after that is seen the next time.
+        self.stamps = stamps;
+        Ok(())
     }
 
     /// Signs for somebody whom the administrator names, without a token.
@@ -141,45 +182,91 @@ impl Registrar {
         address: Option<&str>,
         now: Wall,
     ) -> Result<Issued, RegistrarError> {
-        let issued = self.authority.issue(request, identity, now, self.life)?;
-        self.roll
-            .add(&issued.certificate, address.map(str::to_owned))?;
-        self.roll.save(&self.directory.join(ROLL), now)?;
-        Ok(issued)
+        let _lock = self.begin()?;
+        let request = SigningRequest::read(request)?;
+        self.sign(&request, identity, (address, None), now)
+    }
+
+    /// Signs for somebody who is at the authority itself, and shows the certificate that they have
+    /// where they have one: it is believed even if it has expired.
+    pub fn admit_again(
+        &mut self,
+        request: &[u8],
+        wanted: (Role, &str, bool),
+        (before, address): (Option<&Identity>, Option<&str>),
+        now: Wall,
+    ) -> Result<Issued, RegistrarError> {
+        let _lock = self.begin()?;
+        let request = SigningRequest::read(request)?;
+        let (role, name, takes_over) = wanted;
+        let identity = self.identity(role, name)?;
+        let identity = match before.filter(|before| before.has_name_of(&identity)) {
+            Some(before) => before.clone(),
+            None => {
+                self.is_free(&identity, now)?;
+                let holder = self.holder(&identity, takes_over);
+                identity.of_holder(holder)
+            }
+        };
+        let address = match address {
+            Some(address) => Some(checked(address)?.to_owned()),
+            None => self.roll.address(&identity).map(str::to_owned),
+        };
+        self.sign(&request, &identity, (address.as_deref(), None), now)
     }
 
     /// A token by which somebody can join once.
     pub fn create_token(
         &mut self,
         role: Role,
-        name: Option<&str>,
+        terms: &Terms,
         address: &str,
         (now, lifetime): (Wall, Span),
     ) -> Result<JoinToken, RegistrarError> {
         match role {
-            Role::Am | Role::Pm | Role::User => {}
-            Role::Gm | Role::Admin => return Err(RegistrarError::Role(role)),
+            Role::Am | Role::Pm | Role::User | Role::Admin => {}
+            Role::Gm => return Err(RegistrarError::Role(role)),
+        }
+        if terms.takes_over && (terms.name.is_none() || !owns(role)) {
+            return Err(RegistrarError::TakesOver);
         }
         if !(Span::from_secs(1)..=TOKEN_LIFE_MAX).contains(&lifetime) {
             return Err(RegistrarError::Lifetime);
         }
-        if let Some(name) = name {
+        if let Some(name) = &terms.name {
             self.identity(role, name)?;
         }
+        let _lock = self.begin()?;
         self.tokens.clear(now, TOKEN_REMEMBERED)?;
         let (grid, group) = (self.authority.grid(), self.authority.group());
         let fingerprint = self.authority.fingerprint();
         let expires = Wall(now.0.saturating_add(lifetime.0));
         let token = JoinToken::create(fingerprint, (grid, group, role), address, expires)?;
-        self.tokens.add(&token, name)?;
+        self.tokens.add(&token, terms)?;
         Ok(token)
     }
 
-    /// Lets somebody in who has a token. What can be seen to be wrong is told before the token is
-    /// used up; it is used up before anything is signed.
+    /// Lets somebody in who has a token. Whatever can be wrong is told before the token is used up:
+    /// it is used up when the certificate is durable. The same request again has the same answer,
+    /// for whoever has not heard the first one.
     pub fn join(&mut self, entry: Entry<'_>, now: Wall) -> Result<Issued, RegistrarError> {
-        let given = self.tokens.look(entry.token, entry.role, now)?;
-        let name = match (given.as_deref(), entry.name) {
+        let _lock = self.begin()?;
+        let request = SigningRequest::read(entry.request)?;
+        let origin = Origin::Token(entry.token);
+        let given = match self.tokens.look(entry.token, entry.role, now) {
+            Ok(given) => given,
+            Err(TokensError::Used) => {
+                let again = self.given_again(&origin, &request, now)?;
+                return again.ok_or_else(|| TokensError::Used.into());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        // With a token that is not used up, nobody was told of a certificate.
+        if let Some((untold, _)) = self.roll.given_for(&origin) {
+            let untold = untold.clone();
+            self.roll.remove(&untold);
+        }
+        let name = match (given.name.as_deref(), entry.name) {
             (Some(given), Some(name)) if given != name => {
                 return Err(RegistrarError::OtherName(given.to_owned()));
             }
@@ -187,33 +274,51 @@ impl Registrar {
             (None, None) => entry.otherwise.ok_or(RegistrarError::Nameless)?,
         };
         let identity = self.identity(entry.role, name)?;
-        if self
-            .valid(now)
-            .any(|(_, signed)| signed.identity == identity)
-        {
-            return Err(RegistrarError::Taken(Box::new(identity)));
+        self.is_free(&identity, now)?;
+        let holder = self.holder(&identity, given.takes_over);
+        let identity = identity.of_holder(holder);
+        let address = entry.address.map(checked).transpose()?;
+        let issued = self.sign(&request, &identity, (address, Some(origin)), now)?;
+        if let Err(error) = self.tokens.redeem(entry.token, entry.role, now) {
+            self.roll.remove(&issued.certificate.serial);
+            self.save_roll(now)?;
+            return Err(error.into());
         }
-        if let Some(address) = entry.address.filter(|address| !is_address(address)) {
-            let address = address.chars().take(ADDRESS_BYTES_MAX).collect();
-            return Err(RegistrarError::Address(address));
-        }
-        self.tokens.redeem(entry.token, entry.role, now)?;
-        self.admit(entry.request, &identity, entry.address, now)
+        Ok(issued)
     }
 
-    /// Another certificate for the holder of one.
+    /// The successor of a certificate, for its holder. There is one, when it is time for it; the
+    /// same request again has the same answer.
     pub fn renew(
         &mut self,
         serial: &Serial,
         request: &[u8],
         now: Wall,
     ) -> Result<Issued, RegistrarError> {
+        let _lock = self.begin()?;
+        let request = SigningRequest::read(request)?;
         let own = self.valid(now).find(|(known, _)| *known == serial);
-        let (identity, address) = match own {
-            Some((_, signed)) => (signed.identity.clone(), signed.address.clone()),
+        let own = match own {
+            Some((_, signed)) => signed.clone(),
             None => return Err(RegistrarError::NotRenewed),
         };
-        self.admit(request, &identity, address.as_deref(), now)
+        let origin = Origin::After(serial.clone());
+        if let Some(again) = self.given_again(&origin, &request, now)? {
+            return Ok(again);
+        }
+        if let Some((successor, _)) = self.roll.given_for(&origin) {
+            return Err(RegistrarError::Renewed(successor.clone()));
+        }
+        match renewal(own.not_before, own.not_after, now) {
+            Renewal::Due | Renewal::Expired => {}
+            Renewal::At(due) => return Err(RegistrarError::NotDue(due)),
+        }
+        let is_successor = matches!(own.origin, Some(Origin::After(_)));
+        if is_successor && now < own.not_before + BACKDATE + RENEWAL_GAP {
+            return Err(RegistrarError::Hasty);
+        }
+        let address = own.address.as_deref();
+        self.sign(&request, &own.identity, (address, Some(origin)), now)
     }
 
     /// Revokes a certificate by its number, or all of a member, and says which.
@@ -222,10 +327,12 @@ impl Registrar {
         what: &str,
         (me, now): (&Identity, Wall),
     ) -> Result<Vec<Serial>, RegistrarError> {
+        let _lock = self.begin()?;
         let is_meant = |serial: &Serial, identity: &Identity| {
             what == serial.to_string()
                 || what == identity.to_string()
                 || what == format!("{}/{}", identity.role(), identity.name())
+                || what == format!("{}/{}", identity.role(), identity.label())
         };
         let meant: Vec<(Serial, Identity)> = self
             .valid(now)
@@ -243,7 +350,9 @@ impl Registrar {
             let identity = identity.clone();
             revocations.add(serial.clone(), Revoked { at: now, identity })?;
         }
-        revocations.save(&self.directory.join(REVOKED))?;
+        let path = self.directory.join(REVOKED);
+        revocations.save(&path)?;
+        self.stamps.1 = Stamp::of(&path);
         self.revocations = revocations;
         Ok(meant.into_iter().map(|(serial, _)| serial).collect())
     }
@@ -270,6 +379,33 @@ impl Registrar {
         })
     }
 
+    /// The certificate of a name that lasts longest, if it was not revoked.
+    pub fn newest(&self, role: Role, name: &str) -> Option<&Signed> {
+        let all = self.roll.iter();
+        let own = all.filter(|(serial, signed)| {
+            let identity = &signed.identity;
+            (identity.role(), identity.name()) == (role, name) && !self.revocations.contains(serial)
+        });
+        own.map(|(_, signed)| signed)
+            .max_by_key(|signed| signed.not_after)
+    }
+
+    /// The members whose last certificate ends soon.
+    pub fn endings(&self, now: Wall) -> Vec<(Identity, Ending)> {
+        let mut last: BTreeMap<&Identity, &Signed> = BTreeMap::new();
+        for (_, signed) in self.valid(now) {
+            let known = last.entry(&signed.identity).or_insert(signed);
+            if known.not_after < signed.not_after {
+                *known = signed;
+            }
+        }
+        let endings = last.into_iter().filter_map(|(identity, signed)| {
+            let ending = ending(signed.not_before, signed.not_after, now)?;
+            Some((identity.clone(), ending))
+        });
+        endings.collect()
+    }
+
     /// The members of a role that are dialled: names and addresses, by their names.
     pub fn contacts(&self, role: Role, now: Wall) -> Vec<(String, String)> {
         let mut contacts: Vec<(String, String)> = self
@@ -285,8 +421,101 @@ impl Registrar {
         contacts
     }
 
+    /// Whether somebody has had a name before, and its next holder will not be the same.
+    pub fn was_held(&self, role: Role, name: &str) -> bool {
+        owns(role) && self.roll.last_holder(role, name).is_some()
+    }
+
+    /// Begins a change that other programs do not come between.
+    fn begin(&mut self) -> Result<Lock, RegistrarError> {
+        let lock = Lock::take(&self.directory)?;
+        self.refresh()?;
+        Ok(lock)
+    }
+
+    fn sign(
+        &mut self,
+        request: &SigningRequest,
+        identity: &Identity,
+        (address, origin): (Option<&str>, Option<Origin>),
+        now: Wall,
+    ) -> Result<Issued, RegistrarError> {
+        self.roll.has_room()?;
+        let issued = self
+            .authority
+            .issue_for(request, identity, now, self.life)?;
+        let (certificate, key) = (&issued.certificate, request.fingerprint());
+        let address = address.map(str::to_owned);
+        self.roll.add(certificate, address, key, origin)?;
+        if let Err(error) = self.save_roll(now) {
+            // Nobody has it.
+            self.roll.remove(&issued.certificate.serial);
+            return Err(error);
+        }
+        Ok(issued)
+    }
+
+    fn save_roll(&mut self, now: Wall) -> Result<(), RegistrarError> {
+        let path = self.directory.join(ROLL);
+        self.roll.save(&path, now)?;
+        self.stamps.0 = Stamp::of(&path);
+        Ok(())
+    }
+
+    /// The certificate that was given for something, for the same key; none where there is none, or
+    /// it counts no more.
+    fn given_again(
+        &self,
+        origin: &Origin,
+        request: &SigningRequest,
+        now: Wall,
+    ) -> Result<Option<Issued>, RegistrarError> {
+        let Some((serial, signed)) = self.roll.given_for(origin) else {
+            return Ok(None);
+        };
+        let counts = signed.not_after > now && !self.revocations.contains(serial);
+        if !counts || signed.key != Some(request.fingerprint()) {
+            return Ok(None);
+        }
+        let times = (signed.not_before, signed.not_after);
+        let again = self
+            .authority
+            .issue_again(request, &signed.identity, serial, times)?;
+        Ok(Some(again))
+    }
+
+    /// Whether nobody has a name at this time.
+    fn is_free(&self, identity: &Identity, now: Wall) -> Result<(), RegistrarError> {
+        let mut valid = self.valid(now);
+        match valid.find(|(_, signed)| signed.identity.has_name_of(identity)) {
+            None => Ok(()),
+            Some((_, signed)) => Err(RegistrarError::Taken(Box::new(signed.identity.clone()))),
+        }
+    }
+
+    /// Which holder of its name the next one is.
+    fn holder(&self, identity: &Identity, takes_over: bool) -> u32 {
+        let last = self.roll.last_holder(identity.role(), identity.name());
+        match last {
+            None => 1,
+            Some(last) if takes_over || !owns(identity.role()) => last,
+            Some(last) => last.saturating_add(1),
+        }
+    }
+
     fn identity(&self, role: Role, name: &str) -> Result<Identity, IdentityError> {
         Identity::new(self.authority.grid(), self.authority.group(), role, name)
+    }
+}
+
+/// An address as it was given, if it is one.
+fn checked(address: &str) -> Result<&str, RegistrarError> {
+    match is_address(address) {
+        true => Ok(address),
+        false => {
+            let address = address.chars().take(ADDRESS_BYTES_MAX).collect();
+            Err(RegistrarError::Address(address))
+        }
     }
 }
 

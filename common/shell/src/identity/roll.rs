@@ -1,28 +1,35 @@
 //! Which certificates an authority has signed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use model::{Identity, Span, Wall};
+use model::{Identity, Role, Span, Wall};
 use thiserror::Error;
 
-use super::certificate::{Certificate, Serial};
+use super::certificate::{Certificate, Fingerprint, Serial};
 use super::files::{self, FileError, SECRET};
+use super::token::TokenId;
 
 /// Certificates that are remembered: more than a group has members, with what they had before.
 const CERTIFICATES_MAX: usize = 50_000;
 
 /// Bytes of the longest file of them.
-const FILE_BYTES_MAX: u64 = 16 << 20;
+const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// How long a certificate is remembered after its end, for people who look back.
+/// How long a certificate is remembered after its end, for people who look back. The last one of a
+/// name that owns processes is remembered for ever: its next holder is another one.
 const REMEMBERED: Span = Span::from_secs(30 * 86_400);
 
 /// The first line of a file.
 const HEAD: &str = "# Certificates: serial number, valid from and until in seconds since 1970, \
-                    whose it is, where the holder is dialled.\n";
+                    whose it is, where the holder is dialled, SHA-256 of the key, and the token or \
+                    the certificate that it was given for.\n";
+
+/// Before a token and before a certificate, as what another certificate was given for.
+const TOKEN: &str = "token:";
+const AFTER: &str = "after:";
 
 /// The certificates that an authority has signed. In a file each stands on a line of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +46,19 @@ pub struct Signed {
     pub not_after: Wall,
     /// Where others dial its holder, as host and port.
     pub address: Option<String>,
+    /// SHA-256 of its public key; none where an earlier version has signed it.
+    pub key: Option<Fingerprint>,
+    /// What it was given for; none where an administrator gave it at the authority itself.
+    pub origin: Option<Origin>,
+}
+
+/// What a certificate was given for. Each gives one certificate, however often it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A join token.
+    Token(TokenId),
+    /// A certificate, to which it is the successor.
+    After(Serial),
 }
 
 /// Why certificates are not known, or cannot be kept.
@@ -72,10 +92,29 @@ impl Roll {
 
     /// Writes a file, without what ended long ago.
     pub fn save(&mut self, path: &Path, now: Wall) -> Result<(), RollError> {
-        self.0
-            .retain(|_, signed| signed.not_after.0.saturating_add(REMEMBERED.0) >= now.0);
+        let mut last: BTreeMap<(Role, String), (Wall, Serial)> = BTreeMap::new();
+        for (serial, signed) in self.0.iter().filter(|(_, one)| owns(one.identity.role())) {
+            let name = (signed.identity.role(), signed.identity.name().to_owned());
+            let own = (signed.not_after, serial.clone());
+            let before = last.entry(name).or_insert_with(|| own.clone());
+            if *before < own {
+                *before = own;
+            }
+        }
+        let last: BTreeSet<Serial> = last.into_values().map(|(_, serial)| serial).collect();
+        self.0.retain(|serial, signed| {
+            signed.not_after.0.saturating_add(REMEMBERED.0) >= now.0 || last.contains(serial)
+        });
         files::write(path, self.render().as_bytes(), SECRET)?;
         Ok(())
+    }
+
+    /// Whether one more has room.
+    pub fn has_room(&self) -> Result<(), RollError> {
+        match self.0.len() < CERTIFICATES_MAX {
+            true => Ok(()),
+            false => Err(RollError::Many),
+        }
     }
 
     /// Remembers a certificate.
@@ -83,18 +122,38 @@ impl Roll {
         &mut self,
         certificate: &Certificate,
         address: Option<String>,
+        key: Fingerprint,
+        origin: Option<Origin>,
     ) -> Result<(), RollError> {
-        if self.0.len() >= CERTIFICATES_MAX {
-            return Err(RollError::Many);
-        }
+        self.has_room()?;
         let signed = Signed {
             identity: certificate.identity.clone(),
             not_before: certificate.not_before,
             not_after: certificate.not_after,
             address,
+            key: Some(key),
+            origin,
         };
         self.0.insert(certificate.serial.clone(), signed);
         Ok(())
+    }
+
+    /// Forgets a certificate of which nobody was told.
+    pub fn remove(&mut self, serial: &Serial) {
+        self.0.remove(serial);
+    }
+
+    /// The certificate that was given for something.
+    pub fn given_for(&self, origin: &Origin) -> Option<(&Serial, &Signed)> {
+        let mut all = self.0.iter();
+        all.find(|(_, signed)| signed.origin.as_ref() == Some(origin))
+    }
+
+    /// The number of the last holder of a name; none where nobody has had it.
+    pub fn last_holder(&self, role: Role, name: &str) -> Option<u32> {
+        let identities = self.0.values().map(|signed| &signed.identity);
+        let own = identities.filter(|one| one.role() == role && one.name() == name);
+        own.map(Identity::holder).max()
     }
 
     /// A certificate by its number.
@@ -136,13 +195,32 @@ impl Roll {
                 not_before,
                 not_after,
                 address,
+                key,
+                origin,
             } = signed;
             let (from, until) = (not_before.0 / 1_000_000, not_after.0 / 1_000_000);
             let address = address.as_deref().unwrap_or("-");
-            writeln!(text, "{serial} {from} {until} {identity} {address}")
-                .expect("a String takes every text");
+            let key = key.map_or_else(|| "-".to_owned(), |key| key.to_string());
+            let origin = match origin {
+                None => "-".to_owned(),
+                Some(Origin::Token(token)) => format!("{TOKEN}{token}"),
+                Some(Origin::After(serial)) => format!("{AFTER}{serial}"),
+            };
+            writeln!(
+                text,
+                "{serial} {from} {until} {identity} {address} {key} {origin}"
+            )
+            .expect("a String takes every text");
         }
         text
+    }
+}
+
+/// Whether processes are owned under a name of this role, or controlled.
+pub(super) fn owns(role: Role) -> bool {
+    match role {
+        Role::User | Role::Pm => true,
+        Role::Gm | Role::Am | Role::Admin => false,
     }
 }
 
@@ -150,12 +228,32 @@ fn parse_line(line: &str) -> Option<(Serial, Signed)> {
     let mut words = line.split_whitespace();
     let (serial, from, until) = (words.next()?, words.next()?, words.next()?);
     let (identity, address) = (words.next()?, words.next()?);
+    // Lines of earlier versions end here.
+    let (key, origin) = match words.next() {
+        Some(key) => (key, words.next()?),
+        None => ("-", "-"),
+    };
     let wall = |text: &str| Some(Wall(text.parse::<u64>().ok()?.checked_mul(1_000_000)?));
     let signed = Signed {
         identity: identity.parse().ok()?,
         not_before: wall(from)?,
         not_after: wall(until)?,
         address: (address != "-").then(|| address.to_owned()),
+        key: match key {
+            "-" => None,
+            key => Some(key.parse().ok()?),
+        },
+        origin: match origin {
+            "-" => None,
+            origin => Some(parse_origin(origin)?),
+        },
     };
     (words.next().is_none()).then_some((serial.parse().ok()?, signed))
+}
+
+fn parse_origin(text: &str) -> Option<Origin> {
+    match text.strip_prefix(TOKEN) {
+        Some(token) => Some(Origin::Token(token.parse().ok()?)),
+        None => Some(Origin::After(text.strip_prefix(AFTER)?.parse().ok()?)),
+    }
 }

@@ -258,8 +258,8 @@ fn a_token_is_used_once_and_in_time() {
         refused(tokens.redeem(good.id(), Role::Am, NOW)),
         "the join token is not known here"
     );
-    tokens.add(&good, None).unwrap();
-    tokens.add(&late, None).unwrap();
+    tokens.add(&good, &Terms::default()).unwrap();
+    tokens.add(&late, &Terms::default()).unwrap();
     assert_eq!(
         refused(tokens.redeem(late.id(), Role::Am, NOW)),
         "the join token has expired"
@@ -285,7 +285,7 @@ fn of_many_who_use_a_token_at_the_same_time_one_succeeds() {
     let dir = TempDir::new().unwrap();
     let tokens = Tokens::of(dir.path());
     let token = token(Wall(NOW.0 + DAY.0));
-    tokens.add(&token, None).unwrap();
+    tokens.add(&token, &Terms::default()).unwrap();
     let n_succeeded = std::thread::scope(|scope| {
         let redeem = || tokens.redeem(token.id(), Role::Am, NOW).is_ok();
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(redeem)).collect();

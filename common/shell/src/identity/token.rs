@@ -12,7 +12,7 @@ use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use thiserror::Error;
 
-use super::certificate::Fingerprint;
+use super::certificate::{Fingerprint, digits};
 use super::files::{self, FileError, SECRET};
 
 /// What a token's text begins with.
@@ -207,6 +207,14 @@ impl fmt::Display for TokenId {
     }
 }
 
+impl FromStr for TokenId {
+    type Err = TokenError;
+
+    fn from_str(text: &str) -> Result<TokenId, TokenError> {
+        digits(text).ok_or(TokenError::Form).map(TokenId)
+    }
+}
+
 impl fmt::Debug for TokenId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TokenId({self})")
@@ -220,6 +228,18 @@ impl fmt::Debug for TokenId {
 pub struct Tokens {
     directory: PathBuf,
 }
+
+/// Under what a token lets in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// The only name; none where any will do.
+    pub name: Option<String>,
+    /// Whether the processes of the one who had the name before go with it.
+    pub takes_over: bool,
+}
+
+/// The word for that in a token's file.
+const TAKES_OVER: &str = "takes-over";
 
 /// Why somebody does not join, or tokens cannot be kept.
 #[derive(Debug, Error)]
@@ -254,8 +274,8 @@ impl Tokens {
         Tokens { directory }
     }
 
-    /// Keeps what is needed to know a token again, and under which name it lets in, if only one.
-    pub fn add(&self, token: &JoinToken, name: Option<&str>) -> Result<(), TokensError> {
+    /// Keeps what is needed to know a token again, and under what it lets in.
+    pub fn add(&self, token: &JoinToken, terms: &Terms) -> Result<(), TokensError> {
         let n_tokens = match fs::read_dir(&self.directory) {
             Ok(entries) => entries.count(),
             Err(error) if error.kind() == ErrorKind::NotFound => 0,
@@ -265,16 +285,17 @@ impl Tokens {
             return Err(TokensError::Many);
         }
         let (role, seconds) = (token.role, token.expires.0 / 1_000_000);
-        let text = match name {
-            Some(name) => format!("{role} {seconds} {name}\n"),
-            None => format!("{role} {seconds}\n"),
+        let text = match (&terms.name, terms.takes_over) {
+            (Some(name), true) => format!("{role} {seconds} {name} {TAKES_OVER}\n"),
+            (Some(name), false) => format!("{role} {seconds} {name}\n"),
+            (None, _) => format!("{role} {seconds}\n"),
         };
         files::write(&self.path(token.id()), text.as_bytes(), SECRET)?;
         Ok(())
     }
 
-    /// Whether a token would let in, and under which name if only under one.
-    pub fn look(&self, id: TokenId, role: Role, now: Wall) -> Result<Option<String>, TokensError> {
+    /// Whether a token would let in, and under what.
+    pub fn look(&self, id: TokenId, role: Role, now: Wall) -> Result<Terms, TokensError> {
         let path = self.path(id);
         let text = match files::read(&path) {
             Ok(text) => text,
@@ -288,17 +309,17 @@ impl Tokens {
             }
             Err(error) => return Err(error.into()),
         };
-        let (given, expires, name) = kept(&text).ok_or(TokensError::Damaged(id))?;
+        let (given, expires, terms) = kept(&text).ok_or(TokensError::Damaged(id))?;
         if now >= expires {
             return Err(TokensError::Expired);
         }
         if given != role {
             return Err(TokensError::Role);
         }
-        Ok(name)
+        Ok(terms)
     }
 
-    /// Uses a token up. From then on it is refused, also if what it was used for fails.
+    /// Uses a token up. From then on it is refused.
     pub fn redeem(&self, id: TokenId, role: Role, now: Wall) -> Result<(), TokensError> {
         self.look(id, role, now)?;
         match fs::rename(self.path(id), self.used(id)) {
@@ -345,13 +366,16 @@ impl Tokens {
     }
 }
 
-/// Role, end and name of a token, from its file.
-fn kept(text: &str) -> Option<(Role, Wall, Option<String>)> {
+/// Role, end and terms of a token, from its file.
+fn kept(text: &str) -> Option<(Role, Wall, Terms)> {
     let mut words = text.split_whitespace();
     let role = words.next()?.parse().ok()?;
     let seconds: u64 = words.next()?.parse().ok()?;
-    let name = words.next().map(str::to_owned);
-    Some((role, Wall(seconds.checked_mul(1_000_000)?), name))
+    let terms = Terms {
+        name: words.next().map(str::to_owned),
+        takes_over: words.next() == Some(TAKES_OVER),
+    };
+    Some((role, Wall(seconds.checked_mul(1_000_000)?), terms))
 }
 
 fn sum(bytes: &[u8]) -> [u8; SUM_BYTES] {

@@ -146,7 +146,7 @@ pub(super) fn join<S: Service>(
     write_secret(&path, &head.text(&group_manager, &process_managers))?;
     let mut told = format!(
         "{} has joined the group {} of the grid {}.",
-        identity.name(),
+        identity.label(),
         token.group,
         token.grid
     );
@@ -202,6 +202,17 @@ pub fn place(listen: SocketAddr) -> String {
 pub fn contact(contact: &Contact) -> String {
     let Contact { name, address } = contact;
     format!("{{ name = \"{name}\", address = \"{address}\" }}")
+}
+
+/// The text of `grid.toml`, by which users know a grid: whom to dial, and their own certificate in
+/// `identity` beside it.
+pub fn grid_file(group_manager: &Contact, process_managers: &[Contact]) -> String {
+    let mut text = format!("group-manager = {}\n", contact(group_manager));
+    if !process_managers.is_empty() {
+        let all: Vec<String> = process_managers.iter().map(contact).collect();
+        text.push_str(&format!("process-managers = [{}]\n", all.join(", ")));
+    }
+    text + "identity = \"identity\"\n"
 }
 
 fn is_any(address: IpAddr) -> bool {

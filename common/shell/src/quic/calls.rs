@@ -293,6 +293,7 @@ fn is_final(error: &LinkError) -> bool {
             | Refusal::Late
             | Refusal::Epoch
             | Refusal::Full
+            | Refusal::Number
             | Refusal::Slow
             | Refusal::TooLong
             | Refusal::Malformed => false,

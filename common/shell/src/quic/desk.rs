@@ -1,11 +1,13 @@
 //! Questions and answers beside links: each on a stream of its own, on a connection for nothing
 //! else. The only door through which somebody without a certificate gets a word in.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use model::{Identity, Span};
@@ -17,21 +19,34 @@ use wire::frame::{self, HEADER_BYTES};
 use wire::hello::Refusal;
 
 use super::error::LinkError;
-use super::greeting::{certificate, refuse};
+use super::greeting::refuse;
 use super::links::duration;
 use crate::clock;
 use crate::identity::{Certificate, Revocations};
-use crate::limits::{DESK_ANSWER_MAX, DESK_QUESTIONS_MAX, DESK_VISITS_MAX, LINK_GREETING_MAX};
+use crate::limits::{
+    DESK_ANSWER_MAX, DESK_QUESTIONS_MAX, DESK_VISITS_EACH_MAX, DESK_VISITS_MAX, LINK_GREETING_MAX,
+    STRANGER_QUESTION_MAX, STRANGER_QUESTIONS_MAX,
+};
 
 /// Who answers questions. It is called from a thread of its own, one question at a time.
 pub trait Desk: Send {
-    /// The answer to a question; who asks is known by the certificate, if there is one.
-    fn answer(&mut self, visitor: Option<&Certificate>, question: &[u8]) -> Vec<u8>;
+    /// The answer to a question.
+    fn answer(&mut self, asker: Asker<'_>, question: &[u8]) -> Vec<u8>;
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker<'a> {
+    /// The certificate of the connection; none where a stranger asks.
+    pub certificate: Option<&'a Certificate>,
+    /// Where the question comes from.
+    pub address: IpAddr,
 }
 
 /// A question that waits for its answer.
 struct Question {
-    visitor: Option<Certificate>,
+    certificate: Option<Certificate>,
+    address: IpAddr,
     bytes: Vec<u8>,
     answer: oneshot::Sender<Vec<u8>>,
 }
@@ -40,7 +55,10 @@ struct Question {
 #[derive(Default)]
 pub(super) struct Counter {
     questions: Mutex<Option<SyncSender<Question>>>,
-    n_visits: AtomicUsize,
+    /// Questions of strangers that wait.
+    n_of_strangers: AtomicUsize,
+    /// Visits by the identities of their members.
+    visits: Mutex<BTreeMap<String, usize>>,
 }
 
 impl Counter {
@@ -49,7 +67,11 @@ impl Counter {
         let (sender, questions): (_, Receiver<Question>) = sync_channel(DESK_QUESTIONS_MAX);
         let serve = move || {
             for question in questions {
-                let answer = desk.answer(question.visitor.as_ref(), &question.bytes);
+                let asker = Asker {
+                    certificate: question.certificate.as_ref(),
+                    address: question.address,
+                };
+                let answer = desk.answer(asker, &question.bytes);
                 // Whoever has gone needs no answer.
                 let _ = question.answer.send(answer);
             }
@@ -75,114 +97,147 @@ impl Counter {
         sender.try_send(question).map_err(|_| Refusal::Slow)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<SyncSender<Question>>> {
+    fn visits(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
+        // Nothing panics while it holds the lock.
+        self.visits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<SyncSender<Question>>> {
         self.questions
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A place among the members that are at the desk.
-struct Visit<'a>(&'a Counter);
+/// The visit of a member at the desk.
+struct Visit<'a> {
+    counter: &'a Counter,
+    identity: String,
+}
 
 impl<'a> Visit<'a> {
-    fn begin(counter: &'a Counter) -> Option<Visit<'a>> {
-        let before = counter.n_visits.fetch_add(1, Ordering::Relaxed);
-        let visit = Visit(counter);
-        (before < DESK_VISITS_MAX).then_some(visit)
+    /// None where there are too many visits, or too many of this member.
+    fn begin(counter: &'a Counter, identity: &Identity) -> Option<Visit<'a>> {
+        let identity = identity.to_string();
+        let mut visits = counter.visits();
+        let n_all: usize = visits.values().sum();
+        let n_own = visits.get(&identity).copied().unwrap_or_default();
+        if n_all >= DESK_VISITS_MAX || n_own >= DESK_VISITS_EACH_MAX {
+            return None;
+        }
+        visits.insert(identity.clone(), n_own + 1);
+        drop(visits);
+        Some(Visit { counter, identity })
     }
 }
 
 impl Drop for Visit<'_> {
     fn drop(&mut self) {
-        self.0.n_visits.fetch_sub(1, Ordering::Relaxed);
+        let mut visits = self.counter.visits();
+        match visits.get_mut(&self.identity) {
+            Some(n_own) if *n_own > 1 => *n_own -= 1,
+            Some(_) | None => {
+                visits.remove(&self.identity);
+            }
+        }
     }
 }
 
-/// Serves one who has come to the desk. `guest` is a place among those who have said nothing: a
-/// stranger keeps it until the end, a member gives it back.
-pub(super) async fn serve<G>(
+/// A question of a stranger that waits.
+struct Waiting<'a>(&'a Counter);
+
+impl<'a> Waiting<'a> {
+    /// None where too many of them wait.
+    fn begin(counter: &'a Counter) -> Option<Waiting<'a>> {
+        let before = counter.n_of_strangers.fetch_add(1, Ordering::Relaxed);
+        let waiting = Waiting(counter);
+        (before < STRANGER_QUESTIONS_MAX).then_some(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.n_of_strangers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Serves a peer without a certificate: one question, asked at once.
+pub(super) async fn serve_stranger(
     connection: &Connection,
     counter: &Counter,
+    address: IpAddr,
+) -> Result<(), LinkError> {
+    let asking = async {
+        let (send, mut recv) = connection.accept_bi().await?;
+        let bytes = read(connection, &mut recv, ASK_BYTES_MAX).await?;
+        Ok((send, bytes))
+    };
+    let asked = timeout(duration(STRANGER_QUESTION_MAX), asking).await;
+    let (mut send, bytes) = asked.unwrap_or(Err(LinkError::Refused(Refusal::Late)))?;
+    let waiting = Waiting::begin(counter).ok_or(LinkError::Refused(Refusal::Slow))?;
+    answer(connection, counter, (None, address), bytes, &mut send).await?;
+    drop(waiting);
+    // The answer arrives before the end.
+    let patience = duration(STRANGER_QUESTION_MAX);
+    let _ = timeout(patience, connection.closed()).await;
+    refuse(connection, Refusal::Stopping);
+    Ok(())
+}
+
+/// Serves a member, which may ask for as long as it likes.
+pub(super) async fn serve_member(
+    connection: &Connection,
+    counter: &Counter,
+    member: (&Certificate, IpAddr),
     me: &Identity,
     revocations: impl Fn() -> Arc<Revocations>,
-    guest: G,
 ) -> LinkError {
-    let Some(member) = certificate(connection) else {
-        if connection.peer_identity().is_some() {
-            return refuse(connection, Refusal::Certificate);
-        }
-        let patience = duration(LINK_GREETING_MAX);
-        let asked = timeout(patience, one(connection, counter, None)).await;
-        let error = match asked {
-            Ok(Ok(())) => {
-                // The answer arrives before the end.
-                let _ = timeout(patience, connection.closed()).await;
-                refuse(connection, Refusal::Stopping)
-            }
-            Ok(Err(error)) => error,
-            Err(_) => refuse(connection, Refusal::Late),
-        };
-        drop(guest);
-        return error;
-    };
-    drop(guest);
-    if (member.identity.grid(), member.identity.group()) != (me.grid(), me.group()) {
+    let identity = &member.0.identity;
+    if (identity.grid(), identity.group()) != (me.grid(), me.group()) {
         return refuse(connection, Refusal::Group);
     }
-    let Some(_visit) = Visit::begin(counter) else {
+    let Some(_visit) = Visit::begin(counter, identity) else {
         return refuse(connection, Refusal::Full);
     };
     loop {
-        if let Err(error) = one_of(connection, counter, &member, &revocations).await {
+        if let Err(error) = one_of(connection, counter, member, &revocations).await {
             return error;
         }
     }
 }
 
-/// A question of a member, who may have been revoked since the connection began.
+/// A question of a member, which may have been revoked since the connection began.
 async fn one_of(
     connection: &Connection,
     counter: &Counter,
-    member: &Certificate,
+    (member, address): (&Certificate, IpAddr),
     revocations: impl Fn() -> Arc<Revocations>,
 ) -> Result<(), LinkError> {
-    let (send, recv) = connection.accept_bi().await?;
+    let (mut send, mut recv) = connection.accept_bi().await?;
     if revocations().contains(&member.serial) {
         return Err(refuse(connection, Refusal::Revoked));
     }
     if clock::wall() > member.not_after {
         return Err(refuse(connection, Refusal::Expired));
     }
-    answer(connection, counter, Some(member), send, recv).await
-}
-
-async fn one(
-    connection: &Connection,
-    counter: &Counter,
-    visitor: Option<&Certificate>,
-) -> Result<(), LinkError> {
-    let (send, recv) = connection.accept_bi().await?;
-    answer(connection, counter, visitor, send, recv).await
+    let reading = read(connection, &mut recv, MEMBER_ASK_BYTES_MAX);
+    let bytes = timeout(duration(LINK_GREETING_MAX), reading).await;
+    let bytes = bytes.unwrap_or_else(|_| Err(refuse(connection, Refusal::Late)))?;
+    let asker = (Some(member.clone()), address);
+    answer(connection, counter, asker, bytes, &mut send).await
 }
 
 async fn answer(
     connection: &Connection,
     counter: &Counter,
-    visitor: Option<&Certificate>,
-    mut send: SendStream,
-    mut recv: RecvStream,
+    (certificate, address): (Option<Certificate>, IpAddr),
+    bytes: Vec<u8>,
+    send: &mut SendStream,
 ) -> Result<(), LinkError> {
-    let bytes_max = match visitor {
-        Some(_) => MEMBER_ASK_BYTES_MAX,
-        None => ASK_BYTES_MAX,
-    };
-    let reading = read(connection, &mut recv, bytes_max);
-    let bytes = timeout(duration(LINK_GREETING_MAX), reading).await;
-    let bytes = bytes.unwrap_or_else(|_| Err(refuse(connection, Refusal::Late)))?;
     let (sender, answered) = oneshot::channel();
     let question = Question {
-        visitor: visitor.cloned(),
+        certificate,
+        address,
         bytes,
         answer: sender,
     };
@@ -193,7 +248,7 @@ async fn answer(
     let Ok(Ok(told)) = told else {
         return Err(refuse(connection, Refusal::Slow));
     };
-    let writing = write(&mut send, &told);
+    let writing = write(send, &told);
     let written = timeout(duration(DESK_ANSWER_MAX), writing).await;
     written.unwrap_or_else(|_| Err(refuse(connection, Refusal::Slow)))
 }

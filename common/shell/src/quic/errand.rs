@@ -9,7 +9,7 @@ use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Connection, Endpoint};
 use tokio::runtime::{Builder, Handle};
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use wire::hello::Refusal;
 
 use super::desk;
@@ -19,6 +19,9 @@ use super::links::{Shared, duration, resolve, transport};
 use super::retry;
 use super::trust;
 use crate::identity::{Credentials, Fingerprint};
+
+/// How often a desk is dialled again that has ended the handshake for those of others.
+const CROWDED_TRIES_MAX: u32 = 10;
 
 /// As whom somebody asks.
 #[derive(Clone, Copy, Debug)]
@@ -55,10 +58,23 @@ pub fn ask(address: &str, visitor: Visitor<'_>, question: &[u8]) -> Result<Vec<u
             (Ipv6Addr::UNSPECIFIED, 0).into()
         };
         let endpoint = Endpoint::client(any).map_err(|error| failed(&error))?;
-        let connecting = endpoint
-            .connect_with(config, target, "xavantes")
-            .map_err(|error| failed(&error))?;
-        let connection = connecting.await?;
+        let mut n_failures = 0;
+        let connection = loop {
+            let connecting = endpoint
+                .connect_with(config.clone(), target, "xavantes")
+                .map_err(|error| failed(&error))?;
+            match connecting.await.map_err(LinkError::from) {
+                Ok(connection) => break connection,
+                // A crowd at its door: nothing was asked yet.
+                Err(LinkError::RefusedByPeer(Refusal::Full) | LinkError::Ended(_))
+                    if n_failures < CROWDED_TRIES_MAX =>
+                {
+                    n_failures += 1;
+                    sleep(duration(retry::pause(n_failures, 0))).await;
+                }
+                Err(error) => return Err(error),
+            }
+        };
         check(&connection, visitor)?;
         let answer = desk::ask(&connection, question).await?;
         connection.close(code(Refusal::Stopping), b"");
@@ -73,7 +89,7 @@ pub fn ask(address: &str, visitor: Visitor<'_>, question: &[u8]) -> Result<Vec<u
 fn check(connection: &Connection, visitor: Visitor<'_>) -> Result<(), LinkError> {
     let found = certificate(connection).ok_or_else(|| refuse(connection, Refusal::Certificate))?;
     let is_meant = match visitor {
-        Visitor::Member(_, expected) => found.identity == *expected,
+        Visitor::Member(_, expected) => found.identity.has_name_of(expected),
         Visitor::Stranger { grid, group, .. } => {
             let found = &found.identity;
             (found.role(), found.grid(), found.group()) == (Role::Gm, grid, group)
@@ -198,7 +214,7 @@ async fn dial(shared: &Shared, address: &str, peer: &Identity) -> Result<Connect
     let connecting = shared.connect_to_desk(target)?;
     let connection = retry::reach(connecting).await?;
     let found = certificate(&connection);
-    if found.is_none_or(|found| found.identity != *peer) {
+    if found.is_none_or(|found| !found.identity.has_name_of(peer)) {
         return Err(refuse(&connection, Refusal::Stranger));
     }
     Ok(connection)

@@ -22,7 +22,7 @@ pub(super) struct Greeted {
 
 /// Whom to greet.
 pub(super) enum Wanted<'a> {
-    /// Exactly this one.
+    /// The one of this name.
     Peer(&'a Identity),
     /// Those of the own group with one of these roles.
     Roles(&'a [Role], &'a Identity),
@@ -95,7 +95,7 @@ pub(super) fn known(
         certificate(connection).ok_or_else(|| refuse(connection, Refusal::Certificate))?;
     let peer = &certificate.identity;
     let refusal = match wanted {
-        Wanted::Peer(expected) => (peer != *expected).then_some(Refusal::Stranger),
+        Wanted::Peer(expected) => (!peer.has_name_of(expected)).then_some(Refusal::Stranger),
         Wanted::Roles(roles, me) => {
             if (peer.grid(), peer.group()) != (me.grid(), me.group()) {
                 Some(Refusal::Group)

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use std::time::Duration;
 use minicbor::{Decode, Encode};
 use model::{Identity, ResourceId, Role, Span};
 use quinn::{
-    ClientConfig, Connecting, Endpoint, IdleTimeout, Incoming, Runtime as _, ServerConfig,
-    TokioRuntime, TransportConfig, VarInt,
+    ClientConfig, Connecting, Endpoint, IdleTimeout, Runtime as _, ServerConfig, TokioRuntime,
+    TransportConfig, VarInt,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use thiserror::Error;
@@ -23,21 +23,24 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use wire::hello::{Hello, PROTOCOLS, Refusal};
 
-use super::desk::{self, Counter, Desk};
+use super::admission::Admission;
+use super::desk::{Counter, Desk};
 use super::errand::{self, Line};
 use super::error::{LinkError, code};
 use super::greeting::{self, Greeted};
+use super::incoming;
 use super::life::Life;
 use super::pump::{self, Outgoing};
 use super::registry::{Place, Registry};
 use super::retry;
 use super::socket::{self, CountedSocket};
 use super::stream;
-use super::trust::{self, Trust, desk_client};
+use super::trust::{Trust, desk_client};
 use crate::identity::{Credentials, Revocations};
 use crate::limits::{
-    LINK_FAREWELL_MAX, LINK_FIRST_ROUND_TRIP, LINK_GREETING_MAX, LINK_GREETINGS_MAX,
-    LINK_KEEP_ALIVE, LINK_RETRY_MAX, LINK_SILENCE_MAX, LINK_WINDOW_BYTES,
+    INCOMING_BYTES_ALL_MAX, INCOMING_BYTES_MAX, INCOMING_MAX, LINK_FAREWELL_MAX,
+    LINK_FIRST_ROUND_TRIP, LINK_GREETING_MAX, LINK_KEEP_ALIVE, LINK_RETRY_MAX, LINK_SILENCE_MAX,
+    LINK_WINDOW_BYTES, UNKNOWN_WINDOW_BYTES,
 };
 use crate::link::{Bringer, Carry, End, link};
 
@@ -97,11 +100,17 @@ pub enum Event {
         /// Why it ended.
         error: LinkError,
     },
-    /// A link did not come about: whoever has dialled was refused, or the one who was dialled was
-    /// not reached.
+    /// A peer was dialled, and there is no link.
     Failed {
-        /// Who dialled, or was dialled.
+        /// Where it was dialled.
         address: String,
+        /// Why not.
+        error: LinkError,
+    },
+    /// A peer has dialled, and there is no link. Strangers can have this told as often as they like.
+    TurnedAway {
+        /// Where it has dialled from.
+        address: SocketAddr,
         /// Why not.
         error: LinkError,
     },
@@ -195,13 +204,13 @@ pub struct Kept {
 pub struct LinkCounts {
     /// Links that stand.
     pub n_links: usize,
-    /// Connections that have not greeted yet.
+    /// Connections that have not greeted yet, and those of peers that want to join.
     pub n_greetings: usize,
     /// Links that came about since the start.
     pub n_up: u64,
     /// Connections that did not become links since the start.
     pub n_failed: u64,
-    /// Connections turned away at the door, since too many had not greeted.
+    /// Connections that ended for others before it was known whose they were, or before they greeted.
     pub n_crowded_out: u64,
     /// Packets that belong to no connection: strays, noise, and what is left of former lives.
     pub n_foreign_packets: u64,
@@ -209,25 +218,24 @@ pub struct LinkCounts {
 
 pub(super) struct Shared {
     registry: Arc<Registry>,
-    desk: Counter,
-    roles: Vec<Role>,
+    pub(super) desk: Counter,
+    pub(super) roles: Vec<Role>,
     now: Mutex<Present>,
-    n_greetings: AtomicUsize,
+    pub(super) admission: Admission,
     n_up: AtomicU64,
-    n_failed: AtomicU64,
-    n_crowded_out: AtomicU64,
+    pub(super) n_failed: AtomicU64,
     n_foreign_packets: Arc<AtomicU64>,
 }
 
 /// What may change while links stand.
-struct Present {
+pub(super) struct Present {
     endpoint: Endpoint,
     client: ClientConfig,
     /// For questions at the desks of others.
     desk_client: ClientConfig,
-    revocations: Arc<Revocations>,
-    me: Identity,
-    hello: Hello,
+    pub(super) revocations: Arc<Revocations>,
+    pub(super) me: Identity,
+    pub(super) hello: Hello,
 }
 
 impl Links {
@@ -273,17 +281,20 @@ impl Links {
                 me,
                 hello,
             }),
-            n_greetings: AtomicUsize::new(0),
+            admission: Admission::new(),
             n_up: AtomicU64::new(0),
             n_failed: AtomicU64::new(0),
-            n_crowded_out: AtomicU64::new(0),
             n_foreign_packets,
         });
         let desk = config.desk.map(|desk| shared.desk.open(desk));
         let desk = desk.transpose().map_err(LinksError::Thread)?;
         let handle = runtime.handle().clone();
         let on_event: Arc<OnEvent> = Arc::new(on_event);
-        handle.spawn(accept(endpoint.clone(), Arc::clone(&shared), on_event));
+        handle.spawn(incoming::accept(
+            endpoint.clone(),
+            Arc::clone(&shared),
+            on_event,
+        ));
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new()
             .name("links".to_owned())
@@ -364,10 +375,10 @@ impl Links {
         let shared = &self.shared;
         LinkCounts {
             n_links: shared.registry.n_links(),
-            n_greetings: shared.n_greetings.load(Ordering::Relaxed),
+            n_greetings: shared.admission.len(),
             n_up: shared.n_up.load(Ordering::Relaxed),
             n_failed: shared.n_failed.load(Ordering::Relaxed),
-            n_crowded_out: shared.n_crowded_out.load(Ordering::Relaxed),
+            n_crowded_out: shared.admission.n_evicted(),
             n_foreign_packets: shared.n_foreign_packets.load(Ordering::Relaxed),
         }
     }
@@ -408,7 +419,7 @@ impl fmt::Debug for Links {
 impl Drop for Kept {
     fn drop(&mut self) {
         self.task.abort();
-        let is_meant = |peer: &Identity, _: &_| *peer == self.peer;
+        let is_meant = |peer: &Identity, _: &_| peer.has_name_of(&self.peer);
         self.shared.registry.end(Refusal::Stopping, is_meant);
     }
 }
@@ -421,12 +432,17 @@ impl fmt::Debug for Kept {
     }
 }
 
-type OnEvent = dyn Fn(Event) + Send + Sync;
+pub(super) type OnEvent = dyn Fn(Event) + Send + Sync;
 
 impl Shared {
-    fn now(&self) -> MutexGuard<'_, Present> {
+    pub(super) fn now(&self) -> MutexGuard<'_, Present> {
         // Nothing panics while it holds the lock.
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) async fn enter(&self, greeted: &Greeted) -> Result<Place, LinkError> {
+        let entered = self.registry.enter(greeted).await;
+        entered.map_err(|refusal| greeting::refuse(&greeted.connection, refusal))
     }
 
     pub(super) fn connect_to_desk(&self, target: SocketAddr) -> Result<Connecting, LinkError> {
@@ -448,82 +464,6 @@ async fn serve(endpoint: Endpoint, stopped: oneshot::Receiver<Farewell>) {
         #[cfg(test)]
         Ok(Farewell::Unsaid) => {}
     }
-}
-
-/// Lets those who dial in, as long as not too many of them say nothing.
-async fn accept(endpoint: Endpoint, shared: Arc<Shared>, on_event: Arc<OnEvent>) {
-    while let Some(incoming) = endpoint.accept().await {
-        let n_greetings = shared.n_greetings.load(Ordering::Relaxed);
-        if n_greetings >= LINK_GREETINGS_MAX {
-            shared.n_crowded_out.fetch_add(1, Ordering::Relaxed);
-            incoming.refuse();
-        } else if n_greetings >= LINK_GREETINGS_MAX / 2 && incoming.may_retry() {
-            // Whoever gives another's address does not hear this and takes no place.
-            let _ = incoming.retry();
-        } else {
-            let guest = Guest::new(&shared);
-            let on_event = Arc::clone(&on_event);
-            Handle::current().spawn(async move { arrive(incoming, guest, &*on_event).await });
-        }
-    }
-}
-
-/// A place among those who have not greeted.
-struct Guest(Arc<Shared>);
-
-impl Guest {
-    fn new(shared: &Arc<Shared>) -> Guest {
-        shared.n_greetings.fetch_add(1, Ordering::Relaxed);
-        Guest(Arc::clone(shared))
-    }
-}
-
-impl Drop for Guest {
-    fn drop(&mut self) {
-        self.0.n_greetings.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// One who has dialled.
-async fn arrive(incoming: Incoming, guest: Guest, on_event: &OnEvent) {
-    let shared = Arc::clone(&guest.0);
-    let address = incoming.remote_address().to_string();
-    let patience = duration(Span(2 * LINK_GREETING_MAX.0));
-    // A handshake has no bound of its own but silence; a slow trickle would keep it.
-    let connected = timeout(patience, async { Ok(incoming.accept()?.await?) }).await;
-    let connection = match connected.unwrap_or(Err(LinkError::Refused(Refusal::Late))) {
-        Ok(connection) => connection,
-        Err(error) => return failed(&shared, address, error, on_event),
-    };
-    let me = shared.now().me.clone();
-    if trust::is_for_desk(&connection) {
-        let revocations = || Arc::clone(&shared.now().revocations);
-        let error = desk::serve(&connection, &shared.desk, &me, revocations, guest).await;
-        tracing::debug!(address, %error, "a visit has ended");
-        return;
-    }
-    let link = async {
-        let listened = greeting::listen(connection.clone(), &shared.roles, &me);
-        let mut greeted = match timeout(duration(LINK_GREETING_MAX), listened).await {
-            Ok(result) => result?,
-            Err(_) => return Err(greeting::refuse(&connection, Refusal::Late)),
-        };
-        let place = enter(&shared, &greeted).await?;
-        let hello = shared.now().hello.clone();
-        greeting::answer(&mut greeted, &hello).await?;
-        Ok((greeted, place))
-    };
-    let link = timeout(patience, link).await;
-    drop(guest);
-    match link.unwrap_or(Err(LinkError::Refused(Refusal::Late))) {
-        Ok((greeted, place)) => live(&shared, greeted, place, on_event).await,
-        Err(error) => failed(&shared, address, error, on_event),
-    }
-}
-
-fn failed(shared: &Shared, address: String, error: LinkError, on_event: &OnEvent) {
-    shared.n_failed.fetch_add(1, Ordering::Relaxed);
-    on_event(Event::Failed { address, error });
 }
 
 /// Dials a peer for as long as it is wanted.
@@ -576,7 +516,7 @@ async fn dial(
     };
     let connection = retry::reach(connecting).await?;
     let greeted = greeting::greet(connection, peer, &hello).await?;
-    let place = enter(shared, &greeted).await?;
+    let place = shared.enter(&greeted).await?;
     Ok((greeted, place))
 }
 
@@ -592,13 +532,8 @@ pub(super) async fn resolve(address: &str) -> Result<SocketAddr, LinkError> {
     })
 }
 
-async fn enter(shared: &Arc<Shared>, greeted: &Greeted) -> Result<Place, LinkError> {
-    let entered = shared.registry.enter(greeted).await;
-    entered.map_err(|refusal| greeting::refuse(&greeted.connection, refusal))
-}
-
 /// Hands a link to its manager and serves it until its end.
-async fn live(shared: &Shared, greeted: Greeted, place: Place, on_event: &OnEvent) {
+pub(super) async fn live(shared: &Shared, greeted: Greeted, place: Place, on_event: &OnEvent) {
     shared.n_up.fetch_add(1, Ordering::Relaxed);
     let peer = greeted.certificate.identity.clone();
     let (joint, joined) = oneshot::channel();
@@ -639,8 +574,13 @@ fn endpoint(
 
 fn server_config(trust: &Trust) -> ServerConfig {
     let mut config = ServerConfig::with_crypto(Arc::clone(&trust.server) as _);
-    config.transport_config(Arc::new(transport()));
-    config.max_incoming(LINK_GREETINGS_MAX);
+    let mut transport = transport();
+    transport.receive_window(VarInt::from_u32(UNKNOWN_WINDOW_BYTES));
+    config.transport_config(Arc::new(transport));
+    config
+        .max_incoming(INCOMING_MAX)
+        .incoming_buffer_size(INCOMING_BYTES_MAX)
+        .incoming_buffer_size_total(INCOMING_BYTES_ALL_MAX);
     config
 }
 

@@ -2,6 +2,7 @@
 //! something is wrong.
 
 mod clients;
+mod crowd;
 mod desk;
 mod frames;
 mod losses;
@@ -161,7 +162,9 @@ fn teller(to: &Peers<String>, inbox: &Inbox<Came>) -> impl Fn(Event) + Send + Sy
         Event::Down { peer, error } => {
             inbox.tell(Came::Ended(peer.name().to_owned(), error.to_string()));
         }
-        Event::Failed { error, .. } => inbox.tell(Came::Failed(error.to_string())),
+        Event::Failed { error, .. } | Event::TurnedAway { error, .. } => {
+            inbox.tell(Came::Failed(error.to_string()));
+        }
     }
 }
 

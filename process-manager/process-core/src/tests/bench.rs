@@ -328,6 +328,7 @@ impl Bench {
                 ToActivity::Retract(_) | ToActivity::Peek(_) | ToActivity::ReadLog(_),
             ) => {}
             Effect::Answer { answer, .. } => self.answers.push(answer),
+            Effect::Registered(..) => {}
             Effect::Plan(request) => {
                 self.planned_by.push(request.request.scheduler);
                 let result = schedule::plan(&request.request);

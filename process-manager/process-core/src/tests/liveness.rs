@@ -25,6 +25,8 @@ struct Stage {
     now: Now,
     /// What was sent to machines since it was looked at last.
     log: Vec<String>,
+    /// Numbers and names that others are kept from.
+    registered: Vec<(u32, String)>,
     verdicts: Vec<Verdict>,
     /// What its group tells.
     machines: Vec<u32>,
@@ -67,6 +69,7 @@ impl Stage {
             drive: Drive::start(ProcessManager::new(config), Vec::new(), now),
             now,
             log: Vec::new(),
+            registered: Vec::new(),
             verdicts: Vec::new(),
             machines,
             leaving: Vec::new(),
@@ -199,6 +202,7 @@ impl Stage {
             }
             Effect::ToActivity(machine, message) => self.machine(machine, message),
             Effect::Answer { .. } => {}
+            Effect::Registered(resource, name) => self.registered.push((resource.0, name)),
             Effect::Plan(request) => {
                 let result = schedule::plan(&request.request);
                 let (process, basis) = (request.process, request.basis);
@@ -478,6 +482,21 @@ fn who_connects_with_the_number_of_another_machine_is_not_listened_to() {
     stage.give(Input::ActivityUp(ResourceId(0)));
     stage.renew(0, 1);
     assert!(stage.said().contains(&"r0 renewed e4 1".to_owned()));
+}
+
+/// Others are kept from the number of a machine as soon as its name is known, and that is told once.
+#[test]
+fn the_name_of_a_machine_is_told_by_its_group_or_by_what_was_recorded() {
+    let mut stage = Stage::new(two(|_| {}));
+    let both = [(0, "m0".to_owned()), (1, "m1".to_owned())];
+    assert_eq!(stage.registered, both);
+    stage.runs(1, 2);
+    assert_eq!(stage.registered, both);
+    // The next life knows it before it has heard of the group.
+    stage.registered.clear();
+    stage.machines = Vec::new();
+    stage.live_again(10);
+    assert_eq!(stage.registered, both);
 }
 
 /// What has not been sent waits for no machine of which this life never hears.

@@ -13,8 +13,10 @@ use std::fs;
 use std::path::Path;
 
 use daemons::{Daemon, Grid, peer, programs};
-use model::{Role, SubmitKey, Value};
+use model::{Identity, ResourceId, Role, SubmitKey, Value};
 use shell::Client;
+use shell::identity::Credentials;
+use shell::quic::{Event, Life, LinkConfig, Links};
 use wire::client::{Answer, Phase, Request, Submit};
 
 #[test]
@@ -67,6 +69,76 @@ fn the_primes_are_counted_by_three_programs() {
     };
     assert_eq!(status.outputs, [("count".to_owned(), Value::Int(2_262))]);
     assert_eq!(status.machines[0].1, "am1");
+    am.stop();
+    pm.stop();
+    gm.stop();
+}
+
+/// How often the intruder connects.
+const INTRUSIONS: usize = 20;
+
+#[test]
+fn a_machine_that_says_the_number_of_another_does_not_displace_it() {
+    let grid = Grid::new();
+    let gm = grid.member(Role::Gm, 1, "");
+    let (gm_program, am_program) = programs();
+    let gm = Daemon::start(&gm_program, &gm);
+    let gm_peer = peer(Role::Gm, &gm.address);
+    let settings = format!("group-manager = {gm_peer}\n");
+    let pm = grid.member(Role::Pm, 1, &settings);
+    let log = pm.parent().unwrap().join("state/log");
+    let pm = Daemon::start(Path::new(env!("CARGO_BIN_EXE_xavantes-pm")), &pm);
+    let pm_peer = peer(Role::Pm, &pm.address);
+    let settings = format!(
+        "group-manager = {gm_peer}\nprocess-managers = [{pm_peer}]\nslots = 2\nshared = true\n"
+    );
+    let am = Daemon::start(&am_program, &grid.member(Role::Am, 1, &settings));
+    let lines = |wanted: &str| {
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        let of_am = |line: &&str| line.contains("/am/am1") && line.contains(wanted);
+        text.lines().filter(of_am).count()
+    };
+    while lines("a link is up") == 0 {
+        std::thread::yield_now();
+    }
+
+    // Another machine of the group, with a certificate of its own and the first one's number.
+    let identity = grid
+        .member(Role::Am, 2, "")
+        .parent()
+        .unwrap()
+        .join("identity");
+    let credentials = Credentials::load(&identity).unwrap();
+    let pm_identity = Identity::new("grid", "lab", Role::Pm, "pm1").unwrap();
+    let config = LinkConfig {
+        address: "127.0.0.1:0".parse().unwrap(),
+        credentials,
+        life: Life::begin(grid.dir.path()).unwrap(),
+        resource: Some(ResourceId(0)),
+        accepts: Vec::new(),
+        desk: None,
+    };
+    let links = Links::bind(config, |_| {}).unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    // A link lasts for as long as it is held.
+    let held = std::sync::Mutex::new(Vec::new());
+    let on_event = move |event| match event {
+        Event::Up(link) => held.lock().unwrap().push(link),
+        Event::Down { error, .. } | Event::Failed { error, .. } => {
+            let _ = tell.send(error.to_string());
+        }
+        Event::TurnedAway { .. } => {}
+    };
+    let kept = links.keep(&pm.address, &pm_identity, on_event);
+    let wanted = "refused by the peer: the number in the greeting is another machine's";
+    let n_refused = told
+        .iter()
+        .filter(|why| why == wanted)
+        .take(INTRUSIONS)
+        .count();
+    assert_eq!(n_refused, INTRUSIONS);
+    drop(kept);
+    assert_eq!((lines("a link is up"), lines("a link is down")), (1, 0));
     am.stop();
     pm.stop();
     gm.stop();

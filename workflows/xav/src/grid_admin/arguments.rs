@@ -51,7 +51,7 @@ pub(crate) struct Init {
 /// `xav grid join`
 #[derive(Args, Debug)]
 pub(crate) struct Join {
-    /// The token, from `xav token create --role user`; `-` reads it from standard input
+    /// The token, from `xav token create --role user` or admin; `-` reads it from standard input
     #[arg(value_name = "TOKEN")]
     pub(crate) token: String,
     /// Where your key and the grid's addresses go; the directory must be empty or not there
@@ -78,6 +78,9 @@ pub(crate) struct Create {
     /// Under this name only
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Whoever joins gets the processes of the one who had the name before
+    #[arg(long, requires = "name")]
+    pub(crate) take_over: bool,
     /// For how long it can be used
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     pub(crate) ttl: Span,
@@ -97,6 +100,8 @@ pub(crate) enum Joiner {
     Pm,
     /// Somebody who runs processes
     User,
+    /// Somebody who administers the grid
+    Admin,
 }
 
 impl Joiner {
@@ -105,6 +110,7 @@ impl Joiner {
             Joiner::Am => Role::Am,
             Joiner::Pm => Role::Pm,
             Joiner::User => Role::User,
+            Joiner::Admin => Role::Admin,
         }
     }
 }

@@ -122,7 +122,7 @@ fn lay_out(arguments: &Init, dir: &Path) -> Result<(), Failure> {
     };
     write(dir.join("gm/gm.toml"), &gm_text)?;
     write(dir.join("pm/pm.toml"), &pm_text)?;
-    let client = head("What its users need") + &office::text(&gm, &[pm]);
+    let client = head("What its users need") + &program::grid_file(&gm, &[pm]);
     write(dir.join("client").join(office::FILE), &client)
 }
 

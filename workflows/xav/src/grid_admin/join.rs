@@ -31,7 +31,12 @@ pub(super) fn join(arguments: &Join) -> Outcome {
         otherwise: &account_name(),
         address: None,
     };
-    let joined = enrolment::join(&token, Role::User, &wishes, &made.0.join("identity"));
+    let role = match token.role {
+        role @ (Role::User | Role::Admin) => role,
+        // A manager's token is refused by what it is for.
+        Role::Gm | Role::Pm | Role::Am => Role::User,
+    };
+    let joined = enrolment::join(&token, role, &wishes, &made.0.join("identity"));
     let (identity, joined) = joined.map_err(|error| Failure::new(chain(&error)))?;
     let Joined {
         group_manager,
@@ -40,15 +45,22 @@ pub(super) fn join(arguments: &Join) -> Outcome {
     } = joined;
     let JoinToken { grid, group, .. } = &token;
     let head = format!("# The group {group} of the grid {grid}.\n");
-    let text = head + &office::text(&group_manager, &process_managers);
+    let text = head + &shell::program::grid_file(&group_manager, &process_managers);
     let written = write_secret(&made.0.join(office::FILE), &text);
     written.map_err(|error| Failure::because(&error))?;
-    let name = identity.name();
+    let name = identity.label();
     made.into_place(&arguments.dir)?;
     let dir = text::quoted(&arguments.dir.display().to_string());
     screen::out(&format!(
         "You are {name} in the grid {grid}. Run something:\n\n  xav run --grid {dir} FILE\n"
     ))?;
+    if identity.holder() > 1 {
+        screen::tell(&format!(
+            "Somebody else was {} before you: what they have is not yours, unless your token takes it \
+             over (`xav token create --take-over`).\n",
+            identity.name()
+        ));
+    }
     Ok(0)
 }
 

@@ -124,7 +124,7 @@ fn table(nodes: &[Node]) -> String {
 }
 
 fn details(node: &Node) -> String {
-    let mut text = String::from("\n");
+    let mut shown = String::from("\n");
     if let Some(load) = &node.load {
         let Load {
             queue,
@@ -132,14 +132,18 @@ fn details(node: &Node) -> String {
             disk_free,
             ..
         } = load;
-        text.push_str(&format!(
+        shown.push_str(&format!(
             "load {queue:.2}, {memory_free} of memory free, {disk_free} of disk free\n"
         ));
     }
-    for (name, value) in &node.labels {
-        text.push_str(&format!("{name}: {value}\n"));
+    if let Some(until) = node.certificate_until {
+        let until = text::moment(until);
+        shown.push_str(&format!("its certificate is valid until {until}\n"));
     }
-    text
+    for (name, value) in &node.labels {
+        shown.push_str(&format!("{name}: {value}\n"));
+    }
+    shown
 }
 
 fn document(node: &Node) -> serde_json::Value {
@@ -158,6 +162,7 @@ fn document(node: &Node) -> serde_json::Value {
         "is_drained": node.is_drained,
         "seen": text::moment_for_programs(node.seen),
         "version": node.program,
+        "certificate_until": node.certificate_until.map(text::moment_for_programs),
         "load": node.load.as_ref().map(|load| json!({
             "cores": load.cores,
             "slots": load.slots,

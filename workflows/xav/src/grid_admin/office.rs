@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use model::{Identity, Role};
+use shell::clock;
 use shell::config::{Config, PeerAddress};
-use shell::identity::Credentials;
+use shell::identity::{Credentials, Ending};
 use shell::quic::{self, Visitor};
-use wire::admin::{Ask, Contact, Told};
+use wire::admin::{Ask, Refused, Told};
 
 use super::arguments::Of;
 use crate::failure::{Failure, chain};
-use crate::text;
+use crate::{screen, text};
 
 /// The file in such a directory.
 pub(crate) const FILE: &str = "grid.toml";
@@ -40,17 +41,6 @@ impl GridFile {
     }
 }
 
-/// The text of such a file.
-pub(super) fn text(group_manager: &Contact, process_managers: &[Contact]) -> String {
-    let contact = shell::program::contact;
-    let mut text = format!("group-manager = {}\n", contact(group_manager));
-    if !process_managers.is_empty() {
-        let all: Vec<String> = process_managers.iter().map(contact).collect();
-        text.push_str(&format!("process-managers = [{}]\n", all.join(", ")));
-    }
-    text + "identity = \"identity\"\n"
-}
-
 impl Office {
     pub(super) fn of(of: &Of) -> Result<Office, Failure> {
         let told = shell::environment::text("XAVANTES_GRID").map(PathBuf::from);
@@ -71,6 +61,9 @@ impl Office {
         };
         let file = Config::read(&path, GridFile::ask);
         let file = file.map_err(|error| Failure::refused(chain(&error)))?;
+        if let Ok(credentials) = Credentials::load(&file.identity) {
+            warn_of_ending(&credentials, dir);
+        }
         Ok(Office {
             group_manager: file.group_manager,
             identity: file.identity,
@@ -91,6 +84,10 @@ impl Office {
             ))
         })?;
         match wire::decode(&told) {
+            Ok(Told::Refused(Refused::NotDue(due))) => Err(Failure::new(format!(
+                "the certificate is renewed from {} on, when two thirds of its time are over",
+                crate::text::moment(due)
+            ))),
             Ok(Told::Refused(refused)) => Err(Failure::new(format!(
                 "the group manager refused: {refused}"
             ))),
@@ -103,6 +100,23 @@ impl Office {
 /// Reads somebody's own certificate.
 pub(super) fn load(identity: &Path) -> Result<Credentials, Failure> {
     Credentials::load(identity).map_err(|error| Failure::refused(chain(&error)))
+}
+
+/// Says that the user's own certificate ends soon, or has ended.
+pub(crate) fn warn_of_ending(credentials: &Credentials, dir: &Path) {
+    let Some(ending) = credentials.ending(clock::wall()) else {
+        return;
+    };
+    let help = match ending {
+        Ending::Soon(_) => {
+            let dir = text::quoted(&dir.display().to_string());
+            format!("renew it with `xav cert renew --grid {dir}`")
+        }
+        Ending::Over(_) => "join again with a token of an administrator, or have it issued where \
+                            the authority is (`xavantes-gm issue`)"
+            .to_owned(),
+    };
+    screen::warn(&format!("your certificate {ending}: {help}"));
 }
 
 /// An answer of another kind than the question.

@@ -14,14 +14,22 @@ pub(super) fn create(arguments: &Create) -> Outcome {
         role: arguments.role.role().word().to_owned(),
         name: arguments.name.clone(),
         lifetime: arguments.ttl,
+        takes_over: arguments.take_over,
     };
     let Told::Token {
         text: token,
         expires,
+        was_held,
     } = Office::of(&arguments.of)?.ask(&ask)?
     else {
         return Err(unfit());
     };
+    if let (true, Some(name)) = (was_held, &arguments.name) {
+        screen::warn(&format!(
+            "{name} was another one before: whoever joins does not see their processes, unless the \
+             token is made with --take-over"
+        ));
+    }
     if arguments.json {
         let expires = text::moment_for_programs(expires);
         screen::json(&json!({ "token": token, "expires": expires }))?;

@@ -34,7 +34,18 @@ impl Desk {
     }
 
     fn token(&mut self, role: Role, name: Option<&str>) -> TokenId {
-        let token = self.registrar.create_token(role, name, GM, (NOW, HOUR));
+        let name = name.map(str::to_owned);
+        self.token_with(
+            role,
+            &Terms {
+                name,
+                ..Terms::default()
+            },
+        )
+    }
+
+    fn token_with(&mut self, role: Role, terms: &Terms) -> TokenId {
+        let token = self.registrar.create_token(role, terms, GM, (NOW, HOUR));
         token.unwrap().id()
     }
 
@@ -45,13 +56,22 @@ impl Desk {
         name: Option<&str>,
         now: Wall,
     ) -> Result<Certificate, String> {
-        let request = request();
+        self.join_with(token, (role, name), &request(), now)
+    }
+
+    fn join_with(
+        &mut self,
+        token: TokenId,
+        (role, name): (Role, Option<&str>),
+        request: &[u8],
+        now: Wall,
+    ) -> Result<Certificate, String> {
         let entry = Entry {
             token,
             role,
             name,
             otherwise: None,
-            request: &request,
+            request,
             address: (role == Role::Pm).then_some("pm.example:7401"),
         };
         let issued = self.registrar.join(entry, now);
@@ -132,8 +152,8 @@ fn a_name_is_taken_until_its_certificate_is_over() {
     assert!(matches!(own, Err(RegistrarError::Own)));
     assert!(matches!(
         desk.registrar
-            .create_token(Role::Admin, None, GM, (NOW, HOUR)),
-        Err(RegistrarError::Role(Role::Admin))
+            .create_token(Role::Gm, &Terms::default(), GM, (NOW, HOUR)),
+        Err(RegistrarError::Role(Role::Gm))
     ));
 }
 
@@ -170,4 +190,251 @@ fn a_certificate_is_renewed_until_it_is_revoked_or_over() {
     let again = desk.again();
     assert_eq!(again.roll(), desk.registrar.roll());
     assert_eq!(again.revocations(), desk.registrar.revocations());
+}
+
+#[test]
+fn a_token_survives_a_request_that_is_not_served() {
+    let mut desk = Desk::new();
+    let token = desk.token(Role::Am, None);
+    let wanted = (Role::Am, Some("a1"));
+    let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384).unwrap();
+    let other = rcgen::CertificateParams::default().serialize_request(&pair);
+    let other = other.unwrap().der().to_vec();
+    for wrong in [&other[..], b"nothing", &[0; 5_000]] {
+        let refused = desk.join_with(token, wanted, wrong, NOW).unwrap_err();
+        assert!(refused.contains("the signing request"), "{refused}");
+    }
+    // Nor is it used up where the certificate cannot be kept.
+    let list = desk.registrar.directory.join(ROLL);
+    std::fs::remove_file(&list).unwrap();
+    std::fs::create_dir_all(list.join("in the way")).unwrap();
+    assert!(desk.join(token, Role::Am, Some("a1"), NOW).is_err());
+    std::fs::remove_dir_all(&list).unwrap();
+    desk.join(token, Role::Am, Some("a1"), NOW).unwrap();
+}
+
+#[test]
+fn who_has_not_heard_the_answer_has_it_again_and_nobody_else() {
+    let mut desk = Desk::new();
+    let token = desk.token(Role::Am, None);
+    let (mine, wanted) = (request(), (Role::Am, Some("a1")));
+    let first = desk.join_with(token, wanted, &mine, NOW).unwrap();
+    desk.registrar = desk.again();
+    assert_eq!(desk.join_with(token, wanted, &mine, NOW).unwrap(), first);
+    let used = "the join token has been used";
+    let others = desk.join_with(token, wanted, &request(), NOW);
+    assert_eq!(others.unwrap_err(), used);
+    assert_eq!(desk.registrar.valid(NOW).count(), 2);
+    desk.registrar.revoke("am/a1", (&desk.me, NOW)).unwrap();
+    let again = desk.join_with(token, wanted, &mine, NOW);
+    assert_eq!(again.unwrap_err(), used);
+}
+
+#[test]
+fn a_certificate_that_was_kept_when_its_token_was_not_used_up_is_in_nobodys_way() {
+    let mut desk = Desk::new();
+    let token = desk.token(Role::Am, None);
+    let kept = desk
+        .registrar
+        .directory
+        .join(TOKENS)
+        .join(token.to_string());
+    let text = std::fs::read(&kept).unwrap();
+    let lost = desk.join(token, Role::Am, Some("a1"), NOW).unwrap();
+    // As after a power cut between the two.
+    std::fs::write(&kept, text).unwrap();
+    desk.registrar = desk.again();
+    let joined = desk.join(token, Role::Am, Some("a1"), NOW).unwrap();
+    assert_ne!(joined.serial, lost.serial);
+    assert_eq!(desk.again().roll().get(&lost.serial), None);
+}
+
+/// When a certificate is to be renewed.
+fn due(certificate: &Certificate) -> Wall {
+    let (from, until) = (certificate.not_before, certificate.not_after);
+    match renewal(from, until, from) {
+        Renewal::At(due) => due,
+        Renewal::Due | Renewal::Expired => panic!("it is fresh"),
+    }
+}
+
+#[test]
+fn a_certificate_has_one_successor_when_it_is_due() {
+    let mut desk = Desk::new();
+    let token = desk.token(Role::User, None);
+    let mine = request();
+    let wanted = (Role::User, Some("ana"));
+    let old = desk.join_with(token, wanted, &mine, NOW).unwrap();
+    let due = due(&old);
+    let early = Wall(due.0 - 1);
+    for _ in 0..100 {
+        let refused = desk.registrar.renew(&old.serial, &mine, early);
+        assert!(matches!(refused, Err(RegistrarError::NotDue(at)) if at == due));
+    }
+    let young = desk.registrar.renew(&old.serial, &mine, due).unwrap();
+    for _ in 0..100 {
+        let again = desk.registrar.renew(&old.serial, &mine, due).unwrap();
+        assert_eq!(again.certificate, young.certificate);
+    }
+    desk.registrar = desk.again();
+    let other = desk.registrar.renew(&old.serial, &request(), due);
+    let other = other.unwrap_err().to_string();
+    assert!(
+        other.starts_with("the certificate was renewed already"),
+        "{other}"
+    );
+    assert_eq!(desk.registrar.roll().iter().count(), 3);
+}
+
+#[test]
+fn certificates_that_hardly_last_are_not_renewed_in_a_circle() {
+    let mut desk = Desk::new();
+    desk.registrar.life = Span::from_secs(60);
+    let token = desk.token(Role::Am, None);
+    let mine = request();
+    let first = desk.join_with(token, (Role::Am, Some("a1")), &mine, NOW);
+    let mut last = first.unwrap();
+    let mut n_renewed = 0;
+    for second in 0..120 {
+        let now = after(Span::from_secs(second));
+        if let Ok(issued) = desk.registrar.renew(&last.serial, &mine, now) {
+            n_renewed += u32::from(issued.certificate.serial != last.serial);
+            last = issued.certificate;
+        }
+    }
+    assert_eq!(n_renewed, 4);
+}
+
+#[test]
+fn the_next_holder_of_a_name_is_another_one_unless_the_administrator_says_so() {
+    let mut desk = Desk::new();
+    let holder = |joined: Result<Certificate, String>| joined.unwrap().identity.to_string();
+    for role in [Role::User, Role::Pm] {
+        let token = desk.token(role, Some("ana"));
+        let first = desk.join(token, role, None, NOW).unwrap();
+        let renewed = desk.registrar.renew(&first.serial, &request(), due(&first));
+        assert_eq!(renewed.unwrap().certificate.identity, first.identity);
+        let what = format!("{role}/ana");
+        desk.registrar.revoke(&what, (&desk.me, NOW)).unwrap();
+        assert!(desk.registrar.was_held(role, "ana"));
+        let token = desk.token(role, Some("ana"));
+        let second = holder(desk.join(token, role, None, NOW));
+        assert_eq!(second, format!("xav://grid/lab/{role}/ana~2"));
+        desk.registrar.revoke(&what, (&desk.me, NOW)).unwrap();
+        let terms = Terms {
+            name: Some("ana".to_owned()),
+            takes_over: true,
+        };
+        let token = desk.token_with(role, &terms);
+        assert_eq!(holder(desk.join(token, role, None, NOW)), second);
+    }
+    // A machine's name says which machine it is.
+    for n in 0..2 {
+        let token = desk.token(Role::Am, Some("a1"));
+        let joined = holder(desk.join(token, Role::Am, None, NOW));
+        assert_eq!(joined, "xav://grid/lab/am/a1", "{n}");
+        desk.registrar.revoke("am/a1", (&desk.me, NOW)).unwrap();
+    }
+    let nobodys = Terms {
+        name: None,
+        takes_over: true,
+    };
+    let refused = desk
+        .registrar
+        .create_token(Role::User, &nobodys, GM, (NOW, HOUR));
+    assert!(matches!(refused, Err(RegistrarError::TakesOver)));
+}
+
+#[test]
+fn a_name_stays_its_first_holders_long_after_that_has_expired() {
+    let mut desk = Desk::new();
+    let token = desk.token(Role::User, Some("ana"));
+    let first = desk.join(token, Role::User, None, NOW).unwrap();
+    let token = desk.token(Role::Am, Some("a1"));
+    let machine = desk.join(token, Role::Am, None, NOW).unwrap();
+    let years = after(Span(900 * DAY.0));
+    let later = desk
+        .registrar
+        .create_token(Role::User, &Terms::default(), GM, (years, HOUR));
+    let later = later.unwrap().id();
+    let second = desk.join(later, Role::User, Some("ana"), years).unwrap();
+    assert_eq!(second.identity, first.identity.of_holder(2));
+    desk.registrar = desk.again();
+    assert_eq!(
+        desk.registrar.roll().last_holder(Role::User, "ana"),
+        Some(2)
+    );
+    // Of machines nothing is kept that ended long ago.
+    assert_eq!(desk.registrar.roll().get(&machine.serial), None);
+}
+
+#[test]
+fn registrars_of_one_directory_see_what_the_others_do() {
+    let mut desk = Desk::new();
+    let mut other = desk.again();
+    let admin = other.admit_again(&request(), (Role::Admin, "eve", false), (None, None), NOW);
+    let admin = admin.unwrap().certificate;
+    let token = desk.token(Role::Am, None);
+    desk.join(token, Role::Am, Some("a1"), NOW).unwrap();
+    other.refresh().unwrap();
+    assert_eq!(desk.registrar.roll(), other.roll());
+    let revoked = desk.registrar.revoke("admin/eve", (&desk.me, NOW));
+    assert_eq!(revoked.unwrap(), [admin.serial]);
+}
+
+#[test]
+fn who_is_at_the_authority_has_a_certificate_again_after_the_end_of_the_first() {
+    let mut desk = Desk::new();
+    let token = desk.token(Role::User, Some("ana"));
+    let old = desk.join(token, Role::User, None, NOW).unwrap();
+    let late = Wall(old.not_after.0 + DAY.0);
+    let wanted = (Role::User, "ana", false);
+    let mut admit = |before, now| {
+        let admitted = desk
+            .registrar
+            .admit_again(&request(), wanted, (before, None), now);
+        admitted.map(|issued| issued.certificate.identity.label())
+    };
+    let taken = admit(None, NOW);
+    assert!(matches!(taken, Err(RegistrarError::Taken(_))));
+    assert_eq!(admit(Some(&old.identity), late).unwrap(), "ana");
+    let much_later = Wall(late.0 + 100 * DAY.0);
+    assert_eq!(admit(None, much_later).unwrap(), "ana~2");
+}
+
+#[test]
+fn a_list_of_an_earlier_version_is_read() {
+    let desk = Desk::new();
+    let path = desk.registrar.directory.join(ROLL);
+    let line = "4001 1800000000 1900000000 xav://grid/lab/pm/pm 10.0.0.1:7401\n";
+    std::fs::write(&path, line).unwrap();
+    let again = desk.again();
+    let (_, signed) = again.roll().iter().next().unwrap();
+    assert_eq!((signed.key, &signed.origin), (None, &None));
+    assert_eq!(
+        again.contacts(Role::Pm, NOW),
+        [("pm".to_owned(), "10.0.0.1:7401".to_owned())]
+    );
+}
+
+#[test]
+fn members_whose_certificates_end_soon_are_named() {
+    let mut desk = Desk::new();
+    let token = desk.token(Role::Am, Some("a1"));
+    let old = desk.join(token, Role::Am, None, NOW).unwrap();
+    let days_before = |days: u64| Wall(old.not_after.0 - days * DAY.0);
+    let told = |desk: &Desk, now| -> Vec<String> {
+        let endings = desk.registrar.endings(now).into_iter();
+        endings
+            .filter(|(identity, _)| identity.role() == Role::Am)
+            .map(|(identity, ending)| format!("{} {ending}", identity.label()))
+            .collect()
+    };
+    assert!(told(&desk, days_before(15)).is_empty());
+    assert_eq!(told(&desk, days_before(13)), ["a1 ends in 13 days"]);
+    let renewed = desk
+        .registrar
+        .renew(&old.serial, &request(), days_before(13));
+    renewed.unwrap();
+    assert!(told(&desk, days_before(13)).is_empty());
 }

@@ -10,15 +10,16 @@ use wire::admin::ASK_BYTES_MAX;
 use super::super::errand::client_config;
 use super::super::trust;
 use super::*;
-use crate::identity::{Certificate, Fingerprint, Revoked};
+use crate::identity::{Fingerprint, Revoked};
 
 /// Says who asked what, and counts.
 struct Echo(Arc<AtomicUsize>);
 
 impl Desk for Echo {
-    fn answer(&mut self, visitor: Option<&Certificate>, question: &[u8]) -> Vec<u8> {
+    fn answer(&mut self, asker: Asker<'_>, question: &[u8]) -> Vec<u8> {
         self.0.fetch_add(1, Ordering::Relaxed);
-        let name = visitor.map_or("nobody", |visitor| visitor.identity.name());
+        let member = asker.certificate;
+        let name = member.map_or("nobody", |member| member.identity.name());
         [name.as_bytes(), b" asks ", question].concat()
     }
 }

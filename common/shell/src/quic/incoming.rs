@@ -1,0 +1,113 @@
+//! Peers that dial: their handshake, who they are, and what they come for.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use quinn::{Connection, Endpoint, Incoming, VarInt};
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+use wire::hello::Refusal;
+
+use super::admission::{Place, Source};
+use super::desk;
+use super::error::LinkError;
+use super::greeting::{self, Greeted};
+use super::links::{Event, OnEvent, Shared, duration, live};
+use super::registry;
+use super::trust;
+use crate::limits::{LINK_GREETING_MAX, LINK_WINDOW_BYTES};
+
+/// Lets peers in that dial.
+pub(super) async fn accept(endpoint: Endpoint, shared: Arc<Shared>, on_event: Arc<OnEvent>) {
+    while let Some(incoming) = endpoint.accept().await {
+        let address = incoming.remote_address().ip();
+        if incoming.may_retry()
+            && !incoming.remote_address_validated()
+            && shared.admission.wants_proof(address)
+        {
+            // Cannot fail where it may be done.
+            let _ = incoming.retry();
+            continue;
+        }
+        let place = shared.admission.handshake(address);
+        let (shared, on_event) = (Arc::clone(&shared), Arc::clone(&on_event));
+        Handle::current().spawn(async move { arrive(incoming, place, &shared, &*on_event).await });
+    }
+}
+
+/// One that has dialled.
+async fn arrive(
+    incoming: Incoming,
+    place: Place<Source>,
+    shared: &Arc<Shared>,
+    on_event: &OnEvent,
+) {
+    let address = incoming.remote_address();
+    let failed = |error| {
+        shared.n_failed.fetch_add(1, Ordering::Relaxed);
+        on_event(Event::TurnedAway { address, error });
+    };
+    // A handshake has no bound of its own but silence; a slow trickle would keep it.
+    let handshake = async { Ok(incoming.accept()?.await?) };
+    let handshake = timeout(duration(LINK_GREETING_MAX), place.hold(handshake));
+    let handshake = handshake.await;
+    let connection = match handshake.unwrap_or(Err(LinkError::Refused(Refusal::Late))) {
+        Ok(connection) => connection,
+        Err(error) => return failed(error),
+    };
+    let is_for_desk = trust::is_for_desk(&connection);
+    let Some(member) = greeting::certificate(&connection) else {
+        if !is_for_desk || connection.peer_identity().is_some() {
+            return failed(greeting::refuse(&connection, Refusal::Certificate));
+        }
+        let place_of_stranger = shared.admission.stranger(address.ip());
+        drop(place);
+        let asked = desk::serve_stranger(&connection, &shared.desk, address.ip());
+        return match place_of_stranger.hold(asked).await {
+            Ok(()) => {}
+            Err(LinkError::Refused(refusal)) => failed(greeting::refuse(&connection, refusal)),
+            Err(error) => failed(error),
+        };
+    };
+    let identity = member.identity.to_string();
+    let place_of_member = shared.admission.member(identity, address.ip());
+    drop(place);
+    // Until here it was a stranger, of whom little is kept.
+    connection.set_receive_window(VarInt::from_u32(LINK_WINDOW_BYTES));
+    if is_for_desk {
+        drop(place_of_member);
+        let revocations = || Arc::clone(&shared.now().revocations);
+        let me = shared.now().me.clone();
+        let member = (&member, address.ip());
+        let error = desk::serve_member(&connection, &shared.desk, member, &me, revocations).await;
+        tracing::debug!(%address, %error, "a visit has ended");
+        return;
+    }
+    let greeted = timeout(
+        duration(LINK_GREETING_MAX),
+        place_of_member.hold(greet(&connection, shared)),
+    );
+    let greeted = match greeted.await {
+        Ok(Err(LinkError::Refused(refusal))) => Err(greeting::refuse(&connection, refusal)),
+        Ok(result) => result,
+        Err(_) => Err(greeting::refuse(&connection, Refusal::Late)),
+    };
+    drop(place_of_member);
+    match greeted {
+        Ok((greeted, place)) => live(shared, greeted, place, on_event).await,
+        Err(error) => failed(error),
+    }
+}
+
+/// Hears the greeting, and answers it when there is a place for the link.
+async fn greet(
+    connection: &Connection,
+    shared: &Arc<Shared>,
+) -> Result<(Greeted, registry::Place), LinkError> {
+    let me = shared.now().me.clone();
+    let mut greeted = greeting::listen(connection.clone(), &shared.roles, &me).await?;
+    let place = shared.enter(&greeted).await?;
+    let hello = shared.now().hello.clone();
+    greeting::answer(&mut greeted, &hello).await?;
+    Ok((greeted, place))
+}

@@ -1,0 +1,109 @@
+//! Which machine may connect under which number. A machine says its number itself, and its
+//! certificate says its name; which name has which number is known from its group.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use model::ResourceId;
+
+/// The names of machines by their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct MachineNumbers(Mutex<BTreeMap<ResourceId, Named>>);
+
+/// The number is another machine's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OtherMachine;
+
+#[derive(Debug)]
+struct Named {
+    name: String,
+    /// Whether the group, or a process that was recorded, has said so. Else a machine of this name
+    /// was the first to say the number.
+    is_registered: bool,
+}
+
+impl MachineNumbers {
+    /// Notes that a machine says a number, which has to be its own, or nobody's as far as is known.
+    /// The first one that says such a number keeps others from it until it is known whose it is;
+    /// nothing is sent to it before. The answer is such a number that it said earlier and has no
+    /// more; an error if it may not connect.
+    pub(crate) fn claim(
+        &self,
+        resource: ResourceId,
+        name: &str,
+    ) -> Result<Option<ResourceId>, OtherMachine> {
+        let mut numbers = self.lock();
+        if let Some(named) = numbers.get(&resource) {
+            return match named.name == name {
+                true => Ok(None),
+                false => Err(OtherMachine),
+            };
+        }
+        // One at a time, so that there are no more of them than machines.
+        let is_earlier = |named: &Named| !named.is_registered && named.name == name;
+        let earlier = numbers.iter().find(|(_, named)| is_earlier(named));
+        let earlier = earlier.map(|(&number, _)| number);
+        if let Some(earlier) = earlier {
+            numbers.remove(&earlier);
+        }
+        let named = Named {
+            name: name.to_owned(),
+            is_registered: false,
+        };
+        numbers.insert(resource, named);
+        Ok(earlier)
+    }
+
+    /// Gives a number to a name. Whether a machine of another name may be connected under it.
+    pub(crate) fn register(&self, resource: ResourceId, name: &str) -> bool {
+        let named = Named {
+            name: name.to_owned(),
+            is_registered: true,
+        };
+        let before = self.lock().insert(resource, named);
+        before.is_some_and(|before| before.name != name)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ResourceId, Named>> {
+        // Nothing panics while it holds the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NUMBER: ResourceId = ResourceId(3);
+
+    #[test]
+    fn a_number_is_the_machines_that_its_group_gave_it_to() {
+        let numbers = MachineNumbers::default();
+        assert!(!numbers.register(NUMBER, "am1"));
+        assert_eq!(numbers.claim(NUMBER, "am1"), Ok(None));
+        assert_eq!(numbers.claim(NUMBER, "am2"), Err(OtherMachine));
+        // A group that has lost its numbers gives others.
+        assert!(numbers.register(NUMBER, "am2"));
+        assert_eq!(numbers.claim(NUMBER, "am2"), Ok(None));
+        assert_eq!(numbers.claim(NUMBER, "am1"), Err(OtherMachine));
+    }
+
+    #[test]
+    fn who_took_a_number_before_the_group_was_heard_loses_it_to_its_owner() {
+        let numbers = MachineNumbers::default();
+        assert_eq!(numbers.claim(NUMBER, "eve"), Ok(None));
+        assert_eq!(numbers.claim(NUMBER, "am1"), Err(OtherMachine));
+        assert!(numbers.register(NUMBER, "am1"));
+        assert_eq!(numbers.claim(NUMBER, "am1"), Ok(None));
+        assert_eq!(numbers.claim(NUMBER, "eve"), Err(OtherMachine));
+        assert!(!numbers.register(NUMBER, "am1"));
+    }
+
+    #[test]
+    fn who_says_one_number_after_another_keeps_the_last() {
+        let numbers = MachineNumbers::default();
+        assert_eq!(numbers.claim(ResourceId(7), "eve"), Ok(None));
+        assert_eq!(numbers.claim(ResourceId(8), "eve"), Ok(Some(ResourceId(7))));
+        assert_eq!(numbers.claim(ResourceId(7), "am1"), Ok(None));
+    }
+}
