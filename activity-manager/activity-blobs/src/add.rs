@@ -1,7 +1,7 @@
 //! Files and trees become blobs.
 
 use std::fs::File;
-use std::io::{self, Seek, Write};
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,8 @@ use model::{Artifact, ArtifactKind, Bytes, Hash};
 use rustix::fs::Stat;
 
 use crate::beneath::{Failed, Found, Root};
-use crate::store::{Inner, copy_hashed, hash_of, is_full, read_small};
+use crate::sparse;
+use crate::store::{Inner, is_full, read_small};
 use crate::walk::{Visit, Wanted, walk};
 use crate::{
     Content, DEPTH_MAX, ITEMS_MAX, Item, Listing, ListingError, PATH_BYTES_MAX, SMALL_BYTES_MAX,
@@ -295,18 +296,17 @@ impl Inner {
         })
     }
 
-    fn keep_file(&self, mut file: File, bytes_expected: u64) -> io::Result<Artifact> {
+    fn keep_file(&self, file: File, bytes_expected: u64) -> io::Result<Artifact> {
         let start = read_small(&file, bytes_expected)?;
         if start.len() <= SMALL_BYTES_MAX {
             return self.keep(&start);
         }
-        let mut draft = self.draft()?;
+        let draft = self.draft()?;
         let (hash, bytes) = if self.reflink(&file, &draft.file) {
             // The clone is hashed and not the file, which its writer may still have open.
-            hash_of(&draft.file)?
+            sparse::hash(&draft.file)?
         } else {
-            file.rewind()?;
-            copy_hashed(file, &mut draft.file)?
+            sparse::copy_hashed(&file, &draft.file)?
         };
         draft.publish(hash, bytes)?;
         Ok(Artifact {

@@ -1,11 +1,11 @@
 //! A blob that comes piece by piece from elsewhere, under a name that is known beforehand.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 
 use model::Hash;
 
-use crate::Store;
+use crate::{Store, sparse};
 
 /// A blob of which a part is here, out of everybody's sight. Dropped, it is gone.
 #[derive(Debug)]
@@ -65,12 +65,11 @@ impl Arriving {
 
     /// Takes the next bytes.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), ArriveError> {
-        self.file
-            .write_all(bytes)
-            .map_err(|source| ArriveError::Write {
-                hash: self.hash,
-                source,
-            })?;
+        let written = sparse::write_sparse(&self.file, bytes, self.bytes);
+        written.map_err(|source| ArriveError::Write {
+            hash: self.hash,
+            source,
+        })?;
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
         Ok(())
@@ -82,7 +81,10 @@ impl Arriving {
         if *self.hasher.finalize().as_bytes() != hash.0 {
             return Err(ArriveError::Corrupt { hash, bytes });
         }
-        let published = self.store.inner.publish(&self.name, hash, bytes);
+        // It may end with a hole.
+        let inner = &self.store.inner;
+        let whole = self.file.set_len(bytes);
+        let published = whole.and_then(|()| inner.publish(&self.name, &self.file, hash, bytes));
         published.map_err(|source| ArriveError::Write { hash, source })
     }
 }

@@ -131,6 +131,23 @@ impl Store {
         Ok(evicted)
     }
 
+    /// Removes a blob that nobody needs. Whether it was removed: what is pinned, held or not yet
+    /// flushed stays.
+    pub fn discard(&self, hash: Hash) -> Result<bool, EvictError> {
+        let pins = lock_of(&self.inner.pins);
+        if self.kept(&pins).contains(&hash) {
+            return Ok(false);
+        }
+        let chosen_at = self.inner.index().tick();
+        let removed = self.inner.remove_idle(hash, chosen_at);
+        let removed = removed.map_err(|source| EvictError::Remove {
+            hash,
+            path: self.dir().to_path_buf(),
+            source,
+        })?;
+        Ok(removed.is_some())
+    }
+
     fn kept(&self, pins: &Pins) -> BTreeSet<Hash> {
         let mut kept = BTreeSet::new();
         for artifact in pins.by_owner.values().flatten() {

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use model::Hash;
 use rustix::fs::{AtFlags, Mode, OFlags};
 
-use crate::Store;
+use crate::index::Entry;
 use crate::store::{Inner, SEALED_MODE, blob_name, is_full, lock_of};
+use crate::verify::Stamp;
+use crate::{ALWAYS_VERIFIED_BYTES_MAX, Store};
 
 /// Why blobs could not be made durable. Whatever it was, the store flushes no more until it is
 /// opened again: the system tells of a lost write only once.
@@ -114,8 +116,25 @@ impl Inner {
                 Ok(()) | Err(rustix::io::Errno::NOENT) => self.index().seal(*hash),
                 Err(error) => return Err(error.into()),
             }
+            self.stamp_written(*hash);
         }
         Ok(())
+    }
+
+    /// What was hashed while it was written need not be hashed again when it is used first.
+    fn stamp_written(&self, hash: Hash) {
+        let is_large = |entry: &Entry| entry.bytes > ALWAYS_VERIFIED_BYTES_MAX;
+        let Some(entry) = self.index().get(hash).filter(is_large) else {
+            return;
+        };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&self.blobs, blob_name(hash), flags, Mode::empty());
+        if let Ok(stamp) = opened
+            .map_err(io::Error::from)
+            .and_then(|file| Stamp::of(&file.into()))
+        {
+            self.note_sound(hash, entry, stamp);
+        }
     }
 }
 

@@ -2,15 +2,20 @@
 //! is being held.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
-use model::Hash;
+use model::{Bytes, Hash};
+
+use crate::verify::Stamp;
 
 /// Every blob on the disk, with the order in which they were used.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     blobs: BTreeMap<Hash, Entry>,
-    /// Bytes of all blobs together.
-    bytes: u64,
+    /// Bytes that all blobs together take on the disk.
+    stored: u64,
+    /// How the files of large blobs were when they were found to be sound.
+    stamps: BTreeMap<Hash, Stamp>,
     /// Counts uses: larger is later.
     tick: u64,
     /// Blobs that no flush has made durable.
@@ -25,8 +30,10 @@ pub(crate) struct Index {
 /// One blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Its size.
+    /// Its length.
     pub(crate) bytes: u64,
+    /// What it takes on the disk.
+    pub(crate) stored: u64,
     /// Whether it is durable.
     pub(crate) durability: Durability,
     /// The tick at which it came: with the hash it tells one file of that name from the next.
@@ -35,6 +42,15 @@ pub(crate) struct Entry {
     last_used: u64,
     /// Whether this life of the store has written its use into the file's times.
     stamped: bool,
+}
+
+/// How large a blob is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// Its length.
+    pub(crate) bytes: u64,
+    /// What it takes on the disk.
+    pub(crate) stored: u64,
 }
 
 /// Whether a blob survives a loss of power.
@@ -48,20 +64,24 @@ pub(crate) enum Durability {
 
 impl Index {
     /// Enters a blob as the last used one.
-    pub(crate) fn insert(&mut self, hash: Hash, bytes: u64, durability: Durability) {
+    pub(crate) fn insert(&mut self, hash: Hash, size: Size, durability: Durability) {
+        let Size { bytes, stored } = size;
         self.tick += 1;
         let (born, last_used) = (self.tick, self.tick);
         let entry = Entry {
             bytes,
+            stored,
             durability,
             born,
             last_used,
-            stamped: false,
+            // What was written just now has its time already.
+            stamped: durability == Durability::Fresh,
         };
+        self.stamps.remove(&hash);
         if let Some(old) = self.blobs.insert(hash, entry) {
-            self.bytes -= old.bytes;
+            self.stored -= old.stored;
         }
-        self.bytes += bytes;
+        self.stored += stored;
         if durability == Durability::Fresh {
             self.fresh.push(hash);
         }
@@ -69,8 +89,9 @@ impl Index {
 
     /// Forgets a blob.
     pub(crate) fn remove(&mut self, hash: Hash) {
+        self.stamps.remove(&hash);
         if let Some(old) = self.blobs.remove(&hash) {
-            self.bytes -= old.bytes;
+            self.stored -= old.stored;
         }
     }
 
@@ -130,9 +151,29 @@ impl Index {
             .is_some_and(|entry| entry.born == seen.born)
     }
 
-    /// Bytes of all blobs together.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+    /// How the file of a blob was when it was found to be sound.
+    pub(crate) fn stamp(&self, hash: Hash) -> Option<Stamp> {
+        self.stamps.get(&hash).copied()
+    }
+
+    /// The blob that was seen is sound.
+    pub(crate) fn set_stamp(&mut self, hash: Hash, seen: Entry, stamp: Stamp) {
+        if self.is_same(hash, seen) {
+            self.stamps.insert(hash, stamp);
+        }
+    }
+
+    /// The first blob behind `after` that has more bytes than this.
+    pub(crate) fn first_larger(&self, after: Option<Hash>, bytes: u64) -> Option<(Hash, Bytes)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut behind = self.blobs.range((from, Bound::Unbounded));
+        let (hash, entry) = behind.find(|(_, entry)| entry.bytes > bytes)?;
+        Some((*hash, Bytes(entry.bytes)))
+    }
+
+    /// Bytes that all blobs together take on the disk.
+    pub(crate) fn stored(&self) -> u64 {
+        self.stored
     }
 
     /// How many blobs there are.
@@ -148,7 +189,7 @@ impl Index {
         n_max: usize,
         is_kept: impl Fn(&Hash) -> bool,
     ) -> Vec<Hash> {
-        if self.bytes <= budget {
+        if self.stored <= budget {
             return Vec::new();
         }
         let held_from = self.holds.values().min().copied().unwrap_or(u64::MAX);
@@ -160,10 +201,10 @@ impl Index {
                     && entry.last_used < held_from
                     && !is_kept(hash)
             })
-            .map(|(hash, entry)| (entry.last_used, *hash, entry.bytes))
+            .map(|(hash, entry)| (entry.last_used, *hash, entry.stored))
             .collect();
         candidates.sort_unstable();
-        let mut left = self.bytes;
+        let mut left = self.stored;
         candidates
             .into_iter()
             .take(n_max)

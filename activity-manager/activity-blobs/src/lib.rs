@@ -23,7 +23,9 @@ mod listing;
 mod place;
 mod read;
 mod reader;
+mod sparse;
 mod store;
+mod verify;
 mod walk;
 
 pub use add::AddError;
@@ -34,9 +36,10 @@ pub use evict::{EvictError, Evicted, PinError};
 pub use flush::FlushError;
 pub use listing::{Content, Item, Listing, ListingError};
 pub use place::{PlaceError, Placement};
-pub use read::{ReadError, Verified};
+pub use read::ReadError;
 pub use reader::Reader;
 pub use store::{Hold, OpenError, Store};
+pub use verify::{ALWAYS_VERIFIED_BYTES_MAX, Verified};
 
 /// The most files and empty directories in one tree, and so the most that one output can hold: a
 /// listing of them still fits in memory.

@@ -11,9 +11,11 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::beneath::{Failed, Root};
-use crate::index::Durability;
+use crate::index::{Durability, Entry};
 use crate::listing::parts;
+use crate::sparse::{self, CopyFailed};
 use crate::store::{Inner, blob_name, is_full, read_small};
+use crate::verify::{Stamp, is_of_disk};
 use crate::{Content, Item, ReadError, SMALL_BYTES_MAX, Store};
 
 /// How a file is laid.
@@ -32,7 +34,7 @@ pub enum Placement {
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// A blob is not here, or was damaged and has been moved aside.
-    #[error("could not place `{path}`: there is no blob {hash}")]
+    #[error("could not place `{path}`: its blob {hash} is damaged or gone")]
     Missing {
         /// Where it was to lie.
         path: PathBuf,
@@ -223,72 +225,154 @@ impl Inner {
                 PlaceError::write(&path, error)
             }
         };
-        let opened = self.open_blob(hash).map_err(write)?;
-        let (blob, entry) = opened.ok_or_else(|| PlaceError::Missing {
+        let missing = || PlaceError::Missing {
             path: path.clone(),
             hash,
-        })?;
-        let is_program = artifact.kind == ArtifactKind::Program;
-        match manner {
+        };
+        let opened = self.open_blob(hash).map_err(write)?;
+        let (file, entry) = opened.ok_or_else(missing)?;
+        let blob = Blob { file, entry, hash };
+        let mode = match artifact.kind {
+            ArtifactKind::Program => Mode::from_raw_mode(0o755),
+            ArtifactKind::File | ArtifactKind::Directory => Mode::from_raw_mode(0o644),
+        };
+        let laid = match manner {
             Manner::Lay(Placement::ReadOnlyLink)
-                if !is_program && entry.durability == Durability::Sealed =>
+                if artifact.kind != ArtifactKind::Program
+                    && entry.durability == Durability::Sealed =>
             {
-                let from = blob_name(hash);
-                match rustix::fs::linkat(&self.blobs, from, &directory, name, AtFlags::empty()) {
-                    Err(Errno::XDEV | Errno::MLINK | Errno::PERM | Errno::NOENT) => self
-                        .copy(&blob, entry.bytes, is_program, &directory, name)
-                        .map_err(write),
-                    other => other.map_err(|error| write(error.into())),
-                }
+                self.link(&blob, &directory, name, mode)
             }
-            Manner::Lay(_) => self
-                .copy(&blob, entry.bytes, is_program, &directory, name)
-                .map_err(write),
-            Manner::Replace => {
-                static NEXT: AtomicU64 = AtomicU64::new(0);
-                let number = NEXT.fetch_add(1, Ordering::Relaxed);
-                let draft = format!(".xavantes-{}-{number}", std::process::id());
-                self.copy(&blob, entry.bytes, is_program, &directory, &draft)
-                    .map_err(write)?;
-                rustix::fs::renameat(&directory, &draft, &directory, name).map_err(|error| {
-                    let _ = rustix::fs::unlinkat(&directory, &draft, AtFlags::empty());
-                    write(error.into())
-                })
+            Manner::Lay(_) => self.copy(&blob, &directory, name, mode),
+            Manner::Replace => self.replace(&blob, &directory, name, mode),
+        };
+        match laid {
+            Ok(Laid::Sound) => Ok(()),
+            Ok(Laid::Damaged) => {
+                self.set_aside(hash, entry);
+                Err(missing())
             }
+            Err(error) => Err(write(error)),
         }
     }
 
-    fn copy(
+    fn link(&self, blob: &Blob, directory: impl AsFd, name: &str, mode: Mode) -> io::Result<Laid> {
+        let stamp = Stamp::of(&blob.file)?;
+        if self.needs_hash(blob.hash, blob.entry, stamp) {
+            match sparse::hash(&blob.file) {
+                Ok((found, _)) if found == blob.hash => {}
+                other => return damaged(other),
+            }
+        }
+        let from = blob_name(blob.hash);
+        match rustix::fs::linkat(&self.blobs, from, &directory, name, AtFlags::empty()) {
+            Ok(()) => {
+                // Another link has changed the inode.
+                self.note_sound(blob.hash, blob.entry, Stamp::of(&blob.file)?);
+                Ok(Laid::Sound)
+            }
+            Err(Errno::XDEV | Errno::MLINK | Errno::PERM | Errno::NOENT) => {
+                self.copy(blob, directory, name, mode)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn replace(
         &self,
-        blob: &File,
-        bytes: u64,
-        is_program: bool,
+        blob: &Blob,
         directory: impl AsFd,
         name: &str,
-    ) -> io::Result<()> {
+        mode: Mode,
+    ) -> io::Result<Laid> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let draft = format!(".xavantes-{}-{number}", std::process::id());
+        if let Laid::Damaged = self.copy(blob, &directory, &draft, mode)? {
+            return Ok(Laid::Damaged);
+        }
+        rustix::fs::renameat(&directory, &draft, &directory, name).inspect_err(|_| {
+            let _ = rustix::fs::unlinkat(&directory, &draft, AtFlags::empty());
+        })?;
+        Ok(Laid::Sound)
+    }
+
+    fn copy(&self, blob: &Blob, directory: impl AsFd, name: &str, mode: Mode) -> io::Result<Laid> {
+        // What was cloned is read again.
         let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(if is_program { 0o755 } else { 0o644 });
-        let mut file = File::from(rustix::fs::openat(&directory, name, flags, mode)?);
-        let copied = self.copy_into(blob, bytes, &mut file);
-        if copied.is_err() {
-            let _ = rustix::fs::unlinkat(&directory, name, AtFlags::empty());
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::openat(&directory, name, flags, mode)?);
+        let copied = self.copy_into(blob, &file);
+        match copied {
+            Ok(Laid::Sound) => {}
+            Ok(Laid::Damaged) | Err(_) => {
+                let _ = rustix::fs::unlinkat(&directory, name, AtFlags::empty());
+            }
         }
         copied
     }
 
-    fn copy_into(&self, mut blob: &File, bytes: u64, file: &mut File) -> io::Result<()> {
-        if bytes <= SMALL_BYTES_MAX as u64 {
-            return file.write_all(&read_small(blob, bytes)?);
+    /// Copies a blob into an empty file. What lies there in the end is what was hashed, even where
+    /// somebody writes to the blob meanwhile.
+    fn copy_into(&self, blob: &Blob, mut file: &File) -> io::Result<Laid> {
+        let Blob {
+            file: from,
+            entry,
+            hash,
+        } = blob;
+        if entry.bytes <= SMALL_BYTES_MAX as u64 {
+            let content = match read_small(from, entry.bytes) {
+                Ok(content) => content,
+                Err(error) => return damaged(Err(CopyFailed::Read(error))),
+            };
+            if *blake3::hash(&content).as_bytes() != hash.0 {
+                return Ok(Laid::Damaged);
+            }
+            file.write_all(&content)?;
+            return Ok(Laid::Sound);
         }
-        if self.reflink(blob, file) {
-            return Ok(());
+        let stamp = Stamp::of(from)?;
+        let needs_hash = self.needs_hash(*hash, *entry, stamp);
+        let copied = match (self.reflink(from, file), needs_hash) {
+            (true, false) => return Ok(Laid::Sound),
+            (true, true) => sparse::hash(file),
+            (false, true) => sparse::copy_hashed(from, file),
+            (false, false) => sparse::copy(from, file, entry.bytes).map(|()| (*hash, entry.bytes)),
+        };
+        match copied {
+            Ok((found, _)) if found == *hash => {
+                if needs_hash {
+                    self.note_sound(*hash, *entry, stamp);
+                }
+                Ok(Laid::Sound)
+            }
+            other => damaged(other),
         }
-        // In the kernel where it can.
-        match io::copy(&mut blob, file)? {
-            n_copied if n_copied == bytes => Ok(()),
-            _ => Err(io::ErrorKind::UnexpectedEof.into()),
-        }
+    }
+}
+
+/// An open blob.
+struct Blob {
+    file: File,
+    entry: Entry,
+    hash: Hash,
+}
+
+/// What came of laying a blob somewhere.
+enum Laid {
+    /// It lies there.
+    Sound,
+    /// It is not what its name says, and nothing lies there.
+    Damaged,
+}
+
+/// A blob with another hash than its name, or one that the disk cannot read, is damaged. Everything
+/// else is the error that it is.
+fn damaged(read: Result<(Hash, u64), CopyFailed>) -> io::Result<Laid> {
+    match read {
+        Ok(_) => Ok(Laid::Damaged),
+        Err(CopyFailed::Read(error)) if is_of_disk(&error) => Ok(Laid::Damaged),
+        Err(CopyFailed::Read(error) | CopyFailed::Write(error)) => Err(error),
     }
 }
 

@@ -7,14 +7,14 @@ use model::{Artifact, ArtifactKind, Bytes, Hash};
 use rustix::fs::{Mode, OFlags};
 
 use crate::index::Entry;
-use crate::store::{Inner, blob_name, hash_of};
+use crate::store::{Inner, blob_name};
 use crate::{LISTING_BYTES_MAX, Listing, ListingError, Store};
 
 /// Why a blob could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// It is not here, or what was here was damaged and has been moved aside.
-    #[error("there is no blob {hash}")]
+    #[error("the blob {hash} is damaged or gone")]
     Missing {
         /// Its name.
         hash: Hash,
@@ -45,17 +45,6 @@ pub enum ReadError {
         /// What is wrong with it.
         source: ListingError,
     },
-}
-
-/// What [`Store::verify`] has found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verified {
-    /// The blob is what its name says.
-    Sound,
-    /// It was not, and is not in the store any more.
-    Damaged,
-    /// It is not in the store.
-    Missing,
 }
 
 impl Store {
@@ -118,24 +107,6 @@ impl Store {
         wanted.sort_unstable();
         wanted.dedup();
         Ok(wanted)
-    }
-
-    /// Hashes a blob again. A damaged one is moved to `damaged/` and missing from there on.
-    pub fn verify(&self, hash: Hash) -> Result<Verified, ReadError> {
-        let failed = |source| ReadError::Read { hash, source };
-        let was_here = self.contains(hash);
-        let Some((file, entry)) = self.inner.open_blob(hash).map_err(failed)? else {
-            return Ok(if was_here {
-                Verified::Damaged
-            } else {
-                Verified::Missing
-            });
-        };
-        if hash_of(file).map_err(failed)?.0 == hash {
-            return Ok(Verified::Sound);
-        }
-        self.inner.set_aside(hash, entry);
-        Ok(Verified::Damaged)
     }
 }
 

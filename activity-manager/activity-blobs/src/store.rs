@@ -1,7 +1,7 @@
 //! The store itself: its layout on the disk, its index, and how a file becomes a blob.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Timespec, Timestamps};
 
 use crate::evict::Pins;
 use crate::flush::Flushing;
-use crate::index::{Durability, Entry, Index};
-use crate::{COPY_BYTES, SMALL_BYTES_MAX};
+use crate::index::{Durability, Entry, Index, Size};
+use crate::{SMALL_BYTES_MAX, sparse};
 
 /// The blobs of one directory. A clone is the same store; all methods may be called from any
 /// thread at once.
@@ -173,9 +173,9 @@ impl Store {
         self.inner.index().get(hash).is_some()
     }
 
-    /// The bytes of all blobs together.
+    /// What all blobs together take of their disk: holes in files take nothing.
     pub fn size(&self) -> Bytes {
-        Bytes(self.inner.index().bytes())
+        Bytes(self.inner.index().stored())
     }
 
     /// How many blobs there are.
@@ -237,10 +237,17 @@ impl Inner {
     }
 
     /// Gives a draft its name as a blob, unless the blob is there already.
-    pub(crate) fn publish(&self, draft: &str, hash: Hash, bytes: u64) -> io::Result<()> {
+    pub(crate) fn publish(
+        &self,
+        draft: &str,
+        file: &File,
+        hash: Hash,
+        bytes: u64,
+    ) -> io::Result<()> {
         if self.is_known(hash) {
             return Ok(());
         }
+        let stored = sparse::stored_bytes(file, bytes)?;
         let mut index = self.index();
         if index.get(hash).is_some() {
             return Ok(());
@@ -259,7 +266,7 @@ impl Inner {
             other => other,
         };
         moved?;
-        index.insert(hash, bytes, Durability::Fresh);
+        index.insert(hash, Size { bytes, stored }, Durability::Fresh);
         Ok(())
     }
 
@@ -350,13 +357,13 @@ impl Inner {
         index.remove(hash);
     }
 
-    /// Removes a blob if it is still idle since it was chosen. Gives back its bytes.
+    /// Removes a blob if it is still idle since it was chosen. Gives back the bytes that it took.
     pub(crate) fn remove_idle(&self, hash: Hash, chosen_at: u64) -> io::Result<Option<u64>> {
         let mut index = self.index();
         if !index.is_still_idle(hash, chosen_at) {
             return Ok(None);
         }
-        let bytes = index.get(hash).map(|entry| entry.bytes);
+        let bytes = index.get(hash).map(|entry| entry.stored);
         // The rename is short; the removal of a large file is not, and needs no lock.
         let aside = self.next_name.fetch_add(1, Ordering::Relaxed).to_string();
         match rustix::fs::renameat(&self.blobs, blob_name(hash), &self.tmp, &aside) {
@@ -420,20 +427,25 @@ impl Inner {
                     continue;
                 } else {
                     let file = File::open(&path).map_err(failed(&path))?;
-                    if hash_of(&file).map_err(failed(&path))?.0 != hash {
+                    let found = sparse::hash(&file).map_err(io::Error::from);
+                    if found.map_err(failed(&path))?.0 != hash {
                         fs::remove_file(&path).map_err(failed(&path))?;
                         continue;
                     }
                     Durability::Fresh
                 };
                 let used = (metadata.mtime(), metadata.mtime_nsec());
-                found.push((used, hash, metadata.len(), durability));
+                let size = Size {
+                    bytes: metadata.len(),
+                    stored: sparse::stored_of(&metadata),
+                };
+                found.push((used, hash, size, durability));
             }
         }
         found.sort_unstable_by_key(|(used, hash, ..)| (*used, *hash));
         let mut index = self.index();
-        for (_, hash, bytes, durability) in found {
-            index.insert(hash, bytes, durability);
+        for (_, hash, size, durability) in found {
+            index.insert(hash, size, durability);
         }
         // The directory of a blob that is not flushed may not be either.
         index.made_directory();
@@ -444,7 +456,7 @@ impl Inner {
 impl Draft<'_> {
     /// Gives it its name. If the blob is there already, the draft is dropped.
     pub(crate) fn publish(self, hash: Hash, bytes: u64) -> io::Result<()> {
-        self.inner.publish(&self.name, hash, bytes)
+        self.inner.publish(&self.name, &self.file, hash, bytes)
     }
 }
 
@@ -477,29 +489,6 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
 /// Locks also what a panicking thread has left locked.
 pub(crate) fn lock_of<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The hash and the length of what a reader gives, in bounded memory.
-pub(crate) fn hash_of(from: impl Read) -> io::Result<(Hash, u64)> {
-    copy_hashed(from, io::sink())
-}
-
-/// Copies all, and gives the hash and the length of what was copied, in bounded memory.
-pub(crate) fn copy_hashed(mut from: impl Read, mut to: impl Write) -> io::Result<(Hash, u64)> {
-    let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; COPY_BYTES];
-    let mut bytes = 0;
-    loop {
-        let n_read = match from.read(&mut buffer) {
-            Ok(0) => return Ok((Hash(*hasher.finalize().as_bytes()), bytes)),
-            Ok(n_read) => n_read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        hasher.update(&buffer[..n_read]);
-        to.write_all(&buffer[..n_read])?;
-        bytes += n_read as u64;
-    }
 }
 
 /// Reads up to [`SMALL_BYTES_MAX`] bytes and one more, which tells that there are more.

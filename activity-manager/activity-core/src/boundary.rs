@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
 use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, ProcessId, Produced, ResourceId, Span};
-use wire::attempt::{Copied, FromActivity, Holder, ReadLog, ToActivity};
+use wire::attempt::{Access, Checked, Copied, FromActivity, Holder, ReadLog, ToActivity};
 use wire::executor::{FromExecutor, ToExecutor, Written};
 use wire::resource::{FromResource, ToResource};
 
@@ -125,6 +125,20 @@ pub enum Input {
         /// What is here.
         copied: Copied,
     },
+    /// The answer to [`Effect::Check`].
+    Checked {
+        /// Which process manager wants to know.
+        to: u32,
+        /// What was found.
+        checked: Checked,
+    },
+    /// A user wants a file of a process; the answer is [`Effect::Access`].
+    Access {
+        /// Repeated by the answer.
+        number: u32,
+        /// Who wants what.
+        access: Access,
+    },
 }
 
 /// A directory that is ready for a command.
@@ -203,6 +217,23 @@ pub enum Effect {
         sources: Vec<Holder>,
         /// Whether it is not to be evicted until [`Effect::Unneeded`].
         stays: bool,
+    },
+    /// See whether all of this is here as it was made, and fetch what is not; the answer is
+    /// [`Input::Checked`]. Repeated when there is no answer: whoever is at it ignores that.
+    Check {
+        /// For which process manager.
+        to: u32,
+        /// What.
+        copied: Copied,
+        /// Who else has it.
+        sources: Vec<Holder>,
+    },
+    /// The answer to [`Input::Access`]. There is none where a process manager does not answer.
+    Access {
+        /// Which question this answers.
+        number: u32,
+        /// Whether a process manager says that the user may have the file.
+        is_allowed: bool,
     },
     /// The group manager has told this machine's number.
     Numbered(ResourceId),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Context;
 use model::ProcessId;
-use wire::attempt::{COPIES_MAX, Copied, Copy, FromActivity, Holder, KEPT_MAX};
+use wire::attempt::{COPIES_MAX, Checked, Copied, Copy, FromActivity, Holder, KEPT_MAX};
 
 use crate::boundary::Effect;
 use crate::manager::ActivityManager;
@@ -74,6 +74,37 @@ impl ActivityManager {
         // One that attaches again asks again.
         if link.is_some_and(|link| link.is_attached) {
             let message = FromActivity::Copied(vec![copied]);
+            cx.effect(Effect::ToProcess(to, message));
+        }
+    }
+
+    /// A process manager wants to know whether files are as they were made.
+    pub(crate) fn on_check(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        from: u32,
+        copies: Vec<Copy>,
+        holders: Vec<Holder>,
+    ) {
+        self.holders.learn(holders);
+        for Copy {
+            copied, holders, ..
+        } in copies.into_iter().take(COPIES_MAX)
+        {
+            let sources = self.holders.known(&holders);
+            cx.effect(Effect::Check {
+                to: from,
+                copied,
+                sources,
+            });
+        }
+    }
+
+    pub(crate) fn on_checked(&mut self, cx: &mut Context<'_, Self>, to: u32, checked: Checked) {
+        let link = self.process_managers.get(&to);
+        // One that attaches again asks again.
+        if link.is_some_and(|link| link.is_attached) {
+            let message = FromActivity::Checked(vec![checked]);
             cx.effect(Effect::ToProcess(to, message));
         }
     }

@@ -7,6 +7,7 @@
 //!
 //! Read [`ActivityManager`] and [`Input`] first, then the drawing in `attempt.rs`.
 
+mod access;
 mod attempt;
 mod boundary;
 mod closed;

@@ -8,6 +8,7 @@ use wire::attempt::{End, Outcome, Started};
 use wire::executor::{Start, ToExecutor};
 use wire::resource::{Facts, FromResource, ToResource};
 
+use crate::access;
 use crate::attempt::{Attempt, Collecting, Life};
 use crate::boundary::{
     Config, Effect, Event, Input, KNOWN_BYTES_MAX, Peer, State, Stream, Trouble, Workplace,
@@ -67,6 +68,7 @@ pub struct ActivityManager {
     pub(crate) peeks: Peeks,
     pub(crate) holders: Holders,
     pub(crate) kept: Kept,
+    pub(crate) accesses: access::Asked,
     pub(crate) leaving: Leaving,
     pub(crate) watch: Watch,
     tick: Option<Mono>,
@@ -101,6 +103,7 @@ impl ActivityManager {
             peeks: Peeks::default(),
             holders: Holders::default(),
             kept: Kept::default(),
+            accesses: access::Asked::default(),
             leaving: Leaving::No,
             watch: Watch::default(),
             tick: None,
@@ -177,6 +180,8 @@ impl Machine for ActivityManager {
             } => self.on_lacking(now, attempt, inputs, workplace),
             Input::Collected { attempt, result } => self.on_collected(now, attempt, result),
             Input::Copied { to, copied } => self.on_copied(cx, to, copied),
+            Input::Checked { to, checked } => self.on_checked(cx, to, checked),
+            Input::Access { number, access } => self.ask_access(cx, number, &access),
         }
         self.finish_step(cx, now);
     }

@@ -100,6 +100,10 @@ impl ActivityManager {
             }
             ToActivity::Peek(id) => self.on_peek(cx, from, id),
             ToActivity::Copy { copies, holders } => self.on_copy(cx, from, copies, holders),
+            ToActivity::Check { copies, holders } => self.on_check(cx, from, copies, holders),
+            ToActivity::Access { number, is_allowed } => {
+                self.on_access(cx, from, number, is_allowed);
+            }
             ToActivity::ReadLog(wanted) => cx.effect(Effect::ReadLog(from, wanted)),
             ToActivity::Renewed {
                 life,

@@ -19,6 +19,8 @@ use wire::attempt::{FromActivity, Log, ToActivity};
 use wire::executor::Captured;
 use wire::resource::{FromResource, ToResource};
 
+use crate::access::Gate;
+use crate::checker::Checker;
 use crate::executor::{Executor, ExecutorError, Place};
 use crate::facts;
 use crate::fetch::Fetchers;
@@ -54,6 +56,8 @@ pub struct Config {
     pub lease: Option<Span>,
     /// Priority of commands, -20 to 19; none leaves it as it is.
     pub nice: Option<i32>,
+    /// Bytes of each stream of an attempt that are kept; none is the executor's default.
+    pub stream_bytes_max: Option<u64>,
     /// What the machine is to pass for; none where it is what it is found to be.
     pub guise: Option<Guise>,
     /// As whom commands run; none is as whom the manager runs. Only root can become others.
@@ -74,6 +78,8 @@ pub struct Transfers {
     pub bulk: Bulk,
     /// Where others ask for those of this machine: host and port.
     pub address: String,
+    /// Which users may ask for which: what the depot of `bulk` asks.
+    pub gate: Gate,
 }
 
 /// A machine that is imitated on this one.
@@ -202,6 +208,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         linger: config.linger,
         kill_grace: config.kill_grace,
         share: guise.share,
+        stream_bytes_max: config.stream_bytes_max,
         accounts: config.accounts,
         work: places.root(),
     };
@@ -244,6 +251,9 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let left = Arc::new(News::default());
     let executor_silent = Arc::new(News::default());
     let at_work = AtWork::default();
+    let gate = config.transfers.as_ref().map(|one| one.gate.clone());
+    let gate = gate.unwrap_or_default();
+    gate.open(&inbox);
     let bulk = config.transfers.map(|transfers| Arc::new(transfers.bulk));
     let fetchers = match &bulk {
         Some(bulk) => {
@@ -275,6 +285,9 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         fetchers,
         pins: others.pins,
         leavings: leavings.transpose().map_err(StartError::Thread)?,
+        checker: Checker::start(&blobs, &inbox, others.fetch.clone())
+            .map_err(StartError::Thread)?,
+        gate,
         sweeper: Sweeper::start(places.root()).map_err(StartError::Thread)?,
         places,
         logs: log_directory(&state),

@@ -36,6 +36,7 @@ pub(crate) struct Place {
     pub(crate) linger: Option<Span>,
     pub(crate) kill_grace: Option<Span>,
     pub(crate) share: Option<Share>,
+    pub(crate) stream_bytes_max: Option<u64>,
     pub(crate) accounts: Accounts,
     /// Where the directories of attempts are.
     pub(crate) work: PathBuf,
@@ -274,6 +275,7 @@ impl Place {
             linger: self.linger,
             kill_grace: self.kill_grace,
             share: self.share,
+            stream_bytes_max: self.stream_bytes_max,
             accounts: &self.accounts,
             work: Some(&self.work),
         })?;

@@ -15,7 +15,7 @@ use shell::quic::{Bulk, BulkError, Source};
 use wire::attempt::{Copied, Holder};
 
 use crate::depot::{Keeping, StoreDepot};
-use crate::workers::{AtWork, chain, lay, name_of};
+use crate::workers::{AtWork, Unlaid, chain, lay, name_of, staged};
 
 /// Transfers at a time: they share one network.
 const FETCHERS: usize = 4;
@@ -162,6 +162,18 @@ impl ToFetch {
         self.0.lock().waiting.push_back(wanting);
         self.0.changed.notify_all();
     }
+
+    /// Has all of a file or a directory here, if somebody gives it. Whether that is so.
+    pub(crate) fn bring(&self, artifact: Artifact, holders: &[Holder]) -> bool {
+        let sources = self.0.sources(holders);
+        match self.0.bring(artifact, &sources) {
+            Ok(()) => true,
+            Err(failure) => {
+                tracing::warn!(hash = %artifact.hash, error = failure.text(), "could not be fetched");
+                false
+            }
+        }
+    }
 }
 
 /// Whether a file of an input is not here.
@@ -247,9 +259,27 @@ impl Shared {
             inputs,
             sources,
         } = wanting;
+        let bring = || self.bring_all(attempt, &inputs, &sources);
+        let lay = || lay(&self.blobs, &workplace.directory, &inputs);
+        let laid = bring().and_then(|()| match lay() {
+            // What was found to be damaged when it was laid down is missing now, and fetched.
+            Err(Unlaid::Lacking(_)) => bring().and_then(|()| lay()),
+            other => other,
+        });
+        let (attempt, answer) = staged(attempt, workplace, laid);
+        self.at_work.done([attempt]);
+        self.inbox.tell(answer);
+    }
+
+    /// Has all inputs of an attempt here.
+    fn bring_all(
+        &self,
+        attempt: AttemptId,
+        inputs: &[(String, Artifact)],
+        sources: &Sources,
+    ) -> Result<(), Unlaid> {
         let mut lacking = Vec::new();
-        let mut trouble = None;
-        for (input, (path, artifact)) in (0..).zip(&inputs) {
+        for (input, (path, artifact)) in (0..).zip(inputs) {
             let named = sources.iter().find(|(of, _)| *of == input);
             let named = named.map_or(&[][..], |(_, holders)| holders);
             match self.bring(*artifact, &self.sources(named)) {
@@ -260,33 +290,17 @@ impl Shared {
                     lacking.push(input);
                 }
                 Err(Failure::Here(error)) => {
-                    trouble = Some(Trouble {
+                    return Err(Unlaid::Trouble(Trouble {
                         name: name_of(&*error, FaultName::Staging),
                         message: format!("could not keep `{path}`: {}", chain(&*error)),
-                    });
+                    }));
                 }
             }
         }
-        let answer = match trouble {
-            Some(trouble) => Input::Staged {
-                attempt,
-                result: Err(trouble),
-            },
-            None if !lacking.is_empty() => Input::Lacking {
-                attempt,
-                inputs: lacking,
-                workplace,
-            },
-            None => {
-                let result = lay(&self.blobs, &workplace.directory, &inputs);
-                Input::Staged {
-                    attempt,
-                    result: result.map(|()| workplace),
-                }
-            }
-        };
-        self.at_work.done([attempt]);
-        self.inbox.tell(answer);
+        match lacking.is_empty() {
+            true => Ok(()),
+            false => Err(Unlaid::Lacking(lacking)),
+        }
     }
 
     /// Has all of a file or a directory here.

@@ -14,9 +14,12 @@ use shell::config::Config;
 use shell::identity::Credentials;
 use shell::limits::BULK_BLOB_BYTES_MAX;
 use shell::program::Place;
-use shell::quic::{Bulk, BulkConfig, ResetKey};
+use shell::quic::{Bulk, BulkConfig, Depot, ResetKey};
 
+use crate::access::Gate;
+use crate::depot::Users;
 use crate::keep::Keeper;
+use crate::uploads::Uploads;
 use crate::{Keeping, StoreDepot, Transfers};
 
 /// MiB a second that may be asked for as the bound of a link: 100 GiB.
@@ -24,6 +27,10 @@ const RATE_MAX: u32 = 100 << 10;
 
 /// GiB that may be asked for as the bound of a file: 1 PiB.
 const LARGEST_MAX: u32 = 1 << 20;
+
+/// The part of the store's budget that files may take which one user has given and no process names:
+/// one in so many.
+const UPLOADS_SHARE: u64 = 2;
 
 /// Where the port that the system chose is kept, in the state directory.
 const PORT: &str = "files-port";
@@ -56,14 +63,15 @@ impl Files {
 
     /// Who keeps the store within its budget. The directory is on the store's disk.
     pub(crate) fn keeper(&self, store: &Store, directory: &Path) -> io::Result<Keeper> {
-        let budget = match self.budget {
-            Some(gibibytes) => Bytes(u64::from(gibibytes) << 30),
-            None => {
-                let disk = rustix::fs::statvfs(directory)?;
-                Bytes(disk.f_blocks.saturating_mul(disk.f_frsize) / 2)
-            }
-        };
-        Ok(Keeper::new(store.clone(), budget))
+        Ok(Keeper::new(store.clone(), self.budget(directory)?))
+    }
+
+    fn budget(&self, directory: &Path) -> io::Result<Bytes> {
+        if let Some(gibibytes) = self.budget {
+            return Ok(Bytes(u64::from(gibibytes) << 30));
+        }
+        let disk = rustix::fs::statvfs(directory)?;
+        Ok(Bytes(disk.f_blocks.saturating_mul(disk.f_frsize) / 2))
     }
 
     /// Opens the store and lets others ask for its files.
@@ -75,13 +83,22 @@ impl Files {
     ) -> Result<(Store, Transfers), Box<dyn Error>> {
         let store = Store::open(&place.directory.join("blobs"))?;
         let (store_max, rate) = (self.largest, self.rate);
+        let gate = Gate::default();
+        let uploads = Uploads::new(Bytes(self.budget(&place.directory)?.0 / UPLOADS_SHARE));
+        uploads.look_after(store.clone(), gate.clone())?;
+        let users = Users {
+            gate: gate.clone(),
+            uploads,
+        };
+        let depot = StoreDepot::with_users(store.clone(), Keeping::Durably, users);
+        let depot: Arc<dyn Depot> = Arc::new(depot);
         let key = ResetKey::kept_in(&place.directory)?;
         let bind = |address: SocketAddr| {
             Bulk::bind(BulkConfig {
                 address,
                 credentials: credentials.clone(),
                 key: Some(key.clone()),
-                depot: Some(Arc::new(StoreDepot::new(store.clone(), Keeping::Durably))),
+                depot: Some(Arc::clone(&depot)),
                 rate: rate.map(|mebibytes| u64::from(mebibytes) << 20),
                 blob_bytes_max: store_max
                     .map_or(BULK_BLOB_BYTES_MAX, |gibibytes| u64::from(gibibytes) << 30),
@@ -98,7 +115,12 @@ impl Files {
             Some(address) => address.clone(),
             None => reachable(bulk.address(), group_manager)?.to_string(),
         };
-        Ok((store, Transfers { bulk, address }))
+        let transfers = Transfers {
+            bulk,
+            address,
+            gate,
+        };
+        Ok((store, transfers))
     }
 }
 

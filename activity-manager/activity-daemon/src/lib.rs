@@ -5,7 +5,9 @@
 //! `activity-executor`. Read [`start`] and [`Handle`] first, then `outside.rs`, which carries out
 //! what the core wants.
 
+mod access;
 pub mod ceilings;
+mod checker;
 mod daemon;
 mod depot;
 mod executor;
@@ -22,9 +24,11 @@ mod places;
 pub mod power;
 mod service;
 mod sweeper;
+mod uploads;
 mod way;
 mod workers;
 
+pub use access::Gate;
 pub use activity_executor::{Account, AccountError, Accounts};
 pub use daemon::{
     AddFilesError, Commands, Config, Guise, Handle, StartError, Transfers, open_log, start,

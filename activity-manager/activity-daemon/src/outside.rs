@@ -10,6 +10,8 @@ use wire::attempt::FromActivity;
 use wire::executor::ToExecutor;
 use wire::resource::FromResource;
 
+use crate::access::Gate;
+use crate::checker::{Checker, ToCheck};
 use crate::executor::Way;
 use crate::fetch::{Fetchers, Sources, ToCopy};
 use crate::keep::Pins;
@@ -37,6 +39,8 @@ pub(crate) struct Hands {
     /// None where nothing is evicted.
     pub(crate) pins: Option<Pins>,
     pub(crate) sweeper: Sweeper,
+    pub(crate) checker: Checker,
+    pub(crate) gate: Gate,
     /// None where what processes leave is for others.
     pub(crate) leavings: Option<Answers>,
     pub(crate) places: Places,
@@ -111,6 +115,16 @@ impl Outside<ActivityManager> for Hands {
                         });
                     }
                 }
+                Effect::Check {
+                    to,
+                    copied,
+                    sources,
+                } => self.checker.check(ToCheck {
+                    to,
+                    copied,
+                    sources,
+                }),
+                Effect::Access { number, is_allowed } => self.gate.answer(number, is_allowed),
                 Effect::Numbered(resource) => self.number.set(resource),
                 Effect::Unserved(processes) => {
                     // One look is answered before the next, so there is room.

@@ -35,6 +35,9 @@ const LOG_GIBIBYTES: u32 = 16;
 /// GiB of logs that may be asked for: a PiB.
 const LOG_GIBIBYTES_MAX: u32 = 1 << 20;
 
+/// MiB of a stream of an attempt that may be asked for: a TiB.
+const STREAM_MEBIBYTES_MAX: u32 = 1 << 20;
+
 fn retention(keep: Option<Span>, log_gibibytes: Option<u32>) -> Retention {
     Retention {
         keep: keep.unwrap_or(limits::KEPT),
@@ -82,6 +85,8 @@ pub struct Settings {
     ceilings: Ceilings,
     files: Files,
     retention: Retention,
+    /// MiB of each stream of an attempt.
+    stream_mebibytes: Option<u32>,
     account: Option<String>,
     /// As whom commands of users run, by their names, or those of attempts, as a range.
     accounts: Option<TextOrTexts>,
@@ -214,6 +219,8 @@ impl program::Service for Service {
                 config.optional_span("keep"),
                 config.optional_number("logs-gibibytes-max", 1..=LOG_GIBIBYTES_MAX),
             ),
+            stream_mebibytes: config
+                .optional_number("stream-mebibytes-max", 1..=STREAM_MEBIBYTES_MAX),
             account: config.optional_text("account"),
             accounts: config.optional_text_or_texts("accounts", ACCOUNTS),
             is_shared: config.optional_flag("shared").unwrap_or(false),
@@ -242,6 +249,9 @@ impl program::Service for Service {
             kill_grace: None,
             lease: Some(wire::lease::LENGTH),
             nice: None,
+            stream_bytes_max: settings
+                .stream_mebibytes
+                .map(|mebibytes| u64::from(mebibytes) << 20),
             guise: Some(Guise {
                 power: measured,
                 memory: settings.memory,

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::error::Error;
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use activity_blobs::{CollectError, Placement, Store};
+use activity_blobs::{CollectError, PlaceError, Placement, Store};
 use activity_core::{Input, Trouble, Workplace};
 use model::{Artifact, AttemptId, FaultName, Produced};
 use shell::Inbox;
@@ -222,11 +223,16 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
                             inputs,
                             sources,
                         }),
-                        Some(_) | None => {
-                            let result =
-                                lay(blobs, &workplace.directory, &inputs).map(|()| workplace);
-                            laid.push((attempt, result));
-                        }
+                        fetch => match (lay(blobs, &workplace.directory, &inputs), fetch) {
+                            // What was damaged here may be sound elsewhere.
+                            (Err(Unlaid::Lacking(_)), Some(fetch)) => fetch.give(Wanting {
+                                attempt,
+                                workplace,
+                                inputs,
+                                sources,
+                            }),
+                            (result, _) => laid.push(staged(attempt, workplace, result)),
+                        },
                     }
                 }
                 Job::Collect {
@@ -247,10 +253,7 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
             shared
                 .at_work
                 .done(laid.iter().map(|(attempt, _)| *attempt));
-            inbox.tell_all(
-                laid.into_iter()
-                    .map(|(attempt, result)| Input::Staged { attempt, result }),
-            );
+            inbox.tell_all(laid.into_iter().map(|(_, input)| input));
         }
         if !collected.is_empty() {
             let flushed = blobs.flush().map_err(|error| Trouble {
@@ -271,22 +274,82 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
     }
 }
 
-/// Lays inputs into a directory.
+/// Why inputs do not lie in a directory.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unlaid {
+    /// The blobs of these are damaged or gone, by their place. The directory is empty again.
+    Lacking(Vec<u32>),
+    /// Something else, which another copy of them would not change.
+    Trouble(Trouble),
+}
+
+/// Lays inputs into a directory, each as it was when it became a blob.
 pub(crate) fn lay(
     blobs: &Store,
     directory: &str,
     inputs: &[(String, Artifact)],
-) -> Result<(), Trouble> {
-    for (path, artifact) in inputs {
-        let path = path.trim_end_matches('/');
-        blobs
-            .place(*artifact, Path::new(directory), path, Placement::Copy)
-            .map_err(|error| Trouble {
-                name: name_of(&error, FaultName::Staging),
-                message: chain(&error),
-            })?;
+) -> Result<(), Unlaid> {
+    let mut lacking = Vec::new();
+    for (input, (path, artifact)) in (0..).zip(inputs) {
+        let inside = path.trim_end_matches('/');
+        let placed = blobs.place(*artifact, Path::new(directory), inside, Placement::Copy);
+        match placed {
+            Ok(()) => {}
+            Err(PlaceError::Missing { hash, .. }) => {
+                tracing::warn!(%hash, path, "an input is damaged or gone");
+                lacking.push(input);
+            }
+            Err(error) => return Err(Unlaid::Trouble(unstaged(&error))),
+        }
+    }
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    match empty(Path::new(directory)) {
+        Ok(()) => Err(Unlaid::Lacking(lacking)),
+        Err(error) => Err(Unlaid::Trouble(unstaged(&error))),
+    }
+}
+
+/// What the core is told of an attempt whose inputs were laid down, or could not be.
+pub(crate) fn staged(
+    attempt: AttemptId,
+    workplace: Workplace,
+    laid: Result<(), Unlaid>,
+) -> (AttemptId, Input) {
+    let result = match laid {
+        Ok(()) => Ok(workplace),
+        Err(Unlaid::Trouble(trouble)) => Err(trouble),
+        Err(Unlaid::Lacking(inputs)) => {
+            let lacking = Input::Lacking {
+                attempt,
+                inputs,
+                workplace,
+            };
+            return (attempt, lacking);
+        }
+    };
+    (attempt, Input::Staged { attempt, result })
+}
+
+/// Removes what lies in a directory.
+fn empty(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
     }
     Ok(())
+}
+
+fn unstaged(error: &(dyn Error + 'static)) -> Trouble {
+    Trouble {
+        name: name_of(error, FaultName::Staging),
+        message: chain(error),
+    }
 }
 
 fn uncollected(error: &CollectError) -> Trouble {

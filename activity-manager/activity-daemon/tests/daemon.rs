@@ -222,6 +222,7 @@ impl Bench {
             lease,
             kill_grace: Some(Span::from_millis(100)),
             nice: None,
+            stream_bytes_max: None,
             guise: None,
             accounts: Accounts::default(),
             blobs: None,

@@ -135,6 +135,7 @@ impl Ready {
             linger: None,
             kill_grace: None,
             share: None,
+            stream_bytes_max: None,
             accounts: &activity_executor::Accounts::default(),
             work: None,
         })?;

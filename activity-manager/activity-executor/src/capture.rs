@@ -13,9 +13,9 @@ use wire::executor::{Captured, INLINE_BYTES_MAX, Kept};
 
 use crate::log::{Stream, stream_path};
 
-/// Bytes of one stream that are kept on disk; the rest is read, counted and dropped, so that a
-/// command that writes for ever does not fill the disk.
-const FILE_BYTES_MAX: u64 = 16 << 30;
+/// Bytes of one stream that are kept on disk where nothing else is said; the rest is read, counted and
+/// dropped, so that a command that writes for ever does not fill the disk.
+pub(crate) const STREAM_BYTES_MAX: u64 = 1 << 30;
 
 /// Bytes read from one pipe before others have their turn.
 const TURN_BYTES: usize = 1 << 20;
@@ -37,6 +37,8 @@ pub(crate) struct Capture {
     stream: Stream,
     pipe: Option<OwnedFd>,
     inline_max: usize,
+    /// Bytes that are kept on disk.
+    kept_max: u64,
     bytes: u64,
     /// All bytes up to `inline_max`; then the first ones, or at least the last ones.
     buffer: Vec<u8>,
@@ -57,18 +59,20 @@ enum Spill {
 }
 
 impl Capture {
-    /// Reads from a non-blocking `pipe`.
+    /// Reads from a non-blocking `pipe`, and keeps so many bytes on disk.
     pub(crate) fn new(
         attempt: AttemptId,
         stream: Stream,
         pipe: OwnedFd,
         inline_max: u32,
+        kept_max: u64,
     ) -> Capture {
         Capture {
             attempt,
             stream,
             pipe: Some(pipe),
             inline_max: inline_max.min(INLINE_BYTES_MAX) as usize,
+            kept_max,
             bytes: 0,
             buffer: Vec::new(),
             spill: Spill::None,
@@ -140,9 +144,9 @@ impl Capture {
                 return;
             }
             self.spill = Spill::create(&stream_path(directory, self.attempt, self.stream));
-            self.spill.write(&self.buffer);
+            self.spill.write(&self.buffer, self.kept_max);
         }
-        self.spill.write(chunk);
+        self.spill.write(chunk, self.kept_max);
         match self.stream {
             Stream::Stdout => {
                 let room = self.inline_max.saturating_sub(self.buffer.len());
@@ -174,13 +178,11 @@ impl Spill {
         }
     }
 
-    fn write(&mut self, chunk: &[u8]) {
+    fn write(&mut self, chunk: &[u8], bytes_max: u64) {
         let Spill::Open { file, bytes } = self else {
             return;
         };
-        let room = FILE_BYTES_MAX
-            .saturating_sub(*bytes)
-            .min(chunk.len() as u64);
+        let room = bytes_max.saturating_sub(*bytes).min(chunk.len() as u64);
         let result = file.write_all(&chunk[..room as usize]);
         if result.is_ok() {
             *bytes += room;

@@ -40,6 +40,8 @@ pub struct Spawn<'a> {
     pub kill_grace: Option<Span>,
     /// The part of the time that commands have; `None` is all of it.
     pub share: Option<Share>,
+    /// Bytes of each stream of an attempt that are kept; none is the default.
+    pub stream_bytes_max: Option<u64>,
     /// As whom commands run.
     pub accounts: &'a Accounts,
     /// Where the directories of attempts are, one above them for each process: those that an executor
@@ -83,6 +85,9 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Child, SpawnError> {
         command
             .arg("--share-millionths")
             .arg(share.millionths().to_string());
+    }
+    if let Some(bytes) = spawn.stream_bytes_max {
+        command.arg("--stream-bytes-max").arg(bytes.to_string());
     }
     command.args(spawn.accounts.arguments());
     if let Some(work) = spawn.work {

@@ -68,6 +68,8 @@ pub(crate) struct Parts {
     pub(crate) kill_grace: Span,
     /// The part of the time that commands have, where it is not all.
     pub(crate) share: Option<Share>,
+    /// Bytes of each stream of an attempt that are kept.
+    pub(crate) stream_bytes_max: u64,
     /// As whom commands run.
     pub(crate) accounts: Accounts<Lendable>,
     /// Accounts that attempts have one by one; none where that is not so.

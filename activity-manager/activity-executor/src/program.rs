@@ -14,6 +14,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid, umask};
 use thiserror::Error;
 
 use crate::account::{Accounts, Lendable};
+use crate::capture::STREAM_BYTES_MAX;
 use crate::clock;
 use crate::executor::{Executor, Parts, RunError};
 use crate::log::{Log, log_directory};
@@ -42,7 +43,7 @@ const LOCK_WAIT: Span = Span::from_secs(6);
 const LOCK_LOOK: Span = Span::from_millis(20);
 
 /// Becomes the executor: `[__executor] --socket PATH --state DIR [--linger-micros N]
-/// [--kill-grace-micros N] [--share-millionths N] [--account USER:GROUP:OTHERS]
+/// [--kill-grace-micros N] [--share-millionths N] [--stream-bytes-max N] [--account USER:GROUP:OTHERS]
 /// [--account-of NAME=USER:GROUP:OTHERS]... [--account-of-slot NAME=USER:GROUP:OTHERS]...
 /// [--work DIR]`, without the program's own name. Returns when it has
 /// ended: success, or 1 after a line on standard error. To be called first in a program, since every
@@ -75,6 +76,7 @@ struct Arguments {
     share: Option<Share>,
     accounts: Accounts<Lendable>,
     work: Option<PathBuf>,
+    stream_bytes_max: u64,
 }
 
 /// Why the executor did not start or ended early.
@@ -114,6 +116,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
     let fail = |what: String| ProgramError::Arguments { what };
     let (mut socket, mut state, mut share, mut work) = (None, None, None, None);
     let mut accounts = Accounts::default();
+    let mut stream_bytes_max = STREAM_BYTES_MAX;
     let (mut linger, mut kill_grace) = (LINGER, KILL_GRACE);
     let mut arguments = arguments
         .into_iter()
@@ -144,6 +147,11 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
                     return Err(fail(format!("{} is not a part", value.display())));
                 }
             }
+            Some("--stream-bytes-max") => {
+                let bytes = value.to_str().and_then(|text| text.parse().ok());
+                let no_number = || fail(format!("{} is not a number", value.display()));
+                stream_bytes_max = bytes.ok_or_else(no_number)?;
+            }
             Some(option @ ("--account" | "--account-of" | "--account-of-slot")) => {
                 let text = value.to_str().unwrap_or_default();
                 let is_one = match option {
@@ -164,6 +172,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
         linger,
         kill_grace,
         share,
+        stream_bytes_max,
         accounts,
         work,
     })
@@ -230,6 +239,7 @@ fn run(arguments: &Arguments) -> Result<(), ProgramError> {
         linger: arguments.linger,
         kill_grace: arguments.kill_grace,
         share: arguments.share,
+        stream_bytes_max: arguments.stream_bytes_max,
         accounts: arguments.accounts.clone(),
         pool,
     })

@@ -93,7 +93,12 @@ pub(crate) struct Launched {
 }
 
 impl Running {
-    pub(crate) fn new(start: &Start, launched: Launched, share: Option<Share>) -> Running {
+    pub(crate) fn new(
+        start: &Start,
+        launched: Launched,
+        share: Option<Share>,
+        kept_max: u64,
+    ) -> Running {
         let Launched {
             child,
             stdout,
@@ -111,8 +116,20 @@ impl Running {
             attempt,
             cores: start.cores.max(1),
             owner: start.owner,
-            stdout: Capture::new(attempt, Stream::Stdout, stdout, start.stdout_inline_max),
-            stderr: Capture::new(attempt, Stream::Stderr, stderr, start.stderr_inline_max),
+            stdout: Capture::new(
+                attempt,
+                Stream::Stdout,
+                stdout,
+                start.stdout_inline_max,
+                kept_max,
+            ),
+            stderr: Capture::new(
+                attempt,
+                Stream::Stderr,
+                stderr,
+                start.stderr_inline_max,
+                kept_max,
+            ),
             is_watched: false,
             pidfd: Some(pidfd),
             pid,

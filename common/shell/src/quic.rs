@@ -27,7 +27,9 @@ mod socket;
 mod stream;
 mod trust;
 
-pub use bulk::{Arrival, Arriving, Bulk, BulkConfig, BulkCounts, BulkError, Depot, Source};
+pub use bulk::{
+    Arrival, Arriving, Asked, Bulk, BulkConfig, BulkCounts, BulkError, Depot, Received, Source,
+};
 pub(crate) use calls::Calls;
 pub use desk::{Asker, Desk};
 pub use errand::{Line, Stopper, Visitor, ask};

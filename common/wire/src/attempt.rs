@@ -5,8 +5,8 @@
 
 use minicbor::{Decode, Encode};
 use model::{
-    ActivityId, Artifact, AttemptId, Bytes, Epoch, FaultName, ProcessId, Produced, ResourceId,
-    Span, Wall,
+    ActivityId, Artifact, AttemptId, Bytes, Epoch, FaultName, Hash, ProcessId, Produced,
+    ResourceId, Span, Wall,
 };
 
 use crate::executor::Kept;
@@ -86,6 +86,28 @@ pub enum ToActivity {
         #[n(1)]
         holders: Vec<Holder>,
     },
+    /// Say of each of these whether all of it is on the receiver as it was made; what is damaged or
+    /// gone there is fetched first where another machine has it. Answered by `Checked` for each, and
+    /// repeated until then.
+    #[n(22)]
+    Check {
+        /// What, at most [`COPIES_MAX`].
+        #[n(0)]
+        copies: Vec<Copy>,
+        /// The machines that have it.
+        #[n(1)]
+        holders: Vec<Holder>,
+    },
+    /// The answer to `Access`.
+    #[n(23)]
+    Access {
+        /// Which question this answers.
+        #[n(0)]
+        number: u32,
+        /// Whether the process is that user's and has the file.
+        #[n(1)]
+        is_allowed: bool,
+    },
     /// The answer to `Renew`: the sender waits for the receiver's attempts from here on.
     #[n(6)]
     Renewed {
@@ -115,6 +137,31 @@ pub struct Copy {
     /// process any more.
     #[cbor(n(2), default)]
     pub is_needed: bool,
+}
+
+/// Whether a machine has what an activity has produced.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Checked {
+    /// What was asked about.
+    #[n(0)]
+    pub copied: Copied,
+    /// Whether all of it is there as it was made.
+    #[n(1)]
+    pub is_sound: bool,
+}
+
+/// Whether a user may have a file of a process.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Access {
+    /// Who wants it, as the certificate says: `xav://grid/group/role/name`.
+    #[n(0)]
+    pub user: String,
+    /// The process that the user names.
+    #[n(1)]
+    pub process: ProcessId,
+    /// The file, or the directory that it lies in.
+    #[n(2)]
+    pub artifact: Hash,
 }
 
 /// What an activity has produced.
@@ -306,6 +353,19 @@ pub enum FromActivity {
     /// All of these is here, durably: the answer to `Copy`.
     #[n(21)]
     Copied(#[n(0)] Vec<Copied>),
+    /// Whether these are here as they were made: the answer to `Check`.
+    #[n(22)]
+    Checked(#[n(0)] Vec<Checked>),
+    /// May a user have a file of a process? Answered by `Access`.
+    #[n(23)]
+    Access {
+        /// Repeated by the answer.
+        #[n(0)]
+        number: u32,
+        /// Who wants what.
+        #[n(1)]
+        access: Access,
+    },
     /// May the receiver's attempts go on? Asked again and again ([`crate::lease`]); also the sign
     /// that the sender is there. Answered by `Renewed`, or by `Attach` where the receiver knows
     /// another life.

@@ -6,7 +6,7 @@
 //! A transfer that was cut goes on from the byte that it had come to.
 
 use minicbor::{Decode, Encode};
-use model::Hash;
+use model::{Hash, ProcessId};
 use thiserror::Error;
 
 /// What both sides name when they connect; the number is the version of this module.
@@ -27,6 +27,9 @@ pub enum Request {
         /// From which byte on.
         #[n(1)]
         offset: u64,
+        /// What it belongs to: a user is given nothing else.
+        #[n(2)]
+        of: Option<Belongs>,
     },
     /// Keep a blob. Answered by `Send` and then, when all has come, by `Stored`; by `Stored` at
     /// once where it is there; or by `Refused`.
@@ -38,7 +41,21 @@ pub enum Request {
         /// Its size.
         #[n(1)]
         bytes: u64,
+        /// What it belongs to: of a user nothing else is taken.
+        #[n(2)]
+        of: Option<Belongs>,
     },
+}
+
+/// What a blob belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Belongs {
+    /// The process that has it, or will when it is submitted.
+    #[n(0)]
+    pub process: ProcessId,
+    /// The blob itself, or the directory that lists it.
+    #[n(1)]
+    pub artifact: Hash,
 }
 
 /// What is answered.
@@ -109,4 +126,22 @@ pub enum Refusal {
     #[n(8)]
     #[error("too many transfers are under way there")]
     Busy,
+    /// A user did not say to what it belongs.
+    #[n(9)]
+    #[error("it was not said for which process the file is")]
+    Unannounced,
+    /// The user has given so much there already that no process names.
+    #[n(10)]
+    #[error(
+        "files that you have given there and that no process names take more than {bytes_max} \
+         bytes with it: submit processes with them, or wait {minutes} minutes"
+    )]
+    Unclaimed {
+        /// How much it may be.
+        #[n(0)]
+        bytes_max: u64,
+        /// When what no process names is removed.
+        #[n(1)]
+        minutes: u32,
+    },
 }

@@ -11,8 +11,8 @@ use wire::admin::{
     Ask, Contact, Joined, Load, LogPart, LogWish, Node, Presence, Present, Told, Trouble,
 };
 use wire::attempt::{
-    Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Log, Outcome, ReadLog, Refusal,
-    Sources, Started, Stdin, Stream, ToActivity,
+    Access, Checked, Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Log, Outcome,
+    ReadLog, Refusal, Sources, Started, Stdin, Stream, ToActivity,
 };
 use wire::client::{Answer, Phase, Progress, Request, Summary, Totals};
 use wire::executor::Kept;
@@ -132,15 +132,24 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
         bulk::Request::Get {
             hash: Hash([9; 32]),
             offset: 1 << 30,
+            of: Some(bulk::Belongs {
+                process: model::ProcessId(u64::MAX),
+                artifact: Hash([9; 32]),
+            }),
         },
         bulk::Request::Put {
             hash: Hash([9; 32]),
             bytes: 1 << 30,
+            of: None,
         },
     ]));
-    all.extend(golden(vec![bulk::Answer::Refused(
-        bulk::Refusal::TooLarge { bytes_max: 7 },
-    )]));
+    all.extend(golden(vec![
+        bulk::Answer::Refused(bulk::Refusal::TooLarge { bytes_max: 7 }),
+        bulk::Answer::Refused(bulk::Refusal::Unclaimed {
+            bytes_max: u64::MAX,
+            minutes: 30,
+        }),
+    ]));
     all.extend(golden(vec![
         Ask::Present(Presence {
             program: "0.1.0".to_owned(),
@@ -195,6 +204,18 @@ fn copied() -> Copied {
 
 fn to_activity() -> Vec<ToActivity> {
     vec![
+        ToActivity::Check {
+            copies: vec![Copy {
+                copied: copied(),
+                holders: vec![ResourceId(2)],
+                is_needed: false,
+            }],
+            holders: Vec::new(),
+        },
+        ToActivity::Access {
+            number: 3,
+            is_allowed: true,
+        },
         ToActivity::Copy {
             copies: vec![Copy {
                 copied: copied(),
@@ -277,6 +298,18 @@ fn from_activity() -> Vec<FromActivity> {
     };
     vec![
         FromActivity::Copied(vec![copied()]),
+        FromActivity::Checked(vec![Checked {
+            copied: copied(),
+            is_sound: false,
+        }]),
+        FromActivity::Access {
+            number: 3,
+            access: Access {
+                user: "xav://grid/group/user/ana".to_owned(),
+                process: model::ProcessId(4),
+                artifact: copied().artifacts[0].hash,
+            },
+        },
         FromActivity::Holding {
             epoch: Epoch(6),
             ask: 77,

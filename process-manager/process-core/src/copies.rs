@@ -373,7 +373,7 @@ fn next_after(able: Vec<ResourceId>, before: ResourceId) -> Option<ResourceId> {
 }
 
 /// Questions of bounded size.
-fn parts(copies: Vec<Copy>) -> Vec<Vec<Copy>> {
+pub(crate) fn parts(copies: Vec<Copy>) -> Vec<Vec<Copy>> {
     let mut parts: Vec<Vec<Copy>> = Vec::new();
     let mut n_files = 0;
     for copy in copies {
@@ -435,7 +435,7 @@ impl Process {
     }
 
     /// What an activity has produced, in the order of its outputs.
-    fn produced_by(&self, activity: ActivityId) -> impl Iterator<Item = Artifact> {
+    pub(crate) fn produced_by(&self, activity: ActivityId) -> impl Iterator<Item = Artifact> {
         let all = (activity, 0)..=(activity, u32::MAX);
         self.course
             .produced

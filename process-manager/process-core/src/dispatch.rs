@@ -66,6 +66,7 @@ impl ProcessManager {
                 .iter()
                 .map(|&(_, activity)| activity)
                 .filter(|&activity| !known.awaits_remake(activity))
+                .filter(|&activity| !self.is_held_back(id, activity))
                 .take(window - n_out);
             chosen.push((resource, life, next.collect()));
         }
@@ -74,6 +75,11 @@ impl ProcessManager {
             has_faulted |= self.send(cx, now, id, (resource, life), activities, slice);
         }
         has_faulted
+    }
+
+    fn is_held_back(&self, id: ProcessId, activity: ActivityId) -> bool {
+        let live = self.live.get(&id);
+        live.is_some_and(|live| live.checks.hold_back(activity))
     }
 
     fn send(

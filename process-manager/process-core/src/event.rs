@@ -142,6 +142,10 @@ pub enum Event {
     /// once more.
     #[n(22)]
     MachineLost(#[n(0)] ResourceId),
+    /// What these have produced is damaged or gone, as this machine says, and goes to whoever wants
+    /// the outputs of the process: they make it again.
+    #[n(30)]
+    FilesLost(#[n(0)] Vec<ActivityId>, #[n(1)] ResourceId),
 }
 
 /// A submission.
@@ -329,6 +333,7 @@ impl Event {
             | Event::Broke { .. }
             | Event::Copied { .. }
             | Event::MachineLost(_)
+            | Event::FilesLost(..)
             | Event::Remaking(_)
             | Event::Leased(_) => return 1,
         };

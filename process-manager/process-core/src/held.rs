@@ -94,6 +94,7 @@ impl Held {
             | Event::Remaking(_)
             | Event::Copied { .. }
             | Event::MachineLost(_)
+            | Event::FilesLost(..)
             | Event::Reused(_)
             | Event::Readied(_)
             | Event::Ended(_)

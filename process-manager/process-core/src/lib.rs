@@ -9,6 +9,7 @@
 mod alphabet;
 mod answer;
 mod attempt;
+mod checks;
 mod claim;
 mod control;
 mod copies;

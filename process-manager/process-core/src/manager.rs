@@ -18,6 +18,7 @@ use wire::client::Phase;
 use wire::group::{Offer, ToGroup, Want};
 
 use crate::alphabet::{ClientId, Effect, Input, Room, Stream};
+use crate::checks::Checks;
 use crate::copies::Copying;
 use crate::event::Event;
 use crate::forget::Retention;
@@ -202,6 +203,8 @@ pub(crate) struct Live {
     pub(crate) told: BTreeMap<ActivityId, (u32, Option<u64>)>,
     /// When a copy was recorded of what an activity has produced, counted likewise.
     pub(crate) copied: BTreeMap<ActivityId, u64>,
+    /// Files of which a machine is asked whether they are as they were made.
+    pub(crate) checks: Checks,
     pub(crate) waiting_for: Option<String>,
     /// Counts what a watcher could see.
     pub(crate) revision: u64,
@@ -686,6 +689,9 @@ impl ProcessManager {
             // The calendar may have been set back meanwhile.
             let wait = at.since(now.wall).min(longest);
             self.arm(Timer::Backoff(id, activity), now.mono + wait);
+        }
+        if !is_new {
+            self.check_outputs(cx, id);
         }
         self.settle(cx, now, id);
     }

@@ -69,6 +69,16 @@ impl ProcessManager {
             FromActivity::Peeked(attempt, peeked) => self.on_peeked(cx, attempt, peeked),
             FromActivity::LogPart(part) => self.on_log_part(cx, &part),
             FromActivity::Copied(copied) => self.on_copied(cx, now, resource, copied),
+            FromActivity::Checked(checked) => self.on_checked(cx, now, resource, checked),
+            FromActivity::Access { number, access } => {
+                let known = process(cx, access.process);
+                let is_allowed = known.is_some_and(|known| {
+                    known.owner.as_ref() == Some(&access.user)
+                        && known.has_artifact(access.artifact)
+                });
+                let answer = ToActivity::Access { number, is_allowed };
+                cx.effect(Effect::ToActivity(resource, answer));
+            }
             FromActivity::Renew { life, number } => self.on_renew(cx, now, resource, life, number),
             FromActivity::Refused { attempts, why } => match why {
                 // The repeat finds the grant, or room.

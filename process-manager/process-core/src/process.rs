@@ -292,6 +292,7 @@ impl Process {
                 self.keep_copy(*activity, *resource);
             }
             Event::MachineLost(resource) => self.lose_machine(*resource),
+            Event::FilesLost(makers, resource) => self.want_remakes(makers, *resource),
             Event::Reused(reused) => self.reuse(reused),
             Event::Broke { at, fault } => self.break_at(*at, fault),
             Event::Readied(activities) => {

@@ -7,13 +7,14 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use machine::{Context, States};
-use model::{ActivityId, AttemptId, Hash, ProcessId, Value};
+use model::{ActivityId, AttemptId, Hash, Now, ProcessId, ResourceId, Value};
 use wire::client::{ActivityPhase, Phase};
 
 use crate::alphabet::Stream;
+use crate::checks::Finding;
 use crate::dispatch::resolve;
 use crate::evaluate::{Evaluator, admit, has_room};
-use crate::event::Reused;
+use crate::event::{Event, Reused};
 use crate::manager::{ProcessManager, State, limits, process};
 use crate::memo::Memo;
 use crate::process::Process;
@@ -67,6 +68,19 @@ impl ProcessManager {
             return Looked::Nothing;
         };
         live.n_looked += 1;
+        self.look_for(cx, id, activity, slice)
+    }
+
+    fn look_for(
+        &mut self,
+        cx: &Context<'_, Self>,
+        id: ProcessId,
+        activity: ActivityId,
+        slice: &mut Slice,
+    ) -> Looked {
+        let (Some(known), Some(live)) = (process(cx, id), self.live.get(&id)) else {
+            return Looked::Nothing;
+        };
         let state = known.activity(activity);
         if state.phase != ActivityPhase::Ready || state.number > 0 {
             return Looked::Missed;
@@ -89,7 +103,43 @@ impl ProcessManager {
             let (id, source) = self.recorded.get(known, memo.key).filter(|_| asks)?;
             stands(process(cx, id)?, source, known, activity, memo)
         });
-        found.map_or(Looked::Missed, |reused| Looked::Found(Box::new(reused)))
+        let Some(reused) = found else {
+            return Looked::Missed;
+        };
+        let holders = [&reused.holder, &reused.copy].into_iter().flatten();
+        let mut holders: Vec<ResourceId> = holders.map(|(holder, _)| *holder).collect();
+        if reused.holder.is_none() {
+            holders.insert(0, reused.resource);
+        }
+        match self.finding(id, activity, &reused.outputs, &holders) {
+            Finding::Sound => Looked::Found(Box::new(reused)),
+            // One that a machine is asked about is looked for again when that has answered.
+            Finding::Lost | Finding::Asked => Looked::Missed,
+        }
+    }
+
+    /// A machine has said whether the files are sound of the outcome that was found for an activity.
+    pub(crate) fn look_again(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        id: ProcessId,
+        activity: ActivityId,
+    ) {
+        let mut slice = self.slice(now, id);
+        if let Looked::Found(reused) = self.look_for(cx, id, activity, &mut slice) {
+            cx.record(Stream::Process(id), Event::Reused(reused));
+            self.remember(cx, id, activity);
+            self.miss_lost(cx, now, id, activity);
+        }
+        self.end_slice(now, id, &slice);
+    }
+
+    /// Whether a process is not to be planned yet: what outcomes stand for needs no machine.
+    pub(crate) fn awaits_recall(&self, cx: &Context<'_, Self>, id: ProcessId) -> bool {
+        let is_planned = process(cx, id).is_none_or(|known| known.course.plan.generation.0 > 0);
+        let live = self.live.get(&id);
+        !is_planned && live.is_some_and(|live| live.checks.has_recalled())
     }
 
     /// An activity has completed: others may look for its outcome.

@@ -207,7 +207,19 @@ pub(crate) fn lacking(process: &Process, outcome: &Outcome, inputs: &[u32]) -> V
         };
         let Some(Source::Output { activity, .. }) = one.source else {
             let name = &definition.node(consumer.node()).name;
-            let what = format!("{name}: no machine that can be reached has `{}`", one.path);
+            let what = match one.source {
+                Some(Source::Input(input)) => {
+                    let input = &definition.draft().inputs[input as usize].name;
+                    format!("the input `{input}` of the process")
+                }
+                Some(Source::Output { .. }) | None => {
+                    format!("the file `{}` that was given with the process", one.path)
+                }
+            };
+            let what = format!(
+                "{name}: {what} is damaged or gone on every machine that had it, and nothing can \
+                 make it again: submit the process again with it"
+            );
             let fault = Fault::new(FaultName::Staging, what).of(consumer);
             return Verdict::Faulted(Box::new(fault));
         };
@@ -234,9 +246,9 @@ pub(crate) fn lacking(process: &Process, outcome: &Outcome, inputs: &[u32]) -> V
 }
 
 /// The fault of a process that cannot go on without files that are gone.
-fn gone(process: &Process, maker: NodeId, why: &str) -> Fault {
+pub(crate) fn gone(process: &Process, maker: NodeId, why: &str) -> Fault {
     let name = &process.definition().node(maker).name;
-    let what = format!("what `{name}` had produced is gone, and {why}");
+    let what = format!("what `{name}` had produced is damaged or gone, and {why}");
     Fault::new(FaultName::Lost, what).of(ActivityId(maker.0))
 }
 

@@ -90,7 +90,9 @@ impl ProcessManager {
         while !slice.is_used_up() {
             let decided =
                 process(cx, id).and_then(|process| decide(process, now, &mut self.programs));
-            if let Some((event, n_steps)) = decided {
+            let is_early = matches!(decided, Some((Event::Closed { .. }, _)))
+                && process(cx, id).is_some_and(|known| self.awaits_outputs(known));
+            if let Some((event, n_steps)) = decided.filter(|_| !is_early) {
                 slice.take(n_steps);
                 cx.record(stream, event);
                 continue;
@@ -103,7 +105,10 @@ impl ProcessManager {
                     self.miss_lost(cx, now, id, activity);
                 }
                 Looked::Missed => {}
-                Looked::Nothing => return true,
+                Looked::Nothing => {
+                    self.ask_checks(cx, now, id);
+                    return !self.awaits_recall(cx, id);
+                }
             }
         }
         false

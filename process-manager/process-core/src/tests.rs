@@ -1,6 +1,7 @@
 //! What a process manager does, on a bench where everybody else does what they should.
 
 mod bench;
+mod checks;
 mod copies;
 mod held;
 mod keep_going;

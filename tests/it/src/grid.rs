@@ -12,6 +12,7 @@ mod lease;
 mod leave;
 mod logs;
 mod namespaces;
+mod private;
 mod relay;
 mod silent;
 mod weather;

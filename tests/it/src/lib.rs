@@ -13,6 +13,8 @@
 
 pub mod check;
 #[cfg(test)]
+mod damaged_files;
+#[cfg(test)]
 mod enrolment;
 #[cfg(test)]
 mod flood;

@@ -241,6 +241,7 @@ impl Durable {
             | Event::Readied(_)
             | Event::Copied { .. }
             | Event::MachineLost(_)
+            | Event::FilesLost(..)
             | Event::Remaking(_) => {}
         }
     }

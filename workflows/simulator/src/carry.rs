@@ -267,6 +267,11 @@ impl Sim {
                     sources,
                     stays: _,
                 } => self.copy(machine, to, copied, &sources),
+                activity_core::Effect::Check {
+                    to,
+                    copied,
+                    sources,
+                } => self.check(machine, to, copied, &sources),
                 activity_core::Effect::Collect {
                     attempt,
                     directory: _,
@@ -284,6 +289,7 @@ impl Sim {
                 activity_core::Effect::Peeked { .. }
                 | activity_core::Effect::ReadLog(..)
                 | activity_core::Effect::Unneeded(_)
+                | activity_core::Effect::Access { .. }
                 | activity_core::Effect::Unserved(_)
                 | activity_core::Effect::Left
                 // Executors of the simulation always answer.

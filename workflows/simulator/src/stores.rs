@@ -13,7 +13,7 @@ use model::{
     ActivityId, Artifact, AttemptId, Draft, Hash, Mono, OutputSource, ProcessId, Source, Span,
 };
 use process_core::{Event, Verdict};
-use wire::attempt::{Copied, Holder};
+use wire::attempt::{Checked, Copied, Holder};
 use wire::client::Phase;
 
 use crate::observe::{Observer, Seen};
@@ -211,6 +211,7 @@ impl Stores {
             | Event::Planned { .. }
             | Event::Granted { .. }
             | Event::MachineLost(_)
+            | Event::FilesLost(..)
             | Event::Ended(_)
             | Event::Linked(_)
             | Event::Joined { .. }
@@ -277,6 +278,21 @@ impl Sim {
             };
             self.after(takes, happening);
         }
+    }
+
+    /// A machine looks whether it has what it is asked about, or gets it.
+    pub(crate) fn check(&mut self, machine: usize, to: u32, copied: Copied, sources: &[Holder]) {
+        let takes = self.random.span(self.setup.works_aside);
+        let is_sound = !self.setup.has_stores || self.stores.copy(machine, &copied, sources);
+        let checked = Checked { copied, is_sound };
+        let life = self.machines.get(machine).host.life;
+        let input = Box::new(Input::Checked { to, checked });
+        let happening = Happening::Copied {
+            machine,
+            life,
+            input,
+        };
+        self.after(takes, happening);
     }
 
     /// Something is durable that may be about files.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use model::{Artifact, Definition, OutputSource, Source, Value};
+use model::{Artifact, Definition, OutputSource, ProcessId, Source, Value};
 
 use crate::failure::Failure;
+use crate::fault;
 
 /// Where outputs were written, by their names.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -71,10 +72,21 @@ pub(crate) fn all(
     })?;
     let mut exported = Exported::default();
     for (name, artifact, path) in places {
-        write(artifact, &path)?;
+        write(artifact, &path).map_err(|failure| {
+            let why = failure.message;
+            Failure::new(format!("could not write output `{name}`: {why}"))
+        })?;
         exported.0.insert(name, path);
     }
     Ok(exported)
+}
+
+/// What a user can do where an output cannot be had.
+pub(crate) fn lost(failure: Failure, process: ProcessId) -> Failure {
+    let id = fault::short(process);
+    failure.help(format!(
+        "what is damaged or gone is made again by xav rerun {id}"
+    ))
 }
 
 /// The outputs with artifacts, and where each goes. An item of a list goes to a directory of the

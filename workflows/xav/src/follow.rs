@@ -103,7 +103,7 @@ impl Followed<'_> {
         let (definition, directory) = (self.definition, self.directory);
         let listed = self.list();
         let (failed, held) = self.grid.stop_and_hold();
-        let exported = exported?;
+        let exported = exported.map_err(|failure| export::lost(failure, self.process))?;
         if how.json {
             let place = Place::Here(directory.clone());
             let used = (measure::own(), executor);

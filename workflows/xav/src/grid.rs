@@ -105,6 +105,7 @@ impl Grid {
                         kill_grace: None,
                         lease: None,
                         nice: None,
+                        stream_bytes_max: None,
                         guise: machine.guise.clone(),
                         accounts: activity_daemon::Accounts::default(),
                         blobs: blobs.clone(),

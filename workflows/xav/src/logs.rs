@@ -11,6 +11,7 @@ use model::{ActivityId, Definition, ProcessId, Wall};
 use serde_json::json;
 use wire::attempt::{Log, Peeked};
 use wire::client::{ActivityStatus, AttemptStatus, Status};
+use wire::executor::Kept;
 
 use crate::arguments::{Logs, Which};
 use crate::ask::{Source, refuse_held};
@@ -253,6 +254,13 @@ impl Wanted<'_> {
                     return Err(self.unreadable(&error));
                 }
                 printed?;
+                let n_dropped = self.attempt.log.map_or(0, |log| dropped(&log, stream));
+                if n_dropped > 0 {
+                    screen::tell(&format!(
+                        "({n_dropped} bytes more were written and not kept: stream-mebibytes-max of \
+                         the machine says how many are)\n"
+                    ));
+                }
             }
             None => {
                 let (all, end) = self.end(stream);
@@ -373,6 +381,18 @@ fn nothing(wanted: &[Wanted<'_>], activity: Option<&str>) -> String {
         (true, _) => format!("{of} has not started\n"),
         (false, true) => format!("{of} has written nothing yet\n"),
         (false, false) => format!("{of} wrote nothing\n"),
+    }
+}
+
+/// Bytes that an attempt wrote to a stream beyond those that its machine keeps of one.
+fn dropped(log: &Log, stream: Stream) -> u64 {
+    let (bytes, kept) = match stream {
+        Stream::Stdout => (log.stdout_bytes, log.stdout),
+        Stream::Stderr => (log.stderr_bytes, log.stderr),
+    };
+    match kept {
+        Kept::File { bytes: kept } => bytes.saturating_sub(kept),
+        Kept::Nowhere | Kept::Log { .. } => 0,
     }
 }
 

@@ -144,20 +144,20 @@ pub(crate) fn results(arguments: &Results) -> Outcome {
     drop(source);
     let exported = match (&place, &arguments.to) {
         (Place::Here(directory), Some(to)) => {
-            write_to(directory, &definition, &status.outputs, to)?
+            write_to(directory, process, &definition, &status.outputs, to)?
         }
         (Place::Here(directory), None) => {
             Exported::found(&definition, &status.outputs, &directory.results(process))
         }
         (Place::Grid(home), Some(to)) => {
-            submit::fetch(home, &definition, &status.outputs, &absolute(to)?)?
+            submit::fetch(home, process, &definition, &status.outputs, &absolute(to)?)?
         }
         (Place::Grid(home), None) => {
             let there = home::results(process)?;
             let found = Exported::found(&definition, &status.outputs, &there);
             match found.has_all(&status.outputs) {
                 true => found,
-                false => submit::fetch(home, &definition, &status.outputs, &there)?,
+                false => submit::fetch(home, process, &definition, &status.outputs, &there)?,
             }
         }
     };
@@ -184,6 +184,7 @@ fn absolute(to: &Path) -> Result<PathBuf, Failure> {
 
 fn write_to(
     directory: &StateDirectory,
+    process: model::ProcessId,
     definition: &model::Definition,
     outputs: &[(String, Value)],
     to: &Path,
@@ -199,7 +200,7 @@ fn write_to(
         Failure::new(format!("there are no files in {shown}"))
     })?;
     let blobs = activity_blobs::Reader::open(&blobs).map_err(|error| Failure::because(&error))?;
-    export::all(
+    let exported = export::all(
         |artifact, path| {
             let exported = blobs.export(artifact, path);
             exported.map_err(|error| Failure::because(&error))
@@ -207,7 +208,8 @@ fn write_to(
         definition,
         outputs,
         &to,
-    )
+    );
+    exported.map_err(|failure| export::lost(failure, process))
 }
 
 /// `xav validate`

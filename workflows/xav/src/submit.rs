@@ -139,7 +139,7 @@ fn with_files(
     };
     let mut request = order.resolved(&mut add)?;
     if let Some(transfers) = transfers {
-        request.store = Some(transfers.give(&added, order.store)?);
+        request.store = Some(transfers.give(order.key.process(), &added, order.store)?);
     }
     Ok(request)
 }
@@ -147,6 +147,7 @@ fn with_files(
 /// Fetches the outputs that are files or directories, and writes them below a directory.
 pub(crate) fn fetch(
     home: &Home,
+    process: ProcessId,
     definition: &Definition,
     outputs: &[(String, Value)],
     to: &Path,
@@ -155,12 +156,13 @@ pub(crate) fn fetch(
         return Ok(Exported::default());
     }
     let transfers = Transfers::begin(home, &mut home.client()?)?;
-    export::all(
-        |artifact, path| transfers.fetch(artifact, path),
+    let exported = export::all(
+        |artifact, path| transfers.fetch(process, artifact, path),
         definition,
         outputs,
         to,
-    )
+    );
+    exported.map_err(|failure| export::lost(failure, process))
 }
 
 /// A process of a grid that somebody waits for.
@@ -211,7 +213,13 @@ impl Task<'_> {
 
     fn ended(&self, ended: &Status, how: Following) -> Outcome {
         let to = home::results(self.process)?;
-        let exported = fetch(self.home, self.definition, &ended.outputs, &to)?;
+        let exported = fetch(
+            self.home,
+            self.process,
+            self.definition,
+            &ended.outputs,
+            &to,
+        )?;
         if how.json {
             let place = Place::Grid(self.home.clone());
             let document = follow::document(ended, self.definition, &place, &exported, None);

@@ -1,15 +1,22 @@
 use model::Hash;
 
-use super::{Durability, Index};
+use super::{Durability, Index, Size};
 
 fn hash(n: u8) -> Hash {
     Hash([n; 32])
 }
 
+fn size(bytes: u64) -> Size {
+    Size {
+        bytes,
+        stored: bytes,
+    }
+}
+
 fn filled() -> Index {
     let mut index = Index::default();
     for n in 1..=4 {
-        index.insert(hash(n), 10, Durability::Sealed);
+        index.insert(hash(n), size(10), Durability::Sealed);
     }
     index
 }
@@ -27,10 +34,10 @@ fn least_recently_used_goes_first_and_no_more_than_needed() {
 #[test]
 fn kept_fresh_and_held_blobs_stay() {
     let mut index = filled();
-    index.insert(hash(5), 10, Durability::Fresh);
+    index.insert(hash(5), size(10), Durability::Fresh);
     let hold = index.begin_hold();
     index.touch(hash(1));
-    index.insert(hash(6), 10, Durability::Sealed);
+    index.insert(hash(6), size(10), Durability::Sealed);
     assert_eq!(
         index.victims(0, 9, |hash| hash.0[0] == 3),
         [hash(2), hash(4)]
@@ -56,9 +63,9 @@ fn a_victim_used_after_it_was_chosen_is_spared() {
 #[test]
 fn sizes_follow_what_comes_and_goes() {
     let mut index = filled();
-    index.insert(hash(1), 7, Durability::Sealed);
-    assert_eq!((index.bytes(), index.n_blobs()), (37, 4));
+    index.insert(hash(1), size(7), Durability::Sealed);
+    assert_eq!((index.stored(), index.n_blobs()), (37, 4));
     index.remove(hash(1));
     index.remove(hash(1));
-    assert_eq!((index.bytes(), index.n_blobs()), (30, 3));
+    assert_eq!((index.stored(), index.n_blobs()), (30, 3));
 }

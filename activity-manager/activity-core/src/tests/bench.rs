@@ -364,6 +364,16 @@ fn line(effect: &Effect) -> String {
             let (activity, process) = (copied.activity, copied.process.0);
             format!("copy {activity} of {process} for {to} from {from:?}{pinned}")
         }
+        Effect::Check {
+            to,
+            copied,
+            sources,
+        } => {
+            let from: Vec<&str> = sources.iter().map(|one| one.name.as_str()).collect();
+            let (activity, process) = (copied.activity, copied.process.0);
+            format!("check {activity} of {process} for {to} from {from:?}")
+        }
+        Effect::Access { number, is_allowed } => format!("access {number} {is_allowed}"),
         Effect::Unneeded(process) => format!("unneeded {}", process.0),
         Effect::Unserved(ids) => {
             let ids = ids.iter().map(|id| format!(" {}", id.0));
@@ -411,6 +421,16 @@ fn answer(message: &FromActivity) -> String {
         FromActivity::Copied(copied) => {
             let of: Vec<String> = copied.iter().map(|one| one.activity.to_string()).collect();
             format!("copied {}", of.join(" "))
+        }
+        FromActivity::Checked(checked) => {
+            let of = checked.iter().map(|one| {
+                let is_sound = if one.is_sound { "sound" } else { "lost" };
+                format!(" {} {is_sound}", one.copied.activity)
+            });
+            format!("checked{}", of.collect::<String>())
+        }
+        FromActivity::Access { number, access } => {
+            format!("access {number} of {} to {}", access.user, access.process.0)
         }
         FromActivity::Peeked(attempt, _) => format!("peeked {}", attempt.activity),
         FromActivity::Renew { life, number } => format!("renew {life} {number}"),

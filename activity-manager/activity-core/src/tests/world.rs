@@ -108,7 +108,9 @@ impl World {
                 | Effect::Clear { .. }
                 | Effect::Peeked { .. }
                 | Effect::ReadLog(..)
-                | Effect::Copy { .. } => {}
+                | Effect::Copy { .. }
+                | Effect::Check { .. }
+                | Effect::Access { .. } => {}
                 Effect::Stage { attempt, .. } => self.to_stage.push(attempt),
                 Effect::Collect { attempt, .. } => self.to_collect.push(attempt),
                 Effect::ToProcess(_, message) if !self.drops => self.pm_hears(message),
@@ -147,7 +149,9 @@ impl World {
             | FromActivity::Started(_)
             | FromActivity::Peeked(..)
             | FromActivity::LogPart(_)
-            | FromActivity::Copied(_) => {}
+            | FromActivity::Copied(_)
+            | FromActivity::Checked(_)
+            | FromActivity::Access { .. } => {}
             FromActivity::Outcomes(outcomes) => {
                 for outcome in outcomes {
                     self.outcomes.insert(outcome.attempt);

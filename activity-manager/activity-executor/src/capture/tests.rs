@@ -5,6 +5,17 @@ use proptest::prelude::*;
 
 use super::*;
 
+const KEPT_MAX: u64 = 1 << 10;
+
+#[test]
+fn no_more_than_so_many_bytes_are_kept_and_all_are_counted() {
+    let chunks: Vec<Vec<u8>> = (0..20).map(|n| vec![n; 100]).collect();
+    let (captured, file) = captured_from(Stream::Stdout, 50, &chunks);
+    assert_eq!(captured.bytes, 2_000);
+    assert_eq!(captured.kept, Kept::File { bytes: KEPT_MAX });
+    assert_eq!(file.unwrap(), chunks.concat()[..1_024]);
+}
+
 fn captured_from(
     stream: Stream,
     inline_max: u32,
@@ -17,7 +28,7 @@ fn captured_from(
         number: 3,
     };
     let (reader, _writer) = rustix::pipe::pipe().unwrap();
-    let mut capture = Capture::new(attempt, stream, reader, inline_max);
+    let mut capture = Capture::new(attempt, stream, reader, inline_max, KEPT_MAX);
     for chunk in chunks {
         capture.push(chunk, directory.path());
     }

@@ -141,7 +141,14 @@ impl Executor {
                     started,
                     started_mono,
                 };
-                Ok(Running::new(start, launched, self.parts.share))
+                {
+                    let Parts {
+                        share,
+                        stream_bytes_max,
+                        ..
+                    } = &self.parts;
+                    Ok(Running::new(start, launched, *share, *stream_bytes_max))
+                }
             }
             Err(error) => Err(NotStarted {
                 errno: error.raw_os_error().unwrap_or(0),

@@ -276,6 +276,7 @@ fn start_with(directory: &Path, linger: Span, share: Option<Share>, accounts: &A
         state: &directory.join("state"),
         linger: Some(linger),
         kill_grace: Some(Span::from_millis(100)),
+        stream_bytes_max: None,
         share,
         accounts,
         work: Some(&directory.join("work")),

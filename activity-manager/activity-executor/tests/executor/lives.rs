@@ -154,6 +154,7 @@ fn state_directory_belongs_to_one_executor() {
         linger: None,
         kill_grace: None,
         share: None,
+        stream_bytes_max: None,
         accounts: &Accounts::default(),
         work: None,
     };

@@ -28,7 +28,7 @@ use thiserror::Error;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
-use wire::bulk::{PROTOCOL, Refusal};
+use wire::bulk::{Belongs, PROTOCOL, Refusal};
 use wire::hello;
 
 use super::calls::FAREWELL;
@@ -44,8 +44,7 @@ use crate::limits::{
 };
 use pace::Bucket;
 
-/// Who may fetch a blob by its name. Whoever knows the hash of a file has been told it by somebody
-/// who may see the file.
+/// Who may fetch a blob by its name. Which ones a user may is for the depot to say.
 const MAY_GET: [Role; 4] = [Role::Pm, Role::Am, Role::User, Role::Admin];
 /// Who may bring one: those who submit, and those who do so for them.
 const MAY_PUT: [Role; 3] = [Role::Pm, Role::User, Role::Admin];
@@ -57,6 +56,41 @@ pub trait Depot: Send + Sync + 'static {
 
     /// Begins to take a blob; none where it is here already, durably.
     fn receive(&self, hash: Hash) -> io::Result<Option<Box<dyn Arriving>>>;
+
+    /// [`Depot::open`] for a peer, which may not be given all that is here: what it may not have is not
+    /// there.
+    fn open_for(&self, asked: &Asked) -> io::Result<Option<(File, u64)>> {
+        self.open(asked.hash)
+    }
+
+    /// [`Depot::receive`] of so many bytes from a peer, of which not all need be taken.
+    fn receive_from(&self, asked: &Asked, _bytes: u64) -> io::Result<Received> {
+        Ok(match self.receive(asked.hash)? {
+            Some(arriving) => Received::Coming(arriving),
+            None => Received::Here,
+        })
+    }
+}
+
+/// A blob that a peer asks for, or brings.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Who asks.
+    pub peer: Identity,
+    /// Which blob.
+    pub hash: Hash,
+    /// What the peer says that it belongs to.
+    pub of: Option<Belongs>,
+}
+
+/// What becomes of a blob that a peer brings.
+pub enum Received {
+    /// It is here already, durably.
+    Here,
+    /// Its bytes are wanted.
+    Coming(Box<dyn Arriving>),
+    /// It is not taken.
+    Refused(Refusal),
 }
 
 /// A blob of which a part has come. Dropped, it is gone.
@@ -295,13 +329,23 @@ impl Bulk {
     /// Fetches a blob into a depot from the first of these that gives it whole. Blocks its caller,
     /// which must not be a thread that serves connections. The error is that of the last source.
     pub fn fetch(&self, sources: &[Source], hash: Hash, into: &dyn Depot) -> Result<(), BulkError> {
+        self.fetch_of(sources, (hash, None), into)
+    }
+
+    /// [`Bulk::fetch`] for a user, who is only given what belongs to own processes.
+    pub fn fetch_of(
+        &self,
+        sources: &[Source],
+        (hash, of): (Hash, Option<Belongs>),
+        into: &dyn Depot,
+    ) -> Result<(), BulkError> {
         let begin = || into.receive(hash).map_err(BulkError::Disk);
         let Some(mut arriving) = begin()? else {
             return Ok(());
         };
         let mut failure = BulkError::Nobody;
         for source in sources {
-            match self.get(source, hash, &mut *arriving) {
+            match self.get(source, (hash, of), &mut *arriving) {
                 Ok(()) => match arriving.finish().map_err(BulkError::Disk)? {
                     Arrival::Sound => {
                         self.shared.n_asked.fetch_add(1, Ordering::Relaxed);
@@ -326,15 +370,31 @@ impl Bulk {
     /// Brings a blob to a peer, which keeps it durably. Blocks its caller, which must not be a
     /// thread that serves connections.
     pub fn put(&self, to: &Source, hash: Hash, file: File, bytes: u64) -> Result<(), BulkError> {
-        ask::put(self, to, hash, file, bytes)?;
+        self.put_of(to, (hash, None), file, bytes)
+    }
+
+    /// [`Bulk::put`] for a user, of whom only what belongs to a process is taken.
+    pub fn put_of(
+        &self,
+        to: &Source,
+        (hash, of): (Hash, Option<Belongs>),
+        file: File,
+        bytes: u64,
+    ) -> Result<(), BulkError> {
+        ask::put(self, to, (hash, of), file, bytes)?;
         self.shared.n_asked.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
     /// Fetches what is missing of a blob. It is not compared with its name: see
     /// [`Arriving::finish`].
-    fn get(&self, from: &Source, hash: Hash, into: &mut dyn Arriving) -> Result<(), BulkError> {
-        ask::get(self, from, hash, into)
+    fn get(
+        &self,
+        from: &Source,
+        what: (Hash, Option<Belongs>),
+        into: &mut dyn Arriving,
+    ) -> Result<(), BulkError> {
+        ask::get(self, from, what, into)
     }
 
     /// Uses another certificate of the same identity for each connection from then on, and ends

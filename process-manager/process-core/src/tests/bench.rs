@@ -10,7 +10,7 @@ use model::{
     Type, Value, Variable, Wall,
 };
 use wire::attempt::{
-    Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Outcome, ToActivity,
+    Checked, Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Outcome, ToActivity,
 };
 use wire::client::{Answer, Request, Status, Submit};
 use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
@@ -45,6 +45,10 @@ pub(super) struct Bench {
     pub(super) others: Vec<Offered>,
     /// Whether those keep what they are asked to.
     pub(super) keeps: bool,
+    /// Whether users may have the files that machines were asked for.
+    pub(super) allowed: Vec<bool>,
+    /// Files that machines have no more as they were made.
+    pub(super) damaged: BTreeSet<model::Hash>,
     /// What machines were asked to keep.
     pub(super) copies: Vec<(ResourceId, Copied)>,
     /// From whom, and whether it is needed, likewise.
@@ -111,6 +115,8 @@ impl Bench {
             held: BTreeMap::new(),
             others: Vec::new(),
             keeps: false,
+            allowed: Vec::new(),
+            damaged: BTreeSet::new(),
             copies: Vec::new(),
             copied_from: Vec::new(),
             config,
@@ -303,6 +309,18 @@ impl Bench {
                         self.give(Input::Activity(to, message));
                     }
                 }
+            }
+            Effect::ToActivity(to, ToActivity::Check { copies, .. }) => {
+                let checked = copies.into_iter().map(|Copy { copied, .. }| {
+                    let mut artifacts = copied.artifacts.iter();
+                    let is_sound = artifacts.all(|one| !self.damaged.contains(&one.hash));
+                    Checked { copied, is_sound }
+                });
+                let checked = FromActivity::Checked(checked.collect());
+                self.give(Input::Activity(to, checked));
+            }
+            Effect::ToActivity(_, ToActivity::Access { is_allowed, .. }) => {
+                self.allowed.push(is_allowed);
             }
             Effect::ToActivity(_, ToActivity::Acknowledge(attempts)) => {
                 for attempt in attempts {

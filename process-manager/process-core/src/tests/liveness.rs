@@ -250,6 +250,8 @@ impl Stage {
             ToActivity::Renewed { life, number, .. } => format!("renewed {life} {number}"),
             ToActivity::Peek(_) | ToActivity::ReadLog(_) => "peek".to_owned(),
             ToActivity::Copy { .. } => "copy".to_owned(),
+            ToActivity::Check { .. } => "check".to_owned(),
+            ToActivity::Access { is_allowed, .. } => format!("access {is_allowed}"),
         };
         self.log.push(format!("{machine} {line}"));
     }

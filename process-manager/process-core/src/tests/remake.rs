@@ -162,7 +162,7 @@ fn a_failed_attempt_to_make_it_again_ends_the_process() {
     assert_eq!(status.faults[0].name, FaultName::Lost);
     assert_eq!(
         status.faults[0].message,
-        "what `a` had produced is gone, and making it again failed: it did not go well"
+        "what `a` had produced is damaged or gone, and making it again failed: it did not go well"
     );
 }
 
@@ -312,7 +312,8 @@ fn a_file_of_a_user_that_nobody_has_is_a_fault() {
     assert_eq!(status.faults[0].name, FaultName::Staging);
     assert_eq!(
         status.faults[0].message,
-        "a: no machine that can be reached has `x.sh`"
+        "a: the file `x.sh` that was given with the process is damaged or gone on every machine that \
+         had it, and nothing can make it again: submit the process again with it"
     );
 }
 

@@ -330,6 +330,11 @@ impl World {
         logs.collect()
     }
 
+    /// Where the activity manager of a machine keeps its state.
+    pub(super) fn state_of_machine(&self, index: usize) -> PathBuf {
+        self.ams[index].home.join("state")
+    }
+
     /// Where a manager keeps its state.
     pub(super) fn state_of(&self, role: Role) -> PathBuf {
         let daemon = match role {

@@ -55,6 +55,8 @@ impl Rule for Effects {
                 | ToActivity::Peek(_)
                 | ToActivity::ReadLog(_)
                 | ToActivity::Copy { .. }
+                | ToActivity::Check { .. }
+                | ToActivity::Access { .. }
                 | ToActivity::Renewed { .. },
             )
             | Seen::Machine { .. }

@@ -137,7 +137,8 @@ impl Elsewhere {
             | Event::Broke { .. }
             | Event::Remaking(_)
             | Event::Copied { .. }
-            | Event::MachineLost(_) => {}
+            | Event::MachineLost(_)
+            | Event::FilesLost(..) => {}
         }
     }
 

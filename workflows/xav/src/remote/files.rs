@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use activity_blobs::Store;
 use activity_daemon::{Keeping, StoreDepot};
-use model::{Artifact, ArtifactKind, Hash, Identity, ResourceId, Role, Span};
+use model::{Artifact, ArtifactKind, Hash, Identity, ProcessId, ResourceId, Role, Span};
 use shell::Client;
 use shell::limits::BULK_BLOB_BYTES_MAX;
 use shell::quic::{Bulk, BulkConfig, Source};
+use wire::bulk::Belongs;
 use wire::client::{Answer, Request};
 
 use super::{Home, several};
@@ -86,6 +87,7 @@ impl Transfers {
     /// that can be.
     pub(crate) fn give(
         &self,
+        process: ProcessId,
         artifacts: &[Artifact],
         preferred: Option<ResourceId>,
     ) -> Result<ResourceId, Failure> {
@@ -94,7 +96,7 @@ impl Transfers {
         let first = self.machines.iter().filter(is_preferred);
         let others = self.machines.iter().filter(|one| !is_preferred(one));
         for machine in first.chain(others) {
-            match self.give_to(machine, artifacts) {
+            match self.give_to(machine, process, artifacts) {
                 Ok(()) => return Ok(machine.resource),
                 Err(failure) => failures.push(failure),
             }
@@ -102,7 +104,12 @@ impl Transfers {
         Err(several(failures))
     }
 
-    fn give_to(&self, machine: &Machine, artifacts: &[Artifact]) -> Result<(), Failure> {
+    fn give_to(
+        &self,
+        machine: &Machine,
+        process: ProcessId,
+        artifacts: &[Artifact],
+    ) -> Result<(), Failure> {
         let name = machine.source.peer.name();
         let failed = |error: &dyn std::error::Error| {
             let why = crate::failure::chain(error);
@@ -112,7 +119,13 @@ impl Transfers {
             for hash in self.blobs(artifact)? {
                 let opened = self.store.open_blob(hash);
                 let (file, bytes) = opened.map_err(|error| failed(&error))?;
-                let put = self.bulk.put(&machine.source, hash, file, bytes.0);
+                let of = Belongs {
+                    process,
+                    artifact: artifact.hash,
+                };
+                let put = self
+                    .bulk
+                    .put_of(&machine.source, (hash, Some(of)), file, bytes.0);
                 put.map_err(|error| failed(&error))?;
             }
         }
@@ -134,16 +147,25 @@ impl Transfers {
         Ok(all)
     }
 
-    /// Fetches a file or a directory from whichever machine has it, and writes it to a path of this
-    /// machine. What is there already is replaced.
-    pub(crate) fn fetch(&self, artifact: Artifact, to: &Path) -> Result<(), Failure> {
+    /// Fetches a file or a directory of a process from whichever machine has it, and writes it to a
+    /// path of this machine. What is there already is replaced.
+    pub(crate) fn fetch(
+        &self,
+        process: ProcessId,
+        artifact: Artifact,
+        to: &Path,
+    ) -> Result<(), Failure> {
+        let of = Belongs {
+            process,
+            artifact: artifact.hash,
+        };
         let sources: Vec<Source> = self.machines.iter().map(|one| one.source.clone()).collect();
         let depot = StoreDepot::new(self.store.clone(), Keeping::AsCopy);
         // Of a directory first comes the listing, and then what it lists.
         for _ in 0..2 {
             let missing = self.store.missing(artifact);
             for hash in missing.map_err(|error| Failure::because(&error))? {
-                let fetched = self.bulk.fetch(&sources, hash, &depot);
+                let fetched = self.bulk.fetch_of(&sources, (hash, Some(of)), &depot);
                 fetched.map_err(|error| {
                     let why = crate::failure::chain(&error);
                     Failure::new(format!("could not fetch {}: {why}", to.display()))

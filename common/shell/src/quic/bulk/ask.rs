@@ -10,7 +10,7 @@ use model::{Hash, Mono};
 use quinn::{Connection, RecvStream, SendStream};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use tokio::time::timeout;
-use wire::bulk::{Answer, Request};
+use wire::bulk::{Answer, Belongs, Request};
 use wire::hello;
 
 use super::super::error::LinkError;
@@ -57,13 +57,13 @@ pub(super) enum Failed {
 pub(super) fn get(
     bulk: &Bulk,
     from: &Source,
-    hash: Hash,
+    what: (Hash, Option<Belongs>),
     into: &mut dyn Arriving,
 ) -> Result<(), BulkError> {
     let mut n_tries = 0;
     loop {
         let before = into.bytes();
-        let error = match get_once(bulk, from, hash, into) {
+        let error = match get_once(bulk, from, what, into) {
             Ok(()) => return Ok(()),
             Err(Failed::Final(error)) => return Err(error),
             Err(Failed::Cut(error)) => error,
@@ -80,12 +80,17 @@ pub(super) fn get(
     }
 }
 
-fn get_once(bulk: &Bulk, from: &Source, hash: Hash, into: &mut dyn Arriving) -> Result<(), Failed> {
+fn get_once(
+    bulk: &Bulk,
+    from: &Source,
+    what: (Hash, Option<Belongs>),
+    into: &mut dyn Arriving,
+) -> Result<(), Failed> {
     let (pieces, mut come) = mpsc::channel(BULK_WAITING_PIECES_MAX);
     let (shared, from) = (Arc::clone(&bulk.shared), from.clone());
     let offset = into.bytes();
     bulk.handle.spawn(async move {
-        if let Err(failed) = pull(&shared, &from, hash, offset, &pieces).await {
+        if let Err(failed) = pull(&shared, &from, what, offset, &pieces).await {
             // Whoever waits may have gone.
             let _ = pieces.send(Piece::Failed(failed)).await;
         }
@@ -119,12 +124,12 @@ fn get_once(bulk: &Bulk, from: &Source, hash: Hash, into: &mut dyn Arriving) -> 
 async fn pull(
     shared: &Shared,
     from: &Source,
-    hash: Hash,
+    (hash, of): (Hash, Option<Belongs>),
     offset: u64,
     pieces: &mpsc::Sender<Piece>,
 ) -> Result<(), Failed> {
     let (mut send, mut recv) = open(shared, from).await?;
-    say(&mut send, &Request::Get { hash, offset }).await?;
+    say(&mut send, &Request::Get { hash, offset, of }).await?;
     let _ = send.finish();
     let bytes = match hear(&mut recv, BULK_SILENCE_MAX).await? {
         Answer::Sending { bytes } if bytes >= offset => bytes,
@@ -158,7 +163,7 @@ async fn pull(
 pub(super) fn put(
     bulk: &Bulk,
     to: &Source,
-    hash: Hash,
+    what: (Hash, Option<Belongs>),
     file: File,
     bytes: u64,
 ) -> Result<(), BulkError> {
@@ -168,7 +173,7 @@ pub(super) fn put(
         let mut n_tries = 0;
         let result = loop {
             let before = shared.asked_bytes.load(Ordering::Relaxed);
-            let error = match push(&shared, &to, hash, &file, bytes).await {
+            let error = match push(&shared, &to, what, &file, bytes).await {
                 Ok(()) => break Ok(()),
                 Err(Failed::Final(error)) => break Err(error),
                 Err(Failed::Cut(error)) => error,
@@ -189,12 +194,12 @@ pub(super) fn put(
 async fn push(
     shared: &Shared,
     to: &Source,
-    hash: Hash,
+    (hash, of): (Hash, Option<Belongs>),
     file: &Arc<File>,
     bytes: u64,
 ) -> Result<(), Failed> {
     let (mut send, mut recv) = open(shared, to).await?;
-    say(&mut send, &Request::Put { hash, bytes }).await?;
+    say(&mut send, &Request::Put { hash, bytes, of }).await?;
     let mut at = match hear(&mut recv, BULK_SILENCE_MAX).await? {
         Answer::Send { offset } if offset <= bytes => offset,
         Answer::Stored => return Ok(()),

@@ -13,14 +13,16 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
-use wire::bulk::{Answer, Refusal, Request};
+use wire::bulk::{Answer, Belongs, Refusal, Request};
 use wire::hello;
 
 use super::super::greeting::{Wanted, known, refuse};
 use super::super::links::duration;
 use super::pace::Bucket;
 use super::stream::{Broken, hear, read, say, write};
-use super::{Arrival, Arriving, Depot, GuestEntry, MAY_GET, MAY_PUT, Shared, lock, pause};
+use super::{
+    Arrival, Arriving, Asked, Depot, GuestEntry, MAY_GET, MAY_PUT, Received, Shared, lock, pause,
+};
 use crate::clock;
 use crate::limits::{
     BULK_CONNECTIONS_EACH_MAX, BULK_CONNECTIONS_MAX, BULK_PARKED_MAX, BULK_PIECE_BYTES,
@@ -53,6 +55,16 @@ struct Guest {
     number: u64,
     identity: Identity,
     bucket: Arc<Mutex<Bucket>>,
+}
+
+impl Guest {
+    fn asks(&self, hash: Hash, of: Option<Belongs>) -> Asked {
+        Asked {
+            peer: self.identity.clone(),
+            hash,
+            of,
+        }
+    }
 }
 
 impl Drop for Guest {
@@ -148,9 +160,13 @@ async fn serve(guest: Arc<Guest>, mut send: SendStream, mut recv: RecvStream) {
     let done = match hear(&mut recv, BULK_SILENCE_MAX).await {
         Ok(Request::Get { .. }) if !may(&MAY_GET, role) => Err(Stopped::Refused(Refusal::Role)),
         Ok(Request::Put { .. }) if !may(&MAY_PUT, role) => Err(Stopped::Refused(Refusal::Role)),
-        Ok(Request::Get { hash, offset }) => give(&guest, depot, hash, offset, &mut send).await,
-        Ok(Request::Put { hash, bytes }) => {
-            take(&guest, depot, hash, bytes, &mut send, &mut recv).await
+        Ok(Request::Get { hash, offset, of }) => {
+            let asked = guest.asks(hash, of);
+            give(&guest, depot, asked, offset, &mut send).await
+        }
+        Ok(Request::Put { hash, bytes, of }) => {
+            let asked = guest.asks(hash, of);
+            take(&guest, depot, asked, bytes, &mut send, &mut recv).await
         }
         Err(Broken::Unreadable) => Err(Stopped::Refused(Refusal::Unreadable)),
         Err(broken) => Err(Stopped::Broken(broken)),
@@ -209,11 +225,12 @@ impl From<io::Error> for Stopped {
 async fn give(
     guest: &Guest,
     depot: Arc<dyn Depot>,
-    hash: Hash,
+    asked: Asked,
     offset: u64,
     send: &mut SendStream,
 ) -> Result<(), Stopped> {
-    let opened = blocking(move || depot.open(hash)).await?;
+    let hash = asked.hash;
+    let opened = blocking(move || depot.open_for(&asked)).await?;
     let (file, bytes) = opened.ok_or(Stopped::Refused(Refusal::Missing))?;
     if offset > bytes {
         return Err(Stopped::Refused(Refusal::Offset));
@@ -244,7 +261,7 @@ async fn give(
 async fn take(
     guest: &Guest,
     depot: Arc<dyn Depot>,
-    hash: Hash,
+    asked: Asked,
     bytes: u64,
     send: &mut SendStream,
     recv: &mut RecvStream,
@@ -254,13 +271,16 @@ async fn take(
     if bytes > bytes_max {
         return Err(Stopped::Refused(Refusal::TooLarge { bytes_max }));
     }
+    let hash = asked.hash;
     let parked = lock(&shared.parked).take(&guest.identity, hash);
-    let arriving = match parked.filter(|arriving| arriving.bytes() <= bytes) {
-        Some(arriving) => Some(arriving),
-        None => blocking(move || depot.receive(hash)).await?,
+    let received = match parked.filter(|arriving| arriving.bytes() <= bytes) {
+        Some(arriving) => Received::Coming(arriving),
+        None => blocking(move || depot.receive_from(&asked, bytes)).await?,
     };
-    let Some(arriving) = arriving else {
-        return Ok(say(send, &Answer::Stored).await?);
+    let arriving = match received {
+        Received::Coming(arriving) => arriving,
+        Received::Here => return Ok(say(send, &Answer::Stored).await?),
+        Received::Refused(refusal) => return Err(Stopped::Refused(refusal)),
     };
     let offset = arriving.bytes();
     let mut slot = Some(arriving);

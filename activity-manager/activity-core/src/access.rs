@@ -1,0 +1,54 @@
+//! Users who want files of their processes: which process is whose is known to process managers alone.
+//! All of them are asked, since a user does not say which one has the process.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use machine::Context;
+use wire::attempt::{Access, FromActivity};
+
+use crate::boundary::Effect;
+use crate::manager::ActivityManager;
+
+/// Questions that wait for answers: whoever asks gives up within seconds. The oldest goes first.
+const ASKED_MAX: usize = 1_024;
+
+/// By question, the process managers that have not answered.
+#[derive(Debug, Default)]
+pub(crate) struct Asked(BTreeMap<u32, BTreeSet<u32>>);
+
+impl ActivityManager {
+    pub(crate) fn ask_access(&mut self, cx: &mut Context<'_, Self>, number: u32, access: &Access) {
+        let attached = self.process_managers.iter();
+        let attached = attached.filter(|(_, link)| link.is_attached);
+        let attached: BTreeSet<u32> = attached.map(|(&manager, _)| manager).collect();
+        for &manager in &attached {
+            let access = access.clone();
+            let message = FromActivity::Access { number, access };
+            cx.effect(Effect::ToProcess(manager, message));
+        }
+        if attached.is_empty() {
+            return;
+        }
+        if self.accesses.0.len() >= ASKED_MAX {
+            self.accesses.0.pop_first();
+        }
+        self.accesses.0.insert(number, attached);
+    }
+
+    /// One that allows it is enough; it is refused when all have said no.
+    pub(crate) fn on_access(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        from: u32,
+        number: u32,
+        is_allowed: bool,
+    ) {
+        let Some(unanswered) = self.accesses.0.get_mut(&number) else {
+            return;
+        };
+        if unanswered.remove(&from) && (is_allowed || unanswered.is_empty()) {
+            self.accesses.0.remove(&number);
+            cx.effect(Effect::Access { number, is_allowed });
+        }
+    }
+}

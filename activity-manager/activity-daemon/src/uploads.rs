@@ -1,0 +1,201 @@
+//! Files that users have given to this machine for processes that they are about to submit. Each user
+//! has so much room for them, and what no process names after a while is removed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use activity_blobs::Store;
+use model::{Bytes, Hash};
+use wire::attempt::Access;
+use wire::bulk::{Belongs, Refusal};
+
+use crate::access::Gate;
+
+/// How often it is asked whether processes name what was given.
+const LOOK: Duration = Duration::from_secs(600);
+
+/// How often in a row the answer must be no: a process manager that starts again knows its processes
+/// within minutes.
+const NOES: u32 = 3;
+
+/// When what no process names is removed.
+const MINUTES: u32 = LOOK.as_secs() as u32 / 60 * NOES;
+
+/// What users have given. A clone is the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Uploads(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// Bytes that each user may have given and no process names.
+    each_max: Bytes,
+    by_user: Mutex<BTreeMap<String, BTreeMap<Hash, Upload>>>,
+}
+
+/// A file that comes or has come.
+#[derive(Clone, Copy, Debug)]
+struct Upload {
+    bytes: u64,
+    of: Belongs,
+    has_come: bool,
+    /// How often in a row no process named it.
+    noes: u32,
+}
+
+/// Room for a file that comes. Dropped before it has come, it is given back.
+#[derive(Debug)]
+pub(crate) struct Room {
+    uploads: Uploads,
+    user: String,
+    hash: Hash,
+    has_come: bool,
+}
+
+impl Uploads {
+    /// With so much room for each user.
+    pub(crate) fn new(each_max: Bytes) -> Uploads {
+        Uploads(Arc::new(Shared {
+            each_max,
+            by_user: Mutex::default(),
+        }))
+    }
+
+    /// Room for a file of a user, if there is so much.
+    pub(crate) fn admit(
+        &self,
+        user: &str,
+        hash: Hash,
+        bytes: u64,
+        of: Belongs,
+    ) -> Result<Room, Refusal> {
+        let mut by_user = self.lock();
+        let given = by_user.entry(user.to_owned()).or_default();
+        let others = given.iter().filter(|(other, _)| **other != hash);
+        let taken: u64 = others.fold(0, |sum, (_, one)| sum.saturating_add(one.bytes));
+        if taken.saturating_add(bytes) > self.0.each_max.0 {
+            return Err(Refusal::Unclaimed {
+                bytes_max: self.0.each_max.0,
+                minutes: MINUTES,
+            });
+        }
+        let upload = Upload {
+            bytes,
+            of,
+            has_come: false,
+            noes: 0,
+        };
+        given.insert(hash, upload);
+        Ok(Room {
+            uploads: self.clone(),
+            user: user.to_owned(),
+            hash,
+            has_come: false,
+        })
+    }
+
+    /// Starts a thread that removes what no process names. It ends soon after all clones of this.
+    pub(crate) fn look_after(&self, store: Store, gate: Gate) -> io::Result<()> {
+        let uploads = Arc::downgrade(&self.0);
+        let thread = std::thread::Builder::new().name("uploads".to_owned());
+        thread.spawn(move || look_after(&uploads, &store, &gate))?;
+        Ok(())
+    }
+
+    /// Asks about all that has come, and removes what nobody has named for long.
+    fn look(&self, store: &Store, named: impl Fn(&Access) -> Option<bool>) {
+        let all: Vec<(String, Hash, Belongs)> = {
+            let by_user = self.lock();
+            let all = by_user.iter().flat_map(|(user, given)| {
+                let come = given.iter().filter(|(_, upload)| upload.has_come);
+                come.map(|(hash, upload)| (user.clone(), *hash, upload.of))
+            });
+            all.collect()
+        };
+        for (user, hash, of) in all {
+            let answer = named(&Access {
+                user: user.clone(),
+                process: of.process,
+                artifact: of.artifact,
+            });
+            let mut by_user = self.lock();
+            let Some(given) = by_user.get_mut(&user) else {
+                continue;
+            };
+            let is_over = match (answer, given.get_mut(&hash)) {
+                (None, _) | (_, None) => false,
+                (Some(true), Some(_)) => true,
+                (Some(false), Some(upload)) => {
+                    upload.noes += 1;
+                    upload.noes >= NOES
+                }
+            };
+            if is_over {
+                given.remove(&hash);
+                if given.is_empty() {
+                    by_user.remove(&user);
+                }
+            }
+            drop(by_user);
+            if is_over && answer == Some(false) {
+                match store.discard(hash) {
+                    Ok(_) => tracing::info!(%hash, user, "removed a file that no process names"),
+                    Err(error) => tracing::warn!(%hash, %error, "a file could not be removed"),
+                }
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, BTreeMap<Hash, Upload>>> {
+        // Nothing panics while it holds the lock.
+        self.0
+            .by_user
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nothing tells that no process names a file; it is looked for from time to time"
+)]
+fn look_after(uploads: &Weak<Shared>, store: &Store, gate: &Gate) {
+    loop {
+        std::thread::sleep(LOOK);
+        let Some(shared) = uploads.upgrade() else {
+            return;
+        };
+        Uploads(shared).look(store, |access| gate.ask(access));
+    }
+}
+
+impl Room {
+    /// The file has come.
+    pub(crate) fn has_come(mut self) {
+        self.has_come = true;
+        let mut by_user = self.uploads.lock();
+        let given = by_user.get_mut(&self.user);
+        if let Some(upload) = given.and_then(|given| given.get_mut(&self.hash)) {
+            upload.has_come = true;
+        }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if self.has_come {
+            return;
+        }
+        let mut by_user = self.uploads.lock();
+        if let Some(given) = by_user.get_mut(&self.user) {
+            given.remove(&self.hash);
+            if given.is_empty() {
+                by_user.remove(&self.user);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
