@@ -97,7 +97,7 @@ fn what_one_attempt_leaves_another_finds() {
 }
 
 #[test]
-fn what_is_missing_is_a_fault_with_its_name() {
+fn an_output_that_is_missing_is_a_fault_with_its_name() {
     let mut bench = Bench::new();
     let directory = bench.directory(1);
     let job = Job::Collect {
@@ -109,6 +109,11 @@ fn what_is_missing_is_a_fault_with_its_name() {
     let trouble = bench.collected().1.unwrap_err();
     assert_eq!(trouble.name, FaultName::MissingOutput);
     assert_eq!(trouble.message, "output `out` is missing: there is no `a`");
+}
+
+#[test]
+fn an_input_that_is_gone_is_told_by_its_place_and_nothing_is_left_of_the_others() {
+    let mut bench = Bench::new();
     let artifact = bench.blobs.add_bytes(b"x").unwrap();
     let lost = Artifact {
         hash: model::Hash([7; 32]),
@@ -117,27 +122,21 @@ fn what_is_missing_is_a_fault_with_its_name() {
     let workplace = Workplace {
         directory: bench.directory(2),
     };
-    let inputs = vec![("b".to_owned(), lost)];
+    let inputs = vec![("a".to_owned(), artifact), ("b".to_owned(), lost)];
     bench.workers.give(&mut vec![Job::Lay {
         attempt: attempt(2),
-        workplace,
+        workplace: workplace.clone(),
         inputs,
         sources: Vec::new(),
     }]);
-    let next = bench.next();
-    let Input::Staged {
-        result: Err(trouble),
-        ..
-    } = next
-    else {
-        panic!("{next:?}")
+    let lacking = Input::Lacking {
+        attempt: attempt(2),
+        inputs: vec![1],
+        workplace: workplace.clone(),
     };
-    assert_eq!(trouble.name, FaultName::Staging);
-    assert!(
-        trouble.message.starts_with("could not place `b`"),
-        "{}",
-        trouble.message
-    );
+    assert_eq!(bench.next(), lacking);
+    let mut left = std::fs::read_dir(&workplace.directory).unwrap();
+    assert!(left.next().is_none());
 }
 
 #[test]
