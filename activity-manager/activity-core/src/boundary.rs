@@ -52,6 +52,8 @@ pub struct Config {
     /// Whether the executor is asked each second whether it answers, and one that does not is not lent
     /// and then ended. Not where all is one program, which a debugger may stop.
     pub asks_executor: bool,
+    /// Whether the journal of earlier lives was lost, and this life begins with an empty one.
+    pub has_forgotten: bool,
 }
 
 /// A prefetch that keeps the cores busy: an attempt that ends is followed by one that the executor
@@ -276,6 +278,12 @@ pub enum Event {
     /// What became of it is durable elsewhere, or it has not started after all.
     #[n(2)]
     Settled(#[n(0)] AttemptId),
+    /// The journal of the lives before was lost.
+    #[n(3)]
+    Forgot,
+    /// The process manager has recorded what follows from that.
+    #[n(4)]
+    Resolved,
 }
 
 /// What is durable.
@@ -287,4 +295,7 @@ pub struct State {
     /// Attempts that must never run twice and may have been started, with their process managers.
     #[cbor(n(1), default)]
     pub starting: BTreeMap<AttemptId, u32>,
+    /// Whether attempts may be missing there, since the journal of earlier lives was lost.
+    #[cbor(n(2), default)]
+    pub has_forgotten: bool,
 }

@@ -138,6 +138,8 @@ impl Machine for ActivityManager {
             Event::Settled(attempt) => {
                 state.starting.remove(attempt);
             }
+            Event::Forgot => state.has_forgotten = true,
+            Event::Resolved => state.has_forgotten = false,
         }
     }
 
@@ -198,6 +200,9 @@ impl Machine for ActivityManager {
 
     fn resume(&mut self, cx: &mut Context<'_, Self>, _: Now) {
         raise_epoch(cx);
+        if self.config.has_forgotten {
+            cx.record(Stream::Manager, Event::Forgot);
+        }
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
@@ -210,6 +215,12 @@ impl Machine for ActivityManager {
 fn epoch(cx: &Context<'_, ActivityManager>) -> Epoch {
     cx.state(Stream::Manager)
         .map_or(Epoch(0), |state| state.epoch)
+}
+
+/// Whether attempts that must never run twice may have been started in a life that is lost.
+pub(crate) fn has_forgotten(cx: &Context<'_, ActivityManager>) -> bool {
+    cx.state(Stream::Manager)
+        .is_some_and(|state| state.has_forgotten)
 }
 
 /// A number that none of the lives and attachments before has had.

@@ -5,10 +5,12 @@ use model::{AttemptId, Bytes, Epoch, FaultName, Mono, Span};
 use wire::attempt::{ATTEMPTS_MAX, Dispatch, End, FromActivity, Refusal, ToActivity};
 
 use crate::attempt::{Attempt, Life, dispatch_bytes};
-use crate::boundary::{ATTEMPTS_KNOWN_MAX, Config, DISPATCH_BYTES_MAX, Effect, KNOWN_BYTES_MAX};
+use crate::boundary::{
+    ATTEMPTS_KNOWN_MAX, Config, DISPATCH_BYTES_MAX, Effect, Event, KNOWN_BYTES_MAX, Stream,
+};
 use crate::closed::Closed;
 use crate::lease::ProcessLease;
-use crate::manager::{ActivityManager, raise_epoch, settle};
+use crate::manager::{ActivityManager, has_forgotten, raise_epoch, settle};
 use crate::outcome;
 
 /// Process managers known at once. Those beyond are not answered.
@@ -179,6 +181,7 @@ impl ActivityManager {
         }
         let (epoch, ask) = (link.life, link.ask);
         let lease = self.config.lease.map(|_| link.lease.length);
+        let has_forgotten = has_forgotten(cx);
         let own = self
             .attempts
             .iter()
@@ -195,6 +198,7 @@ impl ActivityManager {
                 n_parts,
                 attempts,
                 lease,
+                has_forgotten,
             };
             cx.effect(Effect::ToProcess(number, holding));
         }
@@ -213,6 +217,10 @@ impl ActivityManager {
         let (present, is_void) = link.map_or((Epoch(0), false), life);
         if meant_for == present && !is_void {
             self.confirm(cx, now, from);
+            if has_forgotten(cx) {
+                // It was told so with this life, and sends nothing before it has recorded what follows.
+                cx.record(Stream::Manager, Event::Resolved);
+            }
         }
         let is_present = meant_for == present && self.may_start(from);
         for (index, dispatch) in attempts.into_iter().enumerate() {

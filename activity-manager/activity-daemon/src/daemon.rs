@@ -13,7 +13,7 @@ use activity_executor::{Account, Accounts, LogError, LogReader, Share, Stream, l
 use journal::durable;
 use model::{Artifact, AttemptId, Bytes, ResourceId, Span};
 use shell::quic::Bulk;
-use shell::{End, Inbox, Peers, Received, RunError, Runner, Stats};
+use shell::{Damaged, End, Inbox, Peers, Received, RunError, Runner, SetAside, Stats};
 use thiserror::Error;
 use wire::attempt::{FromActivity, Log, ToActivity};
 use wire::executor::Captured;
@@ -68,6 +68,9 @@ pub struct Config {
     pub retention: Option<Retention>,
     /// How files come from other machines; none where each machine has all files.
     pub transfers: Option<Transfers>,
+    /// What is done about a damaged journal. In a grid it says which attempts may have started that
+    /// must not run twice, and others have heard of its lives.
+    pub damaged: Damaged,
     /// Called once, from the manager's thread, if it ends by an error.
     pub failed: Box<dyn FnOnce(&RunError) + Send>,
 }
@@ -141,6 +144,7 @@ pub struct Handle {
     number: Arc<News<ResourceId>>,
     left: Arc<News<()>>,
     executor_silent: Arc<News<bool>>,
+    aside: Option<SetAside>,
 }
 
 /// What becomes of commands that run when the manager stops.
@@ -215,8 +219,21 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let users = place.accounts.iter().map(|account| account.user).collect();
     let of_users = place.accounts.of_users.iter();
     let of_users = of_users.map(|(user, account)| (user.clone(), variables(account).to_vec()));
+    let of_users = of_users.collect();
     let mut labels = facts::labels();
     labels.extend(guise.labels);
+    let environment = environment(&place.binary, &place.accounts);
+    let (inbox, intake) = shell::inbox();
+    let (group, processes) = (Peers::new(), Peers::new());
+    // A program starts while the disk is waited for. Whoever else might start one here was refused by
+    // the lock of the blob store.
+    let (executor, store) = std::thread::scope(|scope| {
+        let executor = scope.spawn(|| Executor::start(place, &inbox));
+        let journal = directory.join("journal");
+        let store = shell::Store::open_despite(&journal, Bytes::ZERO, config.damaged);
+        (executor.join(), store)
+    });
+    let (store, aside) = store?;
     let core = ActivityManager::new(activity_core::Config {
         name: config.name,
         slots: config.slots,
@@ -227,25 +244,16 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
             .transfers
             .as_ref()
             .map(|transfers| transfers.address.clone()),
-        environment: environment(&place.binary, &place.accounts),
-        of_users: of_users.collect(),
+        environment,
+        of_users,
         nice: config.nice,
         prefetch: prefetch_default(config.slots),
         linger: config.linger,
         kill_grace: config.kill_grace,
         lease: config.lease,
         asks_executor: config.lease.is_some(),
+        has_forgotten: aside.is_some(),
     });
-    let (inbox, intake) = shell::inbox();
-    let (group, processes) = (Peers::new(), Peers::new());
-    // A program starts while the disk is waited for. Whoever else might start one here was refused by
-    // the lock of the blob store.
-    let (executor, store) = std::thread::scope(|scope| {
-        let executor = scope.spawn(|| Executor::start(place, &inbox));
-        let store = shell::Store::open(&directory.join("journal"));
-        (executor.join(), store)
-    });
-    let store = store?;
     let executor = executor.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     let number = Arc::new(News::default());
     let left = Arc::new(News::default());
@@ -315,6 +323,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         number,
         left,
         executor_silent,
+        aside,
     })
 }
 
@@ -388,6 +397,11 @@ impl Handle {
     /// Whether its executor does not answer, so that nothing is lent.
     pub fn is_executor_silent(&self) -> bool {
         self.executor_silent.wait(Duration::ZERO) == Some(true)
+    }
+
+    /// Its journal, where that was damaged and put aside at the start.
+    pub fn set_aside(&self) -> Option<&SetAside> {
+        self.aside.as_ref()
     }
 
     /// What its loop has done.

@@ -261,6 +261,7 @@ impl program::Service for Service {
             blobs: Some(blobs),
             retention: Some(settings.retention),
             transfers: Some(transfers),
+            damaged: shell::Damaged::Refused,
             failed,
         })?);
         for account in accounts.iter() {

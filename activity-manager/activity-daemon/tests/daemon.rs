@@ -228,6 +228,7 @@ impl Bench {
             blobs: None,
             retention: None,
             transfers: None,
+            damaged: shell::Damaged::Refused,
             failed: Box::new(|error| panic!("{error}")),
         });
         let handle = handle.unwrap();

@@ -16,6 +16,7 @@
 //! Read [`Batch`], [`History`] and [`Journal`] first, then `tail.rs` and `layout.rs` for what lies on
 //! disk.
 
+mod aside;
 mod committer;
 mod directory;
 pub mod durable;
@@ -28,6 +29,7 @@ mod reserve;
 mod store_file;
 mod tail;
 
+pub use aside::set_aside;
 pub use committer::{Committer, Refused, Report};
 pub use directory::{DirectoryError, FORMAT, is_begun};
 pub use journal::{

@@ -48,5 +48,5 @@ pub use room::{Lack, Room};
 pub use runner::{Outside, RunError, Runner, StartError, Stats};
 pub use shutdown::{Signal, Signals, SignalsError};
 pub use sockets::socket_path;
-pub use store::{Store, StoreError, read_only};
+pub use store::{Damaged, SetAside, Store, StoreError, read_only};
 pub use telemetry::{LogForm, TelemetryError, log_as, log_to};

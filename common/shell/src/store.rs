@@ -1,7 +1,7 @@
 //! A machine's events as the journal's bytes, and back.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
@@ -11,6 +11,7 @@ use model::Bytes;
 use thiserror::Error;
 
 use crate::inbox::Inbox;
+use crate::program::chain;
 
 /// A journal and what it held.
 pub struct Store<M: Machine> {
@@ -39,7 +40,54 @@ pub enum StoreError {
     },
 }
 
+/// What is done about a manager's journal that is damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damaged {
+    /// The start is refused: nobody else knows what it holds.
+    Refused,
+    /// It is put aside, and an empty one begins: others tell again what it held.
+    SetAside,
+}
+
+/// A damaged journal that was put aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetAside {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What was wrong with it.
+    pub why: String,
+}
+
+impl StoreError {
+    /// Whether what lies there is damaged.
+    fn is_damage(&self) -> bool {
+        match self {
+            StoreError::Open(error) => error.is_damage(),
+            StoreError::Decode { .. } => true,
+        }
+    }
+}
+
 impl<M: Machine> Store<M> {
+    /// As [`Store::open_reserving`], with something done about damage. The second answer is what was
+    /// put aside.
+    pub fn open_despite(
+        directory: &Path,
+        reserve: Bytes,
+        damaged: Damaged,
+    ) -> Result<(Store<M>, Option<SetAside>), StoreError> {
+        let error = match (Store::open_reserving(directory, reserve), damaged) {
+            (Ok(store), _) => return Ok((store, None)),
+            (Err(error), Damaged::SetAside) if error.is_damage() => error,
+            (Err(error), _) => return Err(error),
+        };
+        let why = chain(&error);
+        let path = journal::set_aside(directory).map_err(OpenError::from)?;
+        tracing::warn!(why, path = %path.display(), "a damaged journal was put aside");
+        let store = Store::open_reserving(directory, reserve)?;
+        Ok((store, Some(SetAside { path, why })))
+    }
+
     /// Opens the journal in a directory of its own, or creates it.
     pub fn open(directory: &Path) -> Result<Store<M>, StoreError> {
         Store::open_reserving(directory, Bytes::ZERO)

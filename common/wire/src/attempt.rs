@@ -321,6 +321,10 @@ pub enum FromActivity {
         /// are no leases, or where it does not know that they have lengths.
         #[n(5)]
         lease: Option<Span>,
+        /// Whether the sender's journal was lost: an attempt that must never run twice may have been
+        /// started though it is not named here.
+        #[cbor(n(6), default)]
+        has_forgotten: bool,
     },
     /// These are known and have not ended: the answer to a repeated dispatch.
     #[n(1)]

@@ -37,6 +37,25 @@ pub enum ToGroup {
     /// The process needs nothing any more. Answered by `Released`.
     #[n(2)]
     Release(#[n(0)] ProcessId),
+    /// All processes of the sender that have not given back what they hold. It is sent where both are
+    /// one program, at the beginning of a connection: each keeps its own journal, and one of the two may
+    /// have been lost.
+    #[n(3)]
+    Holds(#[n(0)] Vec<Held>),
+}
+
+/// What a process holds in a group.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Held {
+    /// Which process.
+    #[n(0)]
+    pub process: ProcessId,
+    /// The number of its last claim that was answered.
+    #[n(1)]
+    pub number: u32,
+    /// All that was granted to it.
+    #[n(2)]
+    pub grants: Vec<Grant>,
 }
 
 /// Slots of one machine.

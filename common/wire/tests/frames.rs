@@ -17,7 +17,7 @@ use wire::attempt::{
 use wire::client::{Answer, Phase, Progress, Request, Summary, Totals};
 use wire::executor::Kept;
 use wire::frame::{self, FrameBuffer};
-use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup, Want};
+use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup, Want};
 use wire::hello::{Hello, PROTOCOLS};
 use wire::resource::{Facts, FromResource, Leave, ToResource};
 use wire::{Envelope, bulk};
@@ -94,6 +94,11 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
             }],
         },
         ToGroup::Release(ProcessId(9)),
+        ToGroup::Holds(vec![Held {
+            process: ProcessId(9),
+            number: 2,
+            grants: Vec::new(),
+        }]),
     ]));
     all.extend(golden(from_group()));
     all.extend(golden(vec![
@@ -317,6 +322,7 @@ fn from_activity() -> Vec<FromActivity> {
             n_parts: 1,
             attempts: vec![attempt(1)],
             lease: Some(Span::from_secs(60)),
+            has_forgotten: true,
         },
         FromActivity::Started(vec![Started {
             attempt: attempt(1),

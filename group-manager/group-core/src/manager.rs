@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use machine::Context;
 use minicbor::{Decode, Encode};
 use model::{Epoch, GrantId, Mono, Now, ProcessId, ResourceId, Span, Wall};
-use wire::group::{FromGroup, Grant, Offer, Offered, RESOURCES_MAX, ToGroup, Want};
+use wire::group::{FromGroup, Grant, Held, Offer, Offered, RESOURCES_MAX, ToGroup, Want};
 use wire::resource::{Facts, FromResource, ToResource};
 
 use crate::boundary::{Config, Effect, Input, Peer, Record, Stream};
@@ -37,6 +37,7 @@ const REFUSED_MAX: usize = 16_384;
 /// activity managers --> Register        <-- Registered, Grants (all leaves of the machine)
 /// process managers  --> Attach          <-- Offer, and again at each change
 ///                   --> Claim, Release  <-- Granted or Refused, Released
+///                   --> Holds           (where both are one program)
 /// ```
 ///
 /// It repeats offers and nothing else: who misses an answer asks again, and gets it from the state.
@@ -154,6 +155,7 @@ impl machine::Machine for GroupManager {
                 self.on_claim(cx, from, number, process, &wants);
             }
             Input::Process(from, ToGroup::Release(process)) => self.on_release(cx, from, process),
+            Input::Process(_, ToGroup::Holds(held)) => self.on_holds(cx, &held),
             Input::Known(records) => self.on_known(cx, records),
             Input::Survey(question) => self.on_survey(cx, question),
             Input::Drain {
@@ -341,6 +343,32 @@ impl GroupManager {
         cx.effect(Effect::ToProcess(from, answer));
     }
 
+    /// What the processes of this program's process manager hold, as that one has recorded: what is
+    /// lacking here was lost with this manager's journal, what is here for others with that one's. In a
+    /// grid neither is believed: machines would have other numbers.
+    fn on_holds(&mut self, cx: &mut Context<'_, Self>, held: &[Held]) {
+        if self.config.lease.is_some() {
+            return;
+        }
+        let known: BTreeSet<ProcessId> = held.iter().map(|one| one.process).collect();
+        let holders = state(cx).holdings().map(|(process, _)| process);
+        let unknown: Vec<ProcessId> = holders.filter(|one| !known.contains(one)).collect();
+        for process in unknown {
+            self.give_back(cx, process);
+        }
+        for one in held.iter().take(HOLDINGS_MAX) {
+            if state(cx).released(one.process).is_some() {
+                continue;
+            }
+            let lacking = lacking(state(cx), one);
+            if !lacking.is_empty() {
+                let last = state(cx).holding(one.process).map(|known| known.number);
+                let number = last.map_or(one.number, |last| last.max(one.number));
+                self.grant(cx, one.process, number, lacking);
+            }
+        }
+    }
+
     /// What is free of what is wanted, first come, first served.
     fn grants_for(&self, cx: &Context<'_, Self>, process: ProcessId, wants: &[Want]) -> Vec<Grant> {
         let state = state(cx);
@@ -399,20 +427,26 @@ impl GroupManager {
     }
 
     fn on_release(&mut self, cx: &mut Context<'_, Self>, from: u32, process: ProcessId) {
-        if let Some(holding) = state(cx).holding(process) {
-            let resources: BTreeSet<ResourceId> =
-                holding.grants.iter().map(|grant| grant.resource).collect();
-            cx.record(Stream::Manager, Event::Released { process });
-            self.refused.remove(&process);
-            self.has_changed = true;
-            for resource in resources {
-                self.push_leaves(cx, resource);
-            }
+        if state(cx).holding(process).is_some() {
+            self.give_back(cx, process);
         } else if state(cx).released(process).is_none() {
             // Whatever of its claims is still on its way comes too late.
             self.remember_refused(process, u32::MAX);
         }
         cx.effect(Effect::ToProcess(from, FromGroup::Released(process)));
+    }
+
+    /// All that a process holds is free again.
+    fn give_back(&mut self, cx: &mut Context<'_, Self>, process: ProcessId) {
+        let holding = state(cx).holding(process);
+        let grants = holding.iter().flat_map(|holding| &holding.grants);
+        let resources: BTreeSet<ResourceId> = grants.map(|grant| grant.resource).collect();
+        cx.record(Stream::Manager, Event::Released { process });
+        self.refused.remove(&process);
+        self.has_changed = true;
+        for resource in resources {
+            self.push_leaves(cx, resource);
+        }
     }
 
     // Offers.
@@ -494,6 +528,34 @@ impl GroupManager {
             None => 0,
         }
     }
+}
+
+/// What a process was granted and does not hold here, as grants with numbers that nobody has had.
+fn lacking(state: &State, held: &Held) -> Vec<Grant> {
+    let mut slots: BTreeMap<ResourceId, u32> = BTreeMap::new();
+    for grant in held.grants.iter().take(RESOURCES_MAX) {
+        let slots = slots.entry(grant.resource).or_default();
+        *slots = slots.saturating_add(grant.slots);
+    }
+    for grant in state
+        .holding(held.process)
+        .iter()
+        .flat_map(|one| &one.grants)
+    {
+        if let Some(slots) = slots.get_mut(&grant.resource) {
+            *slots = slots.saturating_sub(grant.slots);
+        }
+    }
+    let GrantId(last) = state.last_grant();
+    let lacking = slots.into_iter().filter(|&(_, slots)| slots > 0);
+    (last + 1..)
+        .zip(lacking)
+        .map(|(id, (resource, slots))| Grant {
+            id: GrantId(id),
+            resource,
+            slots,
+        })
+        .collect()
 }
 
 /// The number of a machine, given to it where it has none. None where there are too many.

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use group_core::{Effect, GroupManager, Input, Peer, Record};
 use journal::{Records, RecordsCommitter, RecordsError};
 use model::{Bytes, GroupId, Mono, Span};
-use shell::{End, Outside, Peers, Received, RunError, Runner, Stats};
+use shell::{Damaged, End, Outside, Peers, Received, RunError, Runner, SetAside, Stats};
 use thiserror::Error;
 use wire::admin::Node;
 use wire::group::{FromGroup, ToGroup};
@@ -39,6 +39,9 @@ pub struct Config {
     pub keeps_records: bool,
     /// Its number.
     pub group: GroupId,
+    /// What is done about a damaged journal. In a grid it holds what nobody else knows: the machines'
+    /// numbers, and which are drained.
+    pub damaged: Damaged,
     /// What is kept of the disk for what has to be recorded when that is full.
     pub reserve: Bytes,
     /// The length of its members' leases; none where all is one program.
@@ -71,13 +74,14 @@ pub struct Handle {
     processes: Peers<FromGroup>,
     n_machines: AtomicU32,
     questions: Arc<Questions>,
+    aside: Option<SetAside>,
 }
 
 /// Starts a group manager: opens what it keeps, lets the core resume, and tells it what the
 /// repository holds.
 pub fn start(config: Config) -> Result<Handle, StartError> {
     let journal = journal_directory(&config.directory);
-    let store = shell::Store::open_reserving(&journal, config.reserve)?;
+    let (store, aside) = shell::Store::open_despite(&journal, config.reserve, config.damaged)?;
     let (records, known) = if config.keeps_records {
         let (records, known) = repository(&config.directory.join("records"))?;
         (Some(records), known)
@@ -105,6 +109,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         processes,
         n_machines: AtomicU32::new(0),
         questions,
+        aside,
     })
 }
 
@@ -185,6 +190,11 @@ impl Handle {
         };
         let ask = |question| self.runner.inbox().tell(drain(question));
         self.questions.drained.ask(ask)
+    }
+
+    /// Its journal, where that was damaged and put aside at the start.
+    pub fn set_aside(&self) -> Option<&SetAside> {
+        self.aside.as_ref()
     }
 
     /// What its loop has done.

@@ -98,6 +98,7 @@ impl program::Service for Service {
         let registrar = registrar.map(|registrar| Arc::new(Mutex::new(registrar)));
         let manager = Arc::new(crate::start(crate::Config {
             keeps_records: true,
+            damaged: shell::Damaged::Refused,
             directory: place.directory.clone(),
             group: GROUP,
             reserve: RESERVE,

@@ -29,6 +29,7 @@ impl Bench {
         let handle = start(Config {
             directory: dir.path().to_owned(),
             keeps_records: true,
+            damaged: shell::Damaged::Refused,
             group: GroupId(3),
             reserve: model::Bytes::ZERO,
             lease: None,

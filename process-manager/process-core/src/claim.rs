@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use machine::Context;
 use model::{GroupId, Now, Plan, ProcessId, ResourceId};
-use wire::group::{FromGroup, Grant, ToGroup, Want};
+use wire::group::{FromGroup, Grant, Held, ToGroup, Want};
 
 use crate::alphabet::{Effect, Stream};
 use crate::event::Event;
@@ -164,6 +164,24 @@ impl ProcessManager {
         for id in open {
             self.repeat_claim(cx, now, id);
         }
+    }
+
+    /// Tells a group manager of the same program what its processes hold, since the journal of either
+    /// may have been lost. Machines of another program may have other numbers by then.
+    pub(crate) fn tell_holdings(&mut self, cx: &mut Context<'_, Self>, group: GroupId) {
+        if self.config.lease.is_some() {
+            return;
+        }
+        let held = |&id: &ProcessId| {
+            let course = &process(cx, id)?.course;
+            Some(Held {
+                process: id,
+                number: course.claim_number,
+                grants: course.grants.clone(),
+            })
+        };
+        let held = self.live.keys().filter_map(held).collect();
+        cx.effect(Effect::ToGroup(group, ToGroup::Holds(held)));
     }
 
     fn on_granted(

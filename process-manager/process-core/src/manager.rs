@@ -537,6 +537,7 @@ impl Machine for ProcessManager {
                         ..GroupLink::default()
                     },
                 );
+                self.tell_holdings(cx, group);
                 self.attach_group(cx, now, group);
                 self.claim_again(cx, now, group);
             }

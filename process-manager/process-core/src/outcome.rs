@@ -36,6 +36,7 @@ impl ProcessManager {
                 n_parts,
                 attempts,
                 lease,
+                has_forgotten,
             } => {
                 let Some(link) = self.machines.get_mut(&resource) else {
                     return;
@@ -54,7 +55,7 @@ impl ProcessManager {
                     self.stores.find(resource);
                     self.disarm(Timer::AttachMachine(resource));
                     self.count_by(cx, now, resource, lease);
-                    self.compare(cx, now, resource, &held);
+                    self.compare(cx, now, resource, &held, has_forgotten);
                     self.keep_again(cx, now, resource);
                 }
             }
@@ -106,7 +107,12 @@ impl ProcessManager {
         now: Now,
         resource: ResourceId,
         held: &std::collections::BTreeSet<AttemptId>,
+        has_forgotten: bool,
     ) {
+        let gone_as = match has_forgotten {
+            true => Gone::Forgotten,
+            false => Gone::NotHeld,
+        };
         let ids: Vec<ProcessId> = self.live.keys().copied().collect();
         for &id in &ids {
             let Some(known) = process(cx, id) else {
@@ -117,7 +123,7 @@ impl ProcessManager {
                 .filter(|(at, attempt)| *at == resource && !held.contains(attempt))
                 .map(|(_, attempt)| attempt)
                 .collect();
-            self.lose(cx, now, resource, &gone, Gone::NotHeld);
+            self.lose(cx, now, resource, &gone, gone_as);
             self.settle(cx, now, id);
         }
         let unwanted: Vec<AttemptId> = held
@@ -210,7 +216,7 @@ impl ProcessManager {
                     Gone::Unstarted => End::Stopped,
                     // A machine remembers whatever must not run twice and may have been started.
                     Gone::NotHeld if ran.is_none() => End::Stopped,
-                    Gone::NotHeld | Gone::GivenUp | Gone::Doubled => End::Lost,
+                    Gone::NotHeld | Gone::Forgotten | Gone::GivenUp | Gone::Doubled => End::Lost,
                 };
                 Outcome {
                     attempt,
@@ -272,6 +278,8 @@ pub(crate) enum Gone {
     Unstarted,
     /// The machine does not hold it, and refuses what was meant for its earlier life.
     NotHeld,
+    /// The same, and it does not know what it has started: its journal was lost.
+    Forgotten,
     /// The machine's lease has ended.
     GivenUp,
     /// Nobody waits for it, since it may run twice.
@@ -282,7 +290,7 @@ impl Gone {
     /// Whether it counts that it ran: it may be what ends its machine.
     fn counts(self) -> bool {
         match self {
-            Gone::NotHeld | Gone::GivenUp => true,
+            Gone::NotHeld | Gone::Forgotten | Gone::GivenUp => true,
             Gone::Unstarted | Gone::Doubled => false,
         }
     }

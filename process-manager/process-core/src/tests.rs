@@ -311,6 +311,17 @@ fn after_a_restart_what_still_runs_is_not_started_again() {
     bench.restart();
     bench.run();
     assert_eq!(bench.started, ["a"]);
+    // The group is told what it may have lost.
+    let [held] = bench.told_held.as_slice() else {
+        panic!("{:?}", bench.told_held)
+    };
+    assert_eq!((held.process, held.number), (KEY.process(), 1));
+    assert!(
+        held.grants
+            .iter()
+            .all(|grant| grant.resource == MACHINE && grant.slots > 0)
+    );
+    assert!(!held.grants.is_empty());
     let attempt = *bench.held.keys().next().unwrap();
     bench.end(attempt, End::Completed, 0, "");
     assert_eq!(bench.started, ["a", "b", "c"]);

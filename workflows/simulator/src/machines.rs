@@ -87,6 +87,7 @@ impl Machines {
                 kill_grace: None,
                 lease: setup.lease,
                 asks_executor: false,
+                has_forgotten: false,
             };
             Machine {
                 host: Host::new(),

@@ -11,11 +11,12 @@ use activity_daemon::Commands;
 use journal::durable;
 use model::{Artifact, Bytes, GroupId};
 use schedule::SchedulerKind;
-use shell::{Client, RunError};
+use shell::{Client, Damaged, RunError, SetAside};
 
 use crate::failure::{Failure, chain};
 use crate::machines::{self, Machine};
 use crate::measure::Usage;
+use crate::screen;
 use crate::state::{Held, StateDirectory};
 use crate::text;
 use crate::watch::Host;
@@ -73,6 +74,7 @@ impl Grid {
             let group = scope.spawn(|| {
                 group_daemon::start(group_daemon::Config {
                     keeps_records: false,
+                    damaged: Damaged::SetAside,
                     directory: path.join("gm"),
                     group: GROUP,
                     lease: None,
@@ -111,6 +113,7 @@ impl Grid {
                         blobs: blobs.clone(),
                         retention: None,
                         transfers: None,
+                        damaged: Damaged::SetAside,
                         failed: trouble.teller(),
                     };
                     scope.spawn(|| activity_daemon::start(config))
@@ -126,6 +129,10 @@ impl Grid {
             .map(|one| started(one)?.map_err(|error| cannot_start(path, &error)))
             .collect();
         let activities = activities?;
+        tell_aside("the group manager", group.set_aside());
+        for activity in &activities {
+            tell_aside("the activity manager", activity.set_aside());
+        }
         let mut numbers = Vec::with_capacity(activities.len());
         for activity in &activities {
             let (of_group, of_activity) = shell::link();
@@ -273,6 +280,18 @@ fn shared_blobs(path: &Path, machines: &[Machine]) -> Result<Option<Store>, Fail
     made.map_err(|error| cannot_start(path, &error))?;
     let store = Store::open(&directory.join("blobs"));
     store.map(Some).map_err(|error| cannot_start(path, &error))
+}
+
+/// Says that a manager begins with an empty journal. Only that of the process manager holds what
+/// nobody else can tell again.
+fn tell_aside(whose: &str, aside: Option<&SetAside>) {
+    if let Some(SetAside { path, why }) = aside {
+        let path = text::quoted(&path.display().to_string());
+        screen::warn(&format!(
+            "the journal of {whose} is damaged and was put aside as {path}: {why}; what it held is told \
+             again by the others, and nothing is lost"
+        ));
+    }
 }
 
 /// What a thread gave that started a manager.

@@ -19,7 +19,7 @@ pub(super) struct Bench {
     pub(super) drive: Drive<ActivityManager>,
     pub(super) events: Vec<Event>,
     pub(super) now: Now,
-    config: Config,
+    pub(super) config: Config,
 }
 
 impl Bench {
@@ -154,6 +154,7 @@ pub(super) fn config(slots: u32, prefetch: u32) -> Config {
         kill_grace: None,
         lease: None,
         asks_executor: false,
+        has_forgotten: false,
     }
 }
 
@@ -395,13 +396,15 @@ fn answer(message: &FromActivity) -> String {
             n_parts,
             attempts,
             lease,
+            has_forgotten,
         } => {
             let ids = names(attempts.iter());
             // The usual length goes without saying.
             let lease = lease.filter(|lease| *lease != wire::lease::LENGTH);
             let lease = lease.map_or(String::new(), |lease| format!(" lease={lease}"));
+            let lack = if *has_forgotten { " forgotten" } else { "" };
             format!(
-                "holding {epoch} ask={ask} {}/{n_parts}{ids}{lease}",
+                "holding {epoch} ask={ask} {}/{n_parts}{ids}{lease}{lack}",
                 part + 1
             )
         }

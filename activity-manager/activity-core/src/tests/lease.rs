@@ -298,6 +298,37 @@ fn what_must_not_run_twice_is_remembered_from_before_its_start_to_its_acknowledg
 }
 
 #[test]
+fn a_lost_journal_is_told_of_until_what_follows_is_recorded() {
+    let mut bench = Bench::new(1, 0);
+    bench.config.has_forgotten = true;
+    bench.restart();
+    // A life that knows its journal tells of it too: nobody may have heard the one before.
+    bench.config.has_forgotten = false;
+    bench.restart();
+    let attach = |ask| {
+        let (epoch, lease) = (Epoch(1), None);
+        from_pm(ToActivity::Attach { epoch, ask, lease })
+    };
+    bench.all([
+        Input::Up(Peer::Group),
+        leaves(&[(1, 1)]),
+        Input::Executor(hello(1)),
+        Input::Executor(FromExecutor::HeldEnd),
+    ]);
+    let log = bench.all([attach(5)]);
+    assert!(log.ends_with("forgotten\n"), "{log}");
+    // Whoever sends to that life has recorded what it was told with it.
+    let meant_for = bench.drive.states().get(Stream::Manager).unwrap().epoch;
+    bench.feed(from_pm(ToActivity::Dispatch {
+        meant_for,
+        attempts: vec![once(1)],
+        holders: Vec::new(),
+    }));
+    let log = bench.all([attach(6)]);
+    assert!(!log.contains("forgotten"), "{log}");
+}
+
+#[test]
 fn what_must_not_run_twice_and_has_not_started_is_forgotten() {
     let mut bench = Bench::ready(1, 0);
     bench.all([dispatch(vec![once(1)]), staged(id(1))]);

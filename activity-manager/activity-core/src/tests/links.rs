@@ -451,8 +451,16 @@ fn events_and_states_are_kept_as_these_bytes() {
     let state = State {
         epoch: Epoch(3),
         starting: [(id(1), 7)].into(),
+        has_forgotten: true,
     };
     Codec::encode(&state, &mut bytes);
-    assert_eq!(bytes, [0x82, 3, 0xa1, 0x83, 1, 1, 1, 7]);
+    assert_eq!(bytes, [0x83, 3, 0xa1, 0x83, 1, 1, 1, 7, 0xf5]);
     assert_eq!(<State as Codec>::decode(&bytes).unwrap(), state);
+    // As it was before a lost journal was remembered.
+    let old = State {
+        has_forgotten: false,
+        ..state
+    };
+    let bytes = [0x82, 3, 0xa1, 0x83, 1, 1, 1, 7];
+    assert_eq!(<State as Codec>::decode(&bytes).unwrap(), old);
 }

@@ -132,6 +132,7 @@ impl World {
                 n_parts,
                 attempts,
                 lease: _,
+                has_forgotten: _,
             } => {
                 if self.life.is_some() || ask != self.n_asked {
                     return;

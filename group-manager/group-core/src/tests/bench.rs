@@ -1,9 +1,9 @@
 //! The bench, and short ways to write inputs and to read effects.
 
 use machine::{Codec, Drive, History, Machine};
-use model::{Bytes, Epoch, Mono, Now, ProcessId, ResourceId, Span, Wall};
+use model::{Bytes, Epoch, GrantId, Mono, Now, ProcessId, ResourceId, Span, Wall};
 use wire::admin::Node;
-use wire::group::{FromGroup, Grant, Offer, ToGroup, Want};
+use wire::group::{FromGroup, Grant, Held, Offer, ToGroup, Want};
 use wire::resource::{Facts, FromResource, ToResource};
 
 use crate::{Config, Effect, Event, GroupManager, Input, Peer, Record, Snapshot, State, Stream};
@@ -184,6 +184,24 @@ pub(super) fn claim(process: u64, number: u32, wants: &[(u32, u32)]) -> Input {
             wants,
         },
     )
+}
+
+/// A process, the number of its last claim, and slots of machines.
+type Holds<'a> = (u64, u32, &'a [(u32, u32)]);
+
+/// What processes hold.
+pub(super) fn holds(held: &[Holds<'_>]) -> Input {
+    let grant = |&(resource, slots): &(u32, u32)| Grant {
+        id: GrantId(77),
+        resource: ResourceId(resource),
+        slots,
+    };
+    let held = held.iter().map(|&(process, number, grants)| Held {
+        process: ProcessId(process),
+        number,
+        grants: grants.iter().map(grant).collect(),
+    });
+    Input::Process(0, ToGroup::Holds(held.collect()))
 }
 
 pub(super) fn release(process: u64) -> Input {

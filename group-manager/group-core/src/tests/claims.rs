@@ -1,6 +1,6 @@
 //! Claims, grants and releases.
 
-use super::bench::{Bench, attach, claim, down, register, release, show};
+use super::bench::{Bench, attach, claim, down, holds, register, release, show};
 
 #[test]
 fn slots_are_granted_first_come_first_served() {
@@ -128,6 +128,56 @@ fn what_is_granted_is_honoured_by_a_machine_that_shrinks_or_goes() {
     assert_eq!(
         bench.all([claim(1, 1, &[(0, 3)])]),
         "pm0: granted p1 #1 r0:3\n"
+    );
+    bench.check_replay();
+}
+
+#[test]
+fn what_a_lost_journal_held_is_told_again_by_the_process_manager() {
+    let mut bench = Bench::ready();
+    // This manager knows nothing of process 1, and its grants have other numbers than before.
+    let log = bench.all([
+        claim(2, 1, &[(0, 1)]),
+        holds(&[
+            (1, 3, &[(0, 2), (0, 1), (1, 1)]),
+            (2, 1, &[(0, 1)]),
+            (3, 0, &[]),
+        ]),
+    ]);
+    assert_eq!(
+        log,
+        "am1: grants p2:1\n\
+         pm0: granted p2 #1 r0:1\n\
+         am1: grants p2:1 p1:3\n\
+         am2: grants p1:1\n"
+    );
+    assert_eq!(
+        bench.all([holds(&[(1, 3, &[(0, 3), (1, 1)]), (2, 1, &[(0, 1)])])]),
+        ""
+    );
+    // The next claim follows the last one that was answered, and a release gives all back.
+    let log = bench.all([claim(1, 4, &[(1, 1)]), release(1)]);
+    assert_eq!(
+        log,
+        "am2: grants p1:1 p1:1\n\
+         pm0: granted p1 #4 r0:3 r1:1 r1:1\n\
+         am1: grants p2:1\n\
+         am2: grants\n\
+         pm0: released p1\n"
+    );
+    bench.check_replay();
+}
+
+#[test]
+fn slots_of_processes_that_their_manager_has_lost_are_free_again() {
+    let mut bench = Bench::ready();
+    bench.all([claim(1, 1, &[(0, 4)]), claim(2, 1, &[(1, 1)])]);
+    let log = bench.all([holds(&[(2, 0, &[])]), claim(3, 1, &[(0, 4)])]);
+    assert_eq!(
+        log,
+        "am1: grants\n\
+         am1: grants p3:4\n\
+         pm0: granted p3 #1 r0:4\n"
     );
     bench.check_replay();
 }

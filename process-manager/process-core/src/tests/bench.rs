@@ -13,7 +13,7 @@ use wire::attempt::{
     Checked, Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Outcome, ToActivity,
 };
 use wire::client::{Answer, Request, Status, Submit};
-use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
+use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup};
 
 use crate::alphabet::{Caller, ClientId, Effect, Input, PlanResult, Stream};
 use crate::event::Event;
@@ -53,6 +53,10 @@ pub(super) struct Bench {
     pub(super) copies: Vec<(ResourceId, Copied)>,
     /// From whom, and whether it is needed, likewise.
     pub(super) copied_from: Vec<(Vec<ResourceId>, bool)>,
+    /// Whether the machine's journal was lost.
+    pub(super) has_forgotten: bool,
+    /// What the group was told last that processes hold.
+    pub(super) told_held: Vec<Held>,
     /// What managers are started with.
     pub(super) config: Config,
     /// Whether no group manager is there when managers begin.
@@ -109,6 +113,8 @@ impl Bench {
             now,
             life: Epoch(4),
             slots: 2,
+            has_forgotten: false,
+            told_held: Vec::new(),
             events: Vec::new(),
             script: Box::new(script),
             started: Vec::new(),
@@ -249,6 +255,7 @@ impl Bench {
                     },
                 ));
             }
+            Effect::ToGroup(_, ToGroup::Holds(held)) => self.told_held = held,
             Effect::ToGroup(_, ToGroup::Release(process)) => {
                 self.give(Input::Group(GROUP, FromGroup::Released(process)));
             }
@@ -269,6 +276,7 @@ impl Bench {
                     n_parts,
                     attempts,
                     lease: None,
+                    has_forgotten: self.has_forgotten,
                 };
                 self.give(Input::Activity(to, holding));
             }

@@ -37,6 +37,8 @@ struct Stage {
     is_silent: bool,
     /// Machines say by which length of a lease they count.
     echoes: bool,
+    /// Whether its journal was lost.
+    forgets: bool,
     /// Whether machines say that they have what they are sent.
     accepts: bool,
     /// What machine 0 holds.
@@ -76,6 +78,7 @@ impl Stage {
             free: 1,
             is_silent: false,
             echoes: true,
+            forgets: false,
             accepts: true,
             holds: Vec::new(),
             events: Vec::new(),
@@ -171,6 +174,9 @@ impl Stage {
     fn play(&mut self, effect: Effect) {
         match effect {
             Effect::ToGroup(_, ToGroup::Attach { .. }) => self.offer(),
+            Effect::ToGroup(_, ToGroup::Holds(_)) => {
+                panic!("with leases machines are known by others")
+            }
             Effect::ToGroup(_, ToGroup::Release(process)) => {
                 self.give(Input::Group(GROUP, FromGroup::Released(process)));
             }
@@ -233,6 +239,7 @@ impl Stage {
                     n_parts: 1,
                     attempts: self.holds.clone(),
                     lease: lease.filter(|_| self.echoes),
+                    has_forgotten: self.forgets,
                 };
                 return self.hear(machine.0, holding);
             }
@@ -446,6 +453,22 @@ fn what_must_not_run_twice_is_tried_again_only_where_it_has_not_started() {
         panic!("{:?}", stage.verdicts)
     };
     assert_eq!(fault.name, model::FaultName::OutcomeUnknown);
+}
+
+#[test]
+fn what_must_not_run_twice_may_have_run_where_the_machine_has_lost_its_journal() {
+    for forgets in [false, true] {
+        let mut stage = Stage::new(two(|activity| activity.at_most_once = true));
+        stage.forgets = forgets;
+        stage.give(Input::ActivityUp(ResourceId(0)));
+        let is_unknown = |verdict: &Verdict| matches!(verdict, Verdict::Faulted(fault) if fault.name == model::FaultName::OutcomeUnknown);
+        assert_eq!(
+            stage.verdicts.iter().any(is_unknown),
+            forgets,
+            "{:?}",
+            stage.verdicts
+        );
+    }
 }
 
 #[test]
