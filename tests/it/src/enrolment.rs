@@ -70,7 +70,7 @@ impl Drop for Daemon {
 }
 
 /// A port of loopback that is free together with the next one.
-fn two_ports() -> u16 {
+pub(crate) fn two_ports() -> u16 {
     let mut held = Vec::new();
     loop {
         let first = UdpSocket::bind("127.0.0.1:0").unwrap();

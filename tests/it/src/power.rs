@@ -7,6 +7,7 @@
 //! system.
 
 mod disk;
+mod grid;
 mod record;
 mod run;
 

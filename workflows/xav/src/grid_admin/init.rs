@@ -1,11 +1,11 @@
 //! `xav grid init`: a grid from nothing.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use journal::durable;
 use model::{Identity, Role};
 use shell::clock;
 use shell::identity::{
@@ -39,8 +39,8 @@ Then look at it, and run something:
 /// `xav grid init`
 pub(super) fn init(arguments: &Init) -> Outcome {
     let dir = &arguments.dir;
-    let made = Beside::of(dir)?;
-    lay_out(arguments, &made.0)?;
+    let made = Beside::empty(dir)?;
+    lay_out(arguments, &made.path)?;
     made.into_place(dir)?;
     let shown = text::quoted(&dir.display().to_string());
     let Init { grid, group, .. } = arguments;
@@ -147,14 +147,31 @@ fn is_loopback(host: &str) -> bool {
 
 /// A directory that is filled beside the wanted one, and takes its place as a whole. Dropped, it is
 /// gone.
-pub(super) struct Beside(pub(super) PathBuf);
+pub(super) struct Beside {
+    pub(super) path: PathBuf,
+    /// Locked: who finds it free finds what was interrupted.
+    _lock: File,
+}
 
 impl Beside {
-    pub(super) fn of(dir: &Path) -> Result<Beside, Failure> {
-        let failed = |action: &str, path: &Path, error: std::io::Error| {
-            let path = text::quoted(&path.display().to_string());
-            Failure::refused(format!("could not {action} {path}: {error}"))
-        };
+    /// Makes it, with nothing in it: what an interrupted command has left there is removed.
+    pub(super) fn empty(dir: &Path) -> Result<Beside, Failure> {
+        let beside = Beside::of(dir)?;
+        let emptied = fs::read_dir(&beside.path).and_then(|mut entries| {
+            entries.try_for_each(|entry| {
+                let entry = entry?;
+                match entry.file_type()?.is_dir() {
+                    true => fs::remove_dir_all(entry.path()),
+                    false => fs::remove_file(entry.path()),
+                }
+            })
+        });
+        emptied.map_err(|error| failed("empty", &beside.path, &error))?;
+        Ok(beside)
+    }
+
+    /// Makes it, or takes the one that an interrupted command has left, with what is in it.
+    fn of(dir: &Path) -> Result<Beside, Failure> {
         match fs::read_dir(dir) {
             Ok(mut entries) => {
                 if entries.next().is_some() {
@@ -165,32 +182,42 @@ impl Beside {
                 }
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(failed("use", dir, error)),
+            Err(error) => return Err(failed("use", dir, &error)),
         }
         let mut name = dir.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.part", std::process::id()));
-        let parent = dir.parent().unwrap_or(Path::new(""));
-        let beside = parent.join(name);
-        let made = DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&beside);
-        made.map_err(|error| failed("make", &beside, error))?;
-        Ok(Beside(beside))
+        name.push(".part");
+        let path = dir.parent().unwrap_or(Path::new("")).join(name);
+        let made = durable::create_directory(&path, 0o700).and_then(|()| File::open(&path));
+        let lock = made.map_err(|error| failed("make", &path, &error))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let dir = text::quoted(&dir.display().to_string());
+                return Err(Failure::refused(format!("another command is making {dir}")));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed("lock", &path, &error)),
+        }
+        Ok(Beside { path, _lock: lock })
     }
 
+    /// Gives it its place, durably.
     pub(super) fn into_place(self, dir: &Path) -> Result<(), Failure> {
-        fs::rename(&self.0, dir).map_err(|error| {
-            let dir = text::quoted(&dir.display().to_string());
-            Failure::new(format!("could not make {dir}: {error}"))
-        })
+        let placed = durable::flush_directory(&self.path)
+            .and_then(|()| fs::rename(&self.path, dir))
+            .and_then(|()| durable::flush_name(dir));
+        placed.map_err(|error| failed("make", dir, &error))
     }
+}
+
+fn failed(action: &str, path: &Path, error: &std::io::Error) -> Failure {
+    let path = text::quoted(&path.display().to_string());
+    Failure::refused(format!("could not {action} {path}: {error}"))
 }
 
 impl Drop for Beside {
     fn drop(&mut self) {
         // It is not there any more if all went well.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
     }
 }
 

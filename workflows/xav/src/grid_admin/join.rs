@@ -25,7 +25,7 @@ pub(super) fn join(arguments: &Join) -> Outcome {
     let token: JoinToken = given
         .parse()
         .map_err(|error| Failure::refused(chain(&error)))?;
-    let made = Beside::of(&arguments.dir)?;
+    let made = Beside::empty(&arguments.dir)?;
     let wishes = Wishes {
         name: arguments.name.as_deref(),
         otherwise: &account_name(),
@@ -36,7 +36,7 @@ pub(super) fn join(arguments: &Join) -> Outcome {
         // A manager's token is refused by what it is for.
         Role::Gm | Role::Pm | Role::Am => Role::User,
     };
-    let joined = enrolment::join(&token, role, &wishes, &made.0.join("identity"));
+    let joined = enrolment::join(&token, role, &wishes, &made.path.join("identity"));
     let (identity, joined) = joined.map_err(|error| Failure::new(chain(&error)))?;
     let Joined {
         group_manager,
@@ -46,7 +46,7 @@ pub(super) fn join(arguments: &Join) -> Outcome {
     let JoinToken { grid, group, .. } = &token;
     let head = format!("# The group {group} of the grid {grid}.\n");
     let text = head + &shell::program::grid_file(&group_manager, &process_managers);
-    let written = write_secret(&made.0.join(office::FILE), &text);
+    let written = write_secret(&made.path.join(office::FILE), &text);
     written.map_err(|error| Failure::because(&error))?;
     let name = identity.label();
     made.into_place(&arguments.dir)?;
