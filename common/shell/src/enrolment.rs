@@ -10,7 +10,7 @@ use wire::admin::{Ask, Join, Joined, Refused, Told};
 use wire::hello::Refusal;
 
 use crate::environment;
-use crate::identity::{Credentials, CredentialsError, JoinToken, Key, KeyError, Revocations};
+use crate::identity::{Credentials, CredentialsError, JoinToken, KeyError, Revocations};
 use crate::quic::{self, LinkError, Visitor};
 
 /// How often a group manager is asked that is crowded, or whose answer is lost.
@@ -53,6 +53,14 @@ pub enum EnrolmentError {
     Credentials(#[from] CredentialsError),
 }
 
+/// Refuses a directory that has a certificate.
+pub(crate) fn refuse_member(identity: &Path) -> Result<(), EnrolmentError> {
+    if identity.join("certificate.pem").exists() {
+        return Err(EnrolmentError::Taken(identity.to_owned()));
+    }
+    Ok(())
+}
+
 /// What somebody would like to be.
 #[derive(Clone, Copy, Debug)]
 pub struct Wishes<'a> {
@@ -65,8 +73,9 @@ pub struct Wishes<'a> {
 }
 
 /// Asks the group manager that made a token for a certificate, and writes it with its key into the
-/// directory `identity`, which has none yet. Gives who that is, and whom to dial. Nothing is said to
-/// anybody whose authority is not the token's.
+/// directory `identity`. Where that has a key already, of a try that was interrupted, it is the one that
+/// is used: with the same token, the answer is the same. Gives who that is, and whom to dial. Nothing is
+/// said to anybody whose authority is not the token's.
 pub fn join(
     token: &JoinToken,
     role: Role,
@@ -80,10 +89,9 @@ pub fn join(
             wanted: role,
         });
     }
-    if identity.join("certificate.pem").exists() {
-        return Err(EnrolmentError::Taken(identity.to_owned()));
-    }
-    let key = Key::generate()?;
+    // Before anybody hears of it, and the one of a try that was interrupted: the group manager gives
+    // the holder of a key the same answer again.
+    let key = Credentials::key_of(identity)?;
     let ask = Ask::Join(Join {
         secret: token.secret(),
         role: role.word().to_owned(),

@@ -18,12 +18,12 @@ use crate::sandbox::{Done, Sandbox};
 use crate::wait;
 
 /// A user with a grid.
-struct Yard {
+pub(crate) struct Yard {
     sandbox: Sandbox,
 }
 
 /// A daemon that runs.
-struct Daemon {
+pub(crate) struct Daemon {
     child: Child,
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn two_ports() -> u16 {
 }
 
 impl Yard {
-    fn new() -> Yard {
+    pub(crate) fn new() -> Yard {
         let yard = Yard {
             sandbox: Sandbox::new(),
         };
@@ -103,7 +103,7 @@ impl Yard {
         self.sandbox.xav(arguments)
     }
 
-    fn gm(&self) -> Daemon {
+    pub(crate) fn gm(&self) -> Daemon {
         Daemon::start(
             &self.sandbox,
             "xavantes-gm",
@@ -120,7 +120,7 @@ impl Yard {
     }
 
     #[track_caller]
-    fn token(&self, arguments: &[&str]) -> String {
+    pub(crate) fn token(&self, arguments: &[&str]) -> String {
         let all = [&["token", "create", "--grid", "lab"], arguments].concat();
         let done = self.xav(&all);
         assert_eq!(done.status, Some(0), "{done:?}");

@@ -110,6 +110,18 @@ impl Credentials {
         Ok(())
     }
 
+    /// The key of a directory that has no certificate yet, which is made where there is none that can be
+    /// read.
+    pub(crate) fn key_of(directory: &Path) -> Result<Key, KeyError> {
+        let path = directory.join(KEY);
+        if let Ok(key) = Key::load(&path) {
+            return Ok(key);
+        }
+        let key = Key::generate()?;
+        key.save(&path)?;
+        Ok(key)
+    }
+
     /// A request to sign the key of a member's directory again.
     pub fn request(directory: &Path) -> Result<Vec<u8>, CredentialsError> {
         Ok(Key::load(&directory.join(KEY))?.request()?)

@@ -137,6 +137,10 @@ pub(super) fn join<S: Service>(
         address: address.as_deref(),
     };
     let place = directory.join("identity");
+    // Without its configuration it was interrupted, and goes on.
+    if path.exists() {
+        enrolment::refuse_member(&place)?;
+    }
     let (identity, joined) = enrolment::join(&token, joining.role, &wishes, &place)?;
     let Joined {
         group_manager,

@@ -151,11 +151,12 @@ pub(super) struct Beside {
     pub(super) path: PathBuf,
     /// Locked: who finds it free finds what was interrupted.
     _lock: File,
+    is_kept: bool,
 }
 
 impl Beside {
-    /// Makes it, with nothing in it: what an interrupted command has left there is removed.
-    pub(super) fn empty(dir: &Path) -> Result<Beside, Failure> {
+    /// Makes it, with nothing in it.
+    fn empty(dir: &Path) -> Result<Beside, Failure> {
         let beside = Beside::of(dir)?;
         let emptied = fs::read_dir(&beside.path).and_then(|mut entries| {
             entries.try_for_each(|entry| {
@@ -171,7 +172,7 @@ impl Beside {
     }
 
     /// Makes it, or takes the one that an interrupted command has left, with what is in it.
-    fn of(dir: &Path) -> Result<Beside, Failure> {
+    pub(super) fn of(dir: &Path) -> Result<Beside, Failure> {
         match fs::read_dir(dir) {
             Ok(mut entries) => {
                 if entries.next().is_some() {
@@ -197,15 +198,25 @@ impl Beside {
             }
             Err(TryLockError::Error(error)) => return Err(failed("lock", &path, &error)),
         }
-        Ok(Beside { path, _lock: lock })
+        Ok(Beside {
+            path,
+            _lock: lock,
+            is_kept: false,
+        })
     }
 
     /// Gives it its place, durably.
-    pub(super) fn into_place(self, dir: &Path) -> Result<(), Failure> {
+    pub(super) fn into_place(mut self, dir: &Path) -> Result<(), Failure> {
+        self.is_kept = true;
         let placed = durable::flush_directory(&self.path)
             .and_then(|()| fs::rename(&self.path, dir))
             .and_then(|()| durable::flush_name(dir));
         placed.map_err(|error| failed("make", dir, &error))
+    }
+
+    /// Leaves it where it is, so that the same command can go on with it.
+    pub(super) fn keep(mut self) {
+        self.is_kept = true;
     }
 }
 
@@ -216,8 +227,9 @@ fn failed(action: &str, path: &Path, error: &std::io::Error) -> Failure {
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        // It is not there any more if all went well.
-        let _ = fs::remove_dir_all(&self.path);
+        if !self.is_kept {
+            let _ = fs::remove_dir_all(&self.path);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `xav grid join`: become a user of a grid.
 
 use model::{Identity, Role};
-use shell::enrolment::{self, Wishes};
+use shell::enrolment::{self, EnrolmentError, Wishes};
 use shell::identity::{JoinToken, write_secret};
 use wire::admin::Joined;
 
@@ -25,7 +25,7 @@ pub(super) fn join(arguments: &Join) -> Outcome {
     let token: JoinToken = given
         .parse()
         .map_err(|error| Failure::refused(chain(&error)))?;
-    let made = Beside::empty(&arguments.dir)?;
+    let made = Beside::of(&arguments.dir)?;
     let wishes = Wishes {
         name: arguments.name.as_deref(),
         otherwise: &account_name(),
@@ -37,7 +37,17 @@ pub(super) fn join(arguments: &Join) -> Outcome {
         Role::Gm | Role::Pm | Role::Am => Role::User,
     };
     let joined = enrolment::join(&token, role, &wishes, &made.path.join("identity"));
-    let (identity, joined) = joined.map_err(|error| Failure::new(chain(&error)))?;
+    let (identity, joined) = match joined {
+        Ok(joined) => joined,
+        Err(error) => {
+            let failure = Failure::new(chain(&error));
+            if !matches!(error, EnrolmentError::Refused(_)) {
+                // The token may be used up: with the same key it is good again.
+                made.keep();
+            }
+            return Err(failure);
+        }
+    };
     let Joined {
         group_manager,
         process_managers,
