@@ -14,6 +14,7 @@
 pub mod check;
 #[cfg(test)]
 mod damaged_files;
+#[cfg(test)]
 mod damaged_journals;
 #[cfg(test)]
 mod enrolment;
