@@ -1,8 +1,8 @@
 //! Becoming a member of a group with a join token.
 
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use model::{Identity, Role};
 use thiserror::Error;
@@ -91,7 +91,7 @@ pub fn join(
     }
     // Before anybody hears of it, and the one of a try that was interrupted: the group manager gives
     // the holder of a key the same answer again.
-    let key = Credentials::key_of(identity)?;
+    let (key, made) = Credentials::key_of(identity)?;
     let ask = Ask::Join(Join {
         secret: token.secret(),
         role: role.word().to_owned(),
@@ -123,7 +123,13 @@ pub fn join(
     })?;
     let joined = match wire::decode(&told) {
         Ok(Told::Joined(joined)) => joined,
-        Ok(Told::Refused(refused)) => return Err(EnrolmentError::Refused(refused)),
+        Ok(Told::Refused(refused)) => {
+            // Nobody was told of this key: nothing is left behind.
+            for path in made.iter().rev() {
+                let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
+            }
+            return Err(EnrolmentError::Refused(refused));
+        }
         Ok(_) | Err(_) => return Err(EnrolmentError::Unfit),
     };
     let credentials = Credentials::new(

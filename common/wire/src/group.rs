@@ -38,10 +38,18 @@ pub enum ToGroup {
     #[n(2)]
     Release(#[n(0)] ProcessId),
     /// All processes of the sender that have not given back what they hold. It is sent where both are
-    /// one program, at the beginning of a connection: each keeps its own journal, and one of the two may
-    /// have been lost.
+    /// one program, which keeps a journal of each, and one of the two may have been lost: at the
+    /// beginning of a connection, and again when the receiver has told its life.
     #[n(3)]
-    Holds(#[n(0)] Vec<Held>),
+    Holds {
+        /// The processes.
+        #[n(0)]
+        held: Vec<Held>,
+        /// The receiver's life, where the sender knew it. Then what an earlier life has granted to
+        /// others is held by nobody.
+        #[n(1)]
+        life: Option<Epoch>,
+    },
 }
 
 /// What a process holds in a group.

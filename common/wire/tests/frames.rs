@@ -94,11 +94,14 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
             }],
         },
         ToGroup::Release(ProcessId(9)),
-        ToGroup::Holds(vec![Held {
-            process: ProcessId(9),
-            number: 2,
-            grants: Vec::new(),
-        }]),
+        ToGroup::Holds {
+            held: vec![Held {
+                process: ProcessId(9),
+                number: 2,
+                grants: Vec::new(),
+            }],
+            life: Some(Epoch(3)),
+        },
     ]));
     all.extend(golden(from_group()));
     all.extend(golden(vec![

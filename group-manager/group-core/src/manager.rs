@@ -50,6 +50,8 @@ pub struct GroupManager {
     process_managers: ProcessLinks,
     /// The numbers of the last claims that were refused.
     refused: BTreeMap<ProcessId, u32>,
+    /// Processes that were granted something in this life, and hold it.
+    granted: BTreeSet<ProcessId>,
     pub(crate) has_changed: bool,
     offered: Option<Mono>,
     pub(crate) watch: Watch,
@@ -155,7 +157,7 @@ impl machine::Machine for GroupManager {
                 self.on_claim(cx, from, number, process, &wants);
             }
             Input::Process(from, ToGroup::Release(process)) => self.on_release(cx, from, process),
-            Input::Process(_, ToGroup::Holds(held)) => self.on_holds(cx, &held),
+            Input::Process(_, ToGroup::Holds { held, life }) => self.on_holds(cx, &held, life),
             Input::Known(records) => self.on_known(cx, records),
             Input::Survey(question) => self.on_survey(cx, question),
             Input::Drain {
@@ -344,17 +346,22 @@ impl GroupManager {
     }
 
     /// What the processes of this program's process manager hold, as that one has recorded: what is
-    /// lacking here was lost with this manager's journal, what is here for others with that one's. In a
-    /// grid neither is believed: machines would have other numbers.
-    fn on_holds(&mut self, cx: &mut Context<'_, Self>, held: &[Held]) {
+    /// lacking here was lost with this manager's journal; what an earlier life of this manager has
+    /// granted to others was lost with that one's. In a grid neither is believed: machines would have
+    /// other numbers.
+    fn on_holds(&mut self, cx: &mut Context<'_, Self>, held: &[Held], life: Option<Epoch>) {
         if self.config.lease.is_some() {
             return;
         }
-        let known: BTreeSet<ProcessId> = held.iter().map(|one| one.process).collect();
-        let holders = state(cx).holdings().map(|(process, _)| process);
-        let unknown: Vec<ProcessId> = holders.filter(|one| !known.contains(one)).collect();
-        for process in unknown {
-            self.give_back(cx, process);
+        // A copy that comes late does not know of what was claimed since.
+        if life == Some(state(cx).epoch()) {
+            let known: BTreeSet<ProcessId> = held.iter().map(|one| one.process).collect();
+            let holders = state(cx).holdings().map(|(process, _)| process);
+            let is_lost = |one: &ProcessId| !known.contains(one) && !self.granted.contains(one);
+            let lost: Vec<ProcessId> = holders.filter(is_lost).collect();
+            for process in lost {
+                self.give_back(cx, process);
+            }
         }
         for one in held.iter().take(HOLDINGS_MAX) {
             if state(cx).released(one.process).is_some() {
@@ -412,6 +419,7 @@ impl GroupManager {
                 grants,
             },
         );
+        self.granted.insert(process);
         self.refused.remove(&process);
         self.has_changed = true;
         for resource in resources {
@@ -442,6 +450,7 @@ impl GroupManager {
         let grants = holding.iter().flat_map(|holding| &holding.grants);
         let resources: BTreeSet<ResourceId> = grants.map(|grant| grant.resource).collect();
         cx.record(Stream::Manager, Event::Released { process });
+        self.granted.remove(&process);
         self.refused.remove(&process);
         self.has_changed = true;
         for resource in resources {

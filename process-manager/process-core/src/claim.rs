@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use machine::Context;
-use model::{GroupId, Now, Plan, ProcessId, ResourceId};
+use model::{Epoch, GroupId, Now, Plan, ProcessId, ResourceId};
 use wire::group::{FromGroup, Grant, Held, ToGroup, Want};
 
 use crate::alphabet::{Effect, Stream};
@@ -33,8 +33,13 @@ impl ProcessManager {
                 let Some(link) = self.groups.get_mut(&group) else {
                     return;
                 };
+                let life = Some(offer.epoch);
+                let was_told = std::mem::replace(&mut link.told, life) == life;
                 link.offer = Some(offer);
                 link.offered = now.mono;
+                if !was_told {
+                    self.tell_holdings(cx, group, life);
+                }
                 self.n_offers += 1;
                 for resource in fresh {
                     self.expect(now, resource);
@@ -167,8 +172,15 @@ impl ProcessManager {
     }
 
     /// Tells a group manager of the same program what its processes hold, since the journal of either
-    /// may have been lost. Machines of another program may have other numbers by then.
-    pub(crate) fn tell_holdings(&mut self, cx: &mut Context<'_, Self>, group: GroupId) {
+    /// may have been lost: at the beginning of a connection, so that claims add to what was held, and
+    /// when the `life` of the group manager is known, so that it gives back what nobody has any more.
+    /// Machines of another program may have other numbers by then.
+    pub(crate) fn tell_holdings(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        group: GroupId,
+        life: Option<Epoch>,
+    ) {
         if self.config.lease.is_some() {
             return;
         }
@@ -181,7 +193,7 @@ impl ProcessManager {
             })
         };
         let held = self.live.keys().filter_map(held).collect();
-        cx.effect(Effect::ToGroup(group, ToGroup::Holds(held)));
+        cx.effect(Effect::ToGroup(group, ToGroup::Holds { held, life }));
     }
 
     fn on_granted(

@@ -19,6 +19,7 @@ mod event;
 mod forget;
 mod held;
 mod index;
+mod links;
 mod liveness;
 mod loss;
 mod manager;

@@ -13,9 +13,8 @@ use model::{
     ActivityId, AttemptId, Epoch, GroupId, Mono, NetworkLink, Now, Plan, ProcessId, ResourceId,
     Span, Wall,
 };
-use wire::attempt::ToActivity;
 use wire::client::Phase;
-use wire::group::{Offer, ToGroup, Want};
+use wire::group::Want;
 
 use crate::alphabet::{ClientId, Effect, Input, Room, Stream};
 use crate::checks::Checks;
@@ -23,6 +22,7 @@ use crate::copies::Copying;
 use crate::event::Event;
 use crate::forget::Retention;
 use crate::held::Held;
+use crate::links::{GroupLink, MachineLink};
 use crate::liveness::Liveness;
 use crate::peek::Looked;
 use crate::process::{Course, Process};
@@ -125,9 +125,9 @@ pub struct ProcessManager {
     pub(crate) machines: BTreeMap<ResourceId, MachineLink>,
     pub(crate) liveness: BTreeMap<ResourceId, Liveness>,
     /// Who is connected as each machine, where its certificate was seen.
-    names: BTreeMap<ResourceId, String>,
+    pub(crate) names: BTreeMap<ResourceId, String>,
     /// The names of machines as they were told last with [`Effect::Registered`].
-    registered: BTreeMap<ResourceId, String>,
+    pub(crate) registered: BTreeMap<ResourceId, String>,
     /// Machines that their groups want emptied.
     pub(crate) leaving: BTreeSet<ResourceId>,
     pub(crate) live: BTreeMap<ProcessId, Live>,
@@ -156,26 +156,6 @@ pub struct ProcessManager {
     timers: Timers,
     n_asked: u32,
     n_basis: u64,
-}
-
-/// What is known of a group.
-#[derive(Debug, Default)]
-pub(crate) struct GroupLink {
-    pub(crate) is_up: bool,
-    pub(crate) offer: Option<Offer>,
-    /// When the offer came.
-    pub(crate) offered: Mono,
-}
-
-/// What is known of the way to a machine.
-#[derive(Debug, Default)]
-pub(crate) struct MachineLink {
-    pub(crate) is_up: bool,
-    /// The life of the activity manager, once it has told what it holds.
-    pub(crate) life: Option<Epoch>,
-    pub(crate) ask: u32,
-    pub(crate) parts: BTreeSet<u32>,
-    pub(crate) held: BTreeSet<AttemptId>,
 }
 
 /// What is volatile of a process that has not been released.
@@ -360,83 +340,6 @@ impl ProcessManager {
         process(cx, id).is_some_and(|known| known.course.backoff.contains_key(&activity))
     }
 
-    fn attach_group(&mut self, cx: &mut Context<'_, Self>, now: Now, group: GroupId) {
-        let epoch = self.epoch;
-        if self.groups.get(&group).is_some_and(|link| link.is_up) {
-            cx.effect(Effect::ToGroup(group, ToGroup::Attach { epoch }));
-            self.arm(Timer::AttachGroup(group), now.mono + limits::REPEAT);
-        }
-    }
-
-    fn attach_machine(&mut self, cx: &mut Context<'_, Self>, now: Now, resource: ResourceId) {
-        let epoch = self.epoch;
-        if !self.is_believed(cx, resource) {
-            return self.arm(Timer::AttachMachine(resource), now.mono + limits::REPEAT);
-        }
-        let ask = self.next_ask();
-        let lease = self.config.lease;
-        let Some(link) = self.machines.get_mut(&resource) else {
-            return;
-        };
-        if !link.is_up || link.life.is_some() {
-            return;
-        }
-        *link = MachineLink {
-            is_up: true,
-            ask,
-            ..MachineLink::default()
-        };
-        cx.effect(Effect::ToActivity(
-            resource,
-            ToActivity::Attach { epoch, ask, lease },
-        ));
-        self.arm(Timer::AttachMachine(resource), now.mono + limits::REPEAT);
-    }
-
-    /// Whether who is connected as a machine has its name: by an offer, or by what a process has
-    /// recorded of the machines it was planned on, since its group may be away.
-    pub(crate) fn is_believed(&self, cx: &Context<'_, Self>, resource: ResourceId) -> bool {
-        let Some(name) = self.names.get(&resource) else {
-            return true;
-        };
-        let mut offers = self.groups.values().flat_map(|link| &link.offer);
-        let is_offered = offers.any(|offer| {
-            let mut resources = offer.resources.iter();
-            resources.any(|one| one.resource == resource && one.name == *name)
-        });
-        is_offered
-            || self.live.keys().any(|&id| {
-                let known = process(cx, id);
-                let mut machines = known.iter().flat_map(|known| &known.course.machines);
-                machines.any(|(one, recorded)| *one == resource && recorded == name)
-            })
-    }
-
-    /// Tells the name of a machine where it was not told.
-    pub(crate) fn register(
-        &mut self,
-        cx: &mut Context<'_, Self>,
-        resource: ResourceId,
-        name: &str,
-    ) {
-        if self
-            .registered
-            .get(&resource)
-            .is_none_or(|told| told != name)
-        {
-            self.registered.insert(resource, name.to_owned());
-            cx.effect(Effect::Registered(resource, name.to_owned()));
-        }
-    }
-
-    /// The machine must say anew what it holds.
-    pub(crate) fn reattach(&mut self, cx: &mut Context<'_, Self>, now: Now, resource: ResourceId) {
-        if let Some(link) = self.machines.get_mut(&resource) {
-            link.life = None;
-        }
-        self.attach_machine(cx, now, resource);
-    }
-
     fn machine_down(&mut self, resource: ResourceId) {
         self.machines.insert(resource, MachineLink::default());
         self.disarm(Timer::AttachMachine(resource));
@@ -537,7 +440,7 @@ impl Machine for ProcessManager {
                         ..GroupLink::default()
                     },
                 );
-                self.tell_holdings(cx, group);
+                self.tell_holdings(cx, group, None);
                 self.attach_group(cx, now, group);
                 self.claim_again(cx, now, group);
             }

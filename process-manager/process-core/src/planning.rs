@@ -17,7 +17,8 @@ use wire::group::Offered;
 use crate::alphabet::{Effect, PlanRequest, PlanResult, Stream};
 use crate::event::Event;
 use crate::index::has_ended;
-use crate::manager::{GroupLink, Live, ProcessManager, Stage, Timer, limits, process};
+use crate::links::GroupLink;
+use crate::manager::{Live, ProcessManager, Stage, Timer, limits, process};
 use crate::process::Process;
 
 /// What an activity is taken to compute where nothing is known of any.

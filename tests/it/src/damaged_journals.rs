@@ -156,7 +156,8 @@ fn the_advice_on_a_damaged_journal_of_the_process_manager_works() {
         );
         let listed = sandbox.xav(&["list"]);
         assert_eq!(listed.status, Some(1), "{listed:?}");
-        fs::remove_file(&advised).unwrap();
+        fs::remove_file(&advised)
+            .unwrap_or_else(|error| panic!("{advised:?}: {error}: {}", done.stderr));
         n_removed += 1;
         assert!(n_removed < 10, "it never ends: {}", done.stderr);
     };
@@ -186,7 +187,7 @@ fn the_advice_on_a_damaged_journal_of_the_process_manager_works() {
 /// The file that a refusal says may be removed.
 fn advised(said: &str) -> Option<PathBuf> {
     let word = |after: &str, said: &str| {
-        let (_, rest) = said.split_once(after)?;
+        let (_, rest) = said.rsplit_once(after)?;
         let path = rest.split_whitespace().next()?;
         Some(PathBuf::from(path.trim_end_matches([':', ',', ';'])))
     };

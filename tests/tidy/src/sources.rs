@@ -29,6 +29,10 @@ const SLEEPS: &[(&str, &str)] = &[
         "tests/compare/src/grid/back.rs",
         "how long a daemon is away is what is measured",
     ),
+    (
+        "tests/it/src/flood/strangers.rs",
+        "a flood has a rate: it dials so many times a second",
+    ),
 ];
 
 /// Lines of a source file: a file of one subject is shorter.

@@ -1,7 +1,7 @@
 //! What a daemon needs to be believed and to judge others.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::{Identity, Wall};
@@ -111,15 +111,18 @@ impl Credentials {
     }
 
     /// The key of a directory that has no certificate yet, which is made where there is none that can be
-    /// read.
-    pub(crate) fn key_of(directory: &Path) -> Result<Key, KeyError> {
+    /// read; and what was made for it: the file, and directories from the outermost one inwards.
+    pub(crate) fn key_of(directory: &Path) -> Result<(Key, Vec<PathBuf>), KeyError> {
         let path = directory.join(KEY);
         if let Ok(key) = Key::load(&path) {
-            return Ok(key);
+            return Ok((key, Vec::new()));
         }
+        let missing = path.ancestors().take_while(|path| !path.exists());
+        let mut made: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+        made.reverse();
         let key = Key::generate()?;
         key.save(&path)?;
-        Ok(key)
+        Ok((key, made))
     }
 
     /// A request to sign the key of a member's directory again.

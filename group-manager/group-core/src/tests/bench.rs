@@ -189,8 +189,9 @@ pub(super) fn claim(process: u64, number: u32, wants: &[(u32, u32)]) -> Input {
 /// A process, the number of its last claim, and slots of machines.
 type Holds<'a> = (u64, u32, &'a [(u32, u32)]);
 
-/// What processes hold.
-pub(super) fn holds(held: &[Holds<'_>]) -> Input {
+/// What processes hold, as it is told at the beginning of a connection, or to this life of the group
+/// manager.
+pub(super) fn holds(life: Option<u64>, held: &[Holds<'_>]) -> Input {
     let grant = |&(resource, slots): &(u32, u32)| Grant {
         id: GrantId(77),
         resource: ResourceId(resource),
@@ -201,7 +202,11 @@ pub(super) fn holds(held: &[Holds<'_>]) -> Input {
         number,
         grants: grants.iter().map(grant).collect(),
     });
-    Input::Process(0, ToGroup::Holds(held.collect()))
+    let told = ToGroup::Holds {
+        held: held.collect(),
+        life: life.map(Epoch),
+    };
+    Input::Process(0, told)
 }
 
 pub(super) fn release(process: u64) -> Input {

@@ -138,11 +138,14 @@ fn what_a_lost_journal_held_is_told_again_by_the_process_manager() {
     // This manager knows nothing of process 1, and its grants have other numbers than before.
     let log = bench.all([
         claim(2, 1, &[(0, 1)]),
-        holds(&[
-            (1, 3, &[(0, 2), (0, 1), (1, 1)]),
-            (2, 1, &[(0, 1)]),
-            (3, 0, &[]),
-        ]),
+        holds(
+            None,
+            &[
+                (1, 3, &[(0, 2), (0, 1), (1, 1)]),
+                (2, 1, &[(0, 1)]),
+                (3, 0, &[]),
+            ],
+        ),
     ]);
     assert_eq!(
         log,
@@ -152,7 +155,7 @@ fn what_a_lost_journal_held_is_told_again_by_the_process_manager() {
          am2: grants p1:1\n"
     );
     assert_eq!(
-        bench.all([holds(&[(1, 3, &[(0, 3), (1, 1)]), (2, 1, &[(0, 1)])])]),
+        bench.all([holds(None, &[(1, 3, &[(0, 3), (1, 1)]), (2, 1, &[(0, 1)])])]),
         ""
     );
     // The next claim follows the last one that was answered, and a release gives all back.
@@ -171,13 +174,28 @@ fn what_a_lost_journal_held_is_told_again_by_the_process_manager() {
 #[test]
 fn slots_of_processes_that_their_manager_has_lost_are_free_again() {
     let mut bench = Bench::ready();
-    bench.all([claim(1, 1, &[(0, 4)]), claim(2, 1, &[(1, 1)])]);
-    let log = bench.all([holds(&[(2, 0, &[])]), claim(3, 1, &[(0, 4)])]);
+    bench.all([claim(1, 1, &[(0, 2)]), claim(2, 1, &[(1, 1)])]);
+    bench.restart();
+    bench.all([register(1, "a", 4), register(2, "b", 2), attach(1)]);
+    let late = || holds(Some(1), &[]);
+    assert_eq!(
+        bench.all([late(), holds(None, &[])]),
+        "",
+        "it is of an earlier life"
+    );
+    // What was claimed since is not known to who was asked before.
+    let log = bench.all([
+        claim(3, 1, &[(0, 1)]),
+        holds(Some(2), &[(2, 0, &[])]),
+        claim(4, 1, &[(0, 3)]),
+    ]);
     assert_eq!(
         log,
-        "am1: grants\n\
-         am1: grants p3:4\n\
-         pm0: granted p3 #1 r0:4\n"
+        "am1: grants p1:2 p3:1\n\
+         pm0: granted p3 #1 r0:1\n\
+         am1: grants p3:1\n\
+         am1: grants p3:1 p4:3\n\
+         pm0: granted p4 #1 r0:3\n"
     );
     bench.check_replay();
 }

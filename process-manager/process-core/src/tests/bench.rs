@@ -255,7 +255,7 @@ impl Bench {
                     },
                 ));
             }
-            Effect::ToGroup(_, ToGroup::Holds(held)) => self.told_held = held,
+            Effect::ToGroup(_, ToGroup::Holds { held, .. }) => self.told_held = held,
             Effect::ToGroup(_, ToGroup::Release(process)) => {
                 self.give(Input::Group(GROUP, FromGroup::Released(process)));
             }

@@ -174,7 +174,7 @@ impl Stage {
     fn play(&mut self, effect: Effect) {
         match effect {
             Effect::ToGroup(_, ToGroup::Attach { .. }) => self.offer(),
-            Effect::ToGroup(_, ToGroup::Holds(_)) => {
+            Effect::ToGroup(_, ToGroup::Holds { .. }) => {
                 panic!("with leases machines are known by others")
             }
             Effect::ToGroup(_, ToGroup::Release(process)) => {

@@ -1,7 +1,7 @@
 //! `xav grid join`: become a user of a grid.
 
 use model::{Identity, Role};
-use shell::enrolment::{self, EnrolmentError, Wishes};
+use shell::enrolment::{self, Wishes};
 use shell::identity::{JoinToken, write_secret};
 use wire::admin::Joined;
 
@@ -41,8 +41,8 @@ pub(super) fn join(arguments: &Join) -> Outcome {
         Ok(joined) => joined,
         Err(error) => {
             let failure = Failure::new(chain(&error));
-            if !matches!(error, EnrolmentError::Refused(_)) {
-                // The token may be used up: with the same key it is good again.
+            if made.path.join("identity").exists() {
+                // The token may be used up: with the key of this try it is good again.
                 made.keep();
             }
             return Err(failure);
