@@ -76,6 +76,14 @@ pub enum AddError {
         /// What.
         path: PathBuf,
     },
+    /// It takes more than there may be taken.
+    #[error("could not add `{path}`: it takes {bytes}, and there is not so much room for it")]
+    NoRoom {
+        /// What.
+        path: PathBuf,
+        /// What it takes of the disk.
+        bytes: Bytes,
+    },
     /// A directory where a file is expected.
     #[error("could not add `{path}`: it is a directory, not a file")]
     NotAFile {
@@ -226,10 +234,8 @@ impl Store {
             }
             let content = match visit {
                 Visit::EmptyDirectory => Content::EmptyDirectory,
-                Visit::File(_, stat) if !root.may_take(&stat) => {
-                    return Err(AddError::Foreign { path: path.into() });
-                }
                 Visit::File(file, stat) => {
+                    root.take(Path::new(&path), &stat)?;
                     Content::File(self.add_open(file, &stat, Path::new(&path))?)
                 }
             };

@@ -1,6 +1,7 @@
 //! Paths below a directory that a command has written: they are opened and made without ever
 //! leaving it, whatever links lie on the way and whoever moves them meanwhile.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
@@ -8,9 +9,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use model::Bytes;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use thiserror::Error;
+
+use crate::AddError;
 
 /// Why a file was not opened by [`open_beneath`].
 #[derive(Debug, Error)]
@@ -45,6 +49,9 @@ pub fn open_beneath(directory: &Path, relative: &Path) -> Result<File, BeneathEr
     }
 }
 
+/// The unit in which the system says what a file takes.
+const BLOCK_BYTES: u64 = 512;
+
 /// A directory that nothing leaves.
 #[derive(Debug)]
 pub(crate) struct Root {
@@ -52,6 +59,8 @@ pub(crate) struct Root {
     path: PathBuf,
     /// Whose files may be taken from it: those of these users; of all where it is empty.
     owners: BTreeSet<u32>,
+    /// How many bytes of the disk may still be taken from it.
+    left: Cell<u64>,
 }
 
 /// What lies at a path.
@@ -89,6 +98,7 @@ impl Root {
             fd,
             path: path.to_path_buf(),
             owners: BTreeSet::new(),
+            left: Cell::new(u64::MAX),
         })
     }
 
@@ -98,10 +108,30 @@ impl Root {
         Root { owners, ..self }
     }
 
-    /// Whether a file may be taken. Who may not read a file can still give it a name of his own, or move
-    /// it here: it is read for him only if it is his.
-    pub(crate) fn may_take(&self, stat: &Stat) -> bool {
-        self.owners.is_empty() || self.owners.contains(&stat.st_uid)
+    /// Takes no more than this, as it lies on the disk.
+    pub(crate) fn within(self, most: Bytes) -> Root {
+        let left = Cell::new(most.0);
+        Root { left, ..self }
+    }
+
+    /// Takes a file, if it may be taken and fits. Who may not read a file can still give it a name of
+    /// his own, or move it here: it is read for him only if it is his.
+    pub(crate) fn take(&self, path: &Path, stat: &Stat) -> Result<(), AddError> {
+        let path = || path.to_path_buf();
+        if !self.owners.is_empty() && !self.owners.contains(&stat.st_uid) {
+            return Err(AddError::Foreign { path: path() });
+        }
+        let blocks = u64::try_from(stat.st_blocks).unwrap_or(u64::MAX);
+        let bytes = blocks.saturating_mul(BLOCK_BYTES);
+        let Some(left) = self.left.get().checked_sub(bytes) else {
+            let bytes = Bytes(bytes);
+            return Err(AddError::NoRoom {
+                path: path(),
+                bytes,
+            });
+        };
+        self.left.set(left);
+        Ok(())
     }
 
     /// Opens what lies at a path; links are followed as long as they stay inside.

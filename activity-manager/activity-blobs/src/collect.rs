@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
-use model::{Artifact, Produced};
+use model::{Artifact, Bytes, Produced};
 
 use crate::beneath::{Failed, Found, Root};
 use crate::listing::parts;
@@ -89,14 +89,16 @@ impl Store {
         directory: &Path,
         outputs: &[Produced],
     ) -> Result<Vec<Artifact>, CollectError> {
-        self.collect_owned_by(&BTreeSet::new(), directory, outputs)
+        self.collect_within(&BTreeSet::new(), Bytes(u64::MAX), directory, outputs)
     }
 
-    /// The same, where commands run as these users: what belongs to others is refused. Whoever calls
-    /// this reads files that the command could not.
-    pub fn collect_owned_by(
+    /// The same, where commands run as these users: what belongs to others is refused, since whoever
+    /// calls this reads files that the command could not. Files that take more of the disk than `most`
+    /// together are refused before they are copied.
+    pub fn collect_within(
         &self,
         owners: &BTreeSet<u32>,
+        most: Bytes,
         directory: &Path,
         outputs: &[Produced],
     ) -> Result<Vec<Artifact>, CollectError> {
@@ -107,7 +109,7 @@ impl Store {
             path: directory.to_path_buf(),
             source,
         })?;
-        let root = root.owned_by(owners);
+        let root = root.owned_by(owners).within(most);
         outputs
             .iter()
             .map(|output| self.collect_one(&root, output))
@@ -127,10 +129,9 @@ impl Store {
             Found::Directory(fd, inside) if is_directory => self
                 .add_walked(root, (fd, inside), &Wanted::All, Path::new(path))
                 .and_then(|listing| self.add_named_listing(&listing, Path::new(path))),
-            Found::File(_, stat) if !is_directory && !root.may_take(&stat) => {
-                Err(AddError::Foreign { path: path.into() })
-            }
-            Found::File(file, stat) if !is_directory => self.add_open(file, &stat, Path::new(path)),
+            Found::File(file, stat) if !is_directory => root
+                .take(Path::new(path), &stat)
+                .and_then(|()| self.add_open(file, &stat, Path::new(path))),
             Found::Directory(..) => {
                 let (name, path) = (output.name.clone(), path.to_string());
                 return Err(CollectError::NotAFile { name, path });

@@ -52,6 +52,8 @@ pub enum PinError {
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
     by_owner: BTreeMap<u64, BTreeSet<Artifact>>,
+    /// What they take, by owner.
+    bytes: BTreeMap<u64, u64>,
     n_pins: usize,
 }
 
@@ -64,11 +66,31 @@ impl Store {
         if pins.n_pins + artifacts.len() > PINS_MAX {
             return Err(PinError::TooMany { owner });
         }
-        let pinned = pins.by_owner.entry(owner).or_default();
-        let n_before = pinned.len();
-        pinned.extend(artifacts);
-        pins.n_pins += pinned.len() - n_before;
+        for artifact in artifacts {
+            if pins.by_owner.entry(owner).or_default().insert(*artifact) {
+                pins.n_pins += 1;
+                let taken = pins.bytes.entry(owner).or_default();
+                *taken = taken.saturating_add(self.taken_by(artifact));
+            }
+        }
         Ok(())
+    }
+
+    /// What all that these owners have pinned takes together. What two of them have pinned counts for
+    /// both. A file that was here when it was pinned counts as it lies on the disk, all else by its
+    /// length.
+    pub fn pinned(&self, owners: impl IntoIterator<Item = u64>) -> Bytes {
+        let pins = lock_of(&self.inner.pins);
+        let of = |owner| pins.bytes.get(&owner).copied().unwrap_or_default();
+        Bytes(owners.into_iter().map(of).fold(0, u64::saturating_add))
+    }
+
+    fn taken_by(&self, artifact: &Artifact) -> u64 {
+        let stored = match artifact.kind {
+            ArtifactKind::Directory => None,
+            ArtifactKind::File | ArtifactKind::Program => self.inner.index().get(artifact.hash),
+        };
+        stored.map_or(artifact.bytes.0, |entry| entry.stored)
     }
 
     /// Replaces all that an owner has pinned.
@@ -81,6 +103,8 @@ impl Store {
             return Err(PinError::TooMany { owner });
         }
         pins.n_pins = n_pins;
+        let bytes = pinned.iter().map(|artifact| self.taken_by(artifact));
+        pins.bytes.insert(owner, bytes.fold(0, u64::saturating_add));
         pins.by_owner.insert(owner, pinned);
         Ok(())
     }
@@ -93,6 +117,7 @@ impl Store {
             .remove(&owner)
             .map_or(0, |pinned| pinned.len());
         pins.n_pins -= n_gone;
+        pins.bytes.remove(&owner);
     }
 
     /// Removes blobs until at most `budget` bytes are left, least recently used first, at most

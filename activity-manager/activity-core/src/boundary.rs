@@ -177,6 +177,8 @@ pub enum Effect {
         inputs: Vec<(String, Artifact)>,
         /// Who has inputs that may not be here, by their place.
         sources: Vec<(u32, Vec<Holder>)>,
+        /// The user whose process it is, where that is known.
+        user: Option<String>,
     },
     /// Take outputs out of a directory and keep them durably. Repeated like `Stage`.
     Collect {

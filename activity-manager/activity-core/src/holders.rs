@@ -48,6 +48,7 @@ impl Holders {
             attempt: dispatch.attempt,
             inputs: dispatch.inputs.clone(),
             sources: sources.collect(),
+            user: dispatch.user.clone(),
         }
     }
 }

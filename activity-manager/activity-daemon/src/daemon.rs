@@ -29,6 +29,7 @@ use crate::leavings::{self, House, Retention};
 use crate::news::News;
 use crate::outside::Hands;
 use crate::places::{Places, PlacesError, Untouched};
+use crate::quotas::{ProcessUsers, QuotaLimits, Quotas};
 use crate::sweeper::Sweeper;
 use crate::workers::{AtWork, Others, Workers};
 
@@ -64,6 +65,8 @@ pub struct Config {
     pub accounts: Accounts,
     /// The blob store that it shares with others in this program; none for one of its own.
     pub blobs: Option<Store>,
+    /// What attempts and users may have of files here; none for what the disk has room for.
+    pub quotas: Option<QuotaLimits>,
     /// How long what processes leave is kept; none where that is for others.
     pub retention: Option<Retention>,
     /// How files come from other machines; none where each machine has all files.
@@ -270,10 +273,14 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         }
         None => None,
     };
+    let whose = ProcessUsers::default();
     let others = Others {
         fetch: fetchers.as_ref().map(Fetchers::way),
         // Where machines share a store, whoever started them looks after it.
         pins: bulk.is_some().then(|| Pins::new(blobs.clone())),
+        quotas: config
+            .quotas
+            .map(|limits| Quotas::new(blobs.clone(), limits, whose.clone())),
         users,
     };
     let leavings = config.retention.map(|retention| {
@@ -281,6 +288,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
             work: places.root(),
             logs: log_directory(&state),
             retention,
+            users: whose.clone(),
         };
         leavings::start(house, &inbox)
     });
@@ -292,6 +300,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         workers: Workers::start(&blobs, &inbox, at_work, &others).map_err(StartError::Thread)?,
         fetchers,
         pins: others.pins,
+        users: whose,
         leavings: leavings.transpose().map_err(StartError::Thread)?,
         checker: Checker::start(&blobs, &inbox, others.fetch.clone())
             .map_err(StartError::Thread)?,

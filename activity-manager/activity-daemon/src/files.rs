@@ -19,6 +19,7 @@ use shell::quic::{Bulk, BulkConfig, Depot, ResetKey};
 use crate::access::Gate;
 use crate::depot::Users;
 use crate::keep::Keeper;
+use crate::quotas::QuotaLimits;
 use crate::uploads::Uploads;
 use crate::{Keeping, StoreDepot, Transfers};
 
@@ -47,6 +48,10 @@ pub(crate) struct Files {
     largest: Option<u32>,
     /// GiB of all files together, beside what live processes need; none for half of the disk.
     budget: Option<u32>,
+    /// GiB that the outputs of one attempt may take; none for what its user may have.
+    of_attempt: Option<u32>,
+    /// GiB that the live processes of a user may have here; none for the budget.
+    of_user: Option<u32>,
 }
 
 impl Files {
@@ -58,7 +63,22 @@ impl Files {
             rate: config.optional_number("files-mebibytes-a-second", 1..=RATE_MAX),
             largest: config.optional_number("file-gibibytes-max", 1..=LARGEST_MAX),
             budget: config.optional_number("files-gibibytes-max", 1..=LARGEST_MAX),
+            of_attempt: config.optional_number("output-gibibytes-max", 1..=LARGEST_MAX),
+            of_user: config.optional_number("user-gibibytes-max", 1..=LARGEST_MAX),
         }
+    }
+
+    /// What attempts and users may have. The directory is on the store's disk.
+    pub(crate) fn quotas(&self, directory: &Path) -> io::Result<QuotaLimits> {
+        let bytes = |gibibytes: u32| Bytes(u64::from(gibibytes) << 30);
+        let user = match self.of_user {
+            Some(gibibytes) => bytes(gibibytes),
+            None => self.budget(directory)?,
+        };
+        Ok(QuotaLimits {
+            attempt: self.of_attempt.map(bytes),
+            user,
+        })
     }
 
     /// Who keeps the store within its budget. The directory is on the store's disk.

@@ -2,7 +2,7 @@
 //! directories of failed attempts. It goes when it is older than it is kept, and before that where
 //! logs take more room than they may; what belongs to a process that is still served here stays.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -14,6 +14,8 @@ use activity_core::Input;
 use activity_executor::{remove_tree, segment_number};
 use model::{ProcessId, Span, Wall};
 use shell::{Inbox, clock};
+
+use crate::quotas::ProcessUsers;
 
 /// How often it is looked for. Nothing waits for it, and a look reads two directories.
 const PERIOD: Duration = Duration::from_secs(3_600);
@@ -70,6 +72,8 @@ pub(crate) struct House {
     /// With what commands wrote, as the executor keeps it.
     pub(crate) logs: PathBuf,
     pub(crate) retention: Retention,
+    /// Whose processes are.
+    pub(crate) users: ProcessUsers,
 }
 
 /// A file or directory that may go.
@@ -111,16 +115,48 @@ impl House {
         logs.sort_by_key(|one| one.changed);
         // The executor may be writing to it, and goes on counting from it.
         let last = logs.iter().filter_map(|one| segment_of(&one.path)).max();
-        let mut bytes: u64 = logs.iter().map(|one| one.bytes).sum();
+        let mut rest = Vec::new();
         for log in logs {
             let may_go = match segment_of(&log.path) {
                 Some(segment) => Some(segment) != last,
                 None => is_over(&log),
             };
-            if may_go && (is_old(&log) || bytes > self.retention.log_bytes_max) {
+            if may_go && is_old(&log) {
                 gone(fs::remove_file(&log.path))?;
-                bytes = bytes.saturating_sub(log.bytes);
+            } else {
+                rest.push((log, may_go));
             }
+        }
+        self.clear_room(rest)
+    }
+
+    /// Removes what may go of logs, the oldest of whoever has most of them first, until there is not more
+    /// than there may be: who writes much shortens nobody else's time.
+    fn clear_room(&self, logs: Vec<(Leaving, bool)>) -> io::Result<()> {
+        let mut bytes: u64 = logs.iter().map(|(one, _)| one.bytes).sum();
+        if bytes <= self.retention.log_bytes_max {
+            return Ok(());
+        }
+        // What nobody is known to own, and what all share, counts for one more user.
+        let mut by_user: BTreeMap<Option<String>, (u64, VecDeque<Leaving>)> = BTreeMap::new();
+        for (log, may_go) in logs {
+            let user = process_of(&log.path).and_then(|process| self.users.of(process));
+            let (taken, going) = by_user.entry(user).or_default();
+            *taken += log.bytes;
+            if may_go {
+                going.push_back(log);
+            }
+        }
+        while bytes > self.retention.log_bytes_max {
+            let most = by_user
+                .values_mut()
+                .filter(|(_, going)| !going.is_empty())
+                .max_by_key(|(taken, _)| *taken);
+            let Some((taken, going)) = most else { break };
+            let Some(log) = going.pop_front() else { break };
+            gone(fs::remove_file(&log.path))?;
+            *taken -= log.bytes;
+            bytes -= log.bytes;
         }
         Ok(())
     }

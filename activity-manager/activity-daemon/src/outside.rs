@@ -19,6 +19,7 @@ use crate::leavings::Answers;
 use crate::news::News;
 use crate::peek::{log_part, peeked};
 use crate::places::Places;
+use crate::quotas::ProcessUsers;
 use crate::sweeper::Sweeper;
 use crate::workers::{Job, Workers};
 
@@ -38,6 +39,8 @@ pub(crate) struct Hands {
     pub(crate) fetchers: Option<Fetchers>,
     /// None where nothing is evicted.
     pub(crate) pins: Option<Pins>,
+    /// Whose the processes are.
+    pub(crate) users: ProcessUsers,
     pub(crate) sweeper: Sweeper,
     pub(crate) checker: Checker,
     pub(crate) gate: Gate,
@@ -65,7 +68,11 @@ impl Outside<ActivityManager> for Hands {
                     attempt,
                     inputs: files,
                     sources,
+                    user,
                 } => {
+                    if let Some(user) = user {
+                        self.users.note(attempt.process, &user);
+                    }
                     self.stage(attempt, (files, sources), &mut jobs, inputs);
                 }
                 Effect::Collect {
@@ -146,6 +153,7 @@ impl Outside<ActivityManager> for Hands {
                     if let Some(pins) = &self.pins {
                         pins.release(process);
                     }
+                    self.users.release(process);
                 }
             }
         }

@@ -259,6 +259,7 @@ impl program::Service for Service {
             }),
             accounts: accounts.clone(),
             blobs: Some(blobs),
+            quotas: Some(settings.files.quotas(&place.directory)?),
             retention: Some(settings.retention),
             transfers: Some(transfers),
             damaged: shell::Damaged::Refused,

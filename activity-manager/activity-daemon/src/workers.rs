@@ -10,11 +10,12 @@ use std::thread::JoinHandle;
 
 use activity_blobs::{CollectError, PlaceError, Placement, Store};
 use activity_core::{Input, Trouble, Workplace};
-use model::{Artifact, AttemptId, FaultName, Produced};
+use model::{Artifact, AttemptId, Bytes, FaultName, Produced};
 use shell::Inbox;
 
 use crate::fetch::{Sources, ToFetch, Wanting, lacks};
 use crate::keep::Pins;
+use crate::quotas::Quotas;
 
 /// Threads: one may read while another waits for the disk.
 const WORKERS: usize = 2;
@@ -48,6 +49,8 @@ pub(crate) struct Others {
     pub(crate) fetch: Option<ToFetch>,
     /// What processes need stays by this; without it, nothing is evicted.
     pub(crate) pins: Option<Pins>,
+    /// What attempts and users may have here; without it, what the disk has room for.
+    pub(crate) quotas: Option<Quotas>,
     /// As which users commands run; none where they run as the manager.
     pub(crate) users: BTreeSet<u32>,
 }
@@ -216,6 +219,13 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
                     sources,
                 } => {
                     others.keep(attempt, inputs.iter().map(|(_, artifact)| *artifact));
+                    let quotas = others.quotas.as_ref();
+                    let fits =
+                        quotas.map_or(Ok(()), |quotas| quotas.refuse_inputs(attempt.process));
+                    if let Err(trouble) = fits {
+                        laid.push(staged(attempt, workplace, Err(Unlaid::Trouble(trouble))));
+                        continue;
+                    }
                     match &others.fetch {
                         Some(fetch) if lacks(blobs, &inputs) => fetch.give(Wanting {
                             attempt,
@@ -242,10 +252,17 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
                 } => {
                     // Between the two moments nothing that was collected goes.
                     let _hold = blobs.hold();
-                    let result =
-                        blobs.collect_owned_by(&others.users, Path::new(&directory), &outputs);
+                    let room = others.quotas.as_ref().filter(|_| !outputs.is_empty());
+                    let room = room.map(|quotas| quotas.room(attempt.process));
+                    let left = room.as_ref().map_or(Bytes(u64::MAX), |room| room.left);
+                    let (users, directory) = (&others.users, Path::new(&directory));
+                    let result = blobs.collect_within(users, left, directory, &outputs);
                     others.keep(attempt, result.iter().flatten().copied());
-                    collected.push((attempt, result.map_err(|error| uncollected(&error))));
+                    let result = result.map_err(|error| {
+                        let no_room = room.and_then(|room| room.trouble(&error));
+                        no_room.unwrap_or_else(|| uncollected(&error))
+                    });
+                    collected.push((attempt, result));
                 }
             }
         }

@@ -226,6 +226,7 @@ impl Bench {
             guise: None,
             accounts: Accounts::default(),
             blobs: None,
+            quotas: None,
             retention: None,
             transfers: None,
             damaged: shell::Damaged::Refused,

@@ -257,6 +257,7 @@ impl Sim {
                     attempt,
                     inputs,
                     sources,
+                    user: _,
                 } => {
                     observer.see(self.at, &Seen::Stages(attempt, &inputs))?;
                     self.stage(machine, attempt, inputs, &sources, observer)?;

@@ -111,6 +111,7 @@ impl Grid {
                         guise: machine.guise.clone(),
                         accounts: activity_daemon::Accounts::default(),
                         blobs: blobs.clone(),
+                        quotas: None,
                         retention: None,
                         transfers: None,
                         damaged: Damaged::SetAside,

@@ -329,7 +329,9 @@ fn what_belongs_to_another_user_is_refused_where_owners_are_named() {
         };
         let owners = BTreeSet::from([owner]);
         let work = scene.path("work");
-        scene.store.collect_owned_by(&owners, &work, &[output])
+        scene
+            .store
+            .collect_within(&owners, Bytes(u64::MAX), &work, &[output])
     };
     for path in ["own", "below/", "*"] {
         of(me, path).unwrap();

@@ -318,6 +318,7 @@ fn line(effect: &Effect) -> String {
             attempt,
             inputs,
             sources,
+            user: _,
         } => {
             let mut words = vec![format!("stage {}", attempt.activity)];
             words.extend(inputs.iter().map(|(path, _)| path.clone()));

@@ -27,6 +27,7 @@ impl Stage {
                 keep: Span::from_secs(10 * DAY),
                 log_bytes_max: 1_000,
             },
+            users: ProcessUsers::default(),
         };
         fs::create_dir(&house.work).unwrap();
         fs::create_dir(&house.logs).unwrap();
@@ -118,6 +119,27 @@ fn where_logs_are_too_large_the_oldest_go_and_never_the_one_that_is_written() {
         stage.cleared(),
         [format!("{LIVE}-1-1.stdout"), "segment-00000002".to_owned()]
     );
+}
+
+#[test]
+fn who_writes_most_loses_the_oldest_first() {
+    let stage = Stage::new();
+    let (ana, bo) = (ProcessId(3), ProcessId(4));
+    for (process, user) in [(ana, "ana"), (bo, "bo")] {
+        stage.house.users.note(process, user);
+        // Whose it was is known after its end.
+        stage.house.users.release(process);
+    }
+    stage.log(&format!("{bo}-1-1.stdout"), 300, 9);
+    for (activity, days) in [(1, 3), (2, 2), (3, 1)] {
+        stage.log(&format!("{ana}-{activity}-1.stdout"), 350, days);
+    }
+    let expected = [
+        format!("{ana}-2-1.stdout"),
+        format!("{ana}-3-1.stdout"),
+        format!("{bo}-1-1.stdout"),
+    ];
+    assert_eq!(stage.cleared(), expected);
 }
 
 #[test]
