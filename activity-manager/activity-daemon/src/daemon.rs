@@ -9,14 +9,16 @@ use std::time::Duration;
 
 use activity_blobs::{AddError, FlushError, Store};
 use activity_core::{ActivityManager, Input, Peer, prefetch_default};
-use activity_executor::{Account, Accounts, LogError, LogReader, Share, Stream, log_directory};
+use activity_executor::{
+    Account, Accounts, ContainmentChoice, LogError, LogReader, Share, Stream, log_directory,
+};
 use journal::durable;
 use model::{Artifact, AttemptId, Bytes, ResourceId, Span};
 use shell::quic::Bulk;
 use shell::{Damaged, End, Inbox, Peers, Received, RunError, Runner, SetAside, Stats};
 use thiserror::Error;
 use wire::attempt::{FromActivity, Log, ToActivity};
-use wire::executor::Captured;
+use wire::executor::{Captured, Containment};
 use wire::resource::{FromResource, ToResource};
 
 use crate::access::Gate;
@@ -63,6 +65,8 @@ pub struct Config {
     pub guise: Option<Guise>,
     /// As whom commands run; none is as whom the manager runs. Only root can become others.
     pub accounts: Accounts,
+    /// How commands are held together with all that they start.
+    pub containment: ContainmentChoice,
     /// The blob store that it shares with others in this program; none for one of its own.
     pub blobs: Option<Store>,
     /// What attempts and users may have of files here; none for what the disk has room for.
@@ -218,6 +222,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         stream_bytes_max: config.stream_bytes_max,
         accounts: config.accounts,
         work: places.root(),
+        containment: config.containment,
     };
     let users = place.accounts.iter().map(|account| account.user).collect();
     let of_users = place.accounts.of_users.iter();
@@ -411,6 +416,11 @@ impl Handle {
     /// Its journal, where that was damaged and put aside at the start.
     pub fn set_aside(&self) -> Option<&SetAside> {
         self.aside.as_ref()
+    }
+
+    /// How its executor holds what commands start; none before that has told it.
+    pub fn containment(&self) -> Option<Containment> {
+        self.executor.containment()
     }
 
     /// What its loop has done.

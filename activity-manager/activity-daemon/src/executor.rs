@@ -11,12 +11,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use activity_core::Input;
-use activity_executor::{Accounts, Connection, Receiver, Sender, Share, Spawn, SpawnError, spawn};
+use activity_executor::{
+    Accounts, Connection, ContainmentChoice, Receiver, Sender, Share, Spawn, SpawnError, spawn,
+};
 use model::Span;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use shell::Inbox;
 use thiserror::Error;
-use wire::executor::{FromExecutor, ToExecutor};
+use wire::executor::{Containment, FromExecutor, HeldBy, ToExecutor};
 
 use crate::daemon::Commands;
 
@@ -40,6 +42,7 @@ pub(crate) struct Place {
     pub(crate) accounts: Accounts,
     /// Where the directories of attempts are.
     pub(crate) work: PathBuf,
+    pub(crate) containment: ContainmentChoice,
 }
 
 /// Why there is no executor.
@@ -77,6 +80,8 @@ struct Shared {
     pid: AtomicU32,
     /// The same process, so that no other one of its number is ever killed.
     process: Mutex<Option<OwnedFd>>,
+    /// How it holds what commands start; none before it has said.
+    containment: Mutex<Option<Containment>>,
     life: Mutex<Life>,
     changed: Condvar,
     /// Attempts that the executor was given and has not spoken the last word of. Nothing rests on it
@@ -100,6 +105,7 @@ impl Executor {
         let shared = Arc::new(Shared {
             pid: AtomicU32::new(sender.peer_pid().unwrap_or(0)),
             process: Mutex::new(process(&sender)),
+            containment: Mutex::new(None),
             sender: Mutex::new(Some(sender)),
             life: Mutex::new(Life::Waiting),
             changed: Condvar::new(),
@@ -133,6 +139,12 @@ impl Executor {
     /// The process that is the executor; none where that is not known.
     pub(crate) fn pid(&self) -> Option<u32> {
         Some(self.shared.pid.load(Ordering::Relaxed)).filter(|&pid| pid > 0)
+    }
+
+    /// How it holds what commands start; none before it has said.
+    pub(crate) fn containment(&self) -> Option<Containment> {
+        let told = self.shared.containment.lock();
+        *told.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the connection, and the executor with it where its commands are to end.
@@ -231,6 +243,26 @@ impl Shared {
         self.n_attempts.load(Ordering::Relaxed) <= 0
     }
 
+    /// Keeps what an executor says of itself, and warns once of what it cannot do.
+    fn contains(&self, containment: Option<Containment>) {
+        let told = self.containment.lock();
+        let before = std::mem::replace(
+            &mut *told.unwrap_or_else(PoisonError::into_inner),
+            containment,
+        );
+        let Some(containment) = containment.filter(|_| before != containment) else {
+            return;
+        };
+        match containment.held_by {
+            HeldBy::Cgroup => tracing::info!(%containment, "how commands are held"),
+            HeldBy::ProcessTree => tracing::warn!(
+                %containment,
+                "no control group may be made here: commands are held by walking their processes, \
+                 which does not reach what a program starts as another user"
+            ),
+        }
+    }
+
     fn count(&self, n_attempts: i64) {
         self.n_attempts.fetch_add(n_attempts, Ordering::Relaxed);
     }
@@ -278,6 +310,7 @@ impl Place {
             stream_bytes_max: self.stream_bytes_max,
             accounts: &self.accounts,
             work: Some(&self.work),
+            containment: self.containment,
         })?;
         collect(child);
         let connection = Connection::connect(&self.socket);
@@ -344,8 +377,8 @@ fn receive_all(receiver: &mut Receiver, shared: &Shared, inbox: &Inbox<Input>) -
                 FromExecutor::Retracted(attempts) | FromExecutor::Refused(attempts) => {
                     shared.count(-(attempts.len() as i64));
                 }
-                FromExecutor::Hello(_)
-                | FromExecutor::Held(_)
+                FromExecutor::Hello(hello) => shared.contains(hello.containment),
+                FromExecutor::Held(_)
                 | FromExecutor::HeldEnd
                 | FromExecutor::Started(_)
                 | FromExecutor::Pong(_)

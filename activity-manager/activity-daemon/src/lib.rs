@@ -30,7 +30,7 @@ mod way;
 mod workers;
 
 pub use access::Gate;
-pub use activity_executor::{Account, AccountError, Accounts};
+pub use activity_executor::{Account, AccountError, Accounts, ContainmentChoice};
 pub use daemon::{
     AddFilesError, Commands, Config, Guise, Handle, StartError, Transfers, open_log, start,
 };

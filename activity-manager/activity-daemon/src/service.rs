@@ -6,7 +6,7 @@ use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use activity_executor::{Account, AccountError, Accounts};
+use activity_executor::{Account, AccountError, Accounts, ContainmentChoice};
 use model::{Bytes, Identity, Role, Span};
 use shell::clock;
 use shell::config::{Config, PeerAddress, TextOrTexts};
@@ -91,6 +91,7 @@ pub struct Settings {
     /// As whom commands of users run, by their names, or those of attempts, as a range.
     accounts: Option<TextOrTexts>,
     is_shared: bool,
+    containment: ContainmentChoice,
 }
 
 impl Settings {
@@ -224,6 +225,13 @@ impl program::Service for Service {
             account: config.optional_text("account"),
             accounts: config.optional_text_or_texts("accounts", ACCOUNTS),
             is_shared: config.optional_flag("shared").unwrap_or(false),
+            containment: config
+                .optional(
+                    "containment",
+                    "\"best\" or \"process-tree\"",
+                    ContainmentChoice::parse,
+                )
+                .unwrap_or_default(),
         }
     }
 
@@ -258,6 +266,7 @@ impl program::Service for Service {
                 ..Guise::default()
             }),
             accounts: accounts.clone(),
+            containment: settings.containment,
             blobs: Some(blobs),
             quotas: Some(settings.files.quotas(&place.directory)?),
             retention: Some(settings.retention),
@@ -434,6 +443,7 @@ impl Watch {
                 .manager
                 .is_executor_silent()
                 .then(|| "the executor does not answer".to_owned()),
+            containment: self.manager.containment().map(|one| one.to_string()),
         };
         load.clone_into(&mut self.load.lock().unwrap_or_else(PoisonError::into_inner));
         load

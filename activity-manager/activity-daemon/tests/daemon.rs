@@ -224,6 +224,7 @@ impl Bench {
             nice: None,
             stream_bytes_max: None,
             guise: None,
+            containment: activity_daemon::ContainmentChoice::Best,
             accounts: Accounts::default(),
             blobs: None,
             quotas: None,

@@ -41,6 +41,8 @@ pub(crate) struct Orders {
     /// Open `cgroup.procs` files, and how many of them count.
     pub(crate) joins: [c_int; JOINS_MAX],
     pub(crate) n_joins: usize,
+    /// Whether orphans among its descendants become its children (PR_SET_CHILD_SUBREAPER).
+    pub(crate) collects_orphans: bool,
     /// Resource limits, and how many of them count.
     pub(crate) limits: [(c_int, libc::rlimit64); LIMITS_MAX],
     pub(crate) n_limits: usize,
@@ -130,6 +132,12 @@ unsafe fn begin(orders: &Orders) -> (Step, Errno) {
     unsafe {
         if let Err(errno) = tie_to_parent(orders, true) {
             return (Step::Prepare, errno);
+        }
+        if orders.collects_orphans {
+            let option = libc::PR_SET_CHILD_SUBREAPER as usize;
+            if let Err(errno) = call(libc::SYS_prctl, [option, 1, 0, 0, 0]) {
+                return (Step::Prepare, errno);
+            }
         }
         for (target, &stream) in (0..).zip(&orders.streams) {
             if let Err(errno) = call(libc::SYS_dup3, [stream as usize, target, 0, 0, 0]) {

@@ -15,6 +15,7 @@ use wire::executor::{FRAME_BYTES_MAX, FromExecutor, ToExecutor};
 use wire::frame::{FrameBuffer, FrameError};
 
 use crate::account::Accounts;
+use crate::containment::ContainmentChoice;
 use crate::program::{ARGUMENT, READY};
 use crate::throttle::Share;
 
@@ -47,10 +48,13 @@ pub struct Spawn<'a> {
     /// Where the directories of attempts are, one above them for each process: those that an executor
     /// left to an account when it was killed are closed to it. Not needed without accounts of slots.
     pub work: Option<&'a Path>,
+    /// How commands are held together with all that they start.
+    pub containment: ContainmentChoice,
 }
 
 /// Starts an executor, in a session of its own, and returns when it listens. It does not end with its
-/// starter, who should collect it (`wait`) if it sees its end. What it has to say goes to the file
+/// starter, who should collect it (`wait`) if it sees its end: that of the guardian, which is the process
+/// that is returned and ends when everything has ended that commands started. What it has to say goes to the file
 /// `executor.err` in its state directory.
 pub fn spawn(spawn: &Spawn<'_>) -> Result<Child, SpawnError> {
     let prepare = |source| SpawnError::State {
@@ -88,6 +92,9 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Child, SpawnError> {
     }
     if let Some(bytes) = spawn.stream_bytes_max {
         command.arg("--stream-bytes-max").arg(bytes.to_string());
+    }
+    if spawn.containment != ContainmentChoice::default() {
+        command.arg("--containment").arg(spawn.containment.name());
     }
     command.args(spawn.accounts.arguments());
     if let Some(work) = spawn.work {

@@ -8,6 +8,7 @@ mod connections;
 mod leases;
 
 use std::collections::BTreeSet;
+use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -23,6 +24,8 @@ use wire::executor::Exit;
 
 use crate::account::{Accounts, Lendable};
 use crate::clock;
+use crate::containment::{Contained, Containment};
+use crate::guardian::Channel;
 use crate::launch::Launcher;
 use crate::link::Link;
 use crate::log::Log;
@@ -44,6 +47,9 @@ const SCRATCH_BYTES: usize = 64 * 1024;
 /// How often an end is looked for that the system does not tell of, since it watches no more
 /// descriptors.
 const UNWATCHED_LOOK: Span = Span::from_millis(10);
+
+/// How often it is looked whether processes have ended that wait in the kernel.
+const STUCK_EVERY: Span = Span::from_secs(1);
 
 const LISTENER: u64 = u64::MAX;
 const LINK: u64 = u64::MAX - 1;
@@ -74,6 +80,19 @@ pub(crate) struct Parts {
     pub(crate) accounts: Accounts<Lendable>,
     /// Accounts that attempts have one by one; none where that is not so.
     pub(crate) pool: Option<Pool>,
+    /// What holds commands together with all that they start.
+    pub(crate) containment: Containment,
+    /// What commands have in their environment where they are held as trees.
+    pub(crate) mark: CString,
+    /// To the guardian.
+    pub(crate) guardian: Channel,
+}
+
+/// A command of which something is left in the kernel.
+struct Stuck {
+    slot: usize,
+    cores: u32,
+    processes: Contained,
 }
 
 /// See the module.
@@ -90,6 +109,12 @@ pub(crate) struct Executor {
     free: Vec<usize>,
     /// Slots of commands whose end no event tells of.
     unwatched: Vec<usize>,
+    /// The first processes of the commands that run.
+    commands: BTreeSet<i32>,
+    /// Commands that were killed and do not end.
+    stuck: Vec<Stuck>,
+    /// When it is looked whether those have ended.
+    stuck_at: Mono,
     leases: Leases,
     /// 0 until a daemon has said hello.
     cores: u32,
@@ -109,7 +134,8 @@ enum Life {
 }
 
 impl Executor {
-    pub(crate) fn new(parts: Parts) -> io::Result<Executor> {
+    pub(crate) fn new(mut parts: Parts) -> io::Result<Executor> {
+        parts.containment.begin()?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         parts.listener.set_nonblocking(true)?;
         let watch = |fd: &dyn AsFd, token| {
@@ -136,6 +162,9 @@ impl Executor {
             slots: Vec::new(),
             free: Vec::new(),
             unwatched: Vec::new(),
+            commands: BTreeSet::new(),
+            stuck: Vec::new(),
+            stuck_at: Mono(0),
             leases,
             cores: 0,
             cores_used: 0,
@@ -182,13 +211,15 @@ impl Executor {
                 }
             }
             self.tick(now);
+            self.tell_guardian();
             more_to_start = self.start_queued();
             if !self.gathers(now) {
                 // The log before the outcomes that point into it.
                 self.parts.log.flush();
                 self.send(now);
             }
-            if self.life == Life::Ending && self.free.len() == self.slots.len() {
+            let n_ended = self.free.len() + self.stuck.len();
+            if self.life == Life::Ending && n_ended == self.slots.len() {
                 return self.save();
             }
         }
@@ -201,10 +232,12 @@ impl Executor {
             .slots
             .iter()
             .filter_map(|(_, running)| running.as_ref()?.due());
-        let next = running.chain(self.linger_until).chain(self.tell_at);
         let now = clock::mono();
         let look_at = (!self.unwatched.is_empty()).then(|| now + UNWATCHED_LOOK);
-        let micros = next.chain(look_at).min()?.since(now).0;
+        let stuck = (!self.stuck.is_empty()).then_some(self.stuck_at);
+        let others = [self.linger_until, self.tell_at, look_at, stuck];
+        let next = running.chain(others.into_iter().flatten());
+        let micros = next.min()?.since(now).0;
         // epoll counts milliseconds: the last part of one must not be spent by asking again and again.
         let millis = micros.div_ceil(1_000);
         Some(Timespec {
@@ -231,13 +264,28 @@ impl Executor {
                     let attempt = running.attempt;
                     self.tell(Answer::Started, attempt);
                 }
+                Due::Look => self.end_rest(slot, now),
                 Due::Finish => self.finish(slot),
             }
         }
         self.look_at_unwatched(now);
+        if !self.stuck.is_empty() && now >= self.stuck_at {
+            self.stuck_at = now + STUCK_EVERY;
+            self.free_stuck();
+        }
         if self.linger_until.is_some_and(|until| now >= until) && self.life == Life::Serving {
             self.end(now, grace);
         }
+    }
+
+    /// Tells it by when commands have to be dead: an executor that is frozen kills none.
+    fn tell_guardian(&mut self) {
+        let running = self.slots.iter().filter_map(|(_, one)| one.as_ref());
+        let (now, boot) = (clock::mono(), clock::boot());
+        let kills = running.filter_map(Running::lease_kill_at);
+        let kills = kills.map(|at| boot + at.since(now));
+        let leases = self.leases.dead_by();
+        self.parts.guardian.tell(kills.chain(leases).min());
     }
 
     // The end.

@@ -60,6 +60,8 @@ pub(crate) struct Launch<'a> {
     /// `cgroup.procs` files, open for writing, that the child writes itself into while it is what the
     /// executor is, and before it executes anything; at most [`JOINS_MAX`] less one.
     pub(crate) joins: &'a [BorrowedFd<'a>],
+    /// Whether orphans among its descendants become its children.
+    pub(crate) collects_orphans: bool,
 }
 
 /// A child that was started.
@@ -257,6 +259,7 @@ impl Default for Room {
                 streams: [-1; 3],
                 joins: [-1; JOINS_MAX],
                 n_joins: 0,
+                collects_orphans: false,
                 limits: [(0, nothing); LIMITS_MAX],
                 n_limits: 0,
                 nice: None,
@@ -299,6 +302,7 @@ impl Room {
             .map_or(ptr::null(), |path| path.as_ptr());
         orders.streams = [launch.stdin, launch.stdout, launch.stderr].map(|fd| fd.as_raw_fd());
         orders.n_joins = 0;
+        orders.collects_orphans = launch.collects_orphans;
         orders.n_limits = launch.limits.len();
         for (place, (resource, limit)) in orders.limits[..launch.limits.len()]
             .iter_mut()

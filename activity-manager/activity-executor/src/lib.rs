@@ -8,26 +8,30 @@
 //!
 //! A daemon uses [`spawn`] and [`Connection`], and reads what commands wrote with [`open_log`]. A
 //! program that can be the executor calls [`main`] before it has opened anything. Inside, read
-//! `executor.rs` (the event loop) and `store.rs` (what is known) first; `launch.rs`,
-//! `child.rs` and `sys.rs` have all unsafe code.
+//! `executor.rs` (the event loop) and `store.rs` (what is known) first; `launch.rs`, `child.rs`, `sys.rs`
+//! and `guardian/fork.rs` have all unsafe code.
 //!
-//! What is limited, and how:
+//! What is limited, and how (`containment.rs` says what a command is: everything that it started):
 //! - cores: by counting; the number is told to the command as `XAVANTES_CORES`, not enforced;
-//! - time: TERM to the process group, then KILL;
+//! - time: TERM to all of it, then KILL;
 //! - speed, where a slower machine is imitated ([`Share`]): the process group is stopped and continued
-//!   in turn;
-//! - memory: resident bytes of the command and its descendants are looked at ten times a second, and
-//!   the group is killed when they are above the limit, so a short peak may pass;
-//! - descendants that leave the process group outlive their command. If the executor itself is killed,
-//!   the kernel kills the first process of each command, not the rest of its group.
+//!   in turn, without what has left it: freezing a control group twice in 20 ms costs the kernel more than
+//!   a signal, and does not happen at once;
+//! - memory: by the kernel where a controller of memory is ours, else by looking ten times a second at what
+//!   is resident in all of it, so a short peak may pass.
+//!
+//! If the executor is killed, the kernel kills the first process of each command, and the guardian
+//! (`guardian.rs`) all the rest.
 
 mod account;
 mod capture;
 mod child;
 mod client;
 mod clock;
+mod containment;
 mod executor;
 mod ground;
+mod guardian;
 mod launch;
 mod link;
 mod log;
@@ -45,6 +49,7 @@ mod throttle;
 
 pub use account::{Account, AccountError, Accounts};
 pub use client::{Connection, ReceiveError, Receiver, Sender, Spawn, SpawnError, spawn};
+pub use containment::ContainmentChoice;
 pub use ground::remove_tree;
 pub use log::{LogError, LogReader, Stream, log_directory, open_log, read_log, segment_number};
 pub use program::{ARGUMENT, main};

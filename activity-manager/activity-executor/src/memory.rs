@@ -1,52 +1,39 @@
-//! How much memory a command and its descendants hold: resident bytes out of /proc, summed over the
-//! tree of children. Pages that several of them share count for each. A descendant whose parent has
-//! ended is not found; where the kernel does not list children, only the first process counts.
+//! How much memory processes hold together, out of /proc, for where the kernel does not limit it.
 //!
-//! Why not the kernel's own limits: RLIMIT_AS counts addresses and is per process, and a cgroup with a
-//! memory controller is seldom ours to write.
+//! Resident pages are summed first, which is cheap and never too little. Where that is above the limit,
+//! pages may have been counted more than once: then each process's proportional share is asked for
+//! (PSS), in which a page that n processes have mapped counts an n-th for each.
+//!
+//! Not counted is what no process has mapped, such as files in /dev/shm.
 
 use std::fs;
 
 use rustix::param::page_size;
-use rustix::process::Pid;
 
-/// Processes of one command that are looked at; the rest of a larger tree is not counted.
-const PROCESSES_MAX: usize = 4_096;
-
-/// Resident bytes of `leader` and its descendants; 0 when it has gone.
-pub(crate) fn resident_bytes(leader: Pid) -> u64 {
-    let mut processes = vec![leader.as_raw_pid()];
-    let mut pages = 0;
-    let mut next = 0;
-    while let Some(&pid) = processes.get(next) {
-        next += 1;
-        pages += resident_pages(pid);
-        if processes.len() < PROCESSES_MAX {
-            add_children(pid, &mut processes);
-        }
+/// Bytes that processes hold together: at least what they do where that is not above the limit, and as
+/// exactly as the system tells where it is.
+pub(crate) fn held_bytes(pids: &[i32], bytes_max: u64) -> u64 {
+    let resident: u64 = pids.iter().copied().map(resident_bytes).sum();
+    if resident <= bytes_max || pids.len() < 2 {
+        return resident;
     }
-    pages * page_size() as u64
+    let share = |&pid: &i32| proportional_bytes(pid).unwrap_or_else(|| resident_bytes(pid));
+    pids.iter().map(share).sum()
 }
 
-fn resident_pages(pid: i32) -> u64 {
+fn resident_bytes(pid: i32) -> u64 {
     let statm = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
-    statm
+    let pages: Option<u64> = statm
         .split_ascii_whitespace()
         .nth(1)
-        .and_then(|pages| pages.parse().ok())
-        .unwrap_or(0)
+        .and_then(|pages| pages.parse().ok());
+    pages.unwrap_or(0) * page_size() as u64
 }
 
-fn add_children(pid: i32, processes: &mut Vec<i32>) {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
-        return;
-    };
-    for thread in threads.flatten() {
-        let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-        processes.extend(
-            children
-                .split_ascii_whitespace()
-                .filter_map(|pid| pid.parse::<i32>().ok()),
-        );
-    }
+/// None where the system does not tell, as of a process that has become another user.
+fn proportional_bytes(pid: i32) -> Option<u64> {
+    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1_024)
 }

@@ -1,6 +1,6 @@
 //! The executor as a program: its arguments, and what it makes of the process it is in.
 
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
@@ -16,7 +16,9 @@ use thiserror::Error;
 use crate::account::{Accounts, Lendable};
 use crate::capture::STREAM_BYTES_MAX;
 use crate::clock;
+use crate::containment::{Containment, ContainmentChoice, Leftovers, warn};
 use crate::executor::{Executor, Parts, RunError};
+use crate::guardian::{self, Side};
 use crate::log::{Log, log_directory};
 use crate::outcomes;
 use crate::pool::Pool;
@@ -39,11 +41,15 @@ const KILL_GRACE: Span = Span::from_secs(2);
 /// How long an executor waits for an earlier one to end; more than two kill graces.
 const LOCK_WAIT: Span = Span::from_secs(6);
 
+/// Connections that wait to be accepted: one daemon's, tried again and again.
+const BACKLOG: i32 = 128;
+
 /// How often it looks whether the earlier one has ended.
 const LOCK_LOOK: Span = Span::from_millis(20);
 
 /// Becomes the executor: `[__executor] --socket PATH --state DIR [--linger-micros N]
-/// [--kill-grace-micros N] [--share-millionths N] [--stream-bytes-max N] [--account USER:GROUP:OTHERS]
+/// [--kill-grace-micros N] [--share-millionths N] [--stream-bytes-max N]
+/// [--containment best|process-tree] [--account USER:GROUP:OTHERS]
 /// [--account-of NAME=USER:GROUP:OTHERS]... [--account-of-slot NAME=USER:GROUP:OTHERS]...
 /// [--work DIR]`, without the program's own name. Returns when it has
 /// ended: success, or 1 after a line on standard error. To be called first in a program, since every
@@ -51,7 +57,7 @@ const LOCK_LOOK: Span = Span::from_millis(20);
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     sys::close_inherited();
     match parse(arguments).and_then(|arguments| run(&arguments)) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             let mut text = format!("error: {error}");
             let mut cause = std::error::Error::source(&error);
@@ -77,6 +83,7 @@ struct Arguments {
     accounts: Accounts<Lendable>,
     work: Option<PathBuf>,
     stream_bytes_max: u64,
+    containment: ContainmentChoice,
 }
 
 /// Why the executor did not start or ended early.
@@ -117,6 +124,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
     let (mut socket, mut state, mut share, mut work) = (None, None, None, None);
     let mut accounts = Accounts::default();
     let mut stream_bytes_max = STREAM_BYTES_MAX;
+    let mut containment = ContainmentChoice::default();
     let (mut linger, mut kill_grace) = (LINGER, KILL_GRACE);
     let mut arguments = arguments
         .into_iter()
@@ -152,6 +160,11 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
                 let no_number = || fail(format!("{} is not a number", value.display()));
                 stream_bytes_max = bytes.ok_or_else(no_number)?;
             }
+            Some("--containment") => {
+                let choice = value.to_str().and_then(ContainmentChoice::parse);
+                let fail = || fail(format!("{} is no containment", value.display()));
+                containment = choice.ok_or_else(fail)?;
+            }
             Some(option @ ("--account" | "--account-of" | "--account-of-slot")) => {
                 let text = value.to_str().unwrap_or_default();
                 let is_one = match option {
@@ -175,10 +188,11 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
         stream_bytes_max,
         accounts,
         work,
+        containment,
     })
 }
 
-fn run(arguments: &Arguments) -> Result<(), ProgramError> {
+fn run(arguments: &Arguments) -> Result<ExitCode, ProgramError> {
     let prepare = |source| ProgramError::Prepare { source };
     // A session of its own, so that Ctrl-C of a terminal does not reach it. It fails where this process
     // leads a group already, which serves as well.
@@ -202,7 +216,11 @@ fn run(arguments: &Arguments) -> Result<(), ProgramError> {
         .mode(0o700)
         .create(state)
         .map_err(in_state)?;
-    let _lock = lock(state)?;
+    let lock = lock(state)?;
+    let leftovers = Leftovers::of(state, &lock).map_err(in_state)?;
+    if !leftovers.end() {
+        warn("some of what an earlier executor's commands started does not end");
+    }
     let mut store = Store::default();
     let restored = match outcomes::load(state, clock::wall()) {
         Ok(outcomes) => outcomes,
@@ -219,6 +237,24 @@ fn run(arguments: &Arguments) -> Result<(), ProgramError> {
         path: arguments.socket.clone(),
         source,
     })?;
+    let containment = Containment::find(leftovers.name(), arguments.containment);
+    leftovers.begin(containment.groups()).map_err(in_state)?;
+    let mark = CString::new(leftovers.mark()).map_err(|source| in_state(source.into()))?;
+    let guardian = match guardian::split().map_err(prepare)? {
+        Side::Executor(channel) => {
+            // Whoever connects is told the process that did this last.
+            rustix::net::listen(&listener, BACKLOG).map_err(|error| prepare(error.into()))?;
+            channel
+        }
+        Side::Guardian(guardian) => {
+            // A connection is to fail when the executor has gone.
+            drop((listener, termination, log, store));
+            let_starter_go().map_err(prepare)?;
+            let code = guardian.run(&containment, &leftovers, lock);
+            return code.map_err(prepare);
+        }
+    };
+    // It has a thread of its own, which only the executor is to have.
     let pool = match &arguments.accounts.of_slots {
         accounts if accounts.is_empty() => None,
         accounts => {
@@ -242,10 +278,14 @@ fn run(arguments: &Arguments) -> Result<(), ProgramError> {
         stream_bytes_max: arguments.stream_bytes_max,
         accounts: arguments.accounts.clone(),
         pool,
+        containment,
+        mark,
+        guardian,
     })
     .map_err(prepare)?;
     tell_ready().map_err(prepare)?;
-    Ok(executor.run()?)
+    executor.run()?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Holds the state directory until the file is dropped. An earlier executor that is ending is waited
@@ -336,6 +376,10 @@ fn tell_ready() -> io::Result<()> {
     let _ = out
         .write_all(format!("{READY}\n").as_bytes())
         .and_then(|()| out.flush());
+    let_starter_go()
+}
+
+fn let_starter_go() -> io::Result<()> {
     let null = OpenOptions::new().write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdout(&null)?;
     Ok(())

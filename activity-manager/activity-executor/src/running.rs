@@ -1,26 +1,38 @@
-//! One running command: its process, its pipes, its deadlines, and how it is ended.
+//! One running command: its processes, its pipes, its deadlines, and how it is ended.
 
 use std::os::fd::OwnedFd;
 
 use model::{AttemptId, Mono, Span, Wall};
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use wire::executor::{Captured, Ended, Exit, Start, Started};
 
 use crate::capture::Capture;
+use crate::clock;
+use crate::containment::Contained;
 use crate::launch::{self, Starting};
 use crate::log::Stream;
-use crate::memory::resident_bytes;
 use crate::sys::Waited;
 use crate::throttle::{Share, Throttle, Turn};
 
 /// How often the memory of a command that has a limit is looked at.
 const MEMORY_EVERY: Span = Span::from_millis(100);
 
-/// How long pipes are read after the first process has ended. Its group is dead by then; a
-/// descendant that has left the group may hold them open for ever.
+/// A look at memory takes at most one part of so many of the time: a process of many gigabytes takes
+/// long to be counted.
+const MEMORY_PARTS: u64 = 10;
+
+/// How long pipes are read after all processes have ended. Somebody else may have been given their
+/// ends, and hold them open for ever.
 const DRAIN: Span = Span::from_millis(200);
+
+/// How soon it is looked again whether what a command left has ended, after it was killed; each time is
+/// twice as long as the one before, up to the second.
+const REST_FIRST: Span = Span::from_millis(1);
+const REST_LAST: Span = Span::from_millis(100);
+
+/// How long the outcome waits for processes that were killed to end. One that takes longer waits in the
+/// kernel, for a disk or a network file system, and does nothing more of its own when that answers.
+const REST_PATIENCE: Span = Span::from_secs(5);
 
 /// Age at which the pipes of a command are watched one by one. Most commands are shorter, and are
 /// read once, at their end. One that fills a pipe (64 KiB) earlier waits for this.
@@ -47,7 +59,7 @@ pub(crate) struct Running {
     pub(crate) is_watched: bool,
     /// Becomes readable at the end of the first process.
     pub(crate) pidfd: Option<OwnedFd>,
-    pid: Pid,
+    pub(crate) processes: Contained,
     started: Wall,
     started_mono: Mono,
     /// Until it is known to have executed its program.
@@ -72,7 +84,16 @@ struct MemoryLimit {
 struct FirstEnded {
     waited: Option<Waited>,
     wall: Span,
+    /// Present while something that it started lives on.
+    rest: Option<Rest>,
     drain_until: Mono,
+}
+
+/// When it is looked again whether what was left has ended.
+struct Rest {
+    look_at: Mono,
+    pause: Span,
+    give_up: Mono,
 }
 
 /// What the event loop has to do for a command whose time has come.
@@ -80,11 +101,14 @@ struct FirstEnded {
 pub(crate) enum Due {
     Nothing,
     Watch,
+    /// What it left may have ended.
+    Look,
     Finish,
 }
 
 /// What a launch gives.
 pub(crate) struct Launched {
+    pub(crate) processes: Contained,
     pub(crate) child: launch::Launched,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
@@ -100,6 +124,7 @@ impl Running {
         kept_max: u64,
     ) -> Running {
         let Launched {
+            processes,
             child,
             stdout,
             stderr,
@@ -107,7 +132,7 @@ impl Running {
             started_mono,
         } = launched;
         let launch::Launched {
-            pid,
+            pid: _,
             pidfd,
             starting,
         } = child;
@@ -132,7 +157,7 @@ impl Running {
             ),
             is_watched: false,
             pidfd: Some(pidfd),
-            pid,
+            processes,
             started,
             started_mono,
             starting: Some(starting),
@@ -149,7 +174,7 @@ impl Running {
         }
     }
 
-    /// TERM to the group, KILL after `grace`. The first cause stays; a shorter grace counts.
+    /// TERM to all, KILL after `grace`. The first cause stays; a shorter grace counts.
     pub(crate) fn stop(&mut self, cause: Exit, now: Mono, grace: Span) {
         if self.first.is_some() {
             return;
@@ -158,26 +183,18 @@ impl Running {
             self.cause = Some(cause);
             self.throttle = None;
             if grace > Span::ZERO {
-                self.signal(Signal::TERM);
-                // A stopped process takes the signal only when it goes on.
-                self.signal(Signal::CONT);
+                self.processes.terminate();
             }
         }
         if grace == Span::ZERO {
-            self.signal(Signal::KILL);
+            self.processes.kill();
         }
         let kill_at = now + grace;
         self.kill_at = Some(self.kill_at.map_or(kill_at, |earlier| earlier.min(kill_at)));
     }
 
-    /// Kills what is left of the group. To be called while the first process is not collected, which
-    /// keeps the number of the group from being used again.
-    pub(crate) fn kill_group(&self) {
-        self.signal(Signal::KILL);
-    }
-
     pub(crate) fn pid(&self) -> Pid {
-        self.pid
+        self.processes.first()
     }
 
     /// It could not execute its program.
@@ -185,21 +202,59 @@ impl Running {
         self.cause.get_or_insert(exit);
     }
 
-    /// The first process has ended: what remains is to empty the pipes.
+    /// By when it has to be killed because its lease has run out.
+    pub(crate) fn lease_kill_at(&self) -> Option<Mono> {
+        let is_expired = self.cause == Some(Exit::Expired) && self.first.is_none();
+        self.kill_at.filter(|_| is_expired)
+    }
+
+    /// The first process has ended: what remains is to see the rest end, and to empty the pipes.
     pub(crate) fn first_ended(&mut self, waited: Option<Waited>, now: Mono) {
         self.pidfd = None;
         self.throttle = None;
-        let wall = now.since(self.started_mono);
+        if self.cause.is_none() && self.memory.is_some() && self.processes.was_killed_for_memory() {
+            self.cause = Some(Exit::OutOfMemory);
+        }
         self.first = Some(FirstEnded {
             waited,
-            wall,
-            drain_until: now + DRAIN,
+            wall: now.since(self.started_mono),
+            rest: Some(Rest {
+                look_at: now + REST_FIRST,
+                pause: REST_FIRST,
+                give_up: now + REST_PATIENCE,
+            }),
+            drain_until: now,
         });
+    }
+
+    /// Everything that it started has ended.
+    pub(crate) fn rest_ended(&mut self, now: Mono) {
+        if let Some(first) = &mut self.first {
+            first.rest = None;
+            first.drain_until = now + DRAIN;
+        }
+    }
+
+    /// Something that it started lives on, though it was killed. Whether that is to be waited for.
+    pub(crate) fn rest_lives(&mut self, now: Mono) -> bool {
+        let Some(rest) = self.first.as_mut().and_then(|first| first.rest.as_mut()) else {
+            return false;
+        };
+        rest.pause = Span(rest.pause.0 * 2).min(REST_LAST);
+        rest.look_at = now + rest.pause;
+        now < rest.give_up
     }
 
     /// Acts on what is due.
     pub(crate) fn tick(&mut self, now: Mono, grace: Span) -> Due {
         if let Some(first) = &self.first {
+            if let Some(rest) = &first.rest {
+                return if now >= rest.look_at {
+                    Due::Look
+                } else {
+                    self.watch_due(now)
+                };
+            }
             let is_over = now >= first.drain_until || self.is_silent();
             return if is_over {
                 Due::Finish
@@ -213,13 +268,15 @@ impl Running {
         }
         if self.kill_at.is_some_and(|at| now >= at) {
             self.kill_at = None;
-            self.signal(Signal::KILL);
+            self.processes.kill();
         }
         if let Some(limit) = &mut self.memory
             && now >= limit.look_at
         {
-            limit.look_at = now + MEMORY_EVERY;
-            if resident_bytes(self.pid) > limit.bytes_max {
+            let is_above = self.processes.is_above(limit.bytes_max);
+            let took = clock::mono().since(now);
+            limit.look_at = now + MEMORY_EVERY.max(Span(took.0 * MEMORY_PARTS));
+            if is_above {
                 self.memory = None;
                 self.stop(Exit::OutOfMemory, now, Span::ZERO);
             }
@@ -239,8 +296,8 @@ impl Running {
         let is_starting = self.starting.is_some();
         let throttle = self.throttle.as_mut().filter(|_| !is_starting);
         match throttle.and_then(|throttle| throttle.turn(now)) {
-            Some(Turn::Stop) => self.signal(Signal::STOP),
-            Some(Turn::Continue) => self.signal(Signal::CONT),
+            Some(Turn::Stop) => self.processes.signal_group(Signal::STOP),
+            Some(Turn::Continue) => self.processes.signal_group(Signal::CONT),
             None => {}
         }
         self.watch_due(now)
@@ -250,10 +307,11 @@ impl Running {
     pub(crate) fn due(&self) -> Option<Mono> {
         let watch_at = (!self.is_watched).then(|| self.started_mono + UNWATCHED);
         match &self.first {
-            Some(first) => [watch_at, Some(first.drain_until)]
-                .into_iter()
-                .flatten()
-                .min(),
+            Some(first) => {
+                let rest = first.rest.as_ref().map(|rest| rest.look_at);
+                let end = rest.unwrap_or(first.drain_until);
+                watch_at.into_iter().chain(Some(end)).min()
+            }
             None => {
                 let memory = self.memory.as_ref().map(|limit| limit.look_at);
                 let starting = self.starting.as_ref().map(|_| self.starting_look_at);
@@ -274,23 +332,25 @@ impl Running {
         }
     }
 
-    /// Whether the first process has ended and both pipes too.
+    /// Whether all processes have ended and both pipes too.
     pub(crate) fn is_over(&self) -> bool {
-        self.first.is_some() && self.is_silent()
+        let first = self.first.as_ref();
+        first.is_some_and(|first| first.rest.is_none()) && self.is_silent()
     }
 
     pub(crate) fn told(&self) -> Started {
         Started {
             attempt: self.attempt,
-            pid: self.pid.as_raw_nonzero().get().unsigned_abs(),
+            pid: self.pid().as_raw_nonzero().get().unsigned_abs(),
             started: self.started,
         }
     }
 
-    /// The outcome. Its note is with the store.
-    pub(crate) fn outcome(mut self) -> Ended {
+    /// The outcome, whose note is with the store, and what was held.
+    pub(crate) fn outcome(mut self) -> (Ended, Contained) {
         self.stdout.close();
         self.stderr.close();
+        let pid = self.pid().as_raw_nonzero().get().unsigned_abs();
         let waited = self.first.as_ref().and_then(|first| first.waited);
         let exit = match (
             self.cause,
@@ -307,21 +367,22 @@ impl Running {
                 attempt: self.attempt,
                 ..Start::default()
             };
-            return not_started(start, exit, self.started);
+            return (not_started(start, exit, self.started), self.processes);
         }
-        Ended {
+        let ended = Ended {
             attempt: self.attempt,
             exit,
             started: self.started,
-            wall: self.first.map_or(Span::ZERO, |first| first.wall),
+            wall: self.first.as_ref().map_or(Span::ZERO, |first| first.wall),
             cpu_user: waited.map_or(Span::ZERO, |waited| waited.cpu_user),
             cpu_system: waited.map_or(Span::ZERO, |waited| waited.cpu_system),
             peak_memory_bytes: waited.map_or(0, |waited| waited.peak_memory_bytes),
             stdout: self.stdout.captured(),
             stderr: self.stderr.captured(),
             note: Vec::new(),
-            pid: self.pid.as_raw_nonzero().get().unsigned_abs(),
-        }
+            pid,
+        };
+        (ended, self.processes)
     }
 
     fn is_silent(&self) -> bool {
@@ -339,16 +400,7 @@ impl Running {
     /// Whether somebody keeps the first process from going on.
     fn is_stopped(&self) -> bool {
         let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        matches!(waitid(WaitId::Pid(self.pid), options), Ok(Some(_)))
-    }
-
-    fn signal(&self, signal: Signal) {
-        if self.starting.as_ref().is_some_and(Starting::is_in_memory) {
-            // It may not lead its group yet.
-            let _ = kill_process(self.pid, signal);
-        }
-        // The group may be empty already, which is what is wanted.
-        let _ = kill_process_group(self.pid, signal);
+        matches!(waitid(WaitId::Pid(self.pid()), options), Ok(Some(_)))
     }
 }
 

@@ -204,6 +204,9 @@ pub struct Load {
     /// Why it cannot run anything at the moment; none where it can.
     #[n(7)]
     pub not_ready: Option<String>,
+    /// How it holds what commands start; none where it has not said.
+    #[n(8)]
+    pub containment: Option<String>,
 }
 
 /// An answer.

@@ -6,6 +6,8 @@
 //! [`ToExecutor::Hello`]. Everything may be repeated: the answer to a repeat comes from what the
 //! executor holds. Read [`Start`] and [`Ended`] first.
 
+use std::fmt;
+
 use minicbor::{Decode, Encode};
 use model::{AttemptId, Mono, Span, Wall};
 
@@ -40,7 +42,7 @@ pub enum ToExecutor {
     /// Take back what has not started. Answered by `Retracted`, `Started` or `Ended`.
     #[n(2)]
     Retract(#[n(0)] Vec<AttemptId>),
-    /// End what runs: TERM to its group, KILL after the kill grace. Answered by `Ended`; what is
+    /// End what runs: TERM to all of it, KILL after the kill grace. Answered by `Ended`; what is
     /// queued or unknown by `Retracted`.
     #[n(3)]
     Stop(#[n(0)] Vec<AttemptId>),
@@ -104,7 +106,8 @@ pub struct Start {
     /// `env`; one with `/` that is not absolute is relative to `directory`.
     #[n(1)]
     pub program: Vec<String>,
-    /// The whole environment; the executor adds `XAVANTES_CORES` and nothing of its own.
+    /// The whole environment; the executor adds `XAVANTES_CORES`, and `XAVANTES_EXECUTOR` where it holds
+    /// commands as trees of processes ([`HeldBy`]).
     #[n(2)]
     pub env: Vec<(String, String)>,
     /// Where it runs; absolute, and there before the start.
@@ -116,7 +119,8 @@ pub struct Start {
     /// Cores it holds while it runs; 0 counts as 1.
     #[n(5)]
     pub cores: u32,
-    /// Resident bytes of the command and its descendants together above which they are killed.
+    /// Bytes of memory of the command and everything that it started, together, above which they are
+    /// killed.
     #[n(6)]
     pub memory_bytes_max: Option<u64>,
     /// How long it may run before it is stopped as `TimedOut`.
@@ -209,6 +213,59 @@ pub struct ExecutorHello {
     /// A random number of this executor's life: another one means that commands were lost.
     #[n(2)]
     pub instance: u64,
+    /// How it holds what commands start; none where it does not say.
+    #[n(3)]
+    pub containment: Option<Containment>,
+}
+
+/// How an executor holds everything that its commands start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Containment {
+    /// By what processes are found and killed.
+    #[n(0)]
+    pub held_by: HeldBy,
+    /// By what memory is limited.
+    #[n(1)]
+    pub memory_by: MemoryBy,
+}
+
+/// By what the processes of a command are found and killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum HeldBy {
+    /// A control group of version 2, which the kernel kills at once.
+    #[n(0)]
+    Cgroup,
+    /// The tree of processes below it, which is walked.
+    #[n(1)]
+    ProcessTree,
+}
+
+/// By what the memory of a command is limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum MemoryBy {
+    /// The kernel: the memory controller of version 2.
+    #[n(0)]
+    CgroupV2,
+    /// The kernel: the memory controller of version 1.
+    #[n(1)]
+    CgroupV1,
+    /// Looking at what its processes hold, ten times a second.
+    #[n(2)]
+    Counting,
+}
+
+impl fmt::Display for Containment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.held_by {
+            HeldBy::Cgroup => "cgroup v2",
+            HeldBy::ProcessTree => "process tree",
+        })?;
+        f.write_str(match self.memory_by {
+            MemoryBy::CgroupV2 => ", memory by cgroup v2",
+            MemoryBy::CgroupV1 => ", memory by cgroup v1",
+            MemoryBy::Counting => ", memory by counting",
+        })
+    }
 }
 
 /// An attempt that an executor holds.

@@ -163,6 +163,7 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
             program: "0.1.0".to_owned(),
             revision: 3,
             load: Some(Load {
+                containment: Some("cgroup v2, memory by cgroup v1".into()),
                 busy: 1.25,
                 ..Load::default()
             }),

@@ -46,7 +46,7 @@ pub(crate) fn executor_in(state: &Path) -> Option<PathBuf> {
     find_executor(None, state)
 }
 
-/// The program re-executed as an executor, by its arguments: a child of xav, or one with its state directory.
+/// The program re-executed as an executor, by its arguments: a grandchild of xav, or one with its state directory.
 fn find_executor(pid: Option<u32>, state: &Path) -> Option<PathBuf> {
     let state = state.to_string_lossy();
     let entries = fs::read_dir("/proc").ok()?;
@@ -55,11 +55,17 @@ fn find_executor(pid: Option<u32>, state: &Path) -> Option<PathBuf> {
         .find(|process| {
             let command = fs::read(process.join("cmdline")).unwrap_or_default();
             let command = String::from_utf8_lossy(&command);
+            // The guardian, its parent, has the same arguments.
+            let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
             // The name alone may belong to somebody else's run.
-            command.split('\0').any(|word| word == "__executor")
+            name.trim_end() != "guardian"
+                && command.split('\0').any(|word| word == "__executor")
                 && (command.contains(&*state)
                     || pid.is_some_and(|pid| {
-                        stat(process).is_some_and(|stat| stat[1] == pid.to_string())
+                        let parent_of = |process: &Path| stat(process).map(|stat| stat[1].clone());
+                        let guardian = parent_of(process);
+                        let guardian = guardian.map(|pid| Path::new("/proc").join(pid));
+                        guardian.and_then(|one| parent_of(&one)) == Some(pid.to_string())
                     }))
         })
 }

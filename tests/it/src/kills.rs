@@ -180,7 +180,10 @@ pub(crate) fn executor_under(home: &Path) -> Option<Pid> {
         .find_map(|entry| {
             let command = fs::read(entry.path().join("cmdline")).ok()?;
             let command = String::from_utf8_lossy(&command).into_owned();
-            let is_it = command.contains("__executor") && command.contains(&home);
+            // Its guardian has the same arguments.
+            let is_guardian =
+                fs::read(entry.path().join("comm")).is_ok_and(|name| name == b"guardian\n");
+            let is_it = command.contains("__executor") && command.contains(&home) && !is_guardian;
             let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
             if is_it { Pid::from_raw(pid) } else { None }
         })

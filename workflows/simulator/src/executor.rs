@@ -134,6 +134,7 @@ impl Executor {
     /// A daemon has connected: what it is told first.
     pub(crate) fn greet(&self) -> Vec<FromExecutor> {
         let hello = ExecutorHello {
+            containment: None,
             protocol: PROTOCOL,
             pid: 7,
             instance: self.instance,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use activity_blobs::Store;
-use activity_daemon::Commands;
+use activity_daemon::{Commands, ContainmentChoice};
 use journal::durable;
 use model::{Artifact, Bytes, GroupId};
 use schedule::SchedulerKind;
@@ -109,6 +109,7 @@ impl Grid {
                         nice: None,
                         stream_bytes_max: None,
                         guise: machine.guise.clone(),
+                        containment: ContainmentChoice::Best,
                         accounts: activity_daemon::Accounts::default(),
                         blobs: blobs.clone(),
                         quotas: None,

@@ -232,6 +232,7 @@ pub(super) fn leaves(slots: &[(u64, u32)]) -> Input {
 
 pub(super) fn hello(instance: u64) -> FromExecutor {
     FromExecutor::Hello(ExecutorHello {
+        containment: None,
         protocol: PROTOCOL,
         pid: 10,
         instance,

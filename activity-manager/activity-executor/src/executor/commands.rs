@@ -5,12 +5,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use model::{AttemptId, Mono};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::Resource;
+use rustix::process::{Resource, Signal};
 use wire::executor::{Captured, Ended, Kept, NOTE_BYTES_MAX, Start};
 
-use super::{Executor, Parts};
+use super::{Executor, Parts, Stuck};
 use crate::capture::{Capture, Left};
 use crate::clock;
+use crate::containment::{Contained, warn};
 use crate::launch::Launch;
 use crate::link::Link;
 use crate::pool::Pool;
@@ -50,12 +51,12 @@ impl Executor {
 
     fn start(&mut self, mut start: Box<Start>) {
         let attempt = start.attempt;
-        match self.launch(&start) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push((0, None));
+            self.slots.len() - 1
+        });
+        match self.launch(&start, slot) {
             Ok(running) => {
-                let slot = self.free.pop().unwrap_or_else(|| {
-                    self.slots.push((0, None));
-                    self.slots.len() - 1
-                });
                 let (life, place) = &mut self.slots[slot];
                 *life = life.wrapping_add(1);
                 let token = EventData::new_u64(token(*life, slot, Part::End));
@@ -64,11 +65,12 @@ impl Executor {
                     None => Ok(()),
                 };
                 self.cores_used += running.cores;
+                self.commands.insert(running.pid().as_raw_pid());
                 self.parts.store.run(running.told(), slot, start.note);
                 let running = place.insert(running);
                 if watched.is_err() {
                     // The system's limit of watches is reached.
-                    running.kill_group();
+                    running.processes.kill();
                     self.unwatched.push(slot);
                 }
             }
@@ -76,6 +78,7 @@ impl Executor {
                 if let Some(pool) = &mut self.parts.pool {
                     pool.end(attempt);
                 }
+                self.free.push(slot);
                 if start.note.len() > NOTE_BYTES_MAX {
                     start.note.clear();
                 }
@@ -87,7 +90,7 @@ impl Executor {
         }
     }
 
-    fn launch(&mut self, start: &Start) -> Result<Running, NotStarted> {
+    fn launch(&mut self, start: &Start, slot: usize) -> Result<Running, NotStarted> {
         if start.cores > self.cores {
             let message = format!(
                 "could not start on {} cores: there are {}",
@@ -107,8 +110,16 @@ impl Executor {
                 account.map_or(Whose::Own, Whose::Account)
             }
         };
-        let prepared = prepare(start, whose)?;
+        let mut prepared = prepare(start, whose)?;
         let account = whose.numbers();
+        let place = self.parts.containment.place(slot, start.memory_bytes_max);
+        let place = place.map_err(|error| NotStarted {
+            errno: error.raw_os_error().unwrap_or(0),
+            message: format!("could not make a control group for the command: {error}"),
+        })?;
+        if place.collects_orphans() {
+            prepared.image.environment.push(self.parts.mark.clone());
+        }
         let system = |error: rustix::io::Errno| NotStarted {
             errno: error.raw_os_error(),
             message: format!("could not make a pipe: {error}"),
@@ -129,12 +140,14 @@ impl Executor {
             limits: files.as_slice(),
             nice: start.nice,
             account,
-            cgroup: None,
-            joins: &[],
+            cgroup: place.cgroup(),
+            joins: place.joined().as_slice(),
+            collects_orphans: place.collects_orphans(),
         });
         match launched {
             Ok(child) => {
                 let launched = Launched {
+                    processes: place.with(child.pid),
                     child,
                     stdout,
                     stderr,
@@ -195,12 +208,15 @@ impl Executor {
         }
     }
 
-    /// The first process of a command has ended: its group is killed, then it is collected.
+    /// The first process of a command has ended: what it left is killed, then it is collected.
     fn first_ended(&mut self, slot: usize, now: Mono) {
         let Some((_, Some(running))) = self.slots.get_mut(slot) else {
             return;
         };
-        running.kill_group();
+        if !running.processes.has_group() {
+            // While it is not collected, the number of its process group is not used again.
+            running.processes.signal_group(Signal::KILL);
+        }
         if let Some(pool) = &self.parts.pool {
             pool.kill(running.attempt);
         }
@@ -221,7 +237,24 @@ impl Executor {
             }
             self.launcher.take_back(Some(starting));
         }
+        self.commands.remove(&running.pid().as_raw_pid());
         running.first_ended(waited, now);
+        self.end_rest(slot, now);
+    }
+
+    /// Ends what a command left whose first process has ended. Its slot and its outcome wait for that.
+    pub(super) fn end_rest(&mut self, slot: usize, now: Mono) {
+        let Some((_, Some(running))) = self.slots.get_mut(slot) else {
+            return;
+        };
+        let containment = &mut self.parts.containment;
+        if containment.end_rest(&running.processes, &self.commands) {
+            if running.rest_lives(now) {
+                return;
+            }
+            return self.give_up(slot);
+        }
+        running.rest_ended(now);
         self.cores_used -= running.cores;
         let directory = self.parts.log.directory();
         let mut read = |capture: &mut Capture| capture.read(&mut self.scratch, directory);
@@ -230,19 +263,54 @@ impl Executor {
         }
     }
 
+    /// Tells the outcome of a command though something that it started is still in the kernel. Its slot
+    /// stays taken until that has ended.
+    fn give_up(&mut self, slot: usize) {
+        let Some(running) = self.slots[slot].1.take() else {
+            return;
+        };
+        warn(&format!(
+            "something that attempt {:?} started was killed and does not end: it waits in the kernel, and \
+             its slot is not used until it has ended",
+            running.attempt
+        ));
+        let cores = running.cores;
+        let processes = self.tell_end(running);
+        self.stuck.push(Stuck {
+            slot,
+            cores,
+            processes,
+        });
+    }
+
+    /// Frees the slots of which all processes have ended at last.
+    pub(super) fn free_stuck(&mut self) {
+        let containment = &mut self.parts.containment;
+        let has_ended = |stuck: &mut Stuck| !containment.end_rest(&stuck.processes, &self.commands);
+        for stuck in self.stuck.extract_if(.., has_ended) {
+            self.free.push(stuck.slot);
+            self.cores_used -= stuck.cores;
+        }
+    }
+
     pub(super) fn finish(&mut self, slot: usize) {
         let Some(running) = self.slots[slot].1.take() else {
             return;
         };
         self.free.push(slot);
+        self.tell_end(running);
+    }
+
+    fn tell_end(&mut self, running: Running) -> Contained {
         let attempt = running.attempt;
         if let Some(pool) = &mut self.parts.pool {
             pool.end(attempt);
         }
-        let mut ended = running.outcome();
+        let (mut ended, processes) = running.outcome();
         self.parts.keep_output(&mut ended);
         self.parts.store.end(ended);
         self.tell(Answer::Ended, attempt);
+        processes
     }
 
     pub(super) fn running(&mut self, attempt: AttemptId) -> Option<&mut Running> {

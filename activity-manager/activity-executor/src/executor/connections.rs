@@ -27,6 +27,7 @@ impl Executor {
                 protocol: PROTOCOL,
                 pid: std::process::id(),
                 instance: self.parts.instance,
+                containment: Some(self.parts.containment.told()),
             };
             let mut link = Link::new(stream, hello);
             // Who we are is told before anything is read. A failure shows again at the next round.

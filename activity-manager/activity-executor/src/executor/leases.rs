@@ -91,6 +91,11 @@ impl Leases {
         let _ = rustix::io::read(&self.timer, &mut count);
     }
 
+    /// When the commands of the first of them have to be dead.
+    pub(super) fn dead_by(&self) -> Option<Mono> {
+        self.by_owner.values().map(|lease| lease.dead_by).min()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.by_owner.is_empty()
     }

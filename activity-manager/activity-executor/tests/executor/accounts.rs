@@ -145,7 +145,7 @@ fn command_of_another_account_is_stopped_and_dies_with_its_executor() {
     };
     bench.send(wire::executor::ToExecutor::Start(vec![long]));
     let pid = bench.started(2);
-    bench.executor.kill().unwrap();
+    bench.kill_executor();
     crate::bench::wait_for_end(pid);
 }
 
@@ -306,8 +306,8 @@ fn what_a_killed_executor_left_to_an_account_is_closed_and_killed() {
         fs::set_permissions(&directory, Permissions::from_mode(0o777)).unwrap();
     }
     let mut bench = bench;
-    bench.executor.kill().unwrap();
-    bench.executor.wait().unwrap();
+    bench.kill_executor();
+    bench.guardian.wait().unwrap();
     bench.start_again(&slots(71_020, 1));
     let ended = bench.run(start(&bench, &directory(&bench, 2), "id -u"));
     assert_eq!(ended.stdout.inline, b"71020\n");

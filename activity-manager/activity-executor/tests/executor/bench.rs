@@ -6,15 +6,17 @@ use std::process::Child;
 use std::time::Duration;
 
 use activity_executor::{
-    Accounts, Connection, Receiver, Sender, Share, Spawn, Stream, log_directory, read_log, spawn,
+    Accounts, Connection, ContainmentChoice, Receiver, Sender, Share, Spawn, Stream, log_directory,
+    read_log, spawn,
 };
 use model::{ActivityId, AttemptId, ProcessId, Span};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use rustix::time::Timespec;
 use tempfile::TempDir;
 use wire::executor::{
-    Captured, DaemonHello, Ended, ExecutorHello, FromExecutor, Held, PROTOCOL, Start, ToExecutor,
+    Captured, Containment, DaemonHello, Ended, ExecutorHello, FromExecutor, Held, HeldBy, PROTOCOL,
+    Start, ToExecutor,
 };
 
 /// How long anything may take before a test fails. Nothing waits that long when all is well.
@@ -22,7 +24,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Bench {
     pub(crate) directory: TempDir,
-    pub(crate) executor: Child,
+    /// What was started: it ends when the executor has and all that was left of commands.
+    pub(crate) guardian: Child,
+    /// The executor itself.
+    pub(crate) executor: Pid,
+    ways: Ways,
+    containment: Option<Containment>,
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
     /// What was told and not asked for yet: messages of different kinds come in any order.
@@ -37,33 +44,54 @@ impl Bench {
     }
 
     pub(crate) fn with_linger(cores: u32, linger: Span) -> Bench {
-        Bench::begin(cores, linger, None, &Accounts::default())
+        let ways = Ways {
+            linger,
+            ..Ways::default()
+        };
+        Bench::begin(cores, ways)
+    }
+
+    /// One in each way in which this system lets commands be held.
+    pub(crate) fn in_both_ways(cores: u32) -> [Bench; 2] {
+        [ContainmentChoice::Best, ContainmentChoice::ProcessTree].map(|containment| {
+            let ways = Ways {
+                containment,
+                ..Ways::default()
+            };
+            Bench::begin(cores, ways)
+        })
     }
 
     /// One whose commands have a part of the time.
     pub(crate) fn slowed(cores: u32, share: Share) -> Bench {
-        Bench::begin(
-            cores,
-            Span::from_secs(1_000),
-            Some(share),
-            &Accounts::default(),
-        )
+        let ways = Ways {
+            share: Some(share),
+            ..Ways::default()
+        };
+        Bench::begin(cores, ways)
     }
 
     /// One whose commands run as other accounts.
     pub(crate) fn with_accounts(cores: u32, accounts: &Accounts) -> Bench {
-        Bench::begin(cores, Span::from_secs(1_000), None, accounts)
+        let ways = Ways {
+            accounts: accounts.clone(),
+            ..Ways::default()
+        };
+        Bench::begin(cores, ways)
     }
 
-    fn begin(cores: u32, linger: Span, share: Option<Share>, accounts: &Accounts) -> Bench {
+    fn begin(cores: u32, ways: Ways) -> Bench {
         let directory = tempfile::tempdir().unwrap();
-        let executor = start_with(directory.path(), linger, share, accounts);
+        let guardian = ways.start(directory.path());
         let (mut sender, receiver) = connect(directory.path());
         sender.send(&hello(cores)).unwrap();
         let (ended, started) = (BTreeMap::new(), BTreeMap::new());
         let mut bench = Bench {
             directory,
-            executor,
+            executor: Pid::from_child(&guardian),
+            guardian,
+            ways,
+            containment: None,
             sender,
             receiver,
             ended,
@@ -71,6 +99,21 @@ impl Bench {
         };
         assert_eq!(bench.held().1, []);
         bench
+    }
+
+    /// Kills the executor with -9. What it had started is ended by its guardian.
+    pub(crate) fn kill_executor(&self) {
+        kill_process(self.executor, Signal::KILL).unwrap();
+    }
+
+    /// By what it says that commands are held.
+    pub(crate) fn held_by(&self) -> HeldBy {
+        self.containment.unwrap().held_by
+    }
+
+    /// Kills its guardian with -9.
+    pub(crate) fn kill_guardian(&mut self) {
+        self.guardian.kill().unwrap();
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -90,15 +133,16 @@ impl Bench {
 
     /// Another executor on the same state, when this one has ended.
     pub(crate) fn restart(&mut self, cores: u32, linger: Span) -> (ExecutorHello, Vec<Held>) {
-        self.executor.wait().unwrap();
-        self.executor = start_executor(self.directory.path(), linger);
+        self.guardian.wait().unwrap();
+        self.ways.linger = linger;
+        self.guardian = self.ways.start(self.directory.path());
         self.reconnect(cores)
     }
 
     /// Another executor on the same state, in the place of one that is gone.
     pub(crate) fn start_again(&mut self, accounts: &Accounts) {
-        let linger = Span::from_secs(1_000);
-        self.executor = start_with(self.directory.path(), linger, None, accounts);
+        self.ways.accounts = accounts.clone();
+        self.guardian = self.ways.start(self.directory.path());
         self.reconnect(1);
     }
 
@@ -107,6 +151,10 @@ impl Bench {
         let FromExecutor::Hello(hello) = self.next() else {
             panic!("no hello")
         };
+        // Who looks for the commands of a session, or kills an executor that does not answer, goes by this.
+        assert_eq!(self.sender.peer_pid(), Some(hello.pid));
+        self.executor = Pid::from_raw(hello.pid as i32).unwrap();
+        self.containment = hello.containment;
         let mut all = Vec::new();
         loop {
             match self.next() {
@@ -239,8 +287,9 @@ impl Drop for Bench {
     fn drop(&mut self) {
         let _ = self.sender.send(&ToExecutor::Shutdown);
         let _ = self.sender.close();
-        let _ = self.executor.kill();
-        let _ = self.executor.wait();
+        // Its guardian ends with it.
+        let _ = kill_process(self.executor, Signal::KILL);
+        let _ = self.guardian.wait();
     }
 }
 
@@ -265,23 +314,41 @@ pub(crate) fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_activity-executor"))
 }
 
-pub(crate) fn start_executor(directory: &Path, linger: Span) -> Child {
-    start_with(directory, linger, None, &Accounts::default())
+/// How an executor is started.
+pub(crate) struct Ways {
+    pub(crate) linger: Span,
+    pub(crate) share: Option<Share>,
+    pub(crate) accounts: Accounts,
+    pub(crate) containment: ContainmentChoice,
 }
 
-fn start_with(directory: &Path, linger: Span, share: Option<Share>, accounts: &Accounts) -> Child {
-    spawn(&Spawn {
-        binary: binary(),
-        socket: &directory.join("socket"),
-        state: &directory.join("state"),
-        linger: Some(linger),
-        kill_grace: Some(Span::from_millis(100)),
-        stream_bytes_max: None,
-        share,
-        accounts,
-        work: Some(&directory.join("work")),
-    })
-    .unwrap()
+impl Default for Ways {
+    fn default() -> Ways {
+        Ways {
+            linger: Span::from_secs(1_000),
+            share: None,
+            accounts: Accounts::default(),
+            containment: ContainmentChoice::Best,
+        }
+    }
+}
+
+impl Ways {
+    pub(crate) fn start(&self, directory: &Path) -> Child {
+        spawn(&Spawn {
+            binary: binary(),
+            socket: &directory.join("socket"),
+            state: &directory.join("state"),
+            linger: Some(self.linger),
+            kill_grace: Some(Span::from_millis(100)),
+            stream_bytes_max: None,
+            share: self.share,
+            accounts: &self.accounts,
+            containment: self.containment,
+            work: Some(&directory.join("work")),
+        })
+        .unwrap()
+    }
 }
 
 pub(crate) fn connect(directory: &Path) -> (Sender, Receiver) {
@@ -294,6 +361,14 @@ pub(crate) fn connect(directory: &Path) -> (Sender, Receiver) {
 
 pub(crate) fn pid_in(text: &[u8]) -> Pid {
     Pid::from_raw(std::str::from_utf8(text).unwrap().trim().parse().unwrap()).unwrap()
+}
+
+/// Whether a process lives.
+pub(crate) fn lives(pid: Pid) -> bool {
+    pidfd_open(pid, PidfdFlags::empty()).is_ok_and(|pidfd| {
+        let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec::default())).unwrap() == 0
+    })
 }
 
 /// Waits for the end of any process; one that is not there has ended.

@@ -7,7 +7,7 @@ use wire::executor::{Exit, FromExecutor, Lease, Start, ToExecutor};
 use crate::bench::{Bench, attempt};
 
 /// The lease of process manager 7, from this moment on; what does not heed TERM has half a second.
-fn lease(until: Span) -> ToExecutor {
+pub(crate) fn lease(until: Span) -> ToExecutor {
     let now = clock_gettime(ClockId::Boottime);
     let now = Mono(now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1_000);
     ToExecutor::Lease(Lease {
@@ -17,7 +17,7 @@ fn lease(until: Span) -> ToExecutor {
     })
 }
 
-fn owned(start: Start) -> Start {
+pub(crate) fn owned(start: Start) -> Start {
     Start {
         owner: Some(7),
         ..start

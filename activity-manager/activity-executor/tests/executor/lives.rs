@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use activity_executor::{Accounts, SpawnError, Stream, spawn};
+use activity_executor::{Accounts, ContainmentChoice, SpawnError, Stream, spawn};
 use model::Span;
 use rustix::process::{Pid, Signal, kill_process};
 use wire::executor::{Exit, Held, Phase, Start, ToExecutor};
 
-use crate::bench::{Bench, attempt, binary, connect, hello, wait_for_end};
+use crate::bench::{Bench, Ways, attempt, binary, connect, hello, wait_for_end};
 
 const LONG: Span = Span::from_secs(1_000);
 
@@ -44,7 +44,9 @@ fn next_connection_is_told_what_is_held() {
     let pid = three_phases(&mut bench);
     bench.sender.close().unwrap();
     let (hello, held) = bench.reconnect(1);
-    assert_eq!((hello.instance, hello.pid), (instance, bench.executor.id()));
+    let executor = hello.pid;
+    assert_ne!(executor, bench.guardian.id());
+    assert_eq!(hello.instance, instance);
     assert_eq!(phases(&held), [(1, "ended"), (2, "running"), (3, "queued")]);
     assert!(
         held.iter()
@@ -90,7 +92,7 @@ fn commands_end_when_the_daemon_stays_away_and_outcomes_are_found_again() {
     let mut bench = Bench::with_linger(1, Span::from_millis(100));
     let pid = three_phases(&mut bench);
     bench.sender.close().unwrap();
-    assert!(bench.executor.wait().unwrap().success());
+    assert!(bench.guardian.wait().unwrap().success());
     wait_for_end(pid);
     assert!(!bench.path().join("socket").exists());
 
@@ -119,8 +121,7 @@ fn commands_end_when_the_daemon_stays_away_and_outcomes_are_found_again() {
 fn termination_and_shutdown_keep_outcomes_too() {
     let mut bench = Bench::new(1);
     three_phases(&mut bench);
-    let executor = Pid::from_raw(bench.executor.id() as i32).unwrap();
-    kill_process(executor, Signal::TERM).unwrap();
+    kill_process(bench.executor, Signal::TERM).unwrap();
     let (_, held) = bench.restart(1, LONG);
     assert_eq!(phases(&held), [(1, "ended"), (2, "abandoned")]);
     bench.send(ToExecutor::Forget(vec![attempt(1), attempt(2)]));
@@ -129,7 +130,7 @@ fn termination_and_shutdown_keep_outcomes_too() {
     bench.send(ToExecutor::Start(vec![stubborn]));
     let pid = bench.written_pid(4);
     bench.send(ToExecutor::Shutdown);
-    assert!(bench.executor.wait().unwrap().success());
+    assert!(bench.guardian.wait().unwrap().success());
     wait_for_end(pid);
     let (_, held) = bench.restart(1, LONG);
     assert_eq!(phases(&held), [(4, "abandoned")]);
@@ -138,7 +139,11 @@ fn termination_and_shutdown_keep_outcomes_too() {
 #[test]
 fn executor_that_nobody_connects_to_ends() {
     let directory = tempfile::tempdir().unwrap();
-    let mut executor = crate::bench::start_executor(directory.path(), Span::from_millis(50));
+    let ways = Ways {
+        linger: Span::from_millis(50),
+        ..Ways::default()
+    };
+    let mut executor = ways.start(directory.path());
     assert!(executor.wait().unwrap().success());
     assert!(!directory.path().join("state/outcomes").exists());
 }
@@ -157,6 +162,7 @@ fn state_directory_belongs_to_one_executor() {
         stream_bytes_max: None,
         accounts: &Accounts::default(),
         work: None,
+        containment: ContainmentChoice::Best,
     };
     let error = spawn(&other).unwrap_err();
     assert!(matches!(error, SpawnError::Refused { .. }));
@@ -187,8 +193,8 @@ fn state_directory_belongs_to_one_executor() {
 #[test]
 fn socket_of_a_killed_executor_is_replaced() {
     let mut bench = Bench::new(1);
-    bench.executor.kill().unwrap();
-    bench.executor.wait().unwrap();
+    bench.kill_executor();
+    bench.guardian.wait().unwrap();
     assert!(bench.path().join("socket").exists());
     bench.restart(1, LONG);
     let mode = fs::metadata(bench.path().join("socket")).unwrap();

@@ -10,6 +10,7 @@
 mod accounts;
 mod bench;
 mod commands;
+mod containment;
 mod frames;
 mod leases;
 mod limits;

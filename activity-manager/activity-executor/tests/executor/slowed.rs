@@ -92,7 +92,7 @@ fn slowed_commands_die_with_a_killed_executor() {
     let start = bench.shell(1, "echo $$; while :; do :; done");
     bench.send(ToExecutor::Start(vec![start]));
     let pid = bench.written_pid(1);
-    bench.executor.kill().unwrap();
+    bench.kill_executor();
     wait_for_end(pid);
 }
 

@@ -149,7 +149,7 @@ fn memory_of_a_child_is_closed_to_others_of_its_account() {
     let looks = directory("2");
     bench.send(ToExecutor::Start(vec![held]));
     let pid = bench.started(1).as_raw_nonzero();
-    let executor = bench.executor.id();
+    let executor = bench.executor.as_raw_pid();
     let script = format!(
         "grep -q '^Uid:.{0}' /proc/{pid}/status || echo not of the account; \
          for of in {pid} {executor}; do for file in mem maps environ; do \

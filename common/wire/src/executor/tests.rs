@@ -132,6 +132,10 @@ fn every_message_from_the_executor_comes_back() {
     };
     let messages = [
         FromExecutor::Hello(ExecutorHello {
+            containment: Some(Containment {
+                held_by: HeldBy::Cgroup,
+                memory_by: MemoryBy::Counting,
+            }),
             protocol: PROTOCOL,
             pid: 4,
             instance: u64::MAX,

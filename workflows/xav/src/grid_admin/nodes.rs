@@ -130,11 +130,15 @@ fn details(node: &Node) -> String {
             queue,
             memory_free,
             disk_free,
+            containment,
             ..
         } = load;
         shown.push_str(&format!(
             "load {queue:.2}, {memory_free} of memory free, {disk_free} of disk free\n"
         ));
+        if let Some(containment) = containment {
+            shown.push_str(&format!("containment: {}\n", text::harmless(containment)));
+        }
     }
     if let Some(until) = node.certificate_until {
         let until = text::moment(until);
@@ -171,6 +175,7 @@ fn document(node: &Node) -> serde_json::Value {
             "memory_free_bytes": load.memory_free.0,
             "disk_free_bytes": load.disk_free.0,
             "closed": load.closed,
+            "containment": load.containment,
         })),
     })
 }

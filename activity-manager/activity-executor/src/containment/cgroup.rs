@@ -1,0 +1,298 @@
+//! Control groups: where this process may make some of its own, and one for each slot.
+//!
+//! Version 2 ends every process of a group at once (`cgroup.kill`), whatever those do meanwhile, and
+//! tells whether any is left. Memory is limited by its memory controller where that is ours to enable,
+//! else by the controller of version 1 where that is mounted. Groups are made once and used again.
+
+use std::cell::Cell;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, Mode, OFlags, access, open};
+
+/// Bytes of `cgroup.events`, which has two or three short lines.
+const EVENTS_BYTES: usize = 128;
+
+/// Members of a group that are read at once.
+const MEMBERS_MAX: usize = 16_384;
+
+/// Where the groups of a process are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Own {
+    /// Its group of version 2.
+    pub(crate) unified: Option<PathBuf>,
+    /// Its group of the memory controller of version 1.
+    pub(crate) memory: Option<PathBuf>,
+}
+
+impl Own {
+    /// Those of this process.
+    pub(crate) fn find() -> Own {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        Own::parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
+    }
+
+    fn parse(mountinfo: &str, cgroup: &str) -> Own {
+        let mut own = Own::default();
+        for mount in mountinfo.lines().filter_map(Mount::parse) {
+            let (place, controllers) = match mount.kind {
+                "cgroup2" => (&mut own.unified, ""),
+                "cgroup" if mount.options.split(',').any(|option| option == "memory") => {
+                    (&mut own.memory, "memory")
+                }
+                _ => continue,
+            };
+            if place.is_none() {
+                *place = path_in(cgroup, controllers).and_then(|path| mount.directory(path));
+            }
+        }
+        own
+    }
+}
+
+/// A line of /proc/self/mountinfo.
+struct Mount<'a> {
+    root: &'a str,
+    point: &'a str,
+    kind: &'a str,
+    options: &'a str,
+}
+
+impl Mount<'_> {
+    fn parse(line: &str) -> Option<Mount<'_>> {
+        let (place, system) = line.split_once(" - ")?;
+        let mut place = place.split(' ').skip(3);
+        let mut system = system.split(' ');
+        Some(Mount {
+            root: place.next()?,
+            point: place.next()?,
+            kind: system.next()?,
+            options: system.nth(1)?,
+        })
+    }
+
+    /// Where a group is found through this mount, which may show only a part of the hierarchy.
+    fn directory(&self, path: &str) -> Option<PathBuf> {
+        let below = match self.root {
+            "/" => path,
+            root => path.strip_prefix(root)?,
+        };
+        let is_within = below.is_empty() || below.starts_with('/');
+        let is_plain = !below.split('/').any(|part| part == "..") && !self.point.contains('\\');
+        (is_within && is_plain).then(|| Path::new(self.point).join(below.trim_start_matches('/')))
+    }
+}
+
+/// The path of the group in a hierarchy, by the name of a controller; "" is version 2.
+fn path_in<'a>(cgroup: &'a str, controller: &str) -> Option<&'a str> {
+    cgroup.lines().find_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        controllers
+            .split(',')
+            .any(|one| one == controller)
+            .then_some(path)
+    })
+}
+
+/// The group of version 2 of one slot.
+#[derive(Debug)]
+pub(crate) struct SlotGroup {
+    path: PathBuf,
+    directory: OwnedFd,
+    events: File,
+    /// Where the memory controller of version 2 is enabled.
+    has_memory: bool,
+    was_killed: Cell<bool>,
+}
+
+impl SlotGroup {
+    /// Makes the group, or takes the one that is there.
+    pub(crate) fn make(path: PathBuf) -> io::Result<SlotGroup> {
+        make(&path)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(SlotGroup {
+            directory: open(&path, flags, Mode::empty())?,
+            events: File::open(path.join("cgroup.events"))?,
+            has_memory: path.join("memory.max").exists(),
+            was_killed: Cell::new(false),
+            path,
+        })
+    }
+
+    /// What a process is created in.
+    pub(crate) fn directory(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+
+    /// Whether a process lives in it or below it.
+    pub(crate) fn is_populated(&self) -> bool {
+        let mut bytes = [0; EVENTS_BYTES];
+        // It can be read as long as the group is there, and as long as anybody lives in it it is there.
+        let n = self.events.read_at(&mut bytes, 0).unwrap_or(0);
+        let text = bytes.get(..n).unwrap_or_default();
+        text.windows(11).any(|words| words == b"populated 1")
+    }
+
+    /// Kills every process in it and below.
+    pub(crate) fn kill(&self) {
+        self.was_killed.set(true);
+        kill(&self.path);
+    }
+
+    /// Whether another group is needed for the next command: Linux 6.14 and later kill whatever is created
+    /// in a group that was killed before, since they compare its count of kills with that of the creator's
+    /// group.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.was_killed.get()
+    }
+
+    /// Removes it, which is empty.
+    pub(crate) fn remove(&self) {
+        // One that is not removed here is removed at the executor's end.
+        let _ = remove(&self.path);
+    }
+
+    /// Whether its memory can be limited.
+    pub(crate) fn has_memory(&self) -> bool {
+        self.has_memory
+    }
+
+    /// Appends the processes in it.
+    pub(crate) fn add_members(&self, pids: &mut Vec<i32>) {
+        let text = fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
+        let members = text.lines().filter_map(|line| line.parse::<i32>().ok());
+        pids.extend(members.take(MEMBERS_MAX));
+    }
+
+    /// Limits its memory and swap, or lifts the limit. `false` where its controller is not enabled.
+    pub(crate) fn limit_memory(&self, bytes_max: Option<u64>) -> bool {
+        if !self.has_memory {
+            return false;
+        }
+        let limit = bytes_max.map_or("max".to_owned(), |bytes| bytes.to_string());
+        let swap = if bytes_max.is_some() { "0" } else { "max" };
+        // A kernel without accounting of swap has no such file.
+        let _ = write(&self.path.join("memory.swap.max"), swap);
+        write(&self.path.join("memory.max"), &limit).is_ok()
+    }
+
+    /// How often the kernel has killed a process of it for want of memory.
+    pub(crate) fn n_memory_kills(&self) -> u64 {
+        count_in(&self.path.join("memory.events"), "oom_kill")
+    }
+}
+
+/// The group of one slot under the memory controller of version 1.
+#[derive(Debug)]
+pub(crate) struct MemoryGroup {
+    path: PathBuf,
+    /// Where a process enters by writing `0`.
+    procs: File,
+}
+
+impl MemoryGroup {
+    /// Makes the group, or takes the one that is there.
+    pub(crate) fn make(path: PathBuf) -> io::Result<MemoryGroup> {
+        make(&path)?;
+        let procs = OpenOptions::new()
+            .write(true)
+            .open(path.join("cgroup.procs"))?;
+        Ok(MemoryGroup { path, procs })
+    }
+
+    /// Limits its memory and swap. It fails where more is charged to it already: what an earlier
+    /// command left in files that live in memory.
+    pub(crate) fn limit(&self, bytes_max: u64) -> io::Result<()> {
+        let with_swap = self.path.join("memory.memsw.limit_in_bytes");
+        let limit = bytes_max.to_string();
+        // The limit with swap may never be below the other, and is not there on every kernel.
+        let _ = write(&with_swap, "-1");
+        write(&self.path.join("memory.limit_in_bytes"), &limit)?;
+        let _ = write(&with_swap, &limit);
+        Ok(())
+    }
+
+    /// Where a process enters by writing `0`.
+    pub(crate) fn procs(&self) -> BorrowedFd<'_> {
+        self.procs.as_fd()
+    }
+
+    /// How often the kernel has killed a process of it for want of memory.
+    pub(crate) fn n_memory_kills(&self) -> u64 {
+        count_in(&self.path.join("memory.oom_control"), "oom_kill")
+    }
+}
+
+/// Makes a group; one that is there is taken.
+pub(crate) fn make(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+/// Whether this process may move processes into a group.
+pub(crate) fn may_move_to(path: &Path) -> bool {
+    access(path.join("cgroup.procs"), Access::WRITE_OK).is_ok()
+}
+
+/// Kills everything in a group and below it.
+pub(crate) fn kill(path: &Path) {
+    // A group that is gone has nobody in it.
+    let _ = write(&path.join("cgroup.kill"), "1");
+}
+
+/// Whether anybody lives in a group or below it; `false` where it is gone.
+pub(crate) fn is_populated(path: &Path) -> bool {
+    count_in(&path.join("cgroup.events"), "populated") > 0
+}
+
+/// Removes a group with those below it, as far as they are empty.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)?.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove(&entry.path())?;
+        }
+    }
+    fs::remove_dir(path)
+}
+
+/// Has the groups below `path` governed by a controller. It fails where processes live in it.
+pub(crate) fn enable(path: &Path, controller: &str) -> io::Result<()> {
+    let has = |file: &str| {
+        let text = fs::read_to_string(path.join(file)).unwrap_or_default();
+        text.split_ascii_whitespace().any(|one| one == controller)
+    };
+    if has("cgroup.subtree_control") {
+        return Ok(());
+    }
+    if !has("cgroup.controllers") {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    write(
+        &path.join("cgroup.subtree_control"),
+        &format!("+{controller}"),
+    )
+}
+
+pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+/// The number behind a word at the beginning of a line; 0 where there is none.
+fn count_in(path: &Path, word: &str) -> u64 {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+    let found = lines.find(|(name, _)| *name == word);
+    found
+        .and_then(|(_, number)| number.parse().ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

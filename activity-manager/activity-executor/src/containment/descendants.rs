@@ -1,0 +1,202 @@
+//! The processes below a process, out of /proc, and their end.
+//!
+//! A process that forks while the list is read may be missed, so a tree is stopped from its root down
+//! until a reading shows nobody new, and only then killed: what is stopped does not fork.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Processes of one tree that are looked at in a reading; the rest of a larger tree is seen when these
+/// have been killed.
+const PROCESSES_MAX: usize = 16_384;
+
+/// Readings of a tree before what was found is killed though it still grows: more than generations
+/// that a fork bomb makes in the time of one reading.
+const READINGS_MAX: usize = 64;
+
+/// Bytes of a list of children that the kernel gives at once: some 600 of them.
+const LIST_BYTES: usize = 4_096;
+
+/// Bytes of the longest number in it, with what separates it from the next.
+const NUMBER_BYTES: usize = 12;
+
+/// The children of the calling thread.
+const LIST: &str = "/proc/thread-self/children";
+
+/// The direct children of this process, read again and again.
+#[derive(Debug)]
+pub(crate) struct Children {
+    /// The kernel's list; none where it keeps none, and all processes are looked at instead.
+    list: Option<File>,
+    own: i32,
+}
+
+impl Children {
+    /// Those of the calling thread, which is the only one of its process that starts any.
+    pub(crate) fn of_this_process() -> Children {
+        Children {
+            list: File::open(LIST).ok(),
+            own: rustix::process::getpid().as_raw_pid(),
+        }
+    }
+
+    /// Appends their process ids, also of those that have ended and are not collected.
+    pub(crate) fn read(&self, pids: &mut Vec<i32>) {
+        match &self.list {
+            Some(list) => {
+                let mut bytes = [0; LIST_BYTES];
+                let n = list.read_at(&mut bytes, 0).unwrap_or(0);
+                let text = std::str::from_utf8(&bytes[..n]).unwrap_or_default();
+                if n < LIST_BYTES - NUMBER_BYTES {
+                    return add_listed(text, pids);
+                }
+                // A reading from within the list would begin anywhere in a number if a child has ended
+                // meanwhile; only one from its beginning is whole.
+                let whole = fs::read_to_string(LIST).unwrap_or_default();
+                add_listed(&whole, pids);
+            }
+            None => pids.extend(
+                all_with_parents()
+                    .filter(|&(_, parent)| parent == self.own)
+                    .map(|(pid, _)| pid),
+            ),
+        }
+    }
+}
+
+/// Appends all processes below `root`, without it, parents first.
+pub(crate) fn add_descendants(root: i32, pids: &mut Vec<i32>) {
+    let begin = pids.len();
+    if add_children(root, pids).is_err() {
+        return add_descendants_by_parents(root, pids);
+    }
+    let mut next = begin;
+    while let Some(&pid) = pids.get(next) {
+        next += 1;
+        if pids.len() - begin < PROCESSES_MAX {
+            // One that has gone has left its children to somebody else, who is looked at as well.
+            let _ = add_children(pid, pids);
+        }
+    }
+}
+
+/// Stops the whole tree, root first, then kills it.
+pub(crate) fn kill_tree(root: Pid) {
+    let root = root.as_raw_pid();
+    signal(root, Signal::STOP);
+    let mut stopped = BTreeSet::new();
+    let mut found = Vec::new();
+    for _ in 0..READINGS_MAX {
+        found.clear();
+        add_descendants(root, &mut found);
+        let mut is_new = false;
+        for &pid in &found {
+            if stopped.insert(pid) {
+                signal(pid, Signal::STOP);
+                is_new = true;
+            }
+        }
+        if !is_new {
+            break;
+        }
+    }
+    // Children first: who has lost its parent belongs to a process that collects strays, and is found
+    // there.
+    for &pid in found.iter().rev() {
+        signal(pid, Signal::KILL);
+    }
+    signal(root, Signal::KILL);
+}
+
+/// Sends a signal to one process; one that has gone needs none.
+pub(crate) fn signal(pid: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Every process and its parent.
+pub(crate) fn all_with_parents() -> impl Iterator<Item = (i32, i32)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+        Some((pid, parent_in(&stat)?))
+    })
+}
+
+/// The fourth field. The second is a name in parentheses, which may contain anything.
+fn parent_in(stat: &str) -> Option<i32> {
+    let (_, after) = stat.rsplit_once(')')?;
+    after.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+fn add_children(pid: i32, pids: &mut Vec<i32>) -> io::Result<()> {
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))?.flatten() {
+        add_listed(&fs::read_to_string(thread.path().join("children"))?, pids);
+    }
+    Ok(())
+}
+
+fn add_listed(list: &str, pids: &mut Vec<i32>) {
+    pids.extend(
+        list.split_ascii_whitespace()
+            .filter_map(|pid| pid.parse::<i32>().ok()),
+    );
+}
+
+/// The same as [`add_descendants`], where the kernel lists no children.
+fn add_descendants_by_parents(root: i32, pids: &mut Vec<i32>) {
+    let all: Vec<(i32, i32)> = all_with_parents().collect();
+    let mut parents = vec![root];
+    while let Some(parent) = parents.pop() {
+        for &(pid, _) in all.iter().filter(|(_, its)| *its == parent) {
+            pids.push(pid);
+            parents.push(pid);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parent_is_found_whatever_the_name() {
+        assert_eq!(parent_in("12 (sh) S 7 12 12"), Some(7));
+        assert_eq!(parent_in("12 (a ) R 1 (b) S 8 12"), Some(8));
+        assert_eq!(parent_in("12 (a"), None);
+    }
+
+    #[test]
+    fn both_ways_find_the_same_descendants() {
+        let mut child = std::process::Command::new("sh")
+            .args([
+                "-c",
+                "sleep 100 & (sleep 100 & sleep 100 & wait) & echo; wait",
+            ])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let (mut listed, mut scanned) = (Vec::new(), Vec::new());
+        // The shell has said its word when it has started all but the last of them.
+        let mut word = [0; 1];
+        let mut out = child.stdout.take().unwrap();
+        io::Read::read_exact(&mut out, &mut word).unwrap();
+        while listed.len() < 4 || listed != scanned {
+            listed.clear();
+            scanned.clear();
+            add_descendants(pid, &mut listed);
+            add_descendants_by_parents(pid, &mut scanned);
+            listed.sort_unstable();
+            scanned.sort_unstable();
+        }
+        kill_tree(Pid::from_child(&child));
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,227 @@
+//! The guardian: a second process, the parent of the executor, that ends what commands started when the
+//! executor has ended in any way.
+//!
+//! The kernel kills the first process of each command when the executor dies, and nobody else. What those
+//! started becomes the guardian's, which collects all orphans below it, so it finds every one of them.
+//! It holds the lock of the state directory until they have ended: the next executor, and whoever hears
+//! from it that commands were lost, comes after that.
+//!
+//! It also ends an executor that was due to end commands whose lease had run out and has not: one that
+//! is frozen. And if the guardian dies, its executor ends in order.
+
+mod fork;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+
+use model::{Mono, Span};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpid, getppid, kill_process, pidfd_open, set_child_subreaper,
+    set_parent_process_death_signal, setsid,
+};
+use rustix::time::Timespec;
+
+use crate::clock;
+use crate::containment::{Children, Containment, Leftovers, end_all, warn};
+use crate::sys;
+
+/// As `ps` shows it, so that who kills all programs of a name leaves it alone.
+const NAME: &std::ffi::CStr = c"guardian";
+
+/// How long after the end of a lease the executor may take to do what is due: less than process managers
+/// allow for a kill that takes effect late ([`wire::lease::patience`]).
+const LATENESS: Span = Span::from_millis(350);
+
+/// Bytes of a deadline on its way.
+const DEADLINE_BYTES: usize = size_of::<u64>();
+
+/// The deadline of an executor that has nothing to do by any time.
+const NOTHING_DUE: Mono = Mono(u64::MAX);
+
+/// Which of the two this process is.
+pub(crate) enum Side {
+    Executor(Channel),
+    Guardian(Guardian),
+}
+
+/// Becomes two processes. To be called while this one has a single thread.
+pub(crate) fn split() -> io::Result<Side> {
+    // Not inherited by the executor.
+    set_child_subreaper(Some(getpid()))?;
+    let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
+    let (deadlines, channel) = pipe_with(flags)?;
+    let guardian = getpid();
+    match fork::fork()? {
+        None => {
+            set_parent_process_death_signal(Some(Signal::TERM))?;
+            // Who looks for commands finds them by their session.
+            let _ = setsid();
+            if getppid() != Some(guardian) {
+                return Err(io::Error::other("the guardian has gone"));
+            }
+            let told = None;
+            Ok(Side::Executor(Channel { channel, told }))
+        }
+        Some(executor) => {
+            // `ps` then shows both by one command line, and two names.
+            let _ = rustix::thread::set_name(NAME);
+            let pidfd = pidfd_open(executor, PidfdFlags::empty())?;
+            Ok(Side::Guardian(Guardian {
+                executor,
+                pidfd,
+                deadlines: Some(deadlines),
+                deadline: None,
+                is_late: false,
+                children: Children::of_this_process(),
+            }))
+        }
+    }
+}
+
+/// The executor's end of what the two have between them.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    channel: OwnedFd,
+    told: Option<Mono>,
+}
+
+impl Channel {
+    /// Tells by when something has to be done lest the executor count as frozen, by the clock that counts
+    /// suspend; none if nothing has.
+    pub(crate) fn tell(&mut self, deadline: Option<Mono>) {
+        if deadline == self.told {
+            return;
+        }
+        let told = deadline.unwrap_or(NOTHING_DUE);
+        // A guardian that does not read for thousands of renewals is about to learn of the next.
+        if rustix::io::write(&self.channel, &told.0.to_le_bytes()).is_ok() {
+            self.told = deadline;
+        }
+    }
+}
+
+/// See the module.
+pub(crate) struct Guardian {
+    executor: Pid,
+    /// Becomes readable when that has ended.
+    pidfd: OwnedFd,
+    /// Ends when that has closed it.
+    deadlines: Option<OwnedFd>,
+    /// By when the executor has to do something.
+    deadline: Option<Mono>,
+    /// Whether it was given [`LATENESS`] since.
+    is_late: bool,
+    children: Children,
+}
+
+impl Guardian {
+    /// Returns when the executor has ended and everything that its commands started. The lock is held
+    /// until then.
+    pub(crate) fn run(
+        mut self,
+        containment: &Containment,
+        leftovers: &Leftovers,
+        lock: File,
+    ) -> io::Result<ExitCode> {
+        let signals = fork::signals()?;
+        while !self.watch(&signals) {}
+        let waited = sys::wait(self.executor).ok().flatten();
+        let groups: Vec<_> = containment.groups().collect();
+        if end_all(&groups) {
+            leftovers.forget(&groups);
+        } else {
+            warn("some of what commands started does not end: it waits in the kernel");
+        }
+        drop(lock);
+        let code = waited.and_then(|waited| waited.code());
+        Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+    }
+
+    /// Waits for whatever comes next, and does what it asks for. Whether the executor has ended.
+    fn watch(&mut self, signals: &OwnedFd) -> bool {
+        self.read_deadlines();
+        let timeout = self.remaining().map(|span| Timespec {
+            tv_sec: (span.0 / 1_000_000).try_into().unwrap_or(i64::MAX),
+            tv_nsec: (span.0 % 1_000_000 * 1_000) as i64,
+        });
+        let mut fds = vec![
+            PollFd::new(&self.pidfd, PollFlags::IN),
+            PollFd::new(signals, PollFlags::IN),
+        ];
+        if let Some(deadlines) = &self.deadlines {
+            fds.push(PollFd::new(deadlines, PollFlags::IN));
+        }
+        // A failure is an interruption, after which everything is looked at again.
+        let _ = poll(&mut fds, timeout.as_ref());
+        let has_ended = !fds[0].revents().is_empty();
+        while let Some(signal) = fork::next(signals) {
+            match signal {
+                libc::SIGCHLD => self.collect_orphans(),
+                // Whoever wants this one to end means both.
+                _ => {
+                    let _ = kill_process(self.executor, Signal::TERM);
+                }
+            }
+        }
+        has_ended
+    }
+
+    /// The time until the executor is late; none where nothing is due. One that is late is killed.
+    fn remaining(&mut self) -> Option<Span> {
+        let left = self.deadline?.since(clock::boot());
+        match (left, self.is_late) {
+            // A machine that was suspended wakes both at once, and the executor has its time.
+            (Span::ZERO, false) => {
+                self.is_late = true;
+                Some(LATENESS)
+            }
+            (Span::ZERO, true) => {
+                warn("the executor has not ended commands whose lease had run out: it is killed");
+                let _ = kill_process(self.executor, Signal::KILL);
+                self.deadline = None;
+                None
+            }
+            (left, _) => Some(left),
+        }
+    }
+
+    /// Takes the last of the deadlines that were told.
+    fn read_deadlines(&mut self) {
+        let Some(deadlines) = &self.deadlines else {
+            return;
+        };
+        let mut bytes = [0; DEADLINE_BYTES];
+        loop {
+            match rustix::io::read(deadlines, &mut bytes) {
+                Ok(DEADLINE_BYTES) => {
+                    let told = Mono(u64::from_le_bytes(bytes));
+                    self.deadline = (told != NOTHING_DUE).then_some(told);
+                    self.is_late = false;
+                }
+                Err(Errno::AGAIN | Errno::INTR) => return,
+                // It is ending.
+                Ok(_) | Err(_) => {
+                    self.deadlines = None;
+                    self.deadline = None;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Collects what has ended but the executor, whose end is told by its descriptor.
+    fn collect_orphans(&self) {
+        let mut pids = Vec::new();
+        self.children.read(&mut pids);
+        for pid in pids.into_iter().filter_map(Pid::from_raw) {
+            if pid != self.executor {
+                let _ = sys::wait(pid);
+            }
+        }
+    }
+}

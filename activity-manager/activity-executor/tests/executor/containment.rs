@@ -1,0 +1,214 @@
+//! A command is everything that it started, whichever way that is held.
+
+use std::fs;
+
+use model::Span;
+use rustix::process::{Signal, kill_process};
+use wire::executor::{Exit, HeldBy, Start, ToExecutor};
+
+use crate::bench::{Bench, lives, pid_in, wait_for_end};
+use crate::leases::{lease, owned};
+
+/// Leaves its process group, its session and its parent, tells its number, and stays.
+const STRAY: &str = "(setsid sh -c 'echo $$; exec sleep 1000' &)";
+
+/// The same without a word of who started it.
+const NAMELESS_STRAY: &str = "(env -i setsid sh -c 'echo $$; exec sleep 1000' &)";
+
+#[test]
+fn timeout_ends_what_has_left_the_process_group() {
+    for mut bench in Bench::in_both_ways(1) {
+        // timeout(1) makes a group of its own for what it runs.
+        let start = Start {
+            timeout: Some(Span::from_millis(300)),
+            ..bench.shell(
+                1,
+                "trap '' TERM; timeout 300 sh -c 'echo $$; sleep 250'; sleep 1000",
+            )
+        };
+        let ended = bench.run(start);
+        assert_eq!(ended.exit, Exit::TimedOut);
+        assert!(!lives(pid_in(&ended.stdout.inline)));
+    }
+}
+
+#[test]
+fn what_has_left_the_process_group_may_clean_up_at_a_timeout() {
+    for mut bench in Bench::in_both_ways(1) {
+        let script = "setsid sh -c 'trap \"echo cleaned; exit 0\" TERM; sleep 1000 & wait' & \
+                      trap : TERM; wait; wait";
+        let start = Start {
+            timeout: Some(Span::from_millis(300)),
+            ..bench.shell(1, script)
+        };
+        let ended = bench.run(start);
+        assert_eq!(ended.exit, Exit::TimedOut);
+        assert_eq!(ended.stdout.inline, b"cleaned\n");
+    }
+}
+
+#[test]
+fn stray_ends_before_the_outcome_of_its_command_is_told() {
+    for mut bench in Bench::in_both_ways(2) {
+        // Another command that runs meanwhile keeps what is its own.
+        let other = bench.shell(9, &format!("{STRAY}; sleep 1000"));
+        bench.send(ToExecutor::Start(vec![other]));
+        let kept = bench.written_pid(9);
+        for (number, stray) in [(1, STRAY), (2, NAMELESS_STRAY)] {
+            let start = bench.shell(number, &format!("{stray}; sleep 0.1; exit 3"));
+            let ended = bench.run(start);
+            assert_eq!(ended.exit, Exit::Exited { code: 3 });
+            assert!(!lives(pid_in(&ended.stdout.inline)));
+        }
+        assert!(lives(kept));
+    }
+}
+
+#[test]
+fn what_forks_and_ends_again_and_again_is_caught() {
+    for mut bench in Bench::in_both_ways(1) {
+        let runner = bench.path().join("runner");
+        let text = "echo $$ >> hops; setsid sh ./runner & exit 0";
+        fs::write(&runner, text).unwrap();
+        let start = Start {
+            timeout: Some(Span::from_millis(300)),
+            ..bench.shell(1, "setsid sh ./runner; setsid sh ./runner; sleep 1000")
+        };
+        assert_eq!(bench.run(start).exit, Exit::TimedOut);
+        let hops = || fs::read_to_string(bench.path().join("hops")).unwrap();
+        let before = hops();
+        assert!(before.lines().count() > 5, "{before}");
+        // The outcome of another command comes later than a hop takes.
+        let later = bench.shell(2, "sleep 0.1");
+        bench.run(later);
+        let hops = fs::read_to_string(bench.path().join("hops")).unwrap();
+        assert_eq!(hops, before);
+    }
+}
+
+#[test]
+fn memory_of_a_stray_counts() {
+    for mut bench in Bench::in_both_ways(1) {
+        let script =
+            "(setsid sh -c 'head -c 600000000 /dev/zero | tail -n 1 | wc -c' &); sleep 1000";
+        let start = Start {
+            memory_bytes_max: Some(64 << 20),
+            ..bench.shell(1, script)
+        };
+        assert_eq!(bench.run(start).exit, Exit::OutOfMemory);
+    }
+}
+
+#[test]
+fn memory_that_processes_share_counts_once() {
+    for mut bench in Bench::in_both_ways(1) {
+        // Each of the forks has all pages of the shell that holds the text.
+        let script = "text=$(head -c 12000000 /dev/zero | tr '\\0' a); \
+                      for i in $(seq 16); do (sleep 0.6; echo well) & done; wait";
+        let start = Start {
+            memory_bytes_max: Some(128 << 20),
+            ..bench.shell(1, script)
+        };
+        let ended = bench.run(start);
+        assert_eq!(ended.exit, Exit::Exited { code: 0 });
+        assert_eq!(ended.stdout.inline, b"well\n".repeat(16));
+    }
+}
+
+#[test]
+fn limits_of_memory_are_those_of_each_command_of_a_slot() {
+    for mut bench in Bench::in_both_ways(1) {
+        let hold = "head -c 40000000 /dev/zero | tail -c 40000000 | wc -c";
+        for (number, mebibytes) in [(1, Some(16)), (2, Some(64)), (3, Some(16)), (4, None)] {
+            let script = format!("{hold}; {hold}; sleep 0.3");
+            let start = Start {
+                memory_bytes_max: mebibytes.map(|mebibytes: u64| mebibytes << 20),
+                ..bench.shell(number, &format!("{hold} | sleep 0.3; {script}"))
+            };
+            let exit = bench.run(start).exit;
+            match mebibytes {
+                // Where it is counted, a short peak may pass.
+                Some(16) if bench.held_by() == HeldBy::ProcessTree => {}
+                Some(16) => assert_eq!(exit, Exit::OutOfMemory),
+                _ => assert_eq!(exit, Exit::Exited { code: 0 }),
+            }
+        }
+    }
+}
+
+#[test]
+fn strays_end_with_a_killed_executor() {
+    for mut bench in Bench::in_both_ways(1) {
+        let start = bench.shell(1, &format!("{NAMELESS_STRAY}; sleep 1000"));
+        bench.send(ToExecutor::Start(vec![start]));
+        let stray = bench.written_pid(1);
+        bench.kill_executor();
+        bench.guardian.wait().unwrap();
+        assert!(!lives(stray));
+    }
+}
+
+#[test]
+fn strays_end_with_an_executor_that_lost_its_guardian() {
+    for mut bench in Bench::in_both_ways(1) {
+        let start = bench.shell(1, &format!("{NAMELESS_STRAY}; sleep 1000"));
+        bench.send(ToExecutor::Start(vec![start]));
+        let stray = bench.written_pid(1);
+        bench.kill_guardian();
+        wait_for_end(stray);
+    }
+}
+
+#[test]
+fn next_executor_ends_what_nobody_was_left_to_end() {
+    for mut bench in Bench::in_both_ways(1) {
+        let start = bench.shell(1, &format!("{STRAY}; sleep 1000"));
+        bench.send(ToExecutor::Start(vec![start]));
+        let stray = bench.written_pid(1);
+        // Both at once: what is frozen hears of nothing.
+        kill_process(bench.executor, Signal::STOP).unwrap();
+        bench.kill_guardian();
+        bench.kill_executor();
+        wait_for_end(bench.executor);
+        assert!(lives(stray));
+        let (_, held) = bench.restart(1, Span::from_secs(1_000));
+        assert_eq!(held, []);
+        assert!(!lives(stray));
+    }
+}
+
+#[test]
+fn frozen_executor_is_ended_when_it_lets_a_lease_run_out() {
+    for mut bench in Bench::in_both_ways(1) {
+        bench.send(lease(Span::from_millis(300)));
+        let start = owned(bench.shell(1, &format!("{STRAY}; sleep 1000")));
+        bench.send(ToExecutor::Start(vec![start]));
+        let stray = bench.written_pid(1);
+        kill_process(bench.executor, Signal::STOP).unwrap();
+        bench.guardian.wait().unwrap();
+        assert!(!lives(stray));
+    }
+}
+
+#[test]
+fn groups_go_with_their_executor() {
+    let mut bench = Bench::new(1);
+    let start = bench.start(1, &["cat", "/proc/self/cgroup"]);
+    let said = String::from_utf8(bench.run(start).stdout.inline).unwrap();
+    if bench.held_by() == HeldBy::ProcessTree {
+        println!("skipped: no control group may be made here");
+        return;
+    }
+    let group = said.lines().find_map(|line| line.strip_prefix("0::"));
+    let group = group.unwrap().to_owned();
+    assert!(group.contains("/slot-0"), "{group}");
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let mount = mounts.lines().find(|line| line.contains(" cgroup2 "));
+    let mount = mount.unwrap().split(' ').nth(1).unwrap().to_owned();
+    let path = format!("{mount}{group}");
+    assert!(fs::exists(&path).unwrap(), "{path}");
+    bench.send(ToExecutor::Shutdown);
+    bench.guardian.wait().unwrap();
+    assert!(!fs::exists(&path).unwrap(), "{path}");
+    assert!(!bench.state().join("containment").exists());
+}
