@@ -3,6 +3,7 @@
 mod absent;
 mod copies;
 mod disk;
+mod fencing;
 mod files;
 mod flood;
 mod freeze;

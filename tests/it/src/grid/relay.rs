@@ -42,6 +42,7 @@ pub(super) struct Relay {
 struct Counts {
     passed: AtomicU64,
     lost: AtomicU64,
+    is_cut: AtomicBool,
     is_ending: AtomicBool,
 }
 
@@ -93,6 +94,11 @@ impl Relay {
     /// Datagrams that arrived.
     pub(super) fn n_passed(&self) -> u64 {
         self.counts.passed.load(Ordering::Relaxed)
+    }
+
+    /// Lets nothing through from here on, or everything again.
+    pub(super) fn cut(&self, is_cut: bool) {
+        self.counts.is_cut.store(is_cut, Ordering::Relaxed);
     }
 
     /// Datagrams that were lost.
@@ -175,7 +181,7 @@ impl Way {
             }
             Weather::Delay(delay) => Some(delay),
         };
-        match delay {
+        match delay.filter(|_| !self.counts.is_cut.load(Ordering::Relaxed)) {
             Some(delay) if self.late.len() < UNDER_WAY_MAX => {
                 let due = Instant::now() + delay;
                 self.late.push_back(Late {

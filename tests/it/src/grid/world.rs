@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use model::{Identity, Role, Span};
 use rustix::process::{Pid, Signal, kill_process};
@@ -30,6 +31,8 @@ pub(super) struct World {
     _disks: Vec<Disk>,
     /// What the machines' datagrams go through, where the network is not good.
     relays: Vec<Relay>,
+    /// What the datagrams of each machine go through, where it can be cut off.
+    ways: Vec<Vec<Relay>>,
     /// Last, since all the others have their files there.
     pub(super) sandbox: Sandbox,
 }
@@ -44,6 +47,10 @@ struct Ground {
     disk: Option<(Role, u32)>,
     /// Whether the last machine has no slots, and is where process managers have copies kept first.
     has_store: bool,
+    /// Further settings of the machines.
+    of_ams: String,
+    /// Whether each machine can be cut off.
+    has_ways: bool,
 }
 
 /// A disk that is mounted.
@@ -190,12 +197,26 @@ impl World {
         World::of(1, n_ams, ground)
     }
 
+    /// One with a process manager whose leases are short and two machines, which hold commands in this way
+    /// and can be cut off.
+    pub(super) fn for_fencing(containment: &str) -> World {
+        let ground = Ground {
+            of_pms: "lease = \"5s\"\n".to_owned(),
+            of_ams: format!("containment = \"{containment}\"\n"),
+            has_ways: true,
+            ..Ground::default()
+        };
+        World::of(1, 2, ground)
+    }
+
     fn of(n_pms: usize, n_ams: usize, ground: Ground) -> World {
         let Ground {
             weather,
             of_pms,
             disk,
             has_store,
+            of_ams,
+            has_ways,
         } = ground;
         let sandbox = Sandbox::new();
         let authority = Authority::create("grid", "lab", shell::clock::wall(), YEAR).unwrap();
@@ -238,12 +259,30 @@ impl World {
         };
         let gm_at = at(&gm);
         let pms_at: Vec<String> = pms.iter().map(&mut at).collect();
-        let settings = format!(
-            "group-manager = {gm_at}\nprocess-managers = [{}]\npower = 1.0\nshared = true\n",
-            pms_at.join(", ")
-        );
-        let mut ams = Vec::new();
+        let settings = |gm_at: &str, pms_at: &[String]| {
+            format!(
+                "group-manager = {gm_at}\nprocess-managers = [{}]\npower = 1.0\nshared = true\n{of_ams}",
+                pms_at.join(", ")
+            )
+        };
+        let (mut ams, mut ways) = (Vec::new(), Vec::new());
         for number in 1..=n_ams {
+            let settings = if has_ways {
+                let mut own = Vec::new();
+                let mut at = |daemon: &Daemon| {
+                    let target = daemon.address.parse().unwrap();
+                    let relay = Relay::before(target, Weather::Delay(Duration::ZERO));
+                    let address = relay.address.to_string();
+                    own.push(relay);
+                    daemon.peer_at(&address)
+                };
+                let gm_at = at(&gm);
+                let pms_at: Vec<String> = pms.iter().map(&mut at).collect();
+                ways.push(own);
+                settings(&gm_at, &pms_at)
+            } else {
+                settings(&gm_at, &pms_at)
+            };
             let files = match weather {
                 Some(_) => {
                     let listen = free_address();
@@ -268,6 +307,7 @@ impl World {
             ams,
             _disks: disks,
             relays,
+            ways,
         };
         world.wait_for_machines();
         world
@@ -447,6 +487,16 @@ impl World {
     /// Lets the daemon of a machine go on that was frozen.
     pub(super) fn thaw_activity_manager(&self, index: usize) {
         self.ams[index].signal(Signal::CONT);
+    }
+
+    /// Cuts a machine off from all managers.
+    pub(super) fn cut_off(&self, index: usize) {
+        self.ways[index].iter().for_each(|relay| relay.cut(true));
+    }
+
+    /// Ends that.
+    pub(super) fn join_again(&self, index: usize) {
+        self.ways[index].iter().for_each(|relay| relay.cut(false));
     }
 
     /// Where a machine keeps everything.

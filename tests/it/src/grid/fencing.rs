@@ -1,0 +1,187 @@
+//! Two attempts at one activity never write at the same time, whatever becomes of the machine that has
+//! the first: its manager is frozen or killed, its executor is killed, its network is cut. What writes
+//! has left the process group of its command, and its parent too.
+//!
+//! `XAVANTES_KILLS` says how many runs there are of each; by turns, commands are held in the way that the
+//! system allows and as trees of processes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use super::until_it_is;
+use super::world::World;
+use crate::kills::{drawn, kills};
+use crate::sandbox::Sandbox;
+use crate::wait;
+
+/// As many as there are slots: half of them run in a group of their own, half have lost their parent.
+const ACTIVITIES: [&str; 4] = ["timed1", "forked1", "timed2", "forked2"];
+
+/// The least lines that say that an attempt writes, rather than that it has begun to.
+const LINES: usize = 3;
+
+/// What writes: `write.sh NAME`, until the gate opens. Each line names the attempt.
+const WRITE: &str = r#"
+place=$(dirname "$0")
+echo "$XAVANTES_ATTEMPT $PWD" >> "$place/$1"
+until [ -e "$place/gate" ]; do
+    echo "$XAVANTES_ATTEMPT" >> "$place/$1"
+    sleep 0.01
+done
+"#;
+
+/// What happens to the first machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mishap {
+    ManagerFrozen,
+    ManagerKilled,
+    ExecutorKilled,
+    /// Nobody is left who could end anything but the executor's own guardian.
+    ManagerFrozenAndExecutorKilled,
+    NetworkCut,
+}
+
+fn definition(sandbox: &Sandbox) -> String {
+    fs::create_dir(sandbox.path("writes")).unwrap();
+    let script = sandbox.file("writes/write.sh", WRITE);
+    let gate = sandbox.path("writes/gate").display().to_string();
+    let mut text = "xavantes: 1\nname: fenced\nbody:\n  parallel:\n".to_owned();
+    for name in ACTIVITIES {
+        let line = if name.starts_with("timed") {
+            format!("timeout 60 sh {script} {name}")
+        } else {
+            format!("(setsid sh {script} {name} &); until [ -e {gate} ]; do sleep 0.02; done")
+        };
+        text += &format!("    - {{ activity: {name}, run: {{ shell: \"{line}\" }}, work: 60s }}\n");
+    }
+    sandbox.file("fenced.yaml", text)
+}
+
+/// What one activity's attempts wrote, in the order in which they wrote.
+fn written(sandbox: &Sandbox, name: &str) -> Vec<(u32, Option<String>)> {
+    let lines = sandbox.lines(&format!("writes/{name}"));
+    // The last may be on its way.
+    let lines = lines.iter().filter(|line| !line.is_empty());
+    lines
+        .map(|line| match line.split_once(' ') {
+            Some((number, place)) => (number.parse().unwrap(), Some(place.to_owned())),
+            None => (line.parse().unwrap(), None),
+        })
+        .collect()
+}
+
+/// How many lines each attempt wrote. One that writes again after another has begun fails the test.
+#[track_caller]
+fn counts(sandbox: &Sandbox, name: &str, told: &str) -> BTreeMap<u32, usize> {
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    for (number, _) in written(sandbox, name) {
+        let last = counts.last_key_value().map(|(&last, _)| last);
+        assert!(
+            last.is_none_or(|last| last <= number),
+            "{told}: attempt {number} at {name} writes after attempt {last:?} has begun"
+        );
+        *counts.entry(number).or_default() += 1;
+    }
+    counts
+}
+
+fn run(mishap: Mishap, seed: u64) {
+    let containment = if seed.is_multiple_of(2) {
+        "best"
+    } else {
+        "process-tree"
+    };
+    let told = format!("{mishap:?}, {containment}, seed {seed}");
+    let mut world = World::for_fencing(containment);
+    let ana = world.user("ana");
+    let file = definition(&world.sandbox);
+    let submit = ["submit", &file, "--grid", &ana];
+    let id = world.sandbox.xav(&submit).expect(0).stdout;
+    let id = id.trim_end();
+    wait::until("all to write", || {
+        let writes = |name: &&str| written(&world.sandbox, name).len() >= LINES;
+        ACTIVITIES.iter().all(|name| writes(name)).then_some(())
+    });
+    let home = world.home_of(0).to_str().unwrap().to_owned();
+    let is_there = |name: &&str| {
+        let (_, place) = &written(&world.sandbox, name)[0];
+        place.as_ref().unwrap().starts_with(&home)
+    };
+    let there: Vec<&str> = ACTIVITIES
+        .into_iter()
+        .filter(|name| is_there(name))
+        .collect();
+    assert_eq!(there.len(), 2, "{told}: {there:?}");
+
+    wait::moment(Duration::from_micros(drawn(seed) % 500_000));
+    match mishap {
+        Mishap::ManagerFrozen => world.freeze_activity_manager(0),
+        Mishap::ManagerKilled => world.end_activity_manager(0),
+        Mishap::ExecutorKilled => world.kill_executor(0),
+        Mishap::ManagerFrozenAndExecutorKilled => {
+            world.freeze_activity_manager(0);
+            world.kill_executor(0);
+        }
+        Mishap::NetworkCut => world.cut_off(0),
+    }
+    wait::until("the next attempts to write", || {
+        let writes = |name: &&str| {
+            let counts = counts(&world.sandbox, name, &told);
+            counts.len() > 1 && counts.values().next_back().is_some_and(|&n| n >= LINES)
+        };
+        there.iter().all(|name| writes(name)).then_some(())
+    });
+    // Whoever should be dead and lives writes meanwhile.
+    wait::moment(Duration::from_millis(300));
+    match mishap {
+        Mishap::ManagerFrozen | Mishap::ManagerFrozenAndExecutorKilled => {
+            world.thaw_activity_manager(0);
+        }
+        Mishap::NetworkCut => world.join_again(0),
+        Mishap::ManagerKilled | Mishap::ExecutorKilled => {}
+    }
+    wait::moment(Duration::from_millis(drawn(seed ^ 1) % 300));
+    world.sandbox.file("writes/gate", "");
+    until_it_is(&world, &ana, id, "completed");
+    for name in ACTIVITIES {
+        let counts = counts(&world.sandbox, name, &told);
+        assert_eq!(
+            counts.len() > 1,
+            there.contains(&name),
+            "{told}: {name}: {counts:?}"
+        );
+    }
+}
+
+fn runs(mishap: Mishap) {
+    for seed in 0..kills() {
+        run(mishap, seed);
+        println!("{mishap:?}: {} of {}", seed + 1, kills());
+    }
+}
+
+#[test]
+fn frozen_manager_lets_no_two_attempts_write() {
+    runs(Mishap::ManagerFrozen);
+}
+
+#[test]
+fn killed_manager_lets_no_two_attempts_write() {
+    runs(Mishap::ManagerKilled);
+}
+
+#[test]
+fn killed_executor_lets_no_two_attempts_write() {
+    runs(Mishap::ExecutorKilled);
+}
+
+#[test]
+fn killed_executor_of_a_frozen_manager_lets_no_two_attempts_write() {
+    runs(Mishap::ManagerFrozenAndExecutorKilled);
+}
+
+#[test]
+fn cut_network_lets_no_two_attempts_write() {
+    runs(Mishap::NetworkCut);
+}
