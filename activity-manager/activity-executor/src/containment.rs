@@ -164,8 +164,7 @@ impl Containment {
             spent.remove();
         }
         if let (None, Some(base)) = (&groups.group, &self.unified) {
-            let made = SlotGroup::make(base.join(format!("slot-{slot}-{}", groups.n_groups)))?;
-            groups.n_groups = groups.n_groups.wrapping_add(1);
+            let made = groups.slot_group(base, slot)?;
             groups.group = Some(Rc::new(made));
         }
         let mut place = Place {
@@ -232,6 +231,19 @@ impl Containment {
 }
 
 impl SlotGroups {
+    /// One of a name that was not used: an earlier executor of the same name may have left some that could
+    /// not be removed.
+    fn slot_group(&mut self, base: &Path, slot: usize) -> io::Result<SlotGroup> {
+        loop {
+            let path = base.join(format!("slot-{slot}-{}", self.n_groups));
+            self.n_groups = self.n_groups.wrapping_add(1);
+            match SlotGroup::make(path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made,
+            }
+        }
+    }
+
     fn memory_group(
         &mut self,
         base: &Path,

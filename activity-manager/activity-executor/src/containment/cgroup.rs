@@ -110,9 +110,9 @@ pub(crate) struct SlotGroup {
 }
 
 impl SlotGroup {
-    /// Makes the group, or takes the one that is there.
+    /// Makes the group. It fails where there is one: that may have been killed ([`SlotGroup::is_spent`]).
     pub(crate) fn make(path: PathBuf) -> io::Result<SlotGroup> {
-        make(&path)?;
+        fs::create_dir(&path)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(SlotGroup {
             directory: open(&path, flags, Mode::empty())?,
