@@ -27,7 +27,7 @@ use crate::sys;
 
 use self::cgroup::{MemoryGroup, Own, SlotGroup};
 pub(crate) use self::descendants::Children;
-use self::descendants::{add_descendants, kill_tree, signal};
+use self::descendants::{add_descendants, kill_tree, signal_if};
 pub(crate) use self::leftovers::{Leftovers, end_all};
 
 /// The name of the group into which the managers move, where controllers can be enabled only if nobody
@@ -357,18 +357,40 @@ impl Contained {
     /// TERM to all, which can heed it even where they were stopped.
     pub(crate) fn terminate(&self) {
         self.signal_group(Signal::TERM);
-        let mut pids = self.members();
-        if !pids.contains(&self.first.as_raw_pid()) {
-            // It is on its way into its group.
-            pids.push(self.first.as_raw_pid());
-        }
-        for pid in pids {
-            let group = Pid::from_raw(pid).and_then(|pid| getpgid(Some(pid)).ok());
-            if group != Some(self.first) {
-                signal(pid, Signal::TERM);
+        let first = self.first.as_raw_pid();
+        match &self.place.group {
+            Some(group) => {
+                let mut pids = Vec::new();
+                group.add_members(&mut pids);
+                for pid in pids.into_iter().filter(|&pid| pid != first) {
+                    self.terminate_one(pid, |signal| {
+                        signal_if(pid, signal, || group.has(pid));
+                    });
+                }
             }
-            signal(pid, Signal::CONT);
+            None => {
+                let mut all = Vec::new();
+                add_descendants(first, &mut all);
+                for one in all {
+                    self.terminate_one(one.pid, |signal| one.signal(signal));
+                }
+            }
         }
+        // Not collected, so its number is its own. It may be on its way into its group.
+        self.signal_group(Signal::CONT);
+        signal_if(first, Signal::TERM, || {
+            getpgid(Some(self.first)) != Ok(self.first)
+        });
+        signal_if(first, Signal::CONT, || true);
+    }
+
+    /// TERM, if it has not had it with the process group, then CONT.
+    fn terminate_one(&self, pid: i32, signal: impl Fn(Signal)) {
+        let group = Pid::from_raw(pid).and_then(|pid| getpgid(Some(pid)).ok());
+        if group != Some(self.first) {
+            signal(Signal::TERM);
+        }
+        signal(Signal::CONT);
     }
 
     /// Kills all. To be called while the first process is not collected, which keeps its number from being
@@ -378,7 +400,7 @@ impl Contained {
             Some(group) => {
                 group.kill();
                 // It may be on its way into its group.
-                signal(self.first.as_raw_pid(), Signal::KILL);
+                signal_if(self.first.as_raw_pid(), Signal::KILL, || true);
             }
             None => kill_tree(self.first),
         }
@@ -433,8 +455,10 @@ impl Contained {
         match &self.place.group {
             Some(group) => group.add_members(&mut pids),
             None => {
+                let mut all = Vec::new();
+                add_descendants(self.first.as_raw_pid(), &mut all);
                 pids.push(self.first.as_raw_pid());
-                add_descendants(self.first.as_raw_pid(), &mut pids);
+                pids.extend(all.iter().map(|one| one.pid));
             }
         }
         pids

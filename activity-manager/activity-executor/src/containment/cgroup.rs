@@ -168,6 +168,20 @@ impl SlotGroup {
         pids.extend(members.take(MEMBERS_MAX));
     }
 
+    /// Whether a process is in it now.
+    pub(crate) fn has(&self, pid: i32) -> bool {
+        let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+        let at = path_in(&text, "").map(Path::new);
+        // Where this process sees its groups below another, the beginnings differ; the name of the
+        // executor's group is no other's.
+        let mut last = self.path.components().rev();
+        let names = [last.next(), last.next()];
+        at.is_some_and(|at| {
+            let mut its = at.components().rev();
+            [its.next(), its.next()] == names
+        })
+    }
+
     /// Limits its memory and swap, or lifts the limit. `false` where its controller is not enabled.
     pub(crate) fn limit_memory(&self, bytes_max: Option<u64>) -> bool {
         if !self.has_memory {

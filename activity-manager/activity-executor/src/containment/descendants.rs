@@ -8,7 +8,8 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 /// Processes of one tree that are looked at in a reading; the rest of a larger tree is seen when these
 /// have been killed.
@@ -68,35 +69,60 @@ impl Children {
     }
 }
 
+/// A process that was found under another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Found {
+    pub(crate) pid: i32,
+    pub(crate) parent: i32,
+}
+
+impl Found {
+    /// Sends a signal if it is still a child of the same process.
+    pub(crate) fn signal(self, signal: Signal) {
+        signal_if(self.pid, signal, || {
+            parent_of(self.pid) == Some(self.parent)
+        });
+    }
+}
+
 /// Appends all processes below `root`, without it, parents first.
-pub(crate) fn add_descendants(root: i32, pids: &mut Vec<i32>) {
-    let begin = pids.len();
-    if add_children(root, pids).is_err() {
-        return add_descendants_by_parents(root, pids);
+pub(crate) fn add_descendants(root: i32, all: &mut Vec<Found>) {
+    let begin = all.len();
+    if add_children(root, all).is_err() {
+        return add_descendants_by_parents(root, all);
     }
     let mut next = begin;
-    while let Some(&pid) = pids.get(next) {
+    while let Some(&Found { pid, .. }) = all.get(next) {
         next += 1;
-        if pids.len() - begin < PROCESSES_MAX {
+        if all.len() - begin < PROCESSES_MAX {
             // One that has gone has left its children to somebody else, who is looked at as well.
-            let _ = add_children(pid, pids);
+            let _ = add_children(pid, all);
         }
     }
 }
 
-/// Stops the whole tree, root first, then kills it.
+/// Stops the whole tree, root first, then kills it. `root` is a child of this process that is not
+/// collected, so that its number is its own.
 pub(crate) fn kill_tree(root: Pid) {
+    kill_tree_if(root, || true);
+}
+
+/// The same for a tree whose root anybody may collect: it is killed if `is_it` says that this is still
+/// the one that is meant.
+pub(crate) fn kill_tree_if(root: Pid, is_it: impl Fn() -> bool) {
     let root = root.as_raw_pid();
-    signal(root, Signal::STOP);
+    if !signal_if(root, Signal::STOP, &is_it) {
+        return;
+    }
     let mut stopped = BTreeSet::new();
     let mut found = Vec::new();
     for _ in 0..READINGS_MAX {
         found.clear();
         add_descendants(root, &mut found);
         let mut is_new = false;
-        for &pid in &found {
-            if stopped.insert(pid) {
-                signal(pid, Signal::STOP);
+        for &one in &found {
+            if stopped.insert(one) {
+                one.signal(Signal::STOP);
                 is_new = true;
             }
         }
@@ -105,18 +131,33 @@ pub(crate) fn kill_tree(root: Pid) {
         }
     }
     // Children first: who has lost its parent belongs to a process that collects strays, and is found
-    // there.
-    for &pid in found.iter().rev() {
-        signal(pid, Signal::KILL);
+    // there. Parents are stopped, so none of them collects a child and frees its number meanwhile.
+    for one in found.iter().rev() {
+        one.signal(Signal::KILL);
     }
-    signal(root, Signal::KILL);
+    signal_if(root, Signal::KILL, is_it);
 }
 
-/// Sends a signal to one process; one that has gone needs none.
-pub(crate) fn signal(pid: i32, signal: Signal) {
-    if let Some(pid) = Pid::from_raw(pid) {
-        let _ = kill_process(pid, signal);
+/// Sends a signal to the process of a number, if that is the one that is meant. Whether it was sent.
+///
+/// The descriptor is of one process for ever, and a signal through it fails when that has been collected.
+/// So the number was that of the same process while `is_it` looked, and no other ever gets the signal.
+pub(crate) fn signal_if(pid: i32, signal: Signal, is_it: impl FnOnce() -> bool) -> bool {
+    let Some(pid) = Pid::from_raw(pid).filter(|pid| *pid != Pid::INIT) else {
+        return false;
+    };
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(process) => is_it() && pidfd_send_signal(process, signal).is_ok(),
+        // It has gone.
+        Err(Errno::SRCH) => false,
+        // No descriptor is left: what has to be killed is killed, looked at just before.
+        Err(_) => is_it() && kill_process(pid, signal).is_ok(),
     }
+}
+
+/// The parent of a process; none where that has gone.
+pub(crate) fn parent_of(pid: i32) -> Option<i32> {
+    parent_in(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
 /// Every process and its parent.
@@ -135,10 +176,15 @@ fn parent_in(stat: &str) -> Option<i32> {
     after.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-fn add_children(pid: i32, pids: &mut Vec<i32>) -> io::Result<()> {
-    for thread in fs::read_dir(format!("/proc/{pid}/task"))?.flatten() {
-        add_listed(&fs::read_to_string(thread.path().join("children"))?, pids);
+fn add_children(parent: i32, all: &mut Vec<Found>) -> io::Result<()> {
+    let mut pids = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{parent}/task"))?.flatten() {
+        add_listed(
+            &fs::read_to_string(thread.path().join("children"))?,
+            &mut pids,
+        );
     }
+    all.extend(pids.into_iter().map(|pid| Found { pid, parent }));
     Ok(())
 }
 
@@ -150,12 +196,12 @@ fn add_listed(list: &str, pids: &mut Vec<i32>) {
 }
 
 /// The same as [`add_descendants`], where the kernel lists no children.
-fn add_descendants_by_parents(root: i32, pids: &mut Vec<i32>) {
+fn add_descendants_by_parents(root: i32, found: &mut Vec<Found>) {
     let all: Vec<(i32, i32)> = all_with_parents().collect();
     let mut parents = vec![root];
     while let Some(parent) = parents.pop() {
         for &(pid, _) in all.iter().filter(|(_, its)| *its == parent) {
-            pids.push(pid);
+            found.push(Found { pid, parent });
             parents.push(pid);
         }
     }
@@ -198,5 +244,25 @@ mod tests {
         }
         kill_tree(Pid::from_child(&child));
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn nobody_is_signalled_who_is_not_the_one_that_is_meant() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("100")
+            .spawn()
+            .unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let own = rustix::process::getpid().as_raw_pid();
+        // As if the number had been found under somebody else, and used again since.
+        Found { pid, parent: 1 }.signal(Signal::KILL);
+        kill_tree_if(Pid::from_child(&child), || false);
+        assert!(!signal_if(pid, Signal::KILL, || false));
+        assert_eq!(child.try_wait().unwrap(), None);
+        assert_eq!(parent_of(pid), Some(own));
+        Found { pid, parent: own }.signal(Signal::KILL);
+        child.wait().unwrap();
+        // Collected, it is nobody.
+        assert!(!signal_if(pid, Signal::KILL, || true));
     }
 }

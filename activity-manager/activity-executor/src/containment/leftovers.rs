@@ -12,7 +12,7 @@ use rustix::process::Pid;
 use rustix::time::Timespec;
 
 use super::cgroup;
-use super::descendants::{Children, all_with_parents, kill_tree};
+use super::descendants::{Children, all_with_parents, kill_tree, kill_tree_if};
 use crate::clock;
 use crate::sys;
 
@@ -109,18 +109,24 @@ impl Leftovers {
         until(|| {
             let mut is_empty = true;
             for (pid, _) in all_with_parents() {
-                let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-                let mut variables = environment.split(|&byte| byte == 0);
-                if variables.any(|variable| variable == mark.as_bytes())
+                let is_marked = || has_variable(pid, &mark);
+                if is_marked()
                     && let Some(pid) = Pid::from_raw(pid)
                 {
-                    kill_tree(pid);
+                    kill_tree_if(pid, is_marked);
                     is_empty = false;
                 }
             }
             is_empty
         })
     }
+}
+
+/// Whether a process has this in its environment.
+fn has_variable(pid: i32, variable: &str) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let mut variables = environment.split(|&byte| byte == 0);
+    variables.any(|one| one == variable.as_bytes())
 }
 
 /// Ends every process in these groups and below this one, and collects those. Whether all have ended.

@@ -101,7 +101,7 @@ fn run(mishap: Mishap, seed: u64) {
     let id = id.trim_end();
     wait::until("all to write", || {
         let writes = |name: &&str| written(&world.sandbox, name).len() >= LINES;
-        ACTIVITIES.iter().all(|name| writes(name)).then_some(())
+        ACTIVITIES.iter().all(writes).then_some(())
     });
     let home = world.home_of(0).to_str().unwrap().to_owned();
     let is_there = |name: &&str| {
@@ -130,7 +130,7 @@ fn run(mishap: Mishap, seed: u64) {
             let counts = counts(&world.sandbox, name, &told);
             counts.len() > 1 && counts.values().next_back().is_some_and(|&n| n >= LINES)
         };
-        there.iter().all(|name| writes(name)).then_some(())
+        there.iter().all(writes).then_some(())
     });
     // Whoever should be dead and lives writes meanwhile.
     wait::moment(Duration::from_millis(300));
