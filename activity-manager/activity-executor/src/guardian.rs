@@ -76,7 +76,6 @@ pub(crate) fn split() -> io::Result<Side> {
                 pidfd,
                 deadlines: Some(deadlines),
                 deadline: None,
-                is_late: false,
                 children: Children::of_this_process(),
             }))
         }
@@ -113,9 +112,7 @@ pub(crate) struct Guardian {
     /// Ends when that has closed it.
     deadlines: Option<OwnedFd>,
     /// By when the executor has to do something.
-    deadline: Option<Mono>,
-    /// Whether it was given [`LATENESS`] since.
-    is_late: bool,
+    deadline: Option<Deadline>,
     children: Children,
 }
 
@@ -171,23 +168,17 @@ impl Guardian {
         has_ended
     }
 
-    /// The time until the executor is late; none where nothing is due. One that is late is killed.
+    /// The time until the deadline is looked at; none where nothing is due. An executor that is late is
+    /// killed.
     fn remaining(&mut self) -> Option<Span> {
-        let left = self.deadline?.since(clock::boot());
-        match (left, self.is_late) {
-            // A machine that was suspended wakes both at once, and the executor has its time.
-            (Span::ZERO, false) => {
-                self.is_late = true;
-                Some(LATENESS)
-            }
-            (Span::ZERO, true) => {
-                warn("the executor has not ended commands whose lease had run out: it is killed");
-                let _ = kill_process(self.executor, Signal::KILL);
-                self.deadline = None;
-                None
-            }
-            (left, _) => Some(left),
+        let left = self.deadline.as_mut()?.left(clock::boot(), clock::mono());
+        if left == Span::ZERO {
+            warn("the executor has not ended commands whose lease had run out: it is killed");
+            let _ = kill_process(self.executor, Signal::KILL);
+            self.deadline = None;
+            return None;
         }
+        Some(left)
     }
 
     /// Takes the last of the deadlines that were told.
@@ -200,8 +191,7 @@ impl Guardian {
             match rustix::io::read(deadlines, &mut bytes) {
                 Ok(DEADLINE_BYTES) => {
                     let told = Mono(u64::from_le_bytes(bytes));
-                    self.deadline = (told != NOTHING_DUE).then_some(told);
-                    self.is_late = false;
+                    self.deadline = (told != NOTHING_DUE).then_some(Deadline::at(told));
                 }
                 Err(Errno::AGAIN | Errno::INTR) => return,
                 // It is ending.
@@ -223,5 +213,53 @@ impl Guardian {
                 let _ = sys::wait(pid);
             }
         }
+    }
+}
+
+/// By when the executor has to do something, and how long it may be late.
+struct Deadline {
+    /// By the clock that counts suspend.
+    at: Mono,
+    /// By the clock that does not: a machine that was suspended wakes both at once, and the executor has
+    /// its time. None before the deadline.
+    late_until: Option<Mono>,
+}
+
+impl Deadline {
+    fn at(at: Mono) -> Deadline {
+        Deadline {
+            at,
+            late_until: None,
+        }
+    }
+
+    /// The time until this is to be asked again, however often it is asked before; zero when the executor
+    /// has had its deadline and all of [`LATENESS`].
+    fn left(&mut self, boot: Mono, mono: Mono) -> Span {
+        let left = self.at.since(boot);
+        if left > Span::ZERO {
+            return left;
+        }
+        let until = *self.late_until.get_or_insert(mono + LATENESS);
+        until.since(mono)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_wakes_the_guardian_the_executor_has_all_its_time() {
+        let mut deadline = Deadline::at(Mono(1_000));
+        assert_eq!(deadline.left(Mono(400), Mono(0)), Span(600));
+        // After a suspend that the deadline lay in. An orphan that ends wakes the guardian again.
+        assert_eq!(deadline.left(Mono(9_000), Mono(10)), LATENESS);
+        assert_eq!(
+            deadline.left(Mono(9_100), Mono(110)),
+            Span(LATENESS.0 - 100)
+        );
+        let late = Mono(10) + LATENESS;
+        assert_eq!(deadline.left(Mono(9_000_000), late), Span::ZERO);
     }
 }
