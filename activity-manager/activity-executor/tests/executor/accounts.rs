@@ -195,7 +195,14 @@ fn root_is_nobodys_account() {
     );
 }
 
-/// Users without an account, which this test alone has: others may run at the same time.
+/// The first of the users without an account that one test has, by its `place` among the tests. An
+/// executor kills whatever runs as such a user, so neither another test nor another run of these tests
+/// may have the same.
+fn first_user(place: u32) -> u32 {
+    const USERS_OF_A_RUN: u32 = 100;
+    1_000_000_000 + std::process::id() * USERS_OF_A_RUN + place
+}
+
 fn slots(first: u32, n_accounts: u32) -> Accounts {
     let last = first + n_accounts - 1;
     Accounts {
@@ -211,7 +218,8 @@ fn bench_of_slots(first: u32, n_accounts: u32) -> Option<Bench> {
 
 #[test]
 fn attempts_that_run_together_have_accounts_of_their_own() {
-    let Some(mut bench) = bench_of_slots(71_000, 2) else {
+    let first = first_user(0);
+    let Some(mut bench) = bench_of_slots(first, 2) else {
         return;
     };
     // Each tells who it is, waits for the other, and tries to read and to forge what that one makes.
@@ -238,7 +246,8 @@ fn attempts_that_run_together_have_accounts_of_their_own() {
         let who = fs::read_to_string(directory.join("who")).unwrap();
         // Itself alone it could read, and write to.
         assert_eq!(who, "forged\n");
-        let mut seen: Vec<&str> = said.lines().filter(|line| line.starts_with("71")).collect();
+        let is_user = |line: &&str| line.parse::<u32>().is_ok();
+        let mut seen: Vec<&str> = said.lines().filter(is_user).collect();
         seen.dedup();
         assert_eq!(seen.len(), 1, "{said}");
         users.push(seen[0].to_owned());
@@ -247,12 +256,13 @@ fn attempts_that_run_together_have_accounts_of_their_own() {
         assert_eq!((found.uid(), found.mode() & 0o777), (0, 0o700));
     }
     users.sort();
-    assert_eq!(users, ["71000", "71001"]);
+    assert_eq!(users, [first.to_string(), (first + 1).to_string()]);
 }
 
 #[test]
 fn nothing_of_an_attempt_is_left_when_its_account_is_lent_again() {
-    let Some(mut bench) = bench_of_slots(71_010, 1) else {
+    let user = first_user(10);
+    let Some(mut bench) = bench_of_slots(user, 1) else {
         return;
     };
     // Leaves a process in a session of its own, files where everybody may write, and shared memory.
@@ -268,8 +278,8 @@ fn nothing_of_an_attempt_is_left_when_its_account_is_lent_again() {
     let (pid, home) = said.trim().split_once(' ').unwrap();
     let look = format!(
         "id -u; ls -d /tmp/xavantes-{pid} /dev/shm/xavantes-{pid} {home} ../2/. 2>/dev/null; \
-         grep -h '^Uid:.71010' /proc/[0-9]*/status | sort | uniq -c | wc -l; \
-         awk '$8 == 71010' /proc/sysvipc/shm | wc -l"
+         grep -h '^Uid:.{user}' /proc/[0-9]*/status | sort | uniq -c | wc -l; \
+         awk '$8 == {user}' /proc/sysvipc/shm | wc -l"
     );
     let second = Start {
         attempt: crate::bench::attempt(2),
@@ -280,14 +290,14 @@ fn nothing_of_an_attempt_is_left_when_its_account_is_lent_again() {
     // Its own processes are the only ones of its account; nothing else is there.
     assert_eq!(
         said,
-        "71010\n1\n0\n",
+        format!("{user}\n1\n0\n"),
         "{}",
         String::from_utf8_lossy(&ended.stderr.inline)
     );
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let others = processes.filter(|process| {
         let status = fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
-        let is_theirs = process.metadata().is_ok_and(|found| found.uid() == 71_010);
+        let is_theirs = process.metadata().is_ok_and(|found| found.uid() == user);
         is_theirs && status.contains("sleep")
     });
     assert_eq!(others.count(), 0);
@@ -295,22 +305,23 @@ fn nothing_of_an_attempt_is_left_when_its_account_is_lent_again() {
 
 #[test]
 fn what_a_killed_executor_left_to_an_account_is_closed_and_killed() {
-    let Some(bench) = bench_of_slots(71_020, 1) else {
+    let user = first_user(20);
+    let Some(bench) = bench_of_slots(user, 1) else {
         return;
     };
     let work = bench.path().join("work/5");
     fs::create_dir_all(work.join("1")).unwrap();
     fs::create_dir(work.join("1.home")).unwrap();
     for directory in [work.join("1"), work.join("1.home")] {
-        std::os::unix::fs::chown(&directory, Some(71_020), Some(71_020)).unwrap();
+        std::os::unix::fs::chown(&directory, Some(user), Some(user)).unwrap();
         fs::set_permissions(&directory, Permissions::from_mode(0o777)).unwrap();
     }
     let mut bench = bench;
     bench.kill_executor();
     bench.guardian.wait().unwrap();
-    bench.start_again(&slots(71_020, 1));
+    bench.start_again(&slots(user, 1));
     let ended = bench.run(start(&bench, &directory(&bench, 2), "id -u"));
-    assert_eq!(ended.stdout.inline, b"71020\n");
+    assert_eq!(ended.stdout.inline, format!("{user}\n").as_bytes());
     let found = fs::metadata(work.join("1")).unwrap();
     assert_eq!((found.uid(), found.mode() & 0o777), (0, 0o700));
     assert!(!work.join("1.home").exists());
