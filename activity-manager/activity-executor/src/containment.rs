@@ -30,8 +30,8 @@ pub(crate) use self::descendants::Children;
 use self::descendants::{add_descendants, kill_tree, signal_if};
 pub(crate) use self::leftovers::{Leftovers, end_all};
 
-/// The name of the group into which the managers move, where controllers can be enabled only if nobody
-/// lives beside the groups of commands.
+/// The name of the group that the unit of systemd starts managers in, below the one that is delegated:
+/// a group in which processes live has no controllers for the groups below it.
 const MANAGERS: &str = "xavantes-managers";
 
 /// What a site wants.
@@ -267,7 +267,6 @@ impl SlotGroups {
 
 /// Makes the group of version 2 that the slots' groups are made in; whether memory is limited by it.
 fn unified_at(own: PathBuf, name: &str) -> Option<(PathBuf, bool)> {
-    // An executor that a manager has started that was moved.
     let own = match own.file_name() {
         Some(last) if last == MANAGERS => own.parent()?.to_owned(),
         Some(_) | None => own,
@@ -283,32 +282,12 @@ fn unified_at(own: PathBuf, name: &str) -> Option<(PathBuf, bool)> {
         let _ = cgroup::remove(&base);
         return None;
     }
-    let has_memory = enable_below(&own, "memory") && cgroup::enable(&base, "memory").is_ok();
+    // It fails where processes live in it. Moving them away would do, but then systemd could not start the
+    // manager again while its executor lives on.
+    let has_memory = [&own, &base]
+        .into_iter()
+        .all(|group| cgroup::enable(group, "memory").is_ok());
     Some((base, has_memory))
-}
-
-/// Has a controller govern the groups below our own. Where that fails because processes live in it, and
-/// they are this one and the one that started it, both move into a group of their own.
-fn enable_below(own: &Path, controller: &str) -> bool {
-    match cgroup::enable(own, controller) {
-        Ok(()) => return true,
-        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
-        Err(_) => return false,
-    }
-    let this = rustix::process::getpid();
-    let ours = [Some(this), rustix::process::getppid()];
-    let ours = ours.into_iter().flatten().map(Pid::as_raw_pid);
-    let ours: Vec<i32> = ours.collect();
-    let members = std::fs::read_to_string(own.join("cgroup.procs")).unwrap_or_default();
-    let is_ours = |line: &str| line.parse().is_ok_and(|pid: i32| ours.contains(&pid));
-    let managers = own.join(MANAGERS);
-    if !members.lines().all(is_ours) || cgroup::make(&managers).is_err() {
-        return false;
-    }
-    for line in members.lines() {
-        let _ = cgroup::write(&managers.join("cgroup.procs"), line);
-    }
-    cgroup::enable(own, controller).is_ok()
 }
 
 /// What a command is created in.

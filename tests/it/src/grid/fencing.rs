@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use super::until_it_is;
@@ -21,17 +22,17 @@ const ACTIVITIES: [&str; 4] = ["timed1", "forked1", "timed2", "forked2"];
 /// The least lines that say that an attempt writes, rather than that it has begun to.
 const LINES: usize = 3;
 
-/// What writes: `write.sh NAME`, until the gate opens. Each line names the attempt.
+/// What writes: `write.sh NAME`, until its gate opens. Each line names the attempt.
 const WRITE: &str = r#"
 place=$(dirname "$0")
 echo "$XAVANTES_ATTEMPT $PWD" >> "$place/$1"
-until [ -e "$place/gate" ]; do
+until [ -e "$place/gate-$1" ]; do
     echo "$XAVANTES_ATTEMPT" >> "$place/$1"
     sleep 0.01
 done
 "#;
 
-/// What happens to the first machine.
+/// What happens to a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mishap {
     ManagerFrozen,
@@ -45,13 +46,13 @@ enum Mishap {
 fn definition(sandbox: &Sandbox) -> String {
     fs::create_dir(sandbox.path("writes")).unwrap();
     let script = sandbox.file("writes/write.sh", WRITE);
-    let gate = sandbox.path("writes/gate").display().to_string();
+    let gate = sandbox.path("writes/gate-").display().to_string();
     let mut text = "xavantes: 1\nname: fenced\nbody:\n  parallel:\n".to_owned();
     for name in ACTIVITIES {
         let line = if name.starts_with("timed") {
             format!("timeout 60 sh {script} {name}")
         } else {
-            format!("(setsid sh {script} {name} &); until [ -e {gate} ]; do sleep 0.02; done")
+            format!("(setsid sh {script} {name} &); until [ -e {gate}{name} ]; do sleep 0.02; done")
         };
         text += &format!("    - {{ activity: {name}, run: {{ shell: \"{line}\" }}, work: 60s }}\n");
     }
@@ -103,28 +104,31 @@ fn run(mishap: Mishap, seed: u64) {
         let writes = |name: &&str| written(&world.sandbox, name).len() >= LINES;
         ACTIVITIES.iter().all(writes).then_some(())
     });
-    let home = world.home_of(0).to_str().unwrap().to_owned();
-    let is_there = |name: &&str| {
+    let machine_of = |name: &str| {
         let (_, place) = &written(&world.sandbox, name)[0];
-        place.as_ref().unwrap().starts_with(&home)
+        world.machine_of(Path::new(place.as_ref().unwrap()))
     };
-    let there: Vec<&str> = ACTIVITIES
-        .into_iter()
-        .filter(|name| is_there(name))
-        .collect();
-    assert_eq!(there.len(), 2, "{told}: {there:?}");
+    let machine = machine_of(ACTIVITIES[0]);
+    let mut there = ACTIVITIES.to_vec();
+    there.retain(|name| machine_of(name) == machine);
 
     wait::moment(Duration::from_micros(drawn(seed) % 500_000));
     match mishap {
-        Mishap::ManagerFrozen => world.freeze_activity_manager(0),
-        Mishap::ManagerKilled => world.end_activity_manager(0),
-        Mishap::ExecutorKilled => world.kill_executor(0),
+        Mishap::ManagerFrozen => world.freeze_activity_manager(machine),
+        Mishap::ManagerKilled => world.end_activity_manager(machine),
+        Mishap::ExecutorKilled => world.kill_executor(machine),
         Mishap::ManagerFrozenAndExecutorKilled => {
-            world.freeze_activity_manager(0);
-            world.kill_executor(0);
+            world.freeze_activity_manager(machine);
+            world.kill_executor(machine);
         }
-        Mishap::NetworkCut => world.cut_off(0),
+        Mishap::NetworkCut => world.cut_off(machine),
     }
+    let open = |name: &str| world.sandbox.file(&format!("writes/gate-{name}"), "");
+    // The others give their slots to what is lost.
+    let others = ACTIVITIES.iter().filter(|name| !there.contains(name));
+    others.for_each(|name| {
+        open(name);
+    });
     wait::until("the next attempts to write", || {
         let writes = |name: &&str| {
             let counts = counts(&world.sandbox, name, &told);
@@ -136,13 +140,15 @@ fn run(mishap: Mishap, seed: u64) {
     wait::moment(Duration::from_millis(300));
     match mishap {
         Mishap::ManagerFrozen | Mishap::ManagerFrozenAndExecutorKilled => {
-            world.thaw_activity_manager(0);
+            world.thaw_activity_manager(machine);
         }
-        Mishap::NetworkCut => world.join_again(0),
+        Mishap::NetworkCut => world.join_again(machine),
         Mishap::ManagerKilled | Mishap::ExecutorKilled => {}
     }
     wait::moment(Duration::from_millis(drawn(seed ^ 1) % 300));
-    world.sandbox.file("writes/gate", "");
+    there.iter().for_each(|name| {
+        open(name);
+    });
     until_it_is(&world, &ana, id, "completed");
     for name in ACTIVITIES {
         let counts = counts(&world.sandbox, name, &told);

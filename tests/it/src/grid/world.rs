@@ -504,6 +504,12 @@ impl World {
         &self.ams[index].home
     }
 
+    /// The machine that a file or directory belongs to.
+    pub(super) fn machine_of(&self, path: &Path) -> usize {
+        let mut homes = self.ams.iter().map(|machine| &machine.home);
+        homes.position(|home| path.starts_with(home)).unwrap()
+    }
+
     /// Ends a process manager for good.
     pub(super) fn end_process_manager(&mut self, index: usize) {
         self.pms[index].kill();
