@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use activity_executor::{Account, Accounts};
 use wire::executor::{Exit, Start, Stdin};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, first_user};
 
 /// An account that every system has.
 const NAME: &str = "nobody";
@@ -193,14 +193,6 @@ fn root_is_nobodys_account() {
         error.starts_with("commands do not run as the account \"root\""),
         "{error}"
     );
-}
-
-/// The first of the users without an account that one test has, by its `place` among the tests. An
-/// executor kills whatever runs as such a user, so neither another test nor another run of these tests
-/// may have the same.
-fn first_user(place: u32) -> u32 {
-    const USERS_OF_A_RUN: u32 = 100;
-    1_000_000_000 + std::process::id() * USERS_OF_A_RUN + place
 }
 
 fn slots(first: u32, n_accounts: u32) -> Accounts {

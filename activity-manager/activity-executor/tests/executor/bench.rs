@@ -293,6 +293,14 @@ impl Drop for Bench {
     }
 }
 
+/// The first of the users without an account that one test has, by its `place` among the tests. An
+/// executor kills whatever runs as such a user, so neither another test nor another run of these tests
+/// may have the same.
+pub(crate) fn first_user(place: u32) -> u32 {
+    const USERS_OF_A_RUN: u32 = 100;
+    1_000_000_000 + std::process::id() * USERS_OF_A_RUN + place
+}
+
 pub(crate) fn attempt(activity: u32) -> AttemptId {
     AttemptId {
         process: ProcessId(77),

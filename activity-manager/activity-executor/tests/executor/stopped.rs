@@ -12,7 +12,7 @@ use model::Span;
 use rustix::process::{Pid, Signal, kill_process};
 use wire::executor::{Exit, Start, ToExecutor};
 
-use crate::bench::{Bench, attempt, wait_for_end};
+use crate::bench::{Bench, attempt, first_user, wait_for_end};
 
 const ROUNDS: u32 = 20;
 
@@ -38,9 +38,10 @@ fn child_that_another_of_its_account_stops_is_killed_and_delays_nobody() {
         println!("skipped: needs root");
         return;
     }
-    // A user of this test alone: whatever else runs as the same one would be stopped as well.
+    // Whatever else runs as the same user would be stopped as well.
+    let user = first_user(30);
     let accounts = Accounts {
-        others: Account::of_range("71100..71100").unwrap().pop(),
+        others: Account::of_range(&format!("{user}..{user}")).unwrap().pop(),
         ..Accounts::default()
     };
     let mut bench = Bench::with_accounts(ROUNDS + 2, &accounts);
