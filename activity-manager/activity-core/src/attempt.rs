@@ -86,6 +86,8 @@ pub(crate) struct Collecting {
     pub(crate) outcome: Outcome,
     /// What is wanted.
     pub(crate) outputs: Vec<Produced>,
+    /// The user that its command ran as, where that is not the executor's own.
+    pub(crate) user: Option<u32>,
     /// The end of stderr, should an output be missing.
     pub(crate) stderr_tail: String,
 }

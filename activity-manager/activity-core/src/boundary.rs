@@ -188,6 +188,9 @@ pub enum Effect {
         directory: String,
         /// What is wanted.
         outputs: Vec<Produced>,
+        /// The user that its command ran as, where that is not the executor's own: nobody else's
+        /// files are taken.
+        user: Option<u32>,
     },
     /// Remove the directory of an attempt. That of a failed attempt is never named here: it stays
     /// until its process is forgotten.

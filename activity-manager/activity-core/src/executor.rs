@@ -254,6 +254,7 @@ impl ActivityManager {
             | Life::Ended(_) => return self.attempts.insert(attempt),
         }
         let stderr_tail = outcome::tail(&ended.stderr.inline);
+        let user = ended.user;
         match outcome::judge(ended, note.as_ref()) {
             Verdict::Report(outcome) => self.end(now, attempt, outcome),
             Verdict::Collect(outcome) => {
@@ -261,6 +262,7 @@ impl ActivityManager {
                 let collecting = Collecting {
                     outcome,
                     outputs,
+                    user,
                     stderr_tail,
                 };
                 cx.effect(collecting.effect(&attempt));

@@ -656,6 +656,7 @@ impl Collecting {
             attempt: attempt.id,
             directory,
             outputs: self.outputs.clone(),
+            user: self.user,
         }
     }
 

@@ -79,11 +79,13 @@ impl Outside<ActivityManager> for Hands {
                     attempt,
                     directory,
                     outputs,
+                    user,
                 } => {
                     jobs.push(Job::Collect {
                         attempt,
                         directory,
                         outputs,
+                        user,
                     });
                 }
                 Effect::Clear { attempt, directory } => {

@@ -39,6 +39,8 @@ pub(crate) enum Job {
         attempt: AttemptId,
         directory: String,
         outputs: Vec<Produced>,
+        /// The user that the command ran as, where that is not the executor's own.
+        user: Option<u32>,
     },
 }
 
@@ -51,7 +53,7 @@ pub(crate) struct Others {
     pub(crate) pins: Option<Pins>,
     /// What attempts and users may have here; without it, what the disk has room for.
     pub(crate) quotas: Option<Quotas>,
-    /// As which users commands run; none where they run as the manager.
+    /// As which users commands may run; none where they run as the manager.
     pub(crate) users: BTreeSet<u32>,
 }
 
@@ -249,13 +251,15 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
                     attempt,
                     directory,
                     outputs,
+                    user,
                 } => {
+                    let owners = user.map_or_else(|| others.users.clone(), |user| [user].into());
                     // Between the two moments nothing that was collected goes.
                     let _hold = blobs.hold();
                     let room = others.quotas.as_ref().filter(|_| !outputs.is_empty());
                     let room = room.map(|quotas| quotas.room(attempt.process));
                     let left = room.as_ref().map_or(Bytes(u64::MAX), |room| room.left);
-                    let (users, directory) = (&others.users, Path::new(&directory));
+                    let (users, directory) = (&owners, Path::new(&directory));
                     let result = blobs.collect_within(users, left, directory, &outputs);
                     others.keep(attempt, result.iter().flatten().copied());
                     let result = result.map_err(|error| {

@@ -53,6 +53,8 @@ pub(crate) struct Running {
     pub(crate) cores: u32,
     /// Whose lease it needs.
     pub(crate) owner: Option<u32>,
+    /// The user that it runs as, where that is not the executor's own.
+    user: Option<u32>,
     pub(crate) stdout: Capture,
     pub(crate) stderr: Capture,
     /// Whether the event loop watches the pipes.
@@ -110,6 +112,7 @@ pub(crate) enum Due {
 pub(crate) struct Launched {
     pub(crate) processes: Contained,
     pub(crate) child: launch::Launched,
+    pub(crate) user: Option<u32>,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
     pub(crate) started: Wall,
@@ -128,6 +131,7 @@ impl Running {
             child,
             stdout,
             stderr,
+            user,
             started,
             started_mono,
         } = launched;
@@ -141,6 +145,7 @@ impl Running {
             attempt,
             cores: start.cores.max(1),
             owner: start.owner,
+            user,
             stdout: Capture::new(
                 attempt,
                 Stream::Stdout,
@@ -381,6 +386,7 @@ impl Running {
             stderr: self.stderr.captured(),
             note: Vec::new(),
             pid,
+            user: self.user,
         };
         (ended, self.processes)
     }
@@ -418,5 +424,6 @@ pub(crate) fn not_started(start: Start, exit: Exit, now: Wall) -> Ended {
         stderr: Captured::default(),
         note: start.note,
         pid: 0,
+        user: None,
     }
 }

@@ -347,6 +347,9 @@ pub struct Ended {
     /// The process id that the command had; 0 where it was never started.
     #[n(10)]
     pub pid: u32,
+    /// The user that the command ran as; none where that is the executor's own, or it never ran.
+    #[n(11)]
+    pub user: Option<u32>,
 }
 
 /// Why an attempt ended.

@@ -277,6 +277,7 @@ impl Sim {
                     attempt,
                     directory: _,
                     outputs,
+                    user: _,
                 } => {
                     self.collect(machine, attempt, &outputs, observer)?;
                 }

@@ -403,5 +403,6 @@ fn ended(start: &Start, started: Started, wall: Wall, exit: Exit) -> Ended {
         stderr: Captured::default(),
         note: start.note.clone(),
         pid: started.pid,
+        user: None,
     }
 }

@@ -280,6 +280,7 @@ pub(super) fn ended(attempt: AttemptId, exit: Exit, note: &[u8]) -> Ended {
         },
         note: note.to_vec(),
         pid: 900,
+        user: None,
     }
 }
 
@@ -336,6 +337,7 @@ fn line(effect: &Effect) -> String {
             attempt,
             directory,
             outputs,
+            user: _,
         } => {
             let paths: Vec<&str> = outputs.iter().map(|output| output.path.as_str()).collect();
             format!(

@@ -13,11 +13,14 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
+        Bench::beside(&Others::default())
+    }
+
+    fn beside(others: &Others) -> Bench {
         let dir = TempDir::new().unwrap();
         let blobs = Store::open(&dir.path().join("blobs")).unwrap();
         let (inbox, intake) = shell::inbox();
-        let workers =
-            Workers::start(&blobs, &inbox, AtWork::default(), &Others::default()).unwrap();
+        let workers = Workers::start(&blobs, &inbox, AtWork::default(), others).unwrap();
         Bench {
             dir,
             blobs,
@@ -69,6 +72,7 @@ fn what_one_attempt_leaves_another_finds() {
         attempt: attempt(1),
         directory: first,
         outputs: output("a"),
+        user: None,
     };
     bench.workers.give(&mut vec![job]);
     let artifact = bench.collected().1.unwrap()[0];
@@ -104,6 +108,7 @@ fn an_output_that_is_missing_is_a_fault_with_its_name() {
         attempt: attempt(1),
         directory,
         outputs: output("a"),
+        user: None,
     };
     bench.workers.give(&mut vec![job]);
     let trouble = bench.collected().1.unwrap_err();
@@ -140,6 +145,31 @@ fn an_input_that_is_gone_is_told_by_its_place_and_nothing_is_left_of_the_others(
 }
 
 #[test]
+fn files_of_the_account_of_another_slot_are_no_outputs() {
+    use std::os::unix::fs::MetadataExt;
+
+    let here = TempDir::new().unwrap();
+    let owner = std::fs::metadata(here.path()).unwrap().uid();
+    let users: BTreeSet<u32> = [owner, owner + 1].into();
+    let mut bench = Bench::beside(&Others {
+        users,
+        ..Others::default()
+    });
+    for (number, user) in [(1, owner), (2, owner + 1)] {
+        let directory = bench.directory(number);
+        std::fs::write(format!("{directory}/a"), "of the first").unwrap();
+        bench.workers.give(&mut vec![Job::Collect {
+            attempt: attempt(number),
+            directory,
+            outputs: output("a"),
+            user: Some(user),
+        }]);
+        let result = bench.collected().1;
+        assert_eq!(result.is_ok(), user == owner, "{result:?}");
+    }
+}
+
+#[test]
 fn many_jobs_are_each_done_once() {
     let mut bench = Bench::new();
     let mut jobs = Vec::new();
@@ -152,6 +182,7 @@ fn many_jobs_are_each_done_once() {
                 attempt: attempt(number),
                 directory,
                 outputs,
+                user: None,
             });
         }
     }

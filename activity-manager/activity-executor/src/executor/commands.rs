@@ -112,6 +112,7 @@ impl Executor {
         };
         let mut prepared = prepare(start, whose)?;
         let account = whose.numbers();
+        let user = account.map(|account| account.user);
         let place = self.parts.containment.place(slot, start.memory_bytes_max);
         let place = place.map_err(|error| NotStarted {
             errno: error.raw_os_error().unwrap_or(0),
@@ -149,6 +150,7 @@ impl Executor {
                 let launched = Launched {
                     processes: place.with(child.pid),
                     child,
+                    user,
                     stdout,
                     stderr,
                     started,

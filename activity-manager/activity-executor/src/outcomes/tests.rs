@@ -25,6 +25,7 @@ fn outcomes(n: u32) -> Vec<Ended> {
             stderr: Captured::default(),
             note: vec![6],
             pid: 7,
+            user: None,
         })
         .collect()
 }

@@ -41,6 +41,7 @@ fn ended(activity: u32) -> Ended {
         stderr: Captured::default(),
         note: Vec::new(),
         pid: 7,
+        user: None,
     }
 }
 

@@ -27,6 +27,7 @@ fn ended(exit: Exit, kept: Kept) -> Ended {
         stderr: Captured::default(),
         note: vec![9, 8, 7],
         pid: 4_711,
+        user: Some(70_000),
     }
 }
 
