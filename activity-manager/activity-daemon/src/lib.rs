@@ -15,6 +15,7 @@ pub mod facts;
 mod fetch;
 mod files;
 pub mod gauge;
+mod isolation;
 mod keep;
 mod leavings;
 mod news;

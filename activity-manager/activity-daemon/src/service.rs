@@ -24,8 +24,8 @@ use crate::files::Files;
 use crate::gauge::{Gauge, cores};
 use crate::keep::Keeper;
 use crate::power::power;
-use crate::way;
 use crate::{Commands, Guise, Handle, Retention};
+use crate::{isolation, way};
 
 /// The file of the numbers of process managers, in the manager's directory.
 const NUMBERS: &str = "process-managers";
@@ -124,7 +124,9 @@ impl Settings {
                      commands run as its accounts"
                     .into())
             }
-            (Some(_), Some(TextOrTexts::Text(range))) => self.accounts_of_slots(range),
+            (Some(_), Some(TextOrTexts::Text(range))) => {
+                Ok(isolation::accounts_of_slots(range, self.n_slots())?)
+            }
             (_, users) => {
                 let others = self.account.as_deref().map(Account::named).transpose()?;
                 let named = |(user, name): (&String, &String)| {
@@ -142,23 +144,6 @@ impl Settings {
                 })
             }
         }
-    }
-
-    /// Accounts that attempts have one by one, of which each slot needs one.
-    fn accounts_of_slots(&self, range: &str) -> Result<Accounts, Box<dyn Error>> {
-        let of_slots = Account::of_range(range)?;
-        let (n_accounts, n_slots) = (of_slots.len(), self.n_slots());
-        if n_accounts < n_slots as usize {
-            return Err(format!(
-                "{n_slots} slots need {n_slots} accounts, and accounts = {range:?} has {n_accounts}: \
-                 name more, or lend fewer slots with slots = {n_accounts}"
-            )
-            .into());
-        }
-        Ok(Accounts {
-            of_slots,
-            ..Accounts::default()
-        })
     }
 
     /// Slots that the machine lends at most.
@@ -293,6 +278,7 @@ impl program::Service for Service {
             ceilings: settings.ceilings,
             slots,
             is_closed: false,
+            accounts: isolation::told(&accounts),
             load: Arc::default(),
         };
         let load = Arc::clone(&watch.load);
@@ -417,6 +403,8 @@ struct Watch {
     ceilings: Ceilings,
     slots: u32,
     is_closed: bool,
+    /// Whom the accounts of commands keep from whom.
+    accounts: &'static str,
     load: Arc<Mutex<Load>>,
 }
 
@@ -444,6 +432,7 @@ impl Watch {
                 .is_executor_silent()
                 .then(|| "the executor does not answer".to_owned()),
             containment: self.manager.containment().map(|one| one.to_string()),
+            accounts: Some(self.accounts.to_owned()),
         };
         load.clone_into(&mut self.load.lock().unwrap_or_else(PoisonError::into_inner));
         load

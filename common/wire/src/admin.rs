@@ -207,6 +207,9 @@ pub struct Load {
     /// How it holds what commands start; none where it has not said.
     #[n(8)]
     pub containment: Option<String>,
+    /// As which accounts commands run, and whom that keeps from whom.
+    #[n(9)]
+    pub accounts: Option<String>,
 }
 
 /// An answer.

@@ -1,6 +1,7 @@
 //! `xav` against a grid of the real daemons: each command does what it does without one.
 
 mod absent;
+mod accounts;
 mod copies;
 mod disk;
 mod fencing;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -45,6 +46,8 @@ struct Ground {
     of_pms: String,
     /// MiB for the state of each daemon of a role.
     disk: Option<(Role, u32)>,
+    /// The setting by which commands run as other accounts, where they do not run as the manager.
+    accounts: Option<String>,
     /// Whether the last machine has no slots, and is where process managers have copies kept first.
     has_store: bool,
     /// Further settings of the machines.
@@ -209,16 +212,40 @@ impl World {
         World::of(1, 2, ground)
     }
 
+    /// One with a process manager and a machine whose commands run as other accounts, by its setting
+    /// for them. None where they cannot, which is told.
+    pub(super) fn with_accounts(setting: &str) -> Option<World> {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: needs root");
+            return None;
+        }
+        let accounts = Some(format!("{setting}\n"));
+        let ground = Ground {
+            accounts,
+            ..Ground::default()
+        };
+        Some(World::of(1, 1, ground))
+    }
+
     fn of(n_pms: usize, n_ams: usize, ground: Ground) -> World {
         let Ground {
             weather,
             of_pms,
             disk,
+            accounts,
             has_store,
             of_ams,
             has_ways,
         } = ground;
         let sandbox = Sandbox::new();
+        if accounts.is_some() {
+            // On the way to the directories of attempts.
+            for way in ["", "daemons", "daemons/am1"] {
+                let way = sandbox.path(way);
+                fs::create_dir_all(&way).unwrap();
+                fs::set_permissions(way, fs::Permissions::from_mode(0o711)).unwrap();
+            }
+        }
         let authority = Authority::create("grid", "lab", shell::clock::wall(), YEAR).unwrap();
         let place = sandbox.path("daemons");
         let mut disks = Vec::new();
@@ -259,9 +286,10 @@ impl World {
         };
         let gm_at = at(&gm);
         let pms_at: Vec<String> = pms.iter().map(&mut at).collect();
+        let as_whom = accounts.as_deref().unwrap_or("shared = true\n");
         let settings = |gm_at: &str, pms_at: &[String]| {
             format!(
-                "group-manager = {gm_at}\nprocess-managers = [{}]\npower = 1.0\nshared = true\n{of_ams}",
+                "group-manager = {gm_at}\nprocess-managers = [{}]\npower = 1.0\n{as_whom}{of_ams}",
                 pms_at.join(", ")
             )
         };

@@ -131,6 +131,7 @@ fn details(node: &Node) -> String {
             memory_free,
             disk_free,
             containment,
+            accounts,
             ..
         } = load;
         shown.push_str(&format!(
@@ -138,6 +139,12 @@ fn details(node: &Node) -> String {
         ));
         if let Some(containment) = containment {
             shown.push_str(&format!("containment: {}\n", text::harmless(containment)));
+        }
+        if let Some(accounts) = accounts {
+            shown.push_str(&format!(
+                "accounts of commands: {}\n",
+                text::harmless(accounts)
+            ));
         }
     }
     if let Some(until) = node.certificate_until {
@@ -176,6 +183,7 @@ fn document(node: &Node) -> serde_json::Value {
             "disk_free_bytes": load.disk_free.0,
             "closed": load.closed,
             "containment": load.containment,
+            "accounts": load.accounts,
         })),
     })
 }

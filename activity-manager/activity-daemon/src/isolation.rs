@@ -1,0 +1,68 @@
+//! Accounts of the slots of a machine, and what the accounts of commands keep apart.
+
+use activity_executor::{Account, Accounts, RangeError};
+use thiserror::Error;
+
+/// Why a range cannot be that of a machine's slots.
+#[derive(Debug, Error)]
+pub(crate) enum SlotsError {
+    /// It names no accounts.
+    #[error(transparent)]
+    Range(#[from] RangeError),
+    /// Two attempts would have the same one.
+    #[error(
+        "{n_slots} slots need {n_slots} accounts, and accounts = {range:?} has {n_accounts}: \
+         name more, or lend fewer slots with slots = {n_accounts}"
+    )]
+    Few {
+        /// The range.
+        range: String,
+        /// Accounts in it.
+        n_accounts: usize,
+        /// Slots that the machine lends.
+        n_slots: u32,
+    },
+}
+
+/// Accounts that attempts have one by one, of which each slot needs one.
+pub(crate) fn accounts_of_slots(range: &str, n_slots: u32) -> Result<Accounts, SlotsError> {
+    let of_slots = Account::of_range(range)?;
+    if of_slots.len() < n_slots as usize {
+        return Err(SlotsError::Few {
+            range: range.to_owned(),
+            n_accounts: of_slots.len(),
+            n_slots,
+        });
+    }
+    Ok(Accounts {
+        of_slots,
+        ..Accounts::default()
+    })
+}
+
+/// Whom the accounts of commands keep from whom, as `xav nodes NAME` tells it.
+pub(crate) fn told(accounts: &Accounts) -> &'static str {
+    if !accounts.of_slots.is_empty() {
+        "one for each attempt, which keeps users from each other"
+    } else if !accounts.of_users.is_empty() {
+        "one for each user, which keeps users from each other"
+    } else if accounts.others.is_some() {
+        "one for all commands, which keeps users from the manager and not from each other"
+    } else {
+        "the manager's own, which keeps users neither from it nor from each other"
+    }
+}
+
+#[test]
+fn a_range_with_fewer_accounts_than_slots_is_refused_and_says_how_many() {
+    let refused = accounts_of_slots("70000..70002", 4).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "4 slots need 4 accounts, and accounts = \"70000..70002\" has 3: \
+         name more, or lend fewer slots with slots = 3"
+    );
+    for n_slots in [0, 3] {
+        let accounts = accounts_of_slots("70000..70002", n_slots).unwrap();
+        assert_eq!(accounts.of_slots.len(), 3);
+    }
+}
