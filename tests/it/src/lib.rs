@@ -32,6 +32,8 @@ pub mod lab;
 #[cfg(test)]
 mod lives;
 #[cfg(test)]
+mod lost_version;
+#[cfg(test)]
 mod mended;
 #[cfg(test)]
 mod otherwise;

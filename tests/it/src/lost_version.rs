@@ -1,0 +1,45 @@
+//! The file `version` of a state directory, which a power cut may leave empty, torn or not there.
+
+use std::fs;
+
+use rustix::process::Signal;
+
+use crate::gated;
+use crate::sandbox::Sandbox;
+
+/// An interrupted run in the user's own place; its directory, below that of the sandbox.
+fn interrupted(sandbox: &Sandbox) -> String {
+    let run = gated::arguments(sandbox, "run");
+    let run: Vec<&str> = run.iter().map(String::as_str).collect();
+    let started = sandbox.start(&run);
+    sandbox.wait_for_lines("log", 2);
+    started.signal(Signal::INT);
+    started.end().expect(130);
+    let list = sandbox.json(&["list", "--json"]);
+    list[0]["directory"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_lost_version_file_beside_a_good_journal_is_written_again() {
+    for damaged in [None, Some(""), Some("xavantes st"), Some("\0\0\0\0")] {
+        let sandbox = Sandbox::new();
+        let directory = interrupted(&sandbox);
+        let version = format!("{directory}/version");
+        let before = fs::read_to_string(&version).unwrap();
+        match damaged {
+            None => fs::remove_file(&version).unwrap(),
+            Some(text) => fs::write(&version, text).unwrap(),
+        }
+        let list = sandbox.xav(&["list"]).expect(0);
+        let list = list.shows("gated").shows("interrupted");
+        assert!(
+            list.stderr.contains("it was written again"),
+            "{damaged:?}: {list:?}"
+        );
+        assert_eq!(fs::read_to_string(&version).unwrap(), before);
+        gated::open(&sandbox);
+        let resumed = sandbox.xav(&["resume"]).expect(0);
+        assert_eq!(resumed.stdout, "word: done\n");
+        assert!(!resumed.stderr.contains("written again"), "{resumed:?}");
+    }
+}
