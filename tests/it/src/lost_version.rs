@@ -1,4 +1,5 @@
-//! The file `version` of a state directory, which a power cut may leave empty, torn or not there.
+//! The file `version` of a state directory, which a power cut may leave empty, torn or not there, and
+//! directories that cannot be read.
 
 use std::fs;
 
@@ -42,4 +43,44 @@ fn a_lost_version_file_beside_a_good_journal_is_written_again() {
         assert_eq!(resumed.stdout, "word: done\n");
         assert!(!resumed.stderr.contains("written again"), "{resumed:?}");
     }
+}
+
+#[test]
+fn a_lost_version_file_beside_a_damaged_journal_is_no_empty_list() {
+    let sandbox = Sandbox::new();
+    let directory = interrupted(&sandbox);
+    fs::write(format!("{directory}/version"), "").unwrap();
+    // In its middle: what is behind it was acknowledged.
+    let tail = format!("{directory}/pm/journal/tail");
+    let mut bytes = fs::read(&tail).unwrap();
+    for byte in &mut bytes[200..220] {
+        *byte ^= 0xff;
+    }
+    fs::write(&tail, bytes).unwrap();
+    for command in ["list", "status", "resume"] {
+        let done = sandbox.xav(&[command]);
+        assert_ne!(done.status, Some(0), "{command}: {done:?}");
+        assert!(done.stderr.contains(&directory), "{command}: {done:?}");
+        assert!(
+            !done.stderr.contains("there is no process"),
+            "{command}: {done:?}"
+        );
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_read_is_told_and_hides_no_other() {
+    let sandbox = Sandbox::new();
+    let good = interrupted(&sandbox);
+    let bad = sandbox.runs().join("0000000000001");
+    // Not even root reads a directory as a file.
+    fs::create_dir_all(bad.join("version")).unwrap();
+    fs::create_dir_all(bad.join("pm/journal")).unwrap();
+    fs::write(bad.join("pm/journal/version"), "").unwrap();
+    let list = sandbox.xav(&["list"]).expect(1);
+    let list = list.shows("gated");
+    assert!(list.stderr.contains(bad.to_str().unwrap()), "{list:?}");
+    assert!(!list.stderr.contains(&good), "{list:?}");
+    let status = sandbox.xav(&["status"]).expect(0).shows("gated");
+    assert!(status.stderr.contains(bad.to_str().unwrap()), "{status:?}");
 }

@@ -218,9 +218,14 @@ impl Scope {
             };
         }
         let (mut entries, troubles) = list(self);
-        if let (Scope::One(_) | Scope::Grid(_), Some(trouble)) = (self, troubles.first()) {
-            // One that does not answer may have the one that is meant.
-            let is_meant = |entry: &Entry| id.is_some_and(|id| begins(entry.summary.process, id));
+        if let Some(trouble) = troubles.first() {
+            // One that does not answer or cannot be read may have the one that is meant.
+            let is_meant = |entry: &Entry| match (self, id) {
+                (_, Some(id)) => begins(entry.summary.process, id),
+                // One of many directories that is damaged keeps nobody from the others.
+                (Scope::All(_), None) => true,
+                (Scope::One(_) | Scope::Grid(_), None) => false,
+            };
             if !entries.iter().any(is_meant) {
                 let failure = Failure::new(troubles.join("; "));
                 return Err(match (self, id) {
