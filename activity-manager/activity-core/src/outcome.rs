@@ -2,7 +2,7 @@
 
 use model::{AttemptId, Bytes, FaultName, Span, Wall};
 use wire::attempt::{CAPTURE_BYTES_MAX, End, Failure, Log, Outcome, STDERR_TAIL_BYTES_MAX};
-use wire::executor::{Captured, Ended, Exit};
+use wire::executor::{Captured, Ended, Exit, SiteLimit};
 
 use crate::note::Note;
 
@@ -66,15 +66,18 @@ pub(crate) fn judge(ended: Ended, note: Option<&Note>) -> Verdict {
         }
         Exit::Exited { code } => {
             outcome.exit_code = Some(i32::from(*code));
-            fail(FaultName::ExitCode, format!("exited with status {code}"))
+            fail(
+                FaultName::ExitCode,
+                within(ended.limit, format!("exited with status {code}")),
+            )
         }
-        Exit::Signaled { signal } => fail(
-            FaultName::ExitCode,
-            match signal_name(*signal) {
+        Exit::Signaled { signal } => {
+            let message = match signal_name(*signal) {
                 Some(name) => format!("killed by signal {signal} ({name})"),
                 None => format!("killed by signal {signal}"),
-            },
-        ),
+            };
+            fail(FaultName::ExitCode, within(ended.limit, message))
+        }
         Exit::TimedOut => fail(
             FaultName::Timeout,
             format!("ran longer than its timeout; killed after {}", ended.wall),
@@ -97,6 +100,14 @@ pub(crate) fn judge(ended: Ended, note: Option<&Note>) -> Verdict {
         Verdict::Report(outcome)
     } else {
         Verdict::Collect(outcome)
+    }
+}
+
+/// Says by which limit of the machine a command failed, if it was one.
+fn within(limit: Option<SiteLimit>, message: String) -> String {
+    match limit {
+        Some(limit) => format!("{message}; {limit}"),
+        None => message,
     }
 }
 

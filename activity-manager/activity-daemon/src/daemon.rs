@@ -10,7 +10,7 @@ use std::time::Duration;
 use activity_blobs::{AddError, FlushError, Store};
 use activity_core::{ActivityManager, Input, Peer, prefetch_default};
 use activity_executor::{
-    Account, Accounts, ContainmentChoice, LogError, LogReader, Share, Stream, log_directory,
+    Account, Accounts, ContainmentChoice, Limits, LogError, LogReader, Share, Stream, log_directory,
 };
 use journal::durable;
 use model::{Artifact, AttemptId, Bytes, ResourceId, Span};
@@ -67,6 +67,8 @@ pub struct Config {
     pub accounts: Accounts,
     /// How commands are held together with all that they start.
     pub containment: ContainmentChoice,
+    /// What every command may have at most.
+    pub limits: Limits,
     /// The blob store that it shares with others in this program; none for one of its own.
     pub blobs: Option<Store>,
     /// What attempts and users may have of files here; none for what the disk has room for.
@@ -223,6 +225,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         accounts: config.accounts,
         work: places.root(),
         containment: config.containment,
+        limits: config.limits,
     };
     let users = place.accounts.iter().map(|account| account.user).collect();
     let of_users = place.accounts.of_users.iter();

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use activity_core::Input;
 use activity_executor::{
-    Accounts, Connection, ContainmentChoice, Receiver, Sender, Share, Spawn, SpawnError, spawn,
+    Accounts, Connection, ContainmentChoice, Limits, Receiver, Sender, Share, Spawn, SpawnError,
+    spawn,
 };
 use model::Span;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -43,6 +44,7 @@ pub(crate) struct Place {
     /// Where the directories of attempts are.
     pub(crate) work: PathBuf,
     pub(crate) containment: ContainmentChoice,
+    pub(crate) limits: Limits,
 }
 
 /// Why there is no executor.
@@ -310,6 +312,7 @@ impl Place {
             stream_bytes_max: self.stream_bytes_max,
             accounts: &self.accounts,
             work: Some(&self.work),
+            limits: &self.limits,
             containment: self.containment,
         })?;
         collect(child);

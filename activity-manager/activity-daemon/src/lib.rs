@@ -8,6 +8,7 @@
 mod access;
 pub mod ceilings;
 mod checker;
+mod commands;
 mod daemon;
 mod depot;
 mod executor;
@@ -31,7 +32,7 @@ mod way;
 mod workers;
 
 pub use access::Gate;
-pub use activity_executor::{Account, AccountError, Accounts, ContainmentChoice};
+pub use activity_executor::{Account, AccountError, Accounts, ContainmentChoice, IoClass, Limits};
 pub use daemon::{
     AddFilesError, Commands, Config, Guise, Handle, StartError, Transfers, open_log, start,
 };

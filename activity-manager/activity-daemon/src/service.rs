@@ -20,6 +20,7 @@ use wire::admin::Load;
 use wire::hello::Refusal;
 
 use crate::ceilings::{Ceilings, Hours, minute_of_day};
+use crate::commands::CommandSettings;
 use crate::files::Files;
 use crate::gauge::{Gauge, cores};
 use crate::keep::Keeper;
@@ -92,6 +93,7 @@ pub struct Settings {
     accounts: Option<TextOrTexts>,
     is_shared: bool,
     containment: ContainmentChoice,
+    commands: CommandSettings,
 }
 
 impl Settings {
@@ -210,6 +212,7 @@ impl program::Service for Service {
             account: config.optional_text("account"),
             accounts: config.optional_text_or_texts("accounts", ACCOUNTS),
             is_shared: config.optional_flag("shared").unwrap_or(false),
+            commands: CommandSettings::ask(config),
             containment: config
                 .optional(
                     "containment",
@@ -221,12 +224,14 @@ impl program::Service for Service {
     }
 
     fn approve(settings: &Settings) -> Result<(), Box<dyn Error>> {
-        settings.accounts().map(drop)
+        settings.accounts()?;
+        settings.commands.approve()
     }
 
     fn start(place: &Place, settings: Settings, failed: Failed) -> Result<Service, Box<dyn Error>> {
         let credentials = place.credentials(Role::Am)?;
         let accounts = settings.accounts()?;
+        settings.commands.approve()?;
         let me = credentials.identity().clone();
         let slots = settings.n_slots();
         let measured = settings.power.unwrap_or_else(|| power(&place.directory));
@@ -241,7 +246,7 @@ impl program::Service for Service {
             linger: None,
             kill_grace: None,
             lease: Some(wire::lease::LENGTH),
-            nice: None,
+            nice: settings.commands.nice,
             stream_bytes_max: settings
                 .stream_mebibytes
                 .map(|mebibytes| u64::from(mebibytes) << 20),
@@ -252,6 +257,7 @@ impl program::Service for Service {
             }),
             accounts: accounts.clone(),
             containment: settings.containment,
+            limits: settings.commands.limits(slots, cores()),
             blobs: Some(blobs),
             quotas: Some(settings.files.quotas(&place.directory)?),
             retention: Some(settings.retention),

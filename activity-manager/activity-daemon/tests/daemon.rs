@@ -225,6 +225,7 @@ impl Bench {
             stream_bytes_max: None,
             guise: None,
             containment: activity_daemon::ContainmentChoice::Best,
+            limits: activity_daemon::Limits::default(),
             accounts: Accounts::default(),
             blobs: None,
             quotas: None,

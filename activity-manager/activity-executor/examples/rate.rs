@@ -3,7 +3,7 @@
     reason = "the loop it is compared with is plain posix_spawn and waitpid"
 )]
 //! How fast commands are started: plain posix_spawn loops in two processes, and the executor fed over
-//! its socket, with `/bin/true`, many at once and one after the other. `cargo run --release --example rate -- [COMMANDS] [SLOTS]`
+//! its socket, with `/bin/true`, many at once and one after the other. `cargo run --release --example rate -- [COMMANDS] [SLOTS] [bound]`
 
 use std::error::Error;
 use std::ffi::CString;
@@ -138,6 +138,10 @@ impl Ready {
             stream_bytes_max: None,
             accounts: &activity_executor::Accounts::default(),
             work: None,
+            limits: &activity_executor::Limits {
+                binds_cores: env::args().any(|argument| argument == "bound"),
+                ..activity_executor::Limits::default()
+            },
             containment: activity_executor::ContainmentChoice::Best,
         })?;
         let (mut sender, receiver) = Connection::connect(&socket)?.split();

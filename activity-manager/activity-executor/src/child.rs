@@ -15,6 +15,8 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
+use crate::cpus::Cpus;
+
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!(
     "the executor starts commands by system calls of its own, which are written for x86_64 and aarch64"
@@ -22,6 +24,9 @@ compile_error!(
 
 /// Resource limits that a child sets for itself.
 pub(crate) const LIMITS_MAX: usize = 4;
+
+/// That ioprio_set(2) is about a process: the child itself.
+const IOPRIO_WHO_PROCESS: usize = 1;
 
 /// Files of cgroups that a child writes itself into: the v1 controllers that are worth it, and one v2
 /// group where the kernel does not start the child in it.
@@ -47,6 +52,9 @@ pub(crate) struct Orders {
     pub(crate) limits: [(c_int, libc::rlimit64); LIMITS_MAX],
     pub(crate) n_limits: usize,
     pub(crate) nice: Option<c_int>,
+    /// Class and level, as ioprio_set(2) takes them.
+    pub(crate) io: Option<c_int>,
+    pub(crate) cpus: Option<Cpus>,
     pub(crate) account: Option<Ids>,
     pub(crate) parent: libc::pid_t,
     pub(crate) report: Report,
@@ -77,7 +85,9 @@ pub(crate) enum Step {
     /// Writing itself into a cgroup.
     Join,
     Limit,
-    Nice,
+    /// Of the CPU or of reads and writes.
+    Priority,
+    Bind,
     ChangeDirectory,
     Account,
     /// Opening standard input.
@@ -93,7 +103,8 @@ impl Step {
             Step::Prepare,
             Step::Join,
             Step::Limit,
-            Step::Nice,
+            Step::Priority,
+            Step::Bind,
             Step::ChangeDirectory,
             Step::Account,
             Step::Stdin,
@@ -150,17 +161,24 @@ unsafe fn begin(orders: &Orders) -> (Step, Errno) {
                 return (Step::Join, errno);
             }
         }
-        for (resource, limit) in orders.limits.iter().take(orders.n_limits) {
-            let limit = ptr::from_ref(limit) as usize;
-            let arguments = [0, *resource as usize, limit, 0, 0];
-            if let Err(errno) = call(libc::SYS_prlimit64, arguments) {
-                return (Step::Limit, errno);
-            }
-        }
         if let Some(nice) = orders.nice {
             let arguments = [libc::PRIO_PROCESS as usize, 0, nice as usize, 0, 0];
             if let Err(errno) = call(libc::SYS_setpriority, arguments) {
-                return (Step::Nice, errno);
+                return (Step::Priority, errno);
+            }
+        }
+        if let Some(io) = orders.io
+            && let Err(errno) = call(
+                libc::SYS_ioprio_set,
+                [IOPRIO_WHO_PROCESS, 0, io as usize, 0, 0],
+            )
+        {
+            return (Step::Priority, errno);
+        }
+        if let Some(cpus) = &orders.cpus {
+            let (size, set) = (size_of_val(cpus), ptr::from_ref(cpus) as usize);
+            if let Err(errno) = call(libc::SYS_sched_setaffinity, [0, size, set, 0, 0]) {
+                return (Step::Bind, errno);
             }
         }
         if let Err(errno) = call(libc::SYS_chdir, [orders.directory as usize, 0, 0, 0, 0]) {
@@ -175,6 +193,14 @@ unsafe fn begin(orders: &Orders) -> (Step, Errno) {
             && let Err(errno) = open_stdin(orders.stdin)
         {
             return (Step::Stdin, errno);
+        }
+        // Last: standard input is opened while the executor's own files are open here.
+        for (resource, limit) in orders.limits.iter().take(orders.n_limits) {
+            let limit = ptr::from_ref(limit) as usize;
+            let arguments = [0, *resource as usize, limit, 0, 0];
+            if let Err(errno) = call(libc::SYS_prlimit64, arguments) {
+                return (Step::Limit, errno);
+            }
         }
         if let Err(errno) = unblock_signals() {
             return (Step::Prepare, errno);

@@ -16,6 +16,7 @@ use wire::frame::{FrameBuffer, FrameError};
 
 use crate::account::Accounts;
 use crate::containment::ContainmentChoice;
+use crate::limits::Limits;
 use crate::program::{ARGUMENT, READY};
 use crate::throttle::Share;
 
@@ -48,6 +49,8 @@ pub struct Spawn<'a> {
     /// Where the directories of attempts are, one above them for each process: those that an executor
     /// left to an account when it was killed are closed to it. Not needed without accounts of slots.
     pub work: Option<&'a Path>,
+    /// What the site allows every command.
+    pub limits: &'a Limits,
     /// How commands are held together with all that they start.
     pub containment: ContainmentChoice,
 }
@@ -96,6 +99,7 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Child, SpawnError> {
     if spawn.containment != ContainmentChoice::default() {
         command.arg("--containment").arg(spawn.containment.name());
     }
+    command.args(spawn.limits.arguments());
     command.args(spawn.accounts.arguments());
     if let Some(work) = spawn.work {
         command.arg("--work").arg(work);

@@ -25,7 +25,7 @@ use wire::executor::{Containment as Told, HeldBy, MemoryBy};
 use crate::memory::held_bytes;
 use crate::sys;
 
-use self::cgroup::{MemoryGroup, Own, SlotGroup};
+use self::cgroup::{MemoryGroup, Own, ProcessGroup, ProcessLimit, SlotGroup};
 pub(crate) use self::descendants::Children;
 use self::descendants::{add_descendants, kill_tree, signal_if};
 pub(crate) use self::leftovers::{Leftovers, end_all};
@@ -69,6 +69,7 @@ pub(crate) struct Containment {
     unified: Option<PathBuf>,
     /// The same under the memory controller of version 1.
     memory: Option<PathBuf>,
+    processes: Processes,
     slots: Vec<SlotGroups>,
     /// None before this is the executor, which is forked.
     children: Option<Children>,
@@ -76,19 +77,35 @@ pub(crate) struct Containment {
     scratch: Vec<i32>,
 }
 
+/// By what the number of processes of a command is limited.
+#[derive(Debug)]
+enum Processes {
+    /// By no control group.
+    Unlimited,
+    /// By the groups of version 2.
+    Unified { max: u32 },
+    /// By groups below this one, under the controller of version 1.
+    Below { base: PathBuf, max: u32 },
+}
+
 /// The groups of one slot, made when it is first used.
 #[derive(Debug, Default)]
 struct SlotGroups {
     group: Option<Rc<SlotGroup>>,
     memory: Option<Rc<MemoryGroup>>,
+    processes: Option<Rc<ProcessGroup>>,
     /// How many groups there were before.
     n_groups: u32,
 }
 
 impl Containment {
     /// Finds out which way there is, under a name that no other executor of this machine has. What an
-    /// earlier one of this name left is gone already.
-    pub(crate) fn find(name: &str, choice: ContainmentChoice) -> Containment {
+    /// earlier one of this name left is gone already. `processes_max` is what a command may have at a time.
+    pub(crate) fn find(
+        name: &str,
+        choice: ContainmentChoice,
+        processes_max: Option<u32>,
+    ) -> Containment {
         let own = match choice {
             ContainmentChoice::Best => Own::find(),
             ContainmentChoice::ProcessTree => Own::default(),
@@ -106,6 +123,9 @@ impl Containment {
                 .ok()?;
             Some(path)
         });
+        let processes = processes_max.map_or(Processes::Unlimited, |max| {
+            Processes::find(unified.as_deref(), own.processes, name, max)
+        });
         let told = Told {
             held_by: match &unified {
                 Some(_) => HeldBy::Cgroup,
@@ -120,6 +140,7 @@ impl Containment {
         Containment {
             unified,
             memory,
+            processes,
             slots: Vec::new(),
             children: None,
             told,
@@ -129,10 +150,17 @@ impl Containment {
 
     /// The groups that are to be emptied and removed when the executor has ended.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &Path> {
-        self.unified
-            .iter()
-            .chain(&self.memory)
-            .map(PathBuf::as_path)
+        let processes = match &self.processes {
+            Processes::Below { base, .. } => Some(base),
+            Processes::Unlimited | Processes::Unified { .. } => None,
+        };
+        let groups = self.unified.iter().chain(&self.memory).chain(processes);
+        groups.map(PathBuf::as_path)
+    }
+
+    /// Whether the number of processes that was asked for holds for each command.
+    pub(crate) fn limits_processes(&self) -> bool {
+        !matches!(self.processes, Processes::Unlimited)
     }
 
     /// As daemons are told.
@@ -164,14 +192,23 @@ impl Containment {
             spent.remove();
         }
         if let (None, Some(base)) = (&groups.group, &self.unified) {
-            let made = groups.slot_group(base, slot)?;
+            let mut made = groups.slot_group(base, slot)?;
+            if let Processes::Unified { max } = self.processes {
+                made.limit_processes(max)?;
+            }
             groups.group = Some(Rc::new(made));
         }
         let mut place = Place {
             group: groups.group.clone(),
             memory: None,
             n_memory_kills: 0,
+            processes: None,
+            n_processes_refused: 0,
         };
+        if let Processes::Below { base, max } = &self.processes {
+            place.processes = Some(groups.process_group(base, slot, *max)?);
+        }
+        place.n_processes_refused = place.processes_refused();
         match self.told.memory_by {
             MemoryBy::CgroupV2 => {
                 if let Some(group) = &place.group {
@@ -244,6 +281,20 @@ impl SlotGroups {
         }
     }
 
+    fn process_group(
+        &mut self,
+        base: &Path,
+        slot: usize,
+        max: u32,
+    ) -> io::Result<Rc<ProcessGroup>> {
+        if let Some(group) = &self.processes {
+            return Ok(Rc::clone(group));
+        }
+        let made = Rc::new(ProcessGroup::make(&base.join(format!("slot-{slot}")), max)?);
+        self.processes = Some(Rc::clone(&made));
+        Ok(made)
+    }
+
     fn memory_group(
         &mut self,
         base: &Path,
@@ -262,6 +313,25 @@ impl SlotGroups {
         group.limit(bytes_max)?;
         self.memory = Some(Rc::clone(&group));
         Ok(group)
+    }
+}
+
+impl Processes {
+    fn find(unified: Option<&Path>, own: Option<PathBuf>, name: &str, max: u32) -> Processes {
+        if let Some(base) = unified {
+            let mut groups = base.parent().into_iter().chain([base]);
+            if groups.all(|group| cgroup::enable(group, "pids").is_ok()) {
+                return Processes::Unified { max };
+            }
+        }
+        let below = own.and_then(|own| {
+            let base = own.join(name);
+            cgroup::make(&base).ok()?;
+            // Looked at here, so that what is told holds.
+            ProcessGroup::make(&base.join("trial"), max).ok()?;
+            Some(base)
+        });
+        below.map_or(Processes::Unlimited, |base| Processes::Below { base, max })
     }
 }
 
@@ -297,6 +367,9 @@ pub(crate) struct Place {
     memory: Option<Rc<MemoryGroup>>,
     /// How often the kernel had killed for want of memory there before.
     n_memory_kills: u64,
+    processes: Option<Rc<ProcessGroup>>,
+    /// How often it was refused a process there before.
+    n_processes_refused: u64,
 }
 
 impl Place {
@@ -305,9 +378,18 @@ impl Place {
         self.group.as_deref().map(SlotGroup::directory)
     }
 
-    /// The group of a controller of version 1, which is entered by writing `0`.
-    pub(crate) fn joined(&self) -> Option<BorrowedFd<'_>> {
-        self.memory.as_deref().map(MemoryGroup::procs)
+    /// The groups of controllers of version 1, which are entered by writing `0`.
+    pub(crate) fn joined(&self) -> Vec<BorrowedFd<'_>> {
+        let memory = self.memory.as_deref().map(MemoryGroup::procs);
+        let processes = self.processes.as_deref().map(ProcessGroup::procs);
+        memory.into_iter().chain(processes).collect()
+    }
+
+    /// How often a process was refused there.
+    fn processes_refused(&self) -> u64 {
+        let joined = self.processes.as_deref().map(ProcessGroup::limit);
+        let own = self.group.as_deref().and_then(SlotGroup::processes);
+        joined.or(own).map_or(0, ProcessLimit::n_refused)
     }
 
     /// Whether the command is to collect its orphans.
@@ -411,6 +493,7 @@ impl Contained {
             group,
             memory,
             n_memory_kills,
+            ..
         } = &self.place;
         let n = match (memory, group) {
             (Some(memory), _) => memory.n_memory_kills(),
@@ -418,6 +501,11 @@ impl Contained {
             (None, None) => 0,
         };
         n > *n_memory_kills
+    }
+
+    /// Whether it was refused a process for want of room.
+    pub(crate) fn was_refused_processes(&self) -> bool {
+        self.place.processes_refused() > self.place.n_processes_refused
     }
 
     fn is_limited(&self) -> bool {

@@ -18,15 +18,17 @@ use std::path::PathBuf;
 use model::{AttemptId, Mono, Span};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::process::Rlimit;
+use rustix::process::{Resource, Rlimit};
 use rustix::time::Timespec;
 use wire::executor::Exit;
 
 use crate::account::{Accounts, Lendable};
 use crate::clock;
 use crate::containment::{Contained, Containment};
+use crate::cpus::{Cpus, FreeCpus};
 use crate::guardian::Channel;
 use crate::launch::Launcher;
+use crate::limits::Limits;
 use crate::link::Link;
 use crate::log::Log;
 use crate::outcomes::{self, OutcomesError};
@@ -68,8 +70,9 @@ pub(crate) struct Parts {
     /// Attempts whose outcomes are still in the file of an earlier executor.
     pub(crate) restored: BTreeSet<AttemptId>,
     pub(crate) instance: u64,
-    /// The number of open files that commands get, where this process has another one.
-    pub(crate) files: Option<Rlimit>,
+    /// What the site allows every command, and the resource limits of its processes that follow from it.
+    pub(crate) limits: Limits,
+    pub(crate) of_processes: Vec<(Resource, Rlimit)>,
     pub(crate) linger: Span,
     pub(crate) kill_grace: Span,
     /// The part of the time that commands have, where it is not all.
@@ -92,6 +95,7 @@ pub(crate) struct Parts {
 struct Stuck {
     slot: usize,
     cores: u32,
+    cpus: Option<Cpus>,
     processes: Contained,
 }
 
@@ -116,6 +120,7 @@ pub(crate) struct Executor {
     /// When it is looked whether those have ended.
     stuck_at: Mono,
     leases: Leases,
+    free_cpus: FreeCpus,
     /// 0 until a daemon has said hello.
     cores: u32,
     cores_used: u32,
@@ -166,6 +171,7 @@ impl Executor {
             stuck: Vec::new(),
             stuck_at: Mono(0),
             leases,
+            free_cpus: FreeCpus::of_this_process(parts.instance),
             cores: 0,
             cores_used: 0,
             linger_until: Some(clock::mono() + parts.linger),

@@ -21,6 +21,7 @@ use rustix::process::{Pid, Resource, Rlimit};
 
 use crate::account::Numbers;
 use crate::child::{self, Ids, JOINS_MAX, LIMITS_MAX, Orders, Report, Step};
+use crate::cpus::Cpus;
 
 /// Bytes of the stack on which a child runs until it executes its program. It makes system calls and
 /// has no buffers.
@@ -52,6 +53,10 @@ pub(crate) struct Launch<'a> {
     /// Resource limits of the command, at most [`LIMITS_MAX`].
     pub(crate) limits: &'a [(Resource, Rlimit)],
     pub(crate) nice: Option<i32>,
+    /// When its reads and writes are served, as ioprio_set(2) takes it.
+    pub(crate) io: Option<i32>,
+    /// The CPUs that it is bound to; none is all that the executor has.
+    pub(crate) cpus: Option<Cpus>,
     /// Whom the command becomes; for ever.
     pub(crate) account: Option<&'a Numbers>,
     /// The directory of the v2 cgroup that the command is born in, or joins before it executes
@@ -263,6 +268,8 @@ impl Default for Room {
                 limits: [(0, nothing); LIMITS_MAX],
                 n_limits: 0,
                 nice: None,
+                io: None,
+                cpus: None,
                 account: None,
                 parent: 0,
                 report: Report {
@@ -317,6 +324,8 @@ impl Room {
             );
         }
         orders.nice = launch.nice;
+        orders.io = launch.io;
+        orders.cpus = launch.cpus;
         orders.account = launch.account.map(|account| Ids {
             user: account.user,
             group: account.group,

@@ -12,7 +12,9 @@
 //! and `guardian/fork.rs` have all unsafe code.
 //!
 //! What is limited, and how (`containment.rs` says what a command is: everything that it started):
-//! - cores: by counting; the number is told to the command as `XAVANTES_CORES`, not enforced;
+//! - cores: by counting; the number is told to the command as `XAVANTES_CORES`, and it is bound to so many
+//!   CPUs where a site wants that and there are as many as cores (`cpus.rs`);
+//! - processes, open files, the size of a file, priorities: as a site says ([`Limits`]);
 //! - time: TERM to all of it, then KILL;
 //! - speed, where a slower machine is imitated ([`Share`]): the process group is stopped and continued
 //!   in turn, without what has left it: freezing a control group twice in 20 ms costs the kernel more than
@@ -29,10 +31,12 @@ mod child;
 mod client;
 mod clock;
 mod containment;
+mod cpus;
 mod executor;
 mod ground;
 mod guardian;
 mod launch;
+mod limits;
 mod link;
 mod log;
 mod memory;
@@ -51,6 +55,7 @@ pub use account::{Account, AccountError, Accounts};
 pub use client::{Connection, ReceiveError, Receiver, Sender, Spawn, SpawnError, spawn};
 pub use containment::ContainmentChoice;
 pub use ground::remove_tree;
+pub use limits::{IoClass, Limits};
 pub use log::{LogError, LogReader, Stream, log_directory, open_log, read_log, segment_number};
 pub use program::{ARGUMENT, main};
 pub use range::RangeError;

@@ -167,7 +167,8 @@ pub(crate) fn explain(image: &Image, error: &Failure) -> NotStarted {
         Step::Prepare => format!("could not prepare the process of {named}: {cause}"),
         Step::Join => format!("could not put {named} into its cgroup: {cause}"),
         Step::Limit => format!("could not set the limits of {named}: {cause}"),
-        Step::Nice => format!("could not set the priority of {named}: {cause}"),
+        Step::Priority => format!("could not set the priority of {named}: {cause}"),
+        Step::Bind => format!("could not bind {named} to its CPUs: {cause}"),
         Step::ChangeDirectory => format!("could not enter the directory {directory}: {cause}"),
         Step::Account => format!("could not become the account of commands: {cause}"),
         Step::Stdin => {

@@ -19,6 +19,7 @@ use crate::clock;
 use crate::containment::{Containment, ContainmentChoice, Leftovers, warn};
 use crate::executor::{Executor, Parts, RunError};
 use crate::guardian::{self, Side};
+use crate::limits::Limits;
 use crate::log::{Log, log_directory};
 use crate::outcomes;
 use crate::pool::Pool;
@@ -49,7 +50,8 @@ const LOCK_LOOK: Span = Span::from_millis(20);
 
 /// Becomes the executor: `[__executor] --socket PATH --state DIR [--linger-micros N]
 /// [--kill-grace-micros N] [--share-millionths N] [--stream-bytes-max N]
-/// [--containment best|process-tree] [--account USER:GROUP:OTHERS]
+/// [--containment best|process-tree] [--processes-max N] [--open-files-max N] [--file-bytes-max N]
+/// [--io idle|best-effort-N] [--bind-cores yes] [--account USER:GROUP:OTHERS]
 /// [--account-of NAME=USER:GROUP:OTHERS]... [--account-of-slot NAME=USER:GROUP:OTHERS]...
 /// [--work DIR]`, without the program's own name. Returns when it has
 /// ended: success, or 1 after a line on standard error. To be called first in a program, since every
@@ -84,6 +86,7 @@ struct Arguments {
     work: Option<PathBuf>,
     stream_bytes_max: u64,
     containment: ContainmentChoice,
+    limits: Limits,
 }
 
 /// Why the executor did not start or ended early.
@@ -115,6 +118,11 @@ enum ProgramError {
          and write the memory of this program; set it to 0 or 2"
     )]
     OpenMemory,
+    #[error(
+        "could not limit the processes of commands: no pids controller of control groups is to be had \
+         here, and commands have no accounts of their own by which they could be counted"
+    )]
+    NoProcessLimit,
     #[error(transparent)]
     Run(#[from] RunError),
 }
@@ -125,6 +133,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
     let mut accounts = Accounts::default();
     let mut stream_bytes_max = STREAM_BYTES_MAX;
     let mut containment = ContainmentChoice::default();
+    let mut limits = Limits::default();
     let (mut linger, mut kill_grace) = (LINGER, KILL_GRACE);
     let mut arguments = arguments
         .into_iter()
@@ -176,6 +185,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
                     return Err(fail(format!("{} is not an account", value.display())));
                 }
             }
+            Some(name) if limits.parse(name, value.to_str().unwrap_or_default()) => {}
             _ => return Err(fail(format!("{} is not known", name.display()))),
         }
     }
@@ -189,6 +199,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
         accounts,
         work,
         containment,
+        limits,
     })
 }
 
@@ -237,7 +248,19 @@ fn run(arguments: &Arguments) -> Result<ExitCode, ProgramError> {
         path: arguments.socket.clone(),
         source,
     })?;
-    let containment = Containment::find(leftovers.name(), arguments.containment);
+    let limits = &arguments.limits;
+    let containment = Containment::find(
+        leftovers.name(),
+        arguments.containment,
+        limits.processes_max,
+    );
+    let counts_users = !arguments.accounts.of_slots.is_empty();
+    if limits.processes_max.is_some() && !containment.limits_processes() && !counts_users {
+        let groups: Vec<&Path> = containment.groups().collect();
+        leftovers.forget(&groups);
+        return Err(ProgramError::NoProcessLimit);
+    }
+    let of_processes = limits.of_processes(files, counts_users && !containment.limits_processes());
     leftovers.begin(containment.groups()).map_err(in_state)?;
     let mark = CString::new(leftovers.mark()).map_err(|source| in_state(source.into()))?;
     let guardian = match guardian::split().map_err(prepare)? {
@@ -271,7 +294,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode, ProgramError> {
         store,
         restored: restored_names,
         instance,
-        files,
+        limits: limits.clone(),
+        of_processes,
         linger: arguments.linger,
         kill_grace: arguments.kill_grace,
         share: arguments.share,

@@ -9,6 +9,7 @@ use wire::executor::{Captured, Ended, Exit, Start, Started};
 use crate::capture::Capture;
 use crate::clock;
 use crate::containment::Contained;
+use crate::cpus::Cpus;
 use crate::launch::{self, Starting};
 use crate::log::Stream;
 use crate::sys::Waited;
@@ -51,6 +52,8 @@ const STARTING_MAX: Span = Span::from_secs(60);
 pub(crate) struct Running {
     pub(crate) attempt: AttemptId,
     pub(crate) cores: u32,
+    /// The CPUs that it is bound to.
+    pub(crate) cpus: Option<Cpus>,
     /// Whose lease it needs.
     pub(crate) owner: Option<u32>,
     /// The user that it runs as, where that is not the executor's own.
@@ -113,6 +116,7 @@ pub(crate) struct Launched {
     pub(crate) processes: Contained,
     pub(crate) child: launch::Launched,
     pub(crate) user: Option<u32>,
+    pub(crate) cpus: Option<Cpus>,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
     pub(crate) started: Wall,
@@ -129,6 +133,7 @@ impl Running {
         let Launched {
             processes,
             child,
+            cpus,
             stdout,
             stderr,
             user,
@@ -144,6 +149,7 @@ impl Running {
         Running {
             attempt,
             cores: start.cores.max(1),
+            cpus,
             owner: start.owner,
             user,
             stdout: Capture::new(
@@ -387,6 +393,7 @@ impl Running {
             note: Vec::new(),
             pid,
             user: self.user,
+            limit: None,
         };
         (ended, self.processes)
     }
@@ -425,5 +432,6 @@ pub(crate) fn not_started(start: Start, exit: Exit, now: Wall) -> Ended {
         note: start.note,
         pid: 0,
         user: None,
+        limit: None,
     }
 }

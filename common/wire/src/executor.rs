@@ -9,7 +9,7 @@
 use std::fmt;
 
 use minicbor::{Decode, Encode};
-use model::{AttemptId, Mono, Span, Wall};
+use model::{AttemptId, Bytes, Mono, Span, Wall};
 
 use crate::frame;
 
@@ -283,6 +283,10 @@ pub struct Held {
 }
 
 /// How far a held attempt is.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most of what an executor holds at a reconnection has ended, and lives for one message"
+)]
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum Phase {
     /// Waits for cores.
@@ -350,6 +354,46 @@ pub struct Ended {
     /// The user that the command ran as; none where that is the executor's own, or it never ran.
     #[n(11)]
     pub user: Option<u32>,
+    /// The limit of the machine that it seems to have failed by.
+    #[n(12)]
+    pub limit: Option<SiteLimit>,
+}
+
+/// A limit that a machine's administrator sets for every command. Its text goes into faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum SiteLimit {
+    /// Bytes of the largest file.
+    #[n(0)]
+    FileBytes(#[n(0)] u64),
+    /// Processes and threads at a time.
+    #[n(1)]
+    Processes(#[n(0)] u32),
+    /// Open files of a process.
+    #[n(2)]
+    OpenFiles(#[n(0)] u32),
+}
+
+impl fmt::Display for SiteLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the machine's administrator allows a command no ")?;
+        match self {
+            SiteLimit::FileBytes(bytes) => {
+                write!(f, "file above {} (command-file-size-max)", Bytes(*bytes))
+            }
+            SiteLimit::Processes(n) => {
+                write!(
+                    f,
+                    "more than {n} processes and threads (command-processes-max)"
+                )
+            }
+            SiteLimit::OpenFiles(n) => {
+                write!(
+                    f,
+                    "more than {n} open files in a process (command-open-files-max)"
+                )
+            }
+        }
+    }
 }
 
 /// Why an attempt ended.

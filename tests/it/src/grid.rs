@@ -12,6 +12,7 @@ mod held;
 mod kills;
 mod lease;
 mod leave;
+mod limits;
 mod logs;
 mod namespaces;
 mod private;

@@ -404,5 +404,6 @@ fn ended(start: &Start, started: Started, wall: Wall, exit: Exit) -> Ended {
         note: start.note.clone(),
         pid: started.pid,
         user: None,
+        limit: None,
     }
 }

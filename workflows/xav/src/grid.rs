@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use activity_blobs::Store;
-use activity_daemon::{Commands, ContainmentChoice};
+use activity_daemon::{Commands, ContainmentChoice, Limits};
 use journal::durable;
 use model::{Artifact, Bytes, GroupId};
 use schedule::SchedulerKind;
@@ -110,6 +110,8 @@ impl Grid {
                         stream_bytes_max: None,
                         guise: machine.guise.clone(),
                         containment: ContainmentChoice::Best,
+                        // Nobody shares the CPUs out between runs of one machine, so none is bound.
+                        limits: Limits::default(),
                         accounts: activity_daemon::Accounts::default(),
                         blobs: blobs.clone(),
                         quotas: None,

@@ -281,6 +281,7 @@ pub(super) fn ended(attempt: AttemptId, exit: Exit, note: &[u8]) -> Ended {
         note: note.to_vec(),
         pid: 900,
         user: None,
+        limit: None,
     }
 }
 

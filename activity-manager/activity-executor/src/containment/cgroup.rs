@@ -26,6 +26,8 @@ pub(crate) struct Own {
     pub(crate) unified: Option<PathBuf>,
     /// Its group of the memory controller of version 1.
     pub(crate) memory: Option<PathBuf>,
+    /// Its group of the controller of version 1 that counts processes.
+    pub(crate) processes: Option<PathBuf>,
 }
 
 impl Own {
@@ -38,11 +40,12 @@ impl Own {
     fn parse(mountinfo: &str, cgroup: &str) -> Own {
         let mut own = Own::default();
         for mount in mountinfo.lines().filter_map(Mount::parse) {
+            let has =
+                |controller: &str| mount.options.split(',').any(|option| option == controller);
             let (place, controllers) = match mount.kind {
                 "cgroup2" => (&mut own.unified, ""),
-                "cgroup" if mount.options.split(',').any(|option| option == "memory") => {
-                    (&mut own.memory, "memory")
-                }
+                "cgroup" if has("memory") => (&mut own.memory, "memory"),
+                "cgroup" if has("pids") => (&mut own.processes, "pids"),
                 _ => continue,
             };
             if place.is_none() {
@@ -106,6 +109,8 @@ pub(crate) struct SlotGroup {
     events: File,
     /// Where the memory controller of version 2 is enabled.
     has_memory: bool,
+    /// Where it has a limit of processes.
+    processes: Option<ProcessLimit>,
     was_killed: Cell<bool>,
 }
 
@@ -118,6 +123,7 @@ impl SlotGroup {
             directory: open(&path, flags, Mode::empty())?,
             events: File::open(path.join("cgroup.events"))?,
             has_memory: path.join("memory.max").exists(),
+            processes: None,
             was_killed: Cell::new(false),
             path,
         })
@@ -197,6 +203,61 @@ impl SlotGroup {
     /// How often the kernel has killed a process of it for want of memory.
     pub(crate) fn n_memory_kills(&self) -> u64 {
         count_in(&self.path.join("memory.events"), "oom_kill")
+    }
+
+    /// Limits the processes and threads in it, for all commands.
+    pub(crate) fn limit_processes(&mut self, processes_max: u32) -> io::Result<()> {
+        self.processes = Some(ProcessLimit::set(&self.path, processes_max)?);
+        Ok(())
+    }
+
+    pub(crate) fn processes(&self) -> Option<&ProcessLimit> {
+        self.processes.as_ref()
+    }
+}
+
+/// How many processes a group of one slot may have at a time, under the controller of either version.
+#[derive(Debug)]
+pub(crate) struct ProcessLimit(PathBuf);
+
+impl ProcessLimit {
+    /// Limits a group that is there.
+    pub(crate) fn set(group: &Path, processes_max: u32) -> io::Result<ProcessLimit> {
+        write(&group.join("pids.max"), &processes_max.to_string())?;
+        Ok(ProcessLimit(group.join("pids.events")))
+    }
+
+    /// How often a process or thread of it could not be made.
+    pub(crate) fn n_refused(&self) -> u64 {
+        count_in(&self.0, "max")
+    }
+}
+
+/// The group of one slot under the controller of version 1 that counts processes.
+#[derive(Debug)]
+pub(crate) struct ProcessGroup {
+    limit: ProcessLimit,
+    procs: File,
+}
+
+impl ProcessGroup {
+    /// Makes the group, or takes the one that is there.
+    pub(crate) fn make(path: &Path, processes_max: u32) -> io::Result<ProcessGroup> {
+        make(path)?;
+        let procs = OpenOptions::new()
+            .write(true)
+            .open(path.join("cgroup.procs"))?;
+        let limit = ProcessLimit::set(path, processes_max)?;
+        Ok(ProcessGroup { limit, procs })
+    }
+
+    /// Where a process enters by writing `0`.
+    pub(crate) fn procs(&self) -> BorrowedFd<'_> {
+        self.procs.as_fd()
+    }
+
+    pub(crate) fn limit(&self) -> &ProcessLimit {
+        &self.limit
     }
 }
 

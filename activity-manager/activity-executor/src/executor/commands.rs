@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use model::{AttemptId, Mono};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Resource, Signal};
+use rustix::process::Signal;
 use wire::executor::{Captured, Ended, Kept, NOTE_BYTES_MAX, Start};
 
 use super::{Executor, Parts, Stuck};
@@ -13,6 +13,7 @@ use crate::capture::{Capture, Left};
 use crate::clock;
 use crate::containment::{Contained, warn};
 use crate::launch::Launch;
+use crate::limits::IoClass;
 use crate::link::Link;
 use crate::pool::Pool;
 use crate::prepare::{NotStarted, Whose, explain, prepare};
@@ -132,17 +133,23 @@ impl Executor {
             rustix::io::ioctl_fionbio(reader, true).map_err(system)?;
         }
         let (started, started_mono) = (clock::wall(), clock::mono());
-        let files = self.parts.files.map(|files| (Resource::Nofile, files));
+        let limits = &self.parts.limits;
+        // With more cores than CPUs, commands share these as the system sees fit.
+        let binds = limits.binds_cores && self.cores as usize <= self.free_cpus.n();
+        let n_cpus = start.cores.max(1) as usize;
+        let cpus = binds.then(|| self.free_cpus.take(n_cpus)).flatten();
         let launched = self.launcher.launch(Launch {
             image: prepared.image,
             stdin: prepared.stdin.as_ref().unwrap_or(&self.null).as_fd(),
             stdout: stdout_writer.as_fd(),
             stderr: stderr_writer.as_fd(),
-            limits: files.as_slice(),
+            limits: &self.parts.of_processes,
             nice: start.nice,
+            io: limits.io.map(IoClass::number),
+            cpus,
             account,
             cgroup: place.cgroup(),
-            joins: place.joined().as_slice(),
+            joins: &place.joined(),
             collects_orphans: place.collects_orphans(),
         });
         match launched {
@@ -151,6 +158,7 @@ impl Executor {
                     processes: place.with(child.pid),
                     child,
                     user,
+                    cpus,
                     stdout,
                     stderr,
                     started,
@@ -165,10 +173,13 @@ impl Executor {
                     Ok(Running::new(start, launched, *share, *stream_bytes_max))
                 }
             }
-            Err(error) => Err(NotStarted {
-                errno: error.raw_os_error().unwrap_or(0),
-                message: format!("could not create a process: {error}"),
-            }),
+            Err(error) => {
+                self.free_cpus.give_back(cpus);
+                Err(NotStarted {
+                    errno: error.raw_os_error().unwrap_or(0),
+                    message: format!("could not create a process: {error}"),
+                })
+            }
         }
     }
 
@@ -258,6 +269,7 @@ impl Executor {
         }
         running.rest_ended(now);
         self.cores_used -= running.cores;
+        self.free_cpus.give_back(running.cpus.take());
         let directory = self.parts.log.directory();
         let mut read = |capture: &mut Capture| capture.read(&mut self.scratch, directory);
         if read(&mut running.stdout) == Left::End && read(&mut running.stderr) == Left::End {
@@ -276,11 +288,12 @@ impl Executor {
              its slot is not used until it has ended",
             running.attempt
         ));
-        let cores = running.cores;
+        let (cores, cpus) = (running.cores, running.cpus);
         let processes = self.tell_end(running);
         self.stuck.push(Stuck {
             slot,
             cores,
+            cpus,
             processes,
         });
     }
@@ -292,6 +305,7 @@ impl Executor {
         for stuck in self.stuck.extract_if(.., has_ended) {
             self.free.push(stuck.slot);
             self.cores_used -= stuck.cores;
+            self.free_cpus.give_back(stuck.cpus);
         }
     }
 
@@ -309,6 +323,10 @@ impl Executor {
             pool.end(attempt);
         }
         let (mut ended, processes) = running.outcome();
+        ended.limit = self
+            .parts
+            .limits
+            .met_by(&ended, processes.was_refused_processes());
         self.parts.keep_output(&mut ended);
         self.parts.store.end(ended);
         self.tell(Answer::Ended, attempt);

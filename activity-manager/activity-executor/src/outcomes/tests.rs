@@ -26,6 +26,7 @@ fn outcomes(n: u32) -> Vec<Ended> {
             note: vec![6],
             pid: 7,
             user: None,
+            limit: None,
         })
         .collect()
 }

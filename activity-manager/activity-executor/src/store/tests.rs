@@ -42,6 +42,7 @@ fn ended(activity: u32) -> Ended {
         note: Vec::new(),
         pid: 7,
         user: None,
+        limit: None,
     }
 }
 

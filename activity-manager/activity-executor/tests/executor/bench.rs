@@ -6,8 +6,8 @@ use std::process::Child;
 use std::time::Duration;
 
 use activity_executor::{
-    Accounts, Connection, ContainmentChoice, Receiver, Sender, Share, Spawn, Stream, log_directory,
-    read_log, spawn,
+    Accounts, Connection, ContainmentChoice, Limits, Receiver, Sender, Share, Spawn, Stream,
+    log_directory, read_log, spawn,
 };
 use model::{ActivityId, AttemptId, ProcessId, Span};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -80,7 +80,7 @@ impl Bench {
         Bench::begin(cores, ways)
     }
 
-    fn begin(cores: u32, ways: Ways) -> Bench {
+    pub(crate) fn begin(cores: u32, ways: Ways) -> Bench {
         let directory = tempfile::tempdir().unwrap();
         let guardian = ways.start(directory.path());
         let (mut sender, receiver) = connect(directory.path());
@@ -328,6 +328,7 @@ pub(crate) struct Ways {
     pub(crate) share: Option<Share>,
     pub(crate) accounts: Accounts,
     pub(crate) containment: ContainmentChoice,
+    pub(crate) limits: Limits,
 }
 
 impl Default for Ways {
@@ -337,6 +338,7 @@ impl Default for Ways {
             share: None,
             accounts: Accounts::default(),
             containment: ContainmentChoice::Best,
+            limits: Limits::default(),
         }
     }
 }
@@ -353,6 +355,7 @@ impl Ways {
             share: self.share,
             accounts: &self.accounts,
             containment: self.containment,
+            limits: &self.limits,
             work: Some(&directory.join("work")),
         })
         .unwrap()

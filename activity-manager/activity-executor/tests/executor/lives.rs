@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use activity_executor::{Accounts, ContainmentChoice, SpawnError, Stream, spawn};
+use activity_executor::{Accounts, ContainmentChoice, Limits, SpawnError, Stream, spawn};
 use model::Span;
 use rustix::process::{Pid, Signal, kill_process};
 use wire::executor::{Exit, Held, Phase, Start, ToExecutor};
@@ -163,6 +163,7 @@ fn state_directory_belongs_to_one_executor() {
         accounts: &Accounts::default(),
         work: None,
         containment: ContainmentChoice::Best,
+        limits: &Limits::default(),
     };
     let error = spawn(&other).unwrap_err();
     assert!(matches!(error, SpawnError::Refused { .. }));

@@ -17,6 +17,7 @@ mod limits;
 mod link;
 mod lives;
 mod race;
+mod sites;
 mod slowed;
 mod starts;
 mod stopped;

@@ -28,6 +28,7 @@ fn ended(exit: Exit, kept: Kept) -> Ended {
         note: vec![9, 8, 7],
         pid: 4_711,
         user: Some(70_000),
+        limit: Some(SiteLimit::FileBytes(1 << 40)),
     }
 }
 

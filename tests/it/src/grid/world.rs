@@ -200,6 +200,15 @@ impl World {
         World::of(1, n_ams, ground)
     }
 
+    /// One with a process manager and machines that have further settings.
+    pub(super) fn with_machines(n_ams: usize, settings: &str) -> World {
+        let ground = Ground {
+            of_ams: settings.to_owned(),
+            ..Ground::default()
+        };
+        World::of(1, n_ams, ground)
+    }
+
     /// One with a process manager whose leases are short and two machines, which hold commands in this way
     /// and can be cut off.
     pub(super) fn for_fencing(containment: &str) -> World {
