@@ -229,8 +229,14 @@ impl Containment {
     }
 
     /// Ends what is left of a command whose first process has ended, and collects it. Whether anything
-    /// lives on. `commands` are the first processes of those that run.
+    /// lives on, or counts for what the next command of the slot may have. `commands` are the first
+    /// processes of those that run.
     pub(crate) fn end_rest(&mut self, contained: &Contained, commands: &BTreeSet<i32>) -> bool {
+        let limit = contained.place.process_limit();
+        self.end_alive(contained, commands) || limit.is_some_and(ProcessLimit::is_charged)
+    }
+
+    fn end_alive(&mut self, contained: &Contained, commands: &BTreeSet<i32>) -> bool {
         match &contained.place.group {
             Some(group) => {
                 let is_left = group.is_populated();
@@ -387,9 +393,13 @@ impl Place {
 
     /// How often a process was refused there.
     fn processes_refused(&self) -> u64 {
+        self.process_limit().map_or(0, ProcessLimit::n_refused)
+    }
+
+    fn process_limit(&self) -> Option<&ProcessLimit> {
         let joined = self.processes.as_deref().map(ProcessGroup::limit);
         let own = self.group.as_deref().and_then(SlotGroup::processes);
-        joined.or(own).map_or(0, ProcessLimit::n_refused)
+        joined.or(own)
     }
 
     /// Whether the command is to collect its orphans.

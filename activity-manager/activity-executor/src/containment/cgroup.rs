@@ -224,12 +224,18 @@ impl ProcessLimit {
     /// Limits a group that is there.
     pub(crate) fn set(group: &Path, processes_max: u32) -> io::Result<ProcessLimit> {
         write(&group.join("pids.max"), &processes_max.to_string())?;
-        Ok(ProcessLimit(group.join("pids.events")))
+        Ok(ProcessLimit(group.to_owned()))
     }
 
     /// How often a process or thread of it could not be made.
     pub(crate) fn n_refused(&self) -> u64 {
-        count_in(&self.0, "max")
+        count_in(&self.0.join("pids.events"), "max")
+    }
+
+    /// Whether processes count for it: also those that have ended and that nobody has collected yet.
+    pub(crate) fn is_charged(&self) -> bool {
+        let current = fs::read_to_string(self.0.join("pids.current"));
+        current.is_ok_and(|current| current.trim_end() != "0")
     }
 }
 

@@ -206,6 +206,9 @@ impl Executor {
         }
         let directory = self.parts.log.directory();
         let capture = match part {
+            // A child that is being started has a copy of the descriptor, so that it is watched until that
+            // child executes its program, and newer kernels tell the collection as they tell the end.
+            Part::End if running.pidfd.is_none() => return,
             Part::End => return self.first_ended(slot, now),
             Part::Stdout => &mut running.stdout,
             Part::Stderr => &mut running.stderr,

@@ -48,6 +48,29 @@ impl Leased {
     }
 }
 
+/// The child that is held up has copies of the executor's descriptors meanwhile, so that the system goes on
+/// telling of what the executor has closed.
+#[test]
+fn end_of_a_command_is_told_once_while_another_is_held_up() {
+    for mut bench in Bench::in_both_ways(2) {
+        let leased = Leased::new(bench.path());
+        let gate = bench.path().join("gate");
+        let script = "sleep 1000 & until [ -e gate ]; do sleep 0.01; done; exit 3";
+        let ends = bench.shell(1, script);
+        bench.send(ToExecutor::Start(vec![ends]));
+        bench.started(1);
+        let held = bench.start(2, &[leased.path()]);
+        bench.send(ToExecutor::Start(vec![held]));
+        let pid = bench.started(2);
+        fs::write(gate, "").unwrap();
+        // What it left is killed first, and takes a while to end.
+        assert_eq!(bench.end_of(&[1]).exit, Exit::Exited { code: 3 });
+        bench.send(ToExecutor::Stop(vec![attempt(2)]));
+        assert_eq!(bench.end_of(&[2]).exit, Exit::Stopped);
+        wait_for_end(pid);
+    }
+}
+
 #[test]
 fn program_that_does_not_open_holds_up_no_other_command() {
     let mut bench = Bench::new(2);

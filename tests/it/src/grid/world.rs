@@ -159,6 +159,8 @@ impl World {
     pub(super) fn on_small_disks(n_ams: usize, role: Role, mebibytes: u32) -> Option<World> {
         let ground = Ground {
             disk: Some((role, mebibytes)),
+            // What a user may have is not to end before the disk does.
+            of_ams: "user-gibibytes-max = 1\n".to_owned(),
             ..Ground::default()
         };
         // Whether it may be is tried before.
