@@ -18,8 +18,7 @@ use quinn::{
 use ring::rand::{SecureRandom, SystemRandom};
 use thiserror::Error;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::oneshot;
-use tokio::task::AbortHandle;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 use wire::hello::{Hello, PROTOCOLS, Refusal};
 
@@ -30,7 +29,7 @@ use super::error::{LinkError, code};
 use super::greeting::{self, Greeted};
 use super::incoming;
 use super::life::Life;
-use super::pump::{self, Outgoing};
+use super::pump::{self, Outgoing, unless};
 use super::registry::{Place, Registry};
 use super::retry;
 use super::socket::{self, CountedSocket};
@@ -192,9 +191,10 @@ enum Farewell {
     Unsaid,
 }
 
-/// A peer that is dialled, again and again. Dropping it ends that and the link.
+/// A peer that is dialled, again and again. Dropping it ends that, and the link once what was sent on
+/// it has arrived.
 pub struct Kept {
-    task: AbortHandle,
+    stop: watch::Sender<bool>,
     shared: Arc<Shared>,
     peer: Identity,
 }
@@ -296,9 +296,10 @@ impl Links {
             on_event,
         ));
         let (stop, stopped) = oneshot::channel();
+        let registry = Arc::clone(&shared.registry);
         let thread = std::thread::Builder::new()
             .name("links".to_owned())
-            .spawn(move || runtime.block_on(serve(endpoint, stopped)))
+            .spawn(move || runtime.block_on(serve(endpoint, registry, stopped)))
             .map_err(LinksError::Thread)?;
         Ok(Links {
             shared,
@@ -323,9 +324,12 @@ impl Links {
         on_event: impl Fn(Event) + Send + Sync + 'static,
     ) -> Kept {
         let shared = Arc::clone(&self.shared);
-        let task = keep(shared, address.to_owned(), peer.clone(), Arc::new(on_event));
+        let (stop, stopped) = watch::channel(false);
+        let (address, on_event) = (address.to_owned(), Arc::new(on_event));
+        self.handle
+            .spawn(keep(shared, address, peer.clone(), on_event, stopped));
         Kept {
-            task: self.handle.spawn(task).abort_handle(),
+            stop,
             shared: Arc::clone(&self.shared),
             peer: peer.clone(),
         }
@@ -418,9 +422,10 @@ impl fmt::Debug for Links {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        self.task.abort();
-        let is_meant = |peer: &Identity, _: &_| peer.has_name_of(&self.peer);
-        self.shared.registry.end(Refusal::Stopping, is_meant);
+        // Before the farewell: a link that comes about after it looks at this first.
+        self.stop.send_replace(true);
+        let is_meant = |peer: &Identity| peer.has_name_of(&self.peer);
+        self.shared.registry.say_farewell(is_meant);
     }
 }
 
@@ -454,9 +459,12 @@ impl Shared {
 }
 
 /// Runs the endpoint until it is to stop.
-async fn serve(endpoint: Endpoint, stopped: oneshot::Receiver<Farewell>) {
+async fn serve(endpoint: Endpoint, registry: Arc<Registry>, stopped: oneshot::Receiver<Farewell>) {
     match stopped.await {
         Ok(Farewell::Said) | Err(_) => {
+            // What managers have sent arrives before the end.
+            registry.say_farewell(|_| true);
+            let _ = timeout(duration(LINK_FAREWELL_MAX), registry.emptied()).await;
             let why = Refusal::Stopping;
             endpoint.close(code(why), why.to_string().as_bytes());
             let _ = timeout(duration(LINK_FAREWELL_MAX), endpoint.wait_idle()).await;
@@ -466,13 +474,26 @@ async fn serve(endpoint: Endpoint, stopped: oneshot::Receiver<Farewell>) {
     }
 }
 
-/// Dials a peer for as long as it is wanted.
-async fn keep(shared: Arc<Shared>, address: String, peer: Identity, on_event: Arc<OnEvent>) {
+/// Dials a peer until `stopped` says so. A link that has come about ends by its farewell instead.
+async fn keep(
+    shared: Arc<Shared>,
+    address: String,
+    peer: Identity,
+    on_event: Arc<OnEvent>,
+    mut stopped: watch::Receiver<bool>,
+) {
     let mut n_failures = 0_u32;
     loop {
         let patience = duration(LINK_GREETING_MAX);
-        let dialled = timeout(patience, dial(&shared, &address, &peer)).await;
+        let dialling = timeout(patience, dial(&shared, &address, &peer));
+        let Some(dialled) = unless(is_over(&mut stopped), dialling).await else {
+            return;
+        };
         match dialled.unwrap_or(Err(LinkError::Refused(Refusal::Late))) {
+            Ok((greeted, _place)) if *stopped.borrow() => {
+                greeting::refuse(&greeted.connection, Refusal::Stopping);
+                return;
+            }
             Ok((greeted, place)) => {
                 let began = tokio::time::Instant::now();
                 live(&shared, greeted, place, &*on_event).await;
@@ -491,12 +512,17 @@ async fn keep(shared: Arc<Shared>, address: String, peer: Identity, on_event: Ar
         let mut drawn = [0; 4];
         // Without a random number the pause is the longest one.
         let _ = SystemRandom::new().fill(&mut drawn);
-        sleep(duration(retry::pause(
-            n_failures,
-            u32::from_le_bytes(drawn),
-        )))
-        .await;
+        let pause = duration(retry::pause(n_failures, u32::from_le_bytes(drawn)));
+        if unless(is_over(&mut stopped), sleep(pause)).await.is_none() {
+            return;
+        }
     }
+}
+
+/// Waits until a peer is no longer to be dialled.
+async fn is_over(stopped: &mut watch::Receiver<bool>) {
+    // An error says that nobody can ask for more.
+    let _ = stopped.wait_for(|&stopped| stopped).await;
 }
 
 async fn dial(
@@ -544,8 +570,15 @@ pub(super) async fn live(shared: &Shared, greeted: Greeted, place: Place, on_eve
         joint,
     }));
     let error = match timeout(duration(LINK_GREETING_MAX), joined).await {
-        Ok(Ok(Joint::Manager(outgoing, bringer))) => pump::run(greeted, outgoing, bringer).await,
-        Ok(Ok(Joint::Stream(stream))) => stream::run(greeted, stream).await,
+        Ok(Ok(Joint::Manager(outgoing, bringer))) => {
+            pump::run(greeted, outgoing, bringer, place.farewell()).await
+        }
+        Ok(Ok(Joint::Stream(stream))) => {
+            let connection = greeted.connection.clone();
+            unless(place.farewell(), stream::run(greeted, stream))
+                .await
+                .unwrap_or_else(|| greeting::refuse(&connection, Refusal::Stopping))
+        }
         Ok(Ok(Joint::Nobody(refusal))) => greeting::refuse(&greeted.connection, refusal),
         Ok(Err(_)) | Err(_) => greeting::refuse(&greeted.connection, Refusal::Role),
     };

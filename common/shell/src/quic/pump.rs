@@ -1,6 +1,6 @@
 //! Moves frames between a link and a connection until one of them ends.
 
-use std::future::{Future, poll_fn};
+use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -81,8 +81,14 @@ impl Carry for Outgoing {
     }
 }
 
-/// Serves a link until its end, which it tells the peer and the manager.
-pub(super) async fn run(greeted: Greeted, outgoing: Arc<Outgoing>, bringer: Bringer) -> LinkError {
+/// Serves a link until its end, which it tells the peer and the manager. After `farewell` it ends when
+/// the peer has what the manager had sent until then.
+pub(super) async fn run(
+    greeted: Greeted,
+    outgoing: Arc<Outgoing>,
+    bringer: Bringer,
+    farewell: impl Future<Output = ()> + Send,
+) -> LinkError {
     let Greeted {
         connection,
         mut send,
@@ -94,6 +100,11 @@ pub(super) async fn run(greeted: Greeted, outgoing: Arc<Outgoing>, bringer: Brin
         pin!(write(&outgoing, &mut send)),
         pin!(read(&outgoing, &bringer, &mut recv)),
         pin!(lost(&outgoing)),
+        pin!(async {
+            farewell.await;
+            outgoing.down();
+            pending().await
+        }),
         pin!(expired(certificate.not_after)),
         pin!(async { connection.closed().await.into() }),
     ])
@@ -124,6 +135,19 @@ pub(super) async fn first<const N: usize>(
                 Poll::Pending => None,
             });
         ready.next().map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
+}
+
+/// What comes of `work`, or nothing where `end` comes first; `work` is dropped then.
+pub(super) async fn unless<T>(
+    end: impl Future<Output = ()>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let (mut end, mut work) = (pin!(end), pin!(work));
+    poll_fn(|cx| match end.as_mut().poll(cx) {
+        Poll::Ready(()) => Poll::Ready(None),
+        Poll::Pending => work.as_mut().poll(cx).map(Some),
     })
     .await
 }

@@ -33,6 +33,7 @@ struct Entry {
     side: Side,
     connection: Connection,
     reason: Arc<OnceLock<Refusal>>,
+    farewell: Arc<Notify>,
 }
 
 /// A link's place; dropping it gives it back.
@@ -40,12 +41,18 @@ pub(super) struct Place {
     registry: Arc<Registry>,
     number: u64,
     reason: Arc<OnceLock<Refusal>>,
+    farewell: Arc<Notify>,
 }
 
 impl Place {
     /// Why the program itself has ended the link, if it has.
     pub(super) fn reason(&self) -> Option<Refusal> {
         self.reason.get().copied()
+    }
+
+    /// Waits until the program wants the link to end in order.
+    pub(super) async fn farewell(&self) {
+        self.farewell.notified().await;
     }
 }
 
@@ -93,6 +100,27 @@ impl Registry {
         }
     }
 
+    /// Asks links to peers to end once what was sent on them has arrived.
+    pub(super) fn say_farewell(&self, is_meant: impl Fn(&Identity) -> bool) {
+        let state = self.lock();
+        let meant = state.entries.values();
+        for entry in meant.filter(|entry| is_meant(&entry.identity)) {
+            entry.farewell.notify_one();
+        }
+    }
+
+    /// Waits until there is no link.
+    pub(super) async fn emptied(&self) {
+        loop {
+            let mut left = std::pin::pin!(self.left.notified());
+            left.as_mut().enable();
+            if self.n_links() == 0 {
+                return;
+            }
+            left.await;
+        }
+    }
+
     pub(super) fn n_links(&self) -> usize {
         self.lock().entries.len()
     }
@@ -101,6 +129,7 @@ impl Registry {
         let number = state.n_entered;
         state.n_entered += 1;
         let reason = Arc::default();
+        let farewell = Arc::default();
         let entry = Entry {
             identity: greeted.certificate.identity.clone(),
             serial: greeted.certificate.serial.clone(),
@@ -108,12 +137,14 @@ impl Registry {
             side: greeted.connection.side(),
             connection: greeted.connection.clone(),
             reason: Arc::clone(&reason),
+            farewell: Arc::clone(&farewell),
         };
         state.entries.insert(number, entry);
         Place {
             registry: Arc::clone(self),
             number,
             reason,
+            farewell,
         }
     }
 

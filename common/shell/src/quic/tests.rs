@@ -253,6 +253,43 @@ fn messages_cross_in_both_directions_and_the_last_ones_arrive() {
 }
 
 #[test]
+fn what_was_sent_before_a_program_ends_still_arrives() {
+    let group = Group::new();
+    let mut gm = Node::new(group.member(Role::Gm, 1));
+    // More than what the connection takes at once, so that some of it waits.
+    let long = "x".repeat(100_000);
+    for n in 2..12 {
+        let mut am = Node::new(group.member(Role::Am, n));
+        let kept = am.dial(&gm);
+        gm.until(&Came::Up(n));
+        am.until(&Came::Up(1));
+        // Both ways of an end: the one who has dialled stops that first.
+        if n % 2 == 0 {
+            am.send(1, &long);
+            am.send(1, "last");
+            drop(kept);
+            drop(am);
+            let came = gm.until(&Came::Ended(
+                format!("n{n}"),
+                "refused by the peer: the manager is stopping".to_owned(),
+            ));
+            assert!(came.contains(&Came::Message(n, "last".to_owned())), "{n}");
+        } else {
+            let mut peer = Node::new(group.member(Role::Pm, 100 + n));
+            let dialled = peer.dial(&am);
+            am.until(&Came::Up(100 + n));
+            peer.until(&Came::Up(n));
+            am.send(100 + n, &long);
+            am.send(100 + n, "last");
+            drop(am.links);
+            let came = peer.until(&Came::Down(n));
+            assert!(came.contains(&Came::Message(n, "last".to_owned())), "{n}");
+            drop(dialled);
+        }
+    }
+}
+
+#[test]
 fn a_hundred_thousand_messages_arrive_in_their_order() {
     const MESSAGES: u32 = 100_000;
     const BATCH: u32 = 64;
