@@ -175,8 +175,9 @@ impl Grid {
         said(&mut join)?;
         let config = home.join("am.toml");
         let mut file = fs::OpenOptions::new().append(true).open(&config)?;
-        // Equal machines: what is measured is not how well they are told apart.
-        file.write_all(b"power = 1.0\n")?;
+        // Equal machines: the comparison does not measure how well they are told apart. Both are this host,
+        // so neither may take CPUs for itself.
+        file.write_all(b"power = 1.0\nbind-cores = false\n")?;
         self.ams.push(Daemon::start(program, config)?);
         let state = home.join("state/executor");
         let executor = until("an executor", || Ok(executor_in(&state)))?;
