@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use machine::Context;
 use wire::attempt::{Access, FromActivity};
 
-use crate::boundary::Effect;
+use crate::io::Effect;
 use crate::manager::ActivityManager;
 
 /// Questions that wait for answers: whoever asks gives up within seconds. The oldest goes first.

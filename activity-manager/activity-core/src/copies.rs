@@ -7,7 +7,7 @@ use machine::Context;
 use model::ProcessId;
 use wire::attempt::{COPIES_MAX, Checked, Copied, Copy, FromActivity, Holder, KEPT_MAX};
 
-use crate::boundary::Effect;
+use crate::io::Effect;
 use crate::manager::ActivityManager;
 
 /// Processes for which copies stay here though they need have no leave, by their process managers.

@@ -10,7 +10,7 @@ use wire::executor::{
 };
 
 use crate::attempt::{Attempt, Collecting, Life};
-use crate::boundary::{Effect, Stream};
+use crate::io::{Effect, Stream};
 use crate::closed::Closed;
 use crate::manager::{ActivityManager, settle};
 use crate::note::Note;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::ResourceId;
 use wire::attempt::{Dispatch, Holder, SOURCES_MAX};
 
-use crate::boundary::Effect;
+use crate::io::Effect;
 
 /// Machines remembered: more than a group has. Those that a message needs stand in it, so one that
 /// was forgotten is told again.

@@ -17,7 +17,7 @@ use wire::lease;
 use wire::resource::FromResource;
 
 use crate::attempt::Life;
-use crate::boundary::{Config, Effect};
+use crate::io::{Config, Effect};
 use crate::manager::{ActivityManager, raise_epoch};
 use crate::outcome;
 

@@ -5,7 +5,7 @@ use machine::Context;
 use model::Mono;
 
 use crate::attempt::Life;
-use crate::boundary::Effect;
+use crate::io::Effect;
 use crate::manager::ActivityManager;
 
 /// How far a manager is with that.

@@ -9,7 +9,7 @@
 
 mod access;
 mod attempt;
-mod boundary;
+mod io;
 mod closed;
 mod copies;
 mod executor;
@@ -29,6 +29,6 @@ mod table;
 mod tests;
 mod watch;
 
-pub use boundary::{ATTEMPTS_KNOWN_MAX, DISPATCH_BYTES_MAX, KNOWN_BYTES_MAX, prefetch_default};
-pub use boundary::{Config, Effect, Event, Input, Peer, State, Stream, Trouble, Workplace};
+pub use io::{ATTEMPTS_KNOWN_MAX, DISPATCH_BYTES_MAX, KNOWN_BYTES_MAX, prefetch_default};
+pub use io::{Config, Effect, Event, Input, Peer, State, Stream, Trouble, Workplace};
 pub use manager::ActivityManager;

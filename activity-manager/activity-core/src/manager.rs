@@ -10,7 +10,7 @@ use wire::resource::{Facts, FromResource, ToResource};
 
 use crate::access;
 use crate::attempt::{Attempt, Collecting, Life};
-use crate::boundary::{
+use crate::io::{
     Config, Effect, Event, Input, KNOWN_BYTES_MAX, Peer, State, Stream, Trouble, Workplace,
 };
 use crate::closed::{Closed, ClosedSet};

@@ -8,7 +8,7 @@ use wire::attempt::{ATTEMPTS_MAX, FromActivity, Outcome, Refusal, Started};
 use wire::executor::{BATCH_BYTES, Start, Stdin, ToExecutor};
 
 use crate::attempt::Life;
-use crate::boundary::Effect;
+use crate::io::Effect;
 use crate::manager::ActivityManager;
 use crate::outcome;
 use crate::table::Attempts;

@@ -8,7 +8,7 @@ use wire::attempt::FromActivity;
 use wire::executor::{ToExecutor, Written};
 
 use crate::attempt::Life;
-use crate::boundary::Effect;
+use crate::io::Effect;
 use crate::manager::ActivityManager;
 
 /// Attempts that are looked at at once. People look at one or two; those beyond are told that there

@@ -5,7 +5,7 @@ use model::{AttemptId, Bytes, Epoch, FaultName, Mono, Span};
 use wire::attempt::{ATTEMPTS_MAX, Dispatch, End, FromActivity, Refusal, ToActivity};
 
 use crate::attempt::{Attempt, Life, dispatch_bytes};
-use crate::boundary::{
+use crate::io::{
     ATTEMPTS_KNOWN_MAX, Config, DISPATCH_BYTES_MAX, Effect, Event, KNOWN_BYTES_MAX, Stream,
 };
 use crate::closed::Closed;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use machine::Context;
 use model::ProcessId;
 
-use crate::boundary::Effect;
+use crate::io::Effect;
 use crate::manager::ActivityManager;
 
 impl ActivityManager {

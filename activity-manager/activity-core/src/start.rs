@@ -3,7 +3,7 @@
 use wire::attempt::{CAPTURE_BYTES_MAX, Dispatch, STDERR_TAIL_BYTES_MAX};
 use wire::executor::{Start, Stdin};
 
-use crate::boundary::Config;
+use crate::io::Config;
 use crate::note::Note;
 
 impl Config {

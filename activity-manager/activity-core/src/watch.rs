@@ -7,7 +7,7 @@ use model::{Mono, Span};
 use wire::executor::ToExecutor;
 use wire::lease;
 
-use crate::boundary::Effect;
+use crate::io::Effect;
 use crate::manager::ActivityManager;
 
 /// How often the executor is asked.

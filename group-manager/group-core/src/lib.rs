@@ -8,7 +8,7 @@
 //!
 //! Read [`GroupManager`] and [`Input`] first, then [`State`].
 
-mod boundary;
+mod io;
 mod link;
 mod manager;
 mod state;
@@ -17,7 +17,7 @@ mod survey;
 mod tests;
 mod watch;
 
-pub use boundary::{Config, Effect, Input, Peer, Record, Stream};
+pub use io::{Config, Effect, Input, Peer, Record, Stream};
 pub use manager::{GroupManager, Machine};
 pub use state::{Event, Holding, Snapshot, State};
 pub use watch::Standing;

@@ -8,7 +8,7 @@ use model::{Epoch, GrantId, Mono, Now, ProcessId, ResourceId, Span, Wall};
 use wire::group::{FromGroup, Grant, Held, Offer, Offered, RESOURCES_MAX, ToGroup, Want};
 use wire::resource::{Facts, FromResource, ToResource};
 
-use crate::boundary::{Config, Effect, Input, Peer, Record, Stream};
+use crate::io::{Config, Effect, Input, Peer, Record, Stream};
 use crate::link::ProcessLinks;
 use crate::state::{Event, Snapshot, State};
 use crate::watch::{Heard, Watch};

@@ -3,7 +3,7 @@
 use machine::Context;
 use wire::admin::{NODES_MAX, Node};
 
-use crate::boundary::{Effect, Stream};
+use crate::io::{Effect, Stream};
 use crate::manager::{GroupManager, state};
 use crate::state::Event;
 

@@ -7,7 +7,7 @@ use wire::client::{
     RUNNING_SHOWN_MAX, Running, Status, Submit, Summary,
 };
 
-use crate::alphabet::{Caller, ClientId, Effect};
+use crate::io::{Caller, ClientId, Effect};
 use crate::held::held;
 use crate::manager::{Live, ProcessManager, State, Timer, Watcher, limits, process};
 use crate::process::Process;

@@ -19,7 +19,7 @@ use model::{
 use wire::attempt::{Checked, Copied, Copy, ToActivity};
 use wire::client::{ActivityPhase, Phase};
 
-use crate::alphabet::{Effect, Stream};
+use crate::io::{Effect, Stream};
 use crate::copies::parts;
 use crate::event::Event;
 use crate::manager::{ProcessManager, Timer, limits, process};

@@ -6,7 +6,7 @@ use machine::Context;
 use model::{Epoch, GroupId, Now, Plan, ProcessId, ResourceId};
 use wire::group::{FromGroup, Grant, Held, ToGroup, Want};
 
-use crate::alphabet::{Effect, Stream};
+use crate::io::{Effect, Stream};
 use crate::event::Event;
 use crate::held::held;
 use crate::manager::{Live, ProcessManager, Stage, Timer, limits, process};

@@ -22,7 +22,7 @@ use model::{ActivityId, Artifact, Now, ProcessId, ResourceId};
 use wire::attempt::{COPIED_FILES_MAX, COPIES_MAX, Copied, Copy, Holder, KEPT_MAX, ToActivity};
 use wire::client::ActivityPhase;
 
-use crate::alphabet::{Effect, Stream};
+use crate::io::{Effect, Stream};
 use crate::event::Event;
 use crate::manager::{ProcessManager, State, Timer, limits, process};
 use crate::process::Process;

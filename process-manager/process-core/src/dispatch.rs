@@ -12,7 +12,7 @@ use model::{
 use wire::attempt::{ATTEMPTS_MAX, Dispatch, Stdin as WireStdin, ToActivity};
 use wire::client::Phase;
 
-use crate::alphabet::{Effect, Stream};
+use crate::io::{Effect, Stream};
 use crate::evaluate::{Evaluator, fault_event, produced, scope};
 use crate::event::{Event, Spot};
 use crate::manager::{ProcessManager, Timer, limits, process};

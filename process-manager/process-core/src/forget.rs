@@ -5,7 +5,7 @@ use machine::Context;
 use model::{Now, ProcessId, Span, Wall};
 use wire::client::Answer;
 
-use crate::alphabet::Stream;
+use crate::io::Stream;
 use crate::held::held;
 use crate::manager::{ProcessManager, State, Timer, limits, process};
 use crate::process::Process;

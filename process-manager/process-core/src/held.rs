@@ -7,7 +7,7 @@ use machine::Context;
 use model::{Fault, Now, ProcessId, Value, Wall};
 use wire::client::{Answer, Phase, Progress, Status, Submit, Summary, Totals};
 
-use crate::alphabet::Stream;
+use crate::io::Stream;
 use crate::event::{Event, Founded};
 use crate::manager::{ProcessManager, State, Timer, limits};
 use crate::process::Course;
@@ -213,7 +213,7 @@ impl ProcessManager {
     pub(crate) fn ask_release(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) {
         for &group in self.groups.keys() {
             let release = wire::group::ToGroup::Release(id);
-            cx.effect(crate::alphabet::Effect::ToGroup(group, release));
+            cx.effect(crate::io::Effect::ToGroup(group, release));
         }
         self.arm(Timer::Release(id), now.mono + limits::REPEAT);
     }

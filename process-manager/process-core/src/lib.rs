@@ -6,7 +6,7 @@
 //! Read [`Process`] first (the durable state of one process and the only place that changes it),
 //! then [`ProcessManager`] (the steps), then `control` (how controllers hand on control).
 
-mod alphabet;
+mod io;
 mod answer;
 mod attempt;
 mod checks;
@@ -38,7 +38,7 @@ mod tests;
 mod turns;
 mod why;
 
-pub use alphabet::{Caller, ClientId, Effect, Input, PlanRequest, PlanResult, Room, Stream};
+pub use io::{Caller, ClientId, Effect, Input, PlanRequest, PlanResult, Room, Stream};
 pub use answer::{status, submission, summaries, summary};
 pub use attempt::ActivityState;
 pub use event::{Event, Reused, SEMANTICS, Spot, Verdict};

@@ -7,7 +7,7 @@ use model::{AttemptId, Epoch, GroupId, Mono, Now, ResourceId};
 use wire::attempt::ToActivity;
 use wire::group::{Offer, ToGroup};
 
-use crate::alphabet::Effect;
+use crate::io::Effect;
 use crate::manager::{ProcessManager, Timer, limits, process};
 
 /// What is known of a group.

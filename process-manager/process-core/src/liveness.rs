@@ -13,7 +13,7 @@ use wire::attempt::{ATTEMPTS_MAX, ToActivity};
 use wire::client::{ActivityPhase, Phase};
 use wire::lease;
 
-use crate::alphabet::{Effect, Stream};
+use crate::io::{Effect, Stream};
 use crate::event::Event;
 use crate::manager::{ProcessManager, Stage, State, Timer, limits, process};
 use crate::outcome::Gone;

@@ -15,7 +15,7 @@ use machine::Context;
 use model::{ActivityId, Now, OutputSource, ProcessId, ResourceId, Source};
 use wire::client::ActivityPhase;
 
-use crate::alphabet::Stream;
+use crate::io::Stream;
 use crate::event::Event;
 use crate::index::has_ended;
 use crate::manager::{ProcessManager, State, Timer, process};

@@ -16,7 +16,7 @@ use model::{
 use wire::client::Phase;
 use wire::group::Want;
 
-use crate::alphabet::{ClientId, Effect, Input, Room, Stream};
+use crate::io::{ClientId, Effect, Input, Room, Stream};
 use crate::checks::Checks;
 use crate::copies::Copying;
 use crate::event::Event;

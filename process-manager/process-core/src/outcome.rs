@@ -11,7 +11,7 @@ use wire::attempt::{
 };
 use wire::client::Phase;
 
-use crate::alphabet::{Effect, Stream};
+use crate::io::{Effect, Stream};
 use crate::dispatch::command;
 use crate::evaluate::{Evaluator, admit, has_room};
 use crate::event::{Ended, Event, Verdict};

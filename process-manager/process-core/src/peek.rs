@@ -6,7 +6,7 @@ use model::{ActivityId, AttemptId, Now, ProcessId, ResourceId};
 use wire::attempt::{LogPart, Peeked, ReadLog, Stream, ToActivity};
 use wire::client::Answer;
 
-use crate::alphabet::{ClientId, Effect};
+use crate::io::{ClientId, Effect};
 use crate::answer::activity_status;
 use crate::manager::{ProcessManager, Timer, limits, process};
 

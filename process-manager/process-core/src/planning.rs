@@ -14,7 +14,7 @@ use schedule::{Demand, Placed, Refusal, SchedulerKind};
 use wire::client::Phase;
 use wire::group::Offered;
 
-use crate::alphabet::{Effect, PlanRequest, PlanResult, Stream};
+use crate::io::{Effect, PlanRequest, PlanResult, Stream};
 use crate::event::Event;
 use crate::index::has_ended;
 use crate::links::GroupLink;

@@ -10,7 +10,7 @@ use machine::{Context, States};
 use model::{ActivityId, AttemptId, Hash, Now, ProcessId, ResourceId, Value};
 use wire::client::{ActivityPhase, Phase};
 
-use crate::alphabet::Stream;
+use crate::io::Stream;
 use crate::checks::Finding;
 use crate::dispatch::resolve;
 use crate::evaluate::{Evaluator, admit, has_room};

@@ -22,7 +22,7 @@ use wire::attempt::{End, Outcome};
 use wire::client::{ActivityPhase, AttemptStatus, Phase};
 use wire::group::Offered;
 
-use crate::alphabet::Stream;
+use crate::io::Stream;
 use crate::dispatch::resolve;
 use crate::evaluate::{Evaluator, fault_event};
 use crate::event::{Ended, Event, Verdict};

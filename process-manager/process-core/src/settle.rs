@@ -5,7 +5,7 @@ use machine::Context;
 use model::{Now, ProcessId, ResourceId};
 use wire::client::Phase;
 
-use crate::alphabet::Stream;
+use crate::io::Stream;
 use crate::evaluate::decide;
 use crate::event::Event;
 use crate::manager::{ProcessManager, Stage, Timer, process};

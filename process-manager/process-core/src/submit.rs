@@ -5,7 +5,7 @@ use model::limits::VALUES_BYTES_MAX;
 use model::{AttemptId, Bytes, Now, ProcessId, SubmitKey, Type, Value, Wall};
 use wire::client::{Answer, Phase, Request, Submit};
 
-use crate::alphabet::{Caller, ClientId, Effect, Room, Stream};
+use crate::io::{Caller, ClientId, Effect, Room, Stream};
 use crate::event::{Accepted, Event, Founded, SEMANTICS};
 use crate::held::{Held, held};
 use crate::manager::{ProcessManager, limits, process};

@@ -22,7 +22,7 @@ use schedule::SchedulerKind;
 use wire::attempt::{Dispatch, End};
 use wire::client::{ActivityPhase, Answer, Phase, Request};
 
-use crate::alphabet::{Caller, ClientId, Input, Room, Stream};
+use crate::io::{Caller, ClientId, Input, Room, Stream};
 use crate::event::Event;
 use crate::manager::{ProcessManager, limits};
 

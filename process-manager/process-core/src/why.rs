@@ -8,7 +8,7 @@ use machine::{Context, States};
 use model::{ActivityId, Artifact, Fault, FaultName, Join, NodeId, NodeKind, ProcessId};
 use wire::client::{ActivityPhase, Answer, Change, REASONS_MAX, Reason, Recall, Why};
 
-use crate::alphabet::Stream;
+use crate::io::Stream;
 use crate::control::{LinkState, NodeState};
 use crate::dispatch::staged;
 use crate::evaluate::Evaluator;

@@ -15,7 +15,7 @@ use wire::attempt::{
 use wire::client::{Answer, Request, Status, Submit};
 use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup};
 
-use crate::alphabet::{Caller, ClientId, Effect, Input, PlanResult, Stream};
+use crate::io::{Caller, ClientId, Effect, Input, PlanResult, Stream};
 use crate::event::Event;
 use crate::manager::{Config, ProcessManager};
 

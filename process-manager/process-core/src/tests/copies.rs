@@ -6,7 +6,7 @@ use wire::attempt::{Copied, FromActivity};
 use wire::client::{Answer, Reason};
 use wire::group::Offered;
 
-use crate::alphabet::Stream;
+use crate::io::Stream;
 
 use super::*;
 

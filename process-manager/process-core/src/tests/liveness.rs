@@ -13,7 +13,7 @@ use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
 use super::bench::{GROUP, KEY, artifact, controller, draft, edit, ids, leaf, submission};
 use crate::Caller;
-use crate::alphabet::{ClientId, Effect, Input, PlanResult, Stream};
+use crate::io::{ClientId, Effect, Input, PlanResult, Stream};
 use crate::event::{Event, Verdict};
 use crate::manager::{Config, ProcessManager};
 

@@ -6,7 +6,7 @@ use wire::client::Submit;
 use wire::group::{Offered, ToGroup};
 
 use super::*;
-use crate::alphabet::Effect;
+use crate::io::Effect;
 
 type Answered = Option<(End, i32, String)>;
 
