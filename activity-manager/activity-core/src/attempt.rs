@@ -51,12 +51,12 @@ pub(crate) struct Attempt {
     /// Where it runs, once there is a directory.
     pub(crate) directory: Option<Box<str>>,
     /// How far it is.
-    pub(crate) life: Life,
+    pub(crate) state: AttemptState,
 }
 
 /// How far an attempt is.
 #[derive(Clone, Debug)]
-pub(crate) enum Life {
+pub(crate) enum AttemptState {
     /// For leave, and for its turn.
     Waiting(Box<Dispatch>),
     /// Its directory is being made.
@@ -92,28 +92,28 @@ pub(crate) struct Collecting {
     pub(crate) stderr_tail: String,
 }
 
-impl Life {
+impl AttemptState {
     /// Whether it holds slots of its process's leave, as far as is known here.
     pub(crate) fn is_handed(&self) -> bool {
         match self {
-            Life::Queued(_) | Life::Running { .. } => true,
-            Life::Waiting(_)
-            | Life::Staging(_)
-            | Life::Staged(_)
-            | Life::Collecting(_)
-            | Life::Ended(_) => false,
+            AttemptState::Queued(_) | AttemptState::Running { .. } => true,
+            AttemptState::Waiting(_)
+            | AttemptState::Staging(_)
+            | AttemptState::Staged(_)
+            | AttemptState::Collecting(_)
+            | AttemptState::Ended(_) => false,
         }
     }
 
     /// Whether it is beyond waiting and not at its end.
     pub(crate) fn is_ahead(&self) -> bool {
         match self {
-            Life::Waiting(_) | Life::Ended(_) => false,
-            Life::Staging(_)
-            | Life::Staged(_)
-            | Life::Queued(_)
-            | Life::Running { .. }
-            | Life::Collecting(_) => true,
+            AttemptState::Waiting(_) | AttemptState::Ended(_) => false,
+            AttemptState::Staging(_)
+            | AttemptState::Staged(_)
+            | AttemptState::Queued(_)
+            | AttemptState::Running { .. }
+            | AttemptState::Collecting(_) => true,
         }
     }
 
@@ -121,10 +121,12 @@ impl Life {
     /// slots instead.
     pub(crate) fn weight(&self) -> usize {
         match self {
-            Life::Waiting(dispatch) | Life::Staging(dispatch) => dispatch_bytes(dispatch),
-            Life::Staged(_) | Life::Queued(_) | Life::Running { .. } => 0,
-            Life::Collecting(collecting) => outcome::weight(&collecting.outcome),
-            Life::Ended(outcome) => outcome::weight(outcome),
+            AttemptState::Waiting(dispatch) | AttemptState::Staging(dispatch) => {
+                dispatch_bytes(dispatch)
+            }
+            AttemptState::Staged(_) | AttemptState::Queued(_) | AttemptState::Running { .. } => 0,
+            AttemptState::Collecting(collecting) => outcome::weight(&collecting.outcome),
+            AttemptState::Ended(outcome) => outcome::weight(outcome),
         }
     }
 }

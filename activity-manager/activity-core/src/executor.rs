@@ -9,9 +9,9 @@ use wire::executor::{
     DaemonHello, Ended, ExecutorHello, FromExecutor, Held, PROTOCOL, Phase, Started, ToExecutor,
 };
 
-use crate::attempt::{Attempt, Collecting, Life};
-use crate::io::{Effect, Stream};
+use crate::attempt::{Attempt, AttemptState, Collecting};
 use crate::closed::Closed;
+use crate::io::{Effect, Stream};
 use crate::manager::{ActivityManager, settle};
 use crate::note::Note;
 use crate::outbox::Reach;
@@ -128,7 +128,7 @@ impl ActivityManager {
         listing.named.insert(id);
         if !is_known {
             let note = Note::read(&held.note);
-            self.adopt(now, id, note, Life::Queued(None));
+            self.adopt(now, id, note, AttemptState::Queued(None));
         }
         match held.phase {
             Phase::Queued => {}
@@ -145,7 +145,7 @@ impl ActivityManager {
         let handed = self
             .attempts
             .asked()
-            .filter(|attempt| attempt.life.is_handed());
+            .filter(|attempt| attempt.state.is_handed());
         let missing: Vec<AttemptId> = handed
             .map(|attempt| attempt.id)
             .filter(|id| !named.contains(id))
@@ -163,23 +163,23 @@ impl ActivityManager {
             let Some(attempt) = self.attempts.remove(id) else {
                 continue;
             };
-            match &attempt.life {
+            match &attempt.state {
                 // The same executor has never received it.
-                Life::Queued(Some(_)) if is_same && attempt.retracting => {
+                AttemptState::Queued(Some(_)) if is_same && attempt.retracting => {
                     self.attempts.insert(attempt);
                     self.on_executor_retracted(cx, now, id);
                 }
-                Life::Queued(Some(start)) if is_same && !attempt.stopping => {
+                AttemptState::Queued(Some(start)) if is_same && !attempt.stopping => {
                     self.out.starts.push(wire::executor::Start::clone(start));
                     self.attempts.insert(attempt);
                 }
-                Life::Queued(_)
-                | Life::Running { .. }
-                | Life::Waiting(_)
-                | Life::Staging(_)
-                | Life::Staged(_)
-                | Life::Collecting(_)
-                | Life::Ended(_) => self.lose(now, attempt),
+                AttemptState::Queued(_)
+                | AttemptState::Running { .. }
+                | AttemptState::Waiting(_)
+                | AttemptState::Staging(_)
+                | AttemptState::Staged(_)
+                | AttemptState::Collecting(_)
+                | AttemptState::Ended(_) => self.lose(now, attempt),
             }
         }
         self.lose_started(cx, now);
@@ -195,8 +195,8 @@ impl ActivityManager {
         let Some(mut attempt) = self.attempts.remove(id) else {
             return;
         };
-        attempt.life = match attempt.life {
-            Life::Queued(_) | Life::Running { pid: 0, .. } => {
+        attempt.state = match attempt.state {
+            AttemptState::Queued(_) | AttemptState::Running { pid: 0, .. } => {
                 attempt.asked = now;
                 let told = wire::attempt::Started {
                     attempt: id,
@@ -204,14 +204,14 @@ impl ActivityManager {
                     at: started,
                 };
                 self.out.answers(attempt.owner).started.push(told);
-                Life::Running { pid, started }
+                AttemptState::Running { pid, started }
             }
-            life @ (Life::Waiting(_)
-            | Life::Staging(_)
-            | Life::Staged(_)
-            | Life::Running { .. }
-            | Life::Collecting(_)
-            | Life::Ended(_)) => life,
+            state @ (AttemptState::Waiting(_)
+            | AttemptState::Staging(_)
+            | AttemptState::Staged(_)
+            | AttemptState::Running { .. }
+            | AttemptState::Collecting(_)
+            | AttemptState::Ended(_)) => state,
         };
         self.attempts.insert(attempt);
     }
@@ -221,8 +221,8 @@ impl ActivityManager {
         let Some(mut attempt) = self.attempts.remove(id) else {
             return;
         };
-        if let Life::Queued(None) = attempt.life {
-            attempt.life = Life::Running {
+        if let AttemptState::Queued(None) = attempt.state {
+            attempt.state = AttemptState::Running {
                 pid: 0,
                 started: model::Wall(0),
             };
@@ -239,19 +239,19 @@ impl ActivityManager {
             if self.closed.get(id).is_some() {
                 return self.drop_closed(id);
             }
-            self.adopt(now, id, note.clone(), Life::Queued(None));
+            self.adopt(now, id, note.clone(), AttemptState::Queued(None));
         }
         let Some(mut attempt) = self.attempts.remove(id) else {
             return;
         };
-        match &attempt.life {
-            Life::Running { .. } | Life::Queued(_) => {}
+        match &attempt.state {
+            AttemptState::Running { .. } | AttemptState::Queued(_) => {}
             // Not handed over, or its end is known already.
-            Life::Waiting(_)
-            | Life::Staging(_)
-            | Life::Staged(_)
-            | Life::Collecting(_)
-            | Life::Ended(_) => return self.attempts.insert(attempt),
+            AttemptState::Waiting(_)
+            | AttemptState::Staging(_)
+            | AttemptState::Staged(_)
+            | AttemptState::Collecting(_)
+            | AttemptState::Ended(_) => return self.attempts.insert(attempt),
         }
         let stderr_tail = outcome::tail(&ended.stderr.inline);
         let user = ended.user;
@@ -267,7 +267,7 @@ impl ActivityManager {
                 };
                 cx.effect(collecting.effect(&attempt));
                 attempt.asked = now;
-                attempt.life = Life::Collecting(Box::new(collecting));
+                attempt.state = AttemptState::Collecting(Box::new(collecting));
                 self.attempts.insert(attempt);
             }
         }
@@ -277,29 +277,29 @@ impl ActivityManager {
         let Some(attempt) = self.attempts.remove(id) else {
             return;
         };
-        if let Life::Queued(_) = attempt.life {
+        if let AttemptState::Queued(_) = attempt.state {
             settle(cx, id);
         }
-        match &attempt.life {
+        match &attempt.state {
             // Where nobody has asked for it, nobody would ask for the answer either: an outcome is told
             // until it is acknowledged.
-            Life::Queued(_) if attempt.stopping || !attempt.retracting => {
+            AttemptState::Queued(_) if attempt.stopping || !attempt.retracting => {
                 let outcome = outcome::without_run(id, End::Stopped);
                 self.end(now, attempt, outcome);
             }
-            Life::Queued(_) => self.take_back(attempt.owner, attempt),
+            AttemptState::Queued(_) => self.take_back(attempt.owner, attempt),
             // It was there and is not there.
-            Life::Running { .. } => self.lose(now, attempt),
-            Life::Waiting(_)
-            | Life::Staging(_)
-            | Life::Staged(_)
-            | Life::Collecting(_)
-            | Life::Ended(_) => self.attempts.insert(attempt),
+            AttemptState::Running { .. } => self.lose(now, attempt),
+            AttemptState::Waiting(_)
+            | AttemptState::Staging(_)
+            | AttemptState::Staged(_)
+            | AttemptState::Collecting(_)
+            | AttemptState::Ended(_) => self.attempts.insert(attempt),
         }
     }
 
     /// Takes on an attempt that an earlier life has handed over.
-    fn adopt(&mut self, now: Mono, id: AttemptId, note: Option<Note>, life: Life) {
+    fn adopt(&mut self, now: Mono, id: AttemptId, note: Option<Note>, state: AttemptState) {
         let note = note.unwrap_or_default();
         let directory = Some(note.directory).filter(|directory| !directory.is_empty());
         let order = self.attempts.next_order();
@@ -313,7 +313,7 @@ impl ActivityManager {
             retracting: false,
             is_once: false,
             directory: directory.map(String::into_boxed_str),
-            life,
+            state,
         });
     }
 
@@ -335,7 +335,7 @@ impl ActivityManager {
                 owner,
                 ..Note::default()
             };
-            self.adopt(now, id, Some(note), Life::Queued(None));
+            self.adopt(now, id, Some(note), AttemptState::Queued(None));
             if let Some(attempt) = self.attempts.remove(id) {
                 self.lose(now, attempt);
             }
@@ -354,7 +354,7 @@ impl ActivityManager {
     /// Nobody will hear of this attempt any more.
     fn lose(&mut self, now: Mono, attempt: Attempt) {
         let mut outcome = outcome::without_run(attempt.id, End::Lost);
-        if let Life::Running { pid, started } = attempt.life {
+        if let AttemptState::Running { pid, started } = attempt.state {
             (outcome.pid, outcome.started) = (pid, started);
         }
         self.end(now, attempt, outcome);

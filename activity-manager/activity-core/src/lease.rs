@@ -16,7 +16,7 @@ use wire::executor::{Lease, ToExecutor};
 use wire::lease;
 use wire::resource::FromResource;
 
-use crate::attempt::Life;
+use crate::attempt::AttemptState;
 use crate::io::{Config, Effect};
 use crate::manager::{ActivityManager, raise_epoch};
 use crate::outcome;
@@ -106,10 +106,10 @@ impl ActivityManager {
     }
 
     fn end_lease(&mut self, cx: &mut Context<'_, Self>, now: Mono, number: u32) {
-        let life = raise_epoch(cx);
+        let epoch = raise_epoch(cx);
         if let Some(link) = self.process_managers.get_mut(&number) {
             link.lease.end = None;
-            link.void(now, life);
+            link.void(now, epoch);
         }
         let own = self
             .attempts
@@ -120,18 +120,20 @@ impl ActivityManager {
             let Some(attempt) = self.attempts.remove(id) else {
                 continue;
             };
-            match &attempt.life {
-                Life::Waiting(_) | Life::Staging(_) | Life::Staged(_) => {
+            match &attempt.state {
+                AttemptState::Waiting(_) | AttemptState::Staging(_) | AttemptState::Staged(_) => {
                     let outcome = outcome::without_run(id, wire::attempt::End::Stopped);
                     self.end(now, attempt, outcome);
                 }
                 // The executor does this by itself; it may not have received all of it.
-                Life::Queued(_) | Life::Running { .. } => {
+                AttemptState::Queued(_) | AttemptState::Running { .. } => {
                     self.attempts.insert(attempt);
                     self.attempts.set_stopping(id);
                     self.out.stops.push(id);
                 }
-                Life::Collecting(_) | Life::Ended(_) => self.attempts.insert(attempt),
+                AttemptState::Collecting(_) | AttemptState::Ended(_) => {
+                    self.attempts.insert(attempt)
+                }
             }
         }
     }
@@ -157,11 +159,11 @@ impl ActivityManager {
         cx: &mut Context<'_, Self>,
         now: Mono,
         from: u32,
-        life: Epoch,
+        epoch: Epoch,
         number: u32,
     ) {
         if let Some(link) = self.process_managers.get_mut(&from)
-            && link.life == life
+            && link.own_epoch == epoch
             && !link.is_void
             && let Some(sent) = link.lease.answered(number)
         {
@@ -201,10 +203,10 @@ impl ActivityManager {
             cx.effect(Effect::ToGroup(FromResource::Alive));
         }
         for (&to, link) in &mut self.process_managers {
-            if link.is_attached && link.life != Epoch::default() && link.lease.next <= now {
+            if link.is_attached && link.own_epoch != Epoch::default() && link.lease.next <= now {
                 let number = link.lease.ask(now);
-                let life = link.life;
-                let renew = FromActivity::Renew { life, number };
+                let epoch = link.own_epoch;
+                let renew = FromActivity::Renew { epoch, number };
                 cx.effect(Effect::ToProcess(to, renew));
             }
         }
@@ -215,7 +217,7 @@ impl ActivityManager {
         self.config.lease?;
         let links = self.process_managers.values();
         let due = links.flat_map(|link| {
-            let asks = link.is_attached && link.life != Epoch::default();
+            let asks = link.is_attached && link.own_epoch != Epoch::default();
             let next = asks.then_some(link.lease.next);
             let until = link.lease.end.map(|end| end.until);
             next.into_iter().chain(until)

@@ -4,7 +4,7 @@
 use machine::Context;
 use model::Mono;
 
-use crate::attempt::Life;
+use crate::attempt::AttemptState;
 use crate::io::Effect;
 use crate::manager::ActivityManager;
 
@@ -30,11 +30,16 @@ impl ActivityManager {
 
     /// Says once that all is handed back.
     pub(crate) fn tell_left(&mut self, cx: &mut Context<'_, Self>) {
-        let is_to_start = |life: &Life| match life {
-            Life::Waiting(_) | Life::Staging(_) | Life::Staged(_) | Life::Queued(_) => true,
-            Life::Running { .. } | Life::Collecting(_) | Life::Ended(_) => false,
+        let is_to_start = |state: &AttemptState| match state {
+            AttemptState::Waiting(_)
+            | AttemptState::Staging(_)
+            | AttemptState::Staged(_)
+            | AttemptState::Queued(_) => true,
+            AttemptState::Running { .. } | AttemptState::Collecting(_) | AttemptState::Ended(_) => {
+                false
+            }
         };
-        let is_over = || !self.attempts.iter().any(|one| is_to_start(&one.life));
+        let is_over = || !self.attempts.iter().any(|one| is_to_start(&one.state));
         if self.leaving == Leaving::HandingBack && is_over() {
             self.leaving = Leaving::Done;
             cx.effect(Effect::Left);

@@ -9,11 +9,11 @@
 
 mod access;
 mod attempt;
-mod io;
 mod closed;
 mod copies;
 mod executor;
 mod holders;
+mod io;
 mod lease;
 mod leave;
 mod manager;

@@ -9,14 +9,14 @@ use wire::executor::{Start, ToExecutor};
 use wire::resource::{Facts, FromResource, ToResource};
 
 use crate::access;
-use crate::attempt::{Attempt, Collecting, Life};
-use crate::io::{
-    Config, Effect, Event, Input, KNOWN_BYTES_MAX, Peer, State, Stream, Trouble, Workplace,
-};
+use crate::attempt::{Attempt, AttemptState, Collecting};
 use crate::closed::{Closed, ClosedSet};
 use crate::copies::Kept;
 use crate::executor::ExecutorLink;
 use crate::holders::Holders;
+use crate::io::{
+    Config, Effect, Event, Input, KNOWN_BYTES_MAX, Peer, State, Stream, Trouble, Workplace,
+};
 use crate::leave::Leaving;
 use crate::note::Note;
 use crate::outbox::Outbox;
@@ -296,10 +296,10 @@ impl ActivityManager {
         let Some(mut attempt) = self.attempts.remove(id) else {
             return;
         };
-        if let Life::Waiting(dispatch) = attempt.life {
+        if let AttemptState::Waiting(dispatch) = attempt.state {
             cx.effect(self.holders.stage(&dispatch));
             attempt.asked = now;
-            attempt.life = Life::Staging(dispatch);
+            attempt.state = AttemptState::Staging(dispatch);
         }
         self.attempts.insert(attempt);
     }
@@ -316,7 +316,7 @@ impl ActivityManager {
         let Some(mut attempt) = self.attempts.remove(id) else {
             return;
         };
-        if let Life::Staged(start) = attempt.life {
+        if let AttemptState::Staged(start) = attempt.state {
             if attempt.is_once {
                 // The start leaves when this is durable.
                 let owner = attempt.owner;
@@ -325,14 +325,14 @@ impl ActivityManager {
             }
             self.out.starts.push(Start::clone(&start));
             attempt.asked = now;
-            attempt.life = Life::Queued(Some(start));
+            attempt.state = AttemptState::Queued(Some(start));
         }
         self.attempts.insert(attempt);
     }
 
     /// Gives an attempt its end, and tells it.
     pub(crate) fn end(&mut self, now: Mono, mut attempt: Attempt, outcome: Outcome) {
-        attempt.life = Life::Ended(Box::new(outcome));
+        attempt.state = AttemptState::Ended(Box::new(outcome));
         attempt.asked = now;
         self.out.answers(attempt.owner).outcomes.push(attempt.id);
         self.attempts.insert(attempt);
@@ -344,18 +344,21 @@ impl ActivityManager {
             return;
         };
         let answers = self.out.answers(to);
-        match &attempt.life {
-            Life::Waiting(_) | Life::Staging(_) | Life::Staged(_) | Life::Queued(_) => {
+        match &attempt.state {
+            AttemptState::Waiting(_)
+            | AttemptState::Staging(_)
+            | AttemptState::Staged(_)
+            | AttemptState::Queued(_) => {
                 answers.accepted.push(id);
             }
-            Life::Running { pid, started } => {
+            AttemptState::Running { pid, started } => {
                 answers.started.push(Started {
                     attempt: id,
                     pid: *pid,
                     at: *started,
                 });
             }
-            Life::Collecting(collecting) => {
+            AttemptState::Collecting(collecting) => {
                 let Outcome { pid, started, .. } = collecting.outcome;
                 answers.started.push(Started {
                     attempt: id,
@@ -363,7 +366,7 @@ impl ActivityManager {
                     at: started,
                 });
             }
-            Life::Ended(_) => {
+            AttemptState::Ended(_) => {
                 answers.outcomes.push(id);
                 self.attempts.set_asked(id, now);
             }
@@ -399,8 +402,8 @@ impl ActivityManager {
             }
             return;
         };
-        match (attempt.life, result) {
-            (Life::Staging(dispatch), Ok(Workplace { directory })) => {
+        match (attempt.state, result) {
+            (AttemptState::Staging(dispatch), Ok(Workplace { directory })) => {
                 let note = Note {
                     owner: attempt.owner,
                     cores: attempt.cores,
@@ -410,28 +413,30 @@ impl ActivityManager {
                     wants_stderr: dispatch.wants_stderr,
                 };
                 attempt.directory = Some(directory.clone().into_boxed_str());
-                attempt.life =
-                    Life::Staged(Box::new(self.config.start(*dispatch, directory, &note)));
+                attempt.state =
+                    AttemptState::Staged(Box::new(self.config.start(*dispatch, directory, &note)));
             }
-            (Life::Staging(_), Err(Trouble { name, message })) => {
+            (AttemptState::Staging(_), Err(Trouble { name, message })) => {
                 let outcome = outcome::failed(id, name, message);
-                attempt.life = Life::Staged(Box::default());
+                attempt.state = AttemptState::Staged(Box::default());
                 return self.end(now, attempt, outcome);
             }
-            (Life::Ended(outcome), Ok(Workplace { directory })) if attempt.directory.is_none() => {
+            (AttemptState::Ended(outcome), Ok(Workplace { directory }))
+                if attempt.directory.is_none() =>
+            {
                 // It was stopped meanwhile, so nothing has run there.
                 self.out.clears.push((id, directory));
-                attempt.life = Life::Ended(outcome);
+                attempt.state = AttemptState::Ended(outcome);
             }
             (
-                life @ (Life::Waiting(_)
-                | Life::Staged(_)
-                | Life::Queued(_)
-                | Life::Running { .. }
-                | Life::Collecting(_)
-                | Life::Ended(_)),
+                state @ (AttemptState::Waiting(_)
+                | AttemptState::Staged(_)
+                | AttemptState::Queued(_)
+                | AttemptState::Running { .. }
+                | AttemptState::Collecting(_)
+                | AttemptState::Ended(_)),
                 _,
-            ) => attempt.life = life,
+            ) => attempt.state = state,
         }
         self.attempts.insert(attempt);
     }
@@ -450,17 +455,17 @@ impl ActivityManager {
         if attempt.directory.as_deref() != Some(&*directory) {
             self.out.clears.push((id, directory));
         }
-        match &attempt.life {
-            Life::Staging(_) => {
+        match &attempt.state {
+            AttemptState::Staging(_) => {
                 let outcome = outcome::without_run(id, End::Lacking(inputs));
                 self.end(now, attempt, outcome);
             }
-            Life::Waiting(_)
-            | Life::Staged(_)
-            | Life::Queued(_)
-            | Life::Running { .. }
-            | Life::Collecting(_)
-            | Life::Ended(_) => self.attempts.insert(attempt),
+            AttemptState::Waiting(_)
+            | AttemptState::Staged(_)
+            | AttemptState::Queued(_)
+            | AttemptState::Running { .. }
+            | AttemptState::Collecting(_)
+            | AttemptState::Ended(_) => self.attempts.insert(attempt),
         }
     }
 
@@ -473,17 +478,17 @@ impl ActivityManager {
         let Some(attempt) = self.attempts.remove(id) else {
             return;
         };
-        match &attempt.life {
-            Life::Collecting(collecting) => {
+        match &attempt.state {
+            AttemptState::Collecting(collecting) => {
                 let outcome = collecting.outcome_with(&attempt, result);
                 self.end(now, attempt, outcome);
             }
-            Life::Waiting(_)
-            | Life::Staging(_)
-            | Life::Staged(_)
-            | Life::Queued(_)
-            | Life::Running { .. }
-            | Life::Ended(_) => self.attempts.insert(attempt),
+            AttemptState::Waiting(_)
+            | AttemptState::Staging(_)
+            | AttemptState::Staged(_)
+            | AttemptState::Queued(_)
+            | AttemptState::Running { .. }
+            | AttemptState::Ended(_) => self.attempts.insert(attempt),
         }
     }
 
@@ -590,46 +595,50 @@ impl ActivityManager {
         let mut again = Vec::new();
         for attempt in self.attempts.asked() {
             let silent = now.since(attempt.asked);
-            let is_late = match &attempt.life {
-                Life::Staging(dispatch) if silent >= WORKER_PERIOD => {
+            let is_late = match &attempt.state {
+                AttemptState::Staging(dispatch) if silent >= WORKER_PERIOD => {
                     cx.effect(self.holders.stage(dispatch));
                     true
                 }
-                Life::Collecting(collecting) if silent >= WORKER_PERIOD => {
+                AttemptState::Collecting(collecting) if silent >= WORKER_PERIOD => {
                     cx.effect(collecting.effect(attempt));
                     true
                 }
-                Life::Queued(_) | Life::Running { .. } if !self.executor.is_ready => false,
-                Life::Queued(_) if silent < START_PERIOD => false,
+                AttemptState::Queued(_) | AttemptState::Running { .. }
+                    if !self.executor.is_ready =>
+                {
+                    false
+                }
+                AttemptState::Queued(_) if silent < START_PERIOD => false,
                 // It was stopped before the executor had it: the executor answers that.
-                Life::Queued(_) if attempt.stopping => {
+                AttemptState::Queued(_) if attempt.stopping => {
                     self.out.stops.push(attempt.id);
                     true
                 }
-                Life::Queued(_) if attempt.retracting => {
+                AttemptState::Queued(_) if attempt.retracting => {
                     self.out.retracts.push(attempt.id);
                     true
                 }
-                Life::Queued(Some(start)) if has_free(attempt.cores) => {
+                AttemptState::Queued(Some(start)) if has_free(attempt.cores) => {
                     self.out.starts.push(Start::clone(start));
                     true
                 }
-                Life::Queued(None) if has_free(attempt.cores) => {
+                AttemptState::Queued(None) if has_free(attempt.cores) => {
                     cx.effect(Effect::Execute(ToExecutor::Peek(attempt.id)));
                     true
                 }
-                Life::Running { .. } if silent >= RUNNING_PERIOD => {
+                AttemptState::Running { .. } if silent >= RUNNING_PERIOD => {
                     // What has started is not taken back: the answer is that it runs, or its end.
                     self.out.retracts.push(attempt.id);
                     true
                 }
-                Life::Staging(_)
-                | Life::Collecting(_)
-                | Life::Queued(_)
-                | Life::Running { .. }
-                | Life::Waiting(_)
-                | Life::Staged(_)
-                | Life::Ended(_) => false,
+                AttemptState::Staging(_)
+                | AttemptState::Collecting(_)
+                | AttemptState::Queued(_)
+                | AttemptState::Running { .. }
+                | AttemptState::Waiting(_)
+                | AttemptState::Staged(_)
+                | AttemptState::Ended(_) => false,
             };
             if is_late {
                 again.push(attempt.id);

@@ -7,7 +7,7 @@ use model::AttemptId;
 use wire::attempt::{ATTEMPTS_MAX, FromActivity, Outcome, Refusal, Started};
 use wire::executor::{BATCH_BYTES, Start, Stdin, ToExecutor};
 
-use crate::attempt::Life;
+use crate::attempt::AttemptState;
 use crate::io::Effect;
 use crate::manager::ActivityManager;
 use crate::outcome;
@@ -137,7 +137,8 @@ impl Answers {
         let mut batch: Vec<Outcome> = Vec::new();
         let mut bytes = 0;
         for id in self.outcomes {
-            let Some(Life::Ended(outcome)) = attempts.get(id).map(|attempt| &attempt.life) else {
+            let Some(AttemptState::Ended(outcome)) = attempts.get(id).map(|attempt| &attempt.state)
+            else {
                 continue;
             };
             bytes += outcome::weight(outcome);

@@ -7,7 +7,7 @@ use model::AttemptId;
 use wire::attempt::FromActivity;
 use wire::executor::{ToExecutor, Written};
 
-use crate::attempt::Life;
+use crate::attempt::AttemptState;
 use crate::io::Effect;
 use crate::manager::ActivityManager;
 
@@ -24,7 +24,10 @@ impl ActivityManager {
     pub(crate) fn on_peek(&mut self, cx: &mut Context<'_, Self>, from: u32, id: AttemptId) {
         let runs = self.attempts.get(id).is_some_and(|attempt| {
             // Of an attempt that an earlier life has handed over only the executor knows how far it is.
-            matches!(attempt.life, Life::Running { .. } | Life::Queued(None))
+            matches!(
+                attempt.state,
+                AttemptState::Running { .. } | AttemptState::Queued(None)
+            )
         });
         let has_room = self.peeks.0.contains_key(&id) || self.peeks.0.len() < PEEKS_MAX;
         if !runs || !has_room || !self.executor.is_ready {

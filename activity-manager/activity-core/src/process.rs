@@ -4,11 +4,11 @@ use machine::Context;
 use model::{AttemptId, Bytes, Epoch, FaultName, Mono, Span};
 use wire::attempt::{ATTEMPTS_MAX, Dispatch, End, FromActivity, Refusal, ToActivity};
 
-use crate::attempt::{Attempt, Life, dispatch_bytes};
+use crate::attempt::{Attempt, AttemptState, dispatch_bytes};
+use crate::closed::Closed;
 use crate::io::{
     ATTEMPTS_KNOWN_MAX, Config, DISPATCH_BYTES_MAX, Effect, Event, KNOWN_BYTES_MAX, Stream,
 };
-use crate::closed::Closed;
 use crate::lease::ProcessLease;
 use crate::manager::{ActivityManager, has_forgotten, raise_epoch, settle};
 use crate::outcome;
@@ -25,7 +25,7 @@ pub(crate) struct ProcessLink {
     ask: u32,
     /// The number that the answer had. What it sent before it read that answer has another one and
     /// is refused: it counts as lost by then, and must not start beside its successor.
-    pub(crate) life: Epoch,
+    pub(crate) own_epoch: Epoch,
     /// When it was told that first.
     pub(crate) told: Mono,
     /// Whether that life is over though it has not told the process manager another one.
@@ -42,9 +42,9 @@ pub(crate) struct ProcessLink {
 impl ProcessLink {
     /// What the process manager sends for the life that it knows is refused from here on, with this
     /// one's number, so that it attaches again.
-    pub(crate) fn void(&mut self, now: Mono, life: Epoch) {
-        if self.life != Epoch::default() {
-            self.life = life;
+    pub(crate) fn void(&mut self, now: Mono, epoch: Epoch) {
+        if self.own_epoch != Epoch::default() {
+            self.own_epoch = epoch;
             self.is_void = true;
             self.lease.ask_anew(now);
         }
@@ -72,7 +72,7 @@ impl ActivityManager {
         // Before it was told what is held here it has nothing to say that this life could answer:
         // what is unknown may be held by the executor.
         match self.process_managers.get_mut(&from) {
-            Some(link) if link.life != Epoch::default() => link.is_attached = true,
+            Some(link) if link.own_epoch != Epoch::default() => link.is_attached = true,
             Some(_) | None => return,
         }
         match message {
@@ -108,12 +108,12 @@ impl ActivityManager {
             }
             ToActivity::ReadLog(wanted) => cx.effect(Effect::ReadLog(from, wanted)),
             ToActivity::Renewed {
-                life,
+                epoch,
                 number,
                 keeps,
             } => {
                 self.keep_for(cx, from, &keeps);
-                self.on_renewed(cx, now, from, life, number);
+                self.on_renewed(cx, now, from, epoch, number);
             }
         }
     }
@@ -135,7 +135,7 @@ impl ActivityManager {
             return; // A late message of an earlier life.
         }
         if (epoch, ask) != (link.epoch, link.ask) {
-            link.life = Epoch::default();
+            link.own_epoch = Epoch::default();
             link.is_void = false;
         }
         link.epoch = epoch;
@@ -174,12 +174,12 @@ impl ActivityManager {
         };
         link.wants_holding = false;
         link.is_attached = true;
-        if link.life == Epoch::default() {
-            link.life = raise_epoch(cx);
+        if link.own_epoch == Epoch::default() {
+            link.own_epoch = raise_epoch(cx);
             link.told = now;
             link.lease.ask_anew(now);
         }
-        let (epoch, ask) = (link.life, link.ask);
+        let (epoch, ask) = (link.own_epoch, link.ask);
         let lease = self.config.lease.map(|_| link.lease.length);
         let has_forgotten = has_forgotten(cx);
         let own = self
@@ -212,9 +212,9 @@ impl ActivityManager {
         meant_for: Epoch,
         attempts: Vec<Dispatch>,
     ) {
-        let life = |link: &ProcessLink| (link.life, link.is_void);
+        let own = |link: &ProcessLink| (link.own_epoch, link.is_void);
         let link = self.process_managers.get(&from);
-        let (present, is_void) = link.map_or((Epoch(0), false), life);
+        let (present, is_void) = link.map_or((Epoch(0), false), own);
         if meant_for == present && !is_void {
             self.confirm(cx, now, from);
             if has_forgotten(cx) {
@@ -234,7 +234,7 @@ impl ActivityManager {
                 // Its process manager has recorded what became of it.
                 Some(Closed::Acknowledged) => continue,
                 Some(Closed::Retracted) => Some(Refusal::Retracted),
-                None if !is_present => Some(Refusal::OtherLife { epoch: present }),
+                None if !is_present => Some(Refusal::OtherEpoch { epoch: present }),
                 None if self.attempts.leave(id.process) == 0 => {
                     // The leave may have been lost on its way.
                     self.group.has_leaves = false;
@@ -269,7 +269,7 @@ impl ActivityManager {
             retracting: false,
             is_once: dispatch.at_most_once,
             directory: None,
-            life: Life::Waiting(Box::new(dispatch)),
+            state: AttemptState::Waiting(Box::new(dispatch)),
         };
         match failure {
             Some((name, message)) => {
@@ -314,7 +314,7 @@ impl ActivityManager {
                 let is_waiting = self
                     .attempts
                     .get(id)
-                    .is_some_and(|found| matches!(found.life, Life::Waiting(_)));
+                    .is_some_and(|found| matches!(found.state, AttemptState::Waiting(_)));
                 if is_waiting {
                     self.out.answers(number).accepted.push(id);
                 }
@@ -326,7 +326,7 @@ impl ActivityManager {
         let Some(attempt) = self.attempts.remove(id) else {
             return;
         };
-        let Life::Ended(outcome) = &attempt.life else {
+        let AttemptState::Ended(outcome) = &attempt.state else {
             return self.attempts.insert(attempt);
         };
         let is_kept = match outcome.end {
@@ -346,19 +346,19 @@ impl ActivityManager {
         let Some(attempt) = self.attempts.remove(id) else {
             return self.on_unknown(from, id);
         };
-        match &attempt.life {
-            Life::Waiting(_) | Life::Staging(_) | Life::Staged(_) => {
+        match &attempt.state {
+            AttemptState::Waiting(_) | AttemptState::Staging(_) | AttemptState::Staged(_) => {
                 let outcome = outcome::without_run(id, End::Stopped);
                 self.end(now, attempt, outcome);
             }
-            Life::Queued(_) | Life::Running { .. } => {
+            AttemptState::Queued(_) | AttemptState::Running { .. } => {
                 self.attempts.insert(attempt);
                 self.attempts.set_stopping(id);
                 self.out.stops.push(id);
             }
             // It has ended already: the outcome is on its way.
-            Life::Collecting(_) => self.attempts.insert(attempt),
-            Life::Ended(_) => {
+            AttemptState::Collecting(_) => self.attempts.insert(attempt),
+            AttemptState::Ended(_) => {
                 self.attempts.insert(attempt);
                 self.tell(now, from, id);
             }
@@ -370,16 +370,16 @@ impl ActivityManager {
         let Some(mut attempt) = self.attempts.remove(id) else {
             return self.on_unknown(from, id);
         };
-        match &attempt.life {
-            Life::Waiting(_) | Life::Staging(_) | Life::Staged(_) => {
+        match &attempt.state {
+            AttemptState::Waiting(_) | AttemptState::Staging(_) | AttemptState::Staged(_) => {
                 self.take_back(from, attempt);
             }
-            Life::Queued(_) => {
+            AttemptState::Queued(_) => {
                 (attempt.retracting, attempt.asked) = (true, now);
                 self.attempts.insert(attempt);
                 self.out.retracts.push(id);
             }
-            Life::Running { .. } | Life::Collecting(_) | Life::Ended(_) => {
+            AttemptState::Running { .. } | AttemptState::Collecting(_) | AttemptState::Ended(_) => {
                 self.attempts.insert(attempt);
                 self.tell(now, from, id);
             }

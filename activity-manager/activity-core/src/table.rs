@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{AttemptId, Mono, ProcessId};
 use wire::resource::Leave;
 
-use crate::attempt::{Attempt, Life};
+use crate::attempt::{Attempt, AttemptState};
 
 /// Leaves of one machine at most; each is for at least one slot, and no machine has more.
 const LEAVES_MAX: usize = 65_536;
@@ -55,32 +55,32 @@ impl Attempts {
         let Attempt {
             id, order, cores, ..
         } = attempt;
-        self.bytes += attempt.life.weight();
+        self.bytes += attempt.state.weight();
         let share = self.shares.entry(id.process).or_default();
         share.n_known += 1;
-        if attempt.life.is_ahead() {
+        if attempt.state.is_ahead() {
             share.cores_ahead += u64::from(cores);
         }
-        if attempt.life.is_handed() {
+        if attempt.state.is_handed() {
             share.cores_handed += u64::from(cores);
         }
-        match &attempt.life {
-            Life::Waiting(_) => {
+        match &attempt.state {
+            AttemptState::Waiting(_) => {
                 self.n_held_back += 1;
                 share.waiting.insert(order, id);
             }
-            Life::Staged(_) => {
+            AttemptState::Staged(_) => {
                 self.n_held_back += 1;
                 share.staged.insert(order, id);
             }
-            Life::Staging(_) | Life::Queued(_) | Life::Collecting(_) => {
+            AttemptState::Staging(_) | AttemptState::Queued(_) | AttemptState::Collecting(_) => {
                 self.asked.insert(id);
             }
-            Life::Running { .. } => {
+            AttemptState::Running { .. } => {
                 self.cores_running += u64::from(cores);
                 self.asked.insert(id);
             }
-            Life::Ended(_) => {
+            AttemptState::Ended(_) => {
                 self.ended.insert(order, id);
             }
         }
@@ -94,35 +94,35 @@ impl Attempts {
     pub(crate) fn remove(&mut self, id: AttemptId) -> Option<Attempt> {
         let attempt = self.by_id.remove(&id)?;
         let Attempt { order, cores, .. } = attempt;
-        self.bytes -= attempt.life.weight();
+        self.bytes -= attempt.state.weight();
         let share = self
             .shares
             .get_mut(&id.process)
             .expect("insert has made it");
         share.n_known -= 1;
-        if attempt.life.is_ahead() {
+        if attempt.state.is_ahead() {
             share.cores_ahead -= u64::from(cores);
         }
-        if attempt.life.is_handed() {
+        if attempt.state.is_handed() {
             share.cores_handed -= u64::from(cores);
         }
-        match &attempt.life {
-            Life::Waiting(_) => {
+        match &attempt.state {
+            AttemptState::Waiting(_) => {
                 self.n_held_back -= 1;
                 share.waiting.remove(&order);
             }
-            Life::Staged(_) => {
+            AttemptState::Staged(_) => {
                 self.n_held_back -= 1;
                 share.staged.remove(&order);
             }
-            Life::Staging(_) | Life::Queued(_) | Life::Collecting(_) => {
+            AttemptState::Staging(_) | AttemptState::Queued(_) | AttemptState::Collecting(_) => {
                 self.asked.remove(&id);
             }
-            Life::Running { .. } => {
+            AttemptState::Running { .. } => {
                 self.cores_running -= u64::from(cores);
                 self.asked.remove(&id);
             }
-            Life::Ended(_) => {
+            AttemptState::Ended(_) => {
                 self.ended.remove(&order);
             }
         }

@@ -4,7 +4,7 @@ mod bench;
 mod files;
 mod lease;
 mod leave;
-mod life;
 mod links;
+mod states;
 mod watch;
 mod world;

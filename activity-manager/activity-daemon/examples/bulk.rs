@@ -16,7 +16,7 @@ use activity_blobs::Store;
 use activity_daemon::{Keeping, StoreDepot};
 use model::{Artifact, Identity, Role, Span};
 use shell::identity::{Authority, Credentials, Key, Revocations};
-use shell::quic::{Bulk, BulkConfig, Depot, Event, Life, Link, LinkConfig, Links, Source};
+use shell::quic::{Bulk, BulkConfig, Depot, Event, Link, LinkConfig, LinkEpoch, Links, Source};
 use shell::{Inbox, Intake, Peers, Received, clock, inbox};
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -171,7 +171,7 @@ impl Wires {
             let config = LinkConfig {
                 address: ([127, 0, 0, 1], 0).into(),
                 credentials: group.member(role)?,
-                life: Life::begin(&state)?,
+                epoch: LinkEpoch::begin(&state)?,
                 resource: None,
                 desk: None,
                 accepts: vec![Role::Am],

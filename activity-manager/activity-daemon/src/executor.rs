@@ -84,7 +84,7 @@ struct Shared {
     process: Mutex<Option<OwnedFd>>,
     /// How it holds what commands start; none before it has said.
     containment: Mutex<Option<Containment>>,
-    life: Mutex<Life>,
+    phase: Mutex<Phase>,
     changed: Condvar,
     /// Attempts that the executor was given and has not spoken the last word of. Nothing rests on it
     /// but in which thread something is done.
@@ -92,7 +92,7 @@ struct Shared {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Life {
+enum Phase {
     /// The core has not started.
     Waiting,
     Serving,
@@ -109,7 +109,7 @@ impl Executor {
             process: Mutex::new(process(&sender)),
             containment: Mutex::new(None),
             sender: Mutex::new(Some(sender)),
-            life: Mutex::new(Life::Waiting),
+            phase: Mutex::new(Phase::Waiting),
             changed: Condvar::new(),
             n_attempts: AtomicI64::new(0),
         });
@@ -119,7 +119,7 @@ impl Executor {
             .name("executor".to_owned())
             .spawn(move || {
                 serve(&place, &theirs, &inbox, receiver);
-                theirs.change(Life::Ended);
+                theirs.change(Phase::Ended);
             })
             .map_err(ExecutorError::Thread)?;
         Ok(Executor {
@@ -130,7 +130,7 @@ impl Executor {
 
     /// Lets the executor's words through to the core.
     pub(crate) fn begin(&self) {
-        self.shared.change(Life::Serving);
+        self.shared.change(Phase::Serving);
     }
 
     /// The way to it.
@@ -158,17 +158,17 @@ impl Executor {
         let Some(thread) = self.thread.take() else {
             return;
         };
-        self.shared.change(Life::Ending(commands));
+        self.shared.change(Phase::Ending(commands));
         let way = Way(Arc::clone(&self.shared));
         match commands {
             Commands::End => {
                 way.send(&[ToExecutor::Shutdown]);
                 // It closes the connection when its commands are gone.
-                let life = self.shared.life();
+                let phase = self.shared.phase();
                 let waited = self
                     .shared
                     .changed
-                    .wait_timeout_while(life, END_PATIENCE, |life| *life != Life::Ended);
+                    .wait_timeout_while(phase, END_PATIENCE, |phase| *phase != Phase::Ended);
                 drop(waited);
             }
             Commands::GoOn => {}
@@ -237,8 +237,8 @@ impl Shared {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn life(&self) -> MutexGuard<'_, Life> {
-        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    fn phase(&self) -> MutexGuard<'_, Phase> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_idle(&self) -> bool {
@@ -269,30 +269,30 @@ impl Shared {
         self.n_attempts.fetch_add(n_attempts, Ordering::Relaxed);
     }
 
-    fn change(&self, to: Life) {
-        *self.life() = to;
+    fn change(&self, to: Phase) {
+        *self.phase() = to;
         self.changed.notify_all();
     }
 
     /// Waits until the core has started. `false` if that will not happen.
     fn wait_for_core(&self) -> bool {
-        let mut life = self.life();
-        while *life == Life::Waiting {
-            life = self
+        let mut phase = self.phase();
+        while *phase == Phase::Waiting {
+            phase = self
                 .changed
-                .wait(life)
+                .wait(phase)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        *life == Life::Serving
+        *phase == Phase::Serving
     }
 
     /// Waits some time. `false` if it is the end.
     fn pause(&self, pause: Duration) -> bool {
-        let life = self.life();
+        let phase = self.phase();
         let waited = self
             .changed
-            .wait_timeout_while(life, pause, |life| *life == Life::Serving);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 == Life::Serving
+            .wait_timeout_while(phase, pause, |phase| *phase == Phase::Serving);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 == Phase::Serving
     }
 }
 

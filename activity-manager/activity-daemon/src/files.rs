@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_life_listens_where_this_one_does_unless_somebody_else_does() {
+    fn the_next_epoch_listens_where_this_one_does_unless_somebody_else_does() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join(PORT);
         let port = |socket: &UdpSocket| socket.local_addr().unwrap().port();

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         return activity_executor::main(arguments);
     }
     commands_run_and_their_files_go_on();
-    a_second_life_finds_the_commands_of_the_first();
+    a_second_epoch_finds_the_commands_of_the_first();
     an_executor_that_dies_is_replaced_and_its_commands_are_lost();
     an_executor_that_does_not_answer_is_told_not_lent_and_replaced();
     ExitCode::SUCCESS
@@ -108,7 +108,7 @@ fn commands_run_and_their_files_go_on() {
     assert_eq!(left, 2, "only failed attempts keep their directories");
 }
 
-fn a_second_life_finds_the_commands_of_the_first() {
+fn a_second_epoch_finds_the_commands_of_the_first() {
     let bench = Bench::new();
     let go = bench.dir.path().join("go");
     let waiting = format!(
@@ -313,9 +313,9 @@ impl Grid {
                 .next_within(PATIENCE)
                 .expect("there was no answer")
             {
-                FromProcessSide::Message(FromActivity::Renew { life, number }) => {
+                FromProcessSide::Message(FromActivity::Renew { epoch, number }) => {
                     self.send(&ToActivity::Renewed {
-                        life,
+                        epoch,
                         number,
                         keeps: Vec::new(),
                     });

@@ -128,12 +128,12 @@ pub(crate) struct Executor {
     linger_until: Option<Mono>,
     /// When what has been gathered is told.
     tell_at: Option<Mono>,
-    life: Life,
+    phase: Phase,
     scratch: Vec<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Life {
+enum Phase {
     Serving,
     Ending,
 }
@@ -176,7 +176,7 @@ impl Executor {
             cores_used: 0,
             linger_until: Some(clock::mono() + parts.linger),
             tell_at: None,
-            life: Life::Serving,
+            phase: Phase::Serving,
             scratch: vec![0; SCRATCH_BYTES],
             parts,
         })
@@ -225,7 +225,7 @@ impl Executor {
                 self.send(now);
             }
             let n_ended = self.free.len() + self.stuck.len();
-            if self.life == Life::Ending && n_ended == self.slots.len() {
+            if self.phase == Phase::Ending && n_ended == self.slots.len() {
                 return self.save();
             }
         }
@@ -255,7 +255,7 @@ impl Executor {
     fn tick(&mut self, now: Mono) {
         let grace = self.parts.kill_grace;
         for slot in 0..self.slots.len() {
-            let (life, Some(running)) = &mut self.slots[slot] else {
+            let (generation, Some(running)) = &mut self.slots[slot] else {
                 continue;
             };
             if running.due().is_none_or(|due| due > now) {
@@ -265,7 +265,7 @@ impl Executor {
             match running.tick(now, grace) {
                 Due::Nothing => {}
                 Due::Watch => {
-                    watch(&self.epoll, *life, slot, running);
+                    watch(&self.epoll, *generation, slot, running);
                     // Most commands have ended before this, and their end tells their start too.
                     let attempt = running.attempt;
                     self.tell(Answer::Started, attempt);
@@ -279,7 +279,7 @@ impl Executor {
             self.stuck_at = now + STUCK_EVERY;
             self.free_stuck();
         }
-        if self.linger_until.is_some_and(|until| now >= until) && self.life == Life::Serving {
+        if self.linger_until.is_some_and(|until| now >= until) && self.phase == Phase::Serving {
             self.end(now, grace);
         }
     }
@@ -300,16 +300,16 @@ impl Executor {
         let mut signals = [0; 1024];
         // Emptied, or it stays readable; which signal it was does not matter.
         let _ = rustix::io::read(&self.parts.termination, &mut signals);
-        let grace = match self.life {
-            Life::Serving => self.parts.kill_grace,
-            Life::Ending => Span::ZERO,
+        let grace = match self.phase {
+            Phase::Serving => self.parts.kill_grace,
+            Phase::Ending => Span::ZERO,
         };
         self.end(now, grace);
     }
 
     fn end(&mut self, now: Mono, grace: Span) {
-        if self.life == Life::Serving {
-            self.life = Life::Ending;
+        if self.phase == Phase::Serving {
+            self.phase = Phase::Ending;
             self.linger_until = None;
             // A daemon that comes after this is to start another executor, which waits for the lock.
             let _ = fs::remove_file(&self.parts.socket);

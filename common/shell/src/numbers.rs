@@ -42,7 +42,7 @@ pub enum NumbersError {
 
 impl Numbers {
     /// Numbers that are good for this life of the daemon.
-    pub fn of_this_life() -> Numbers {
+    pub fn of_this_epoch() -> Numbers {
         Numbers::default()
     }
 
@@ -117,7 +117,7 @@ mod tests {
         let mut numbers = Numbers::kept_in(&path).unwrap();
         assert_eq!(numbers.of("pm1").unwrap(), 3);
         assert_eq!(numbers.of("liquid").unwrap(), 2);
-        let mut others = Numbers::of_this_life();
+        let mut others = Numbers::of_this_epoch();
         assert_eq!(others.of("liquid").unwrap(), 1);
     }
 

@@ -16,7 +16,7 @@ use crate::clock;
 use crate::config::{Config, ConfigError};
 use crate::identity::Credentials;
 use crate::metrics::{Board, Figures};
-use crate::quic::{Desk, Event, Life, Link, LinkConfig, Links, LinksError};
+use crate::quic::{Desk, Event, Link, LinkConfig, LinkEpoch, Links, LinksError};
 use crate::refusal_log::{RefusalLine, RefusalLog};
 use crate::runner::{RunError, Stats};
 use crate::shutdown::{Signal, Signals};
@@ -156,7 +156,7 @@ impl Place {
         let config = LinkConfig {
             address: self.listen,
             credentials,
-            life: Life::begin(&self.directory)?,
+            epoch: LinkEpoch::begin(&self.directory)?,
             resource: None,
             accepts: accepts.to_vec(),
             desk,

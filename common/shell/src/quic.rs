@@ -14,11 +14,11 @@ mod admission;
 mod bulk;
 mod calls;
 mod desk;
+mod epoch;
 mod errand;
 mod error;
 mod greeting;
 mod incoming;
-mod life;
 mod links;
 mod pump;
 mod registry;
@@ -32,9 +32,9 @@ pub use bulk::{
 };
 pub(crate) use calls::Calls;
 pub use desk::{Asker, Desk};
+pub use epoch::{LinkEpoch, LinkEpochError, ResetKey};
 pub use errand::{Line, Stopper, Visitor, ask};
 pub use error::LinkError;
-pub use life::{Life, LifeError, ResetKey};
 pub use links::{Event, Kept, Link, LinkConfig, LinkCounts, Links, LinksError};
 
 #[cfg(test)]

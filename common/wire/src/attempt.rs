@@ -113,7 +113,7 @@ pub enum ToActivity {
     Renewed {
         /// The life of the receiver that asked.
         #[n(0)]
-        life: Epoch,
+        epoch: Epoch,
         /// Which question this answers.
         #[n(1)]
         number: u32,
@@ -377,7 +377,7 @@ pub enum FromActivity {
     Renew {
         /// The life that the sender has told the receiver, or wants to.
         #[n(0)]
-        life: Epoch,
+        epoch: Epoch,
         /// Counts up in each life of the sender's daemon.
         #[n(1)]
         number: u32,
@@ -392,7 +392,7 @@ pub enum Refusal {
     NoGrantYet,
     /// It was meant for an earlier life.
     #[n(1)]
-    OtherLife {
+    OtherEpoch {
         /// The present one.
         #[n(0)]
         epoch: Epoch,

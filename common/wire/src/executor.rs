@@ -210,7 +210,7 @@ pub struct ExecutorHello {
     /// Its process id.
     #[n(1)]
     pub pid: u32,
-    /// A random number of this executor's life: another one means that commands were lost.
+    /// A random number of this executor's epoch: another one means that commands were lost.
     #[n(2)]
     pub instance: u64,
     /// How it holds what commands start; none where it does not say.

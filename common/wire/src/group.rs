@@ -48,7 +48,7 @@ pub enum ToGroup {
         /// The receiver's life, where the sender knew it. Then what an earlier life has granted to
         /// others is held by nobody.
         #[n(1)]
-        life: Option<Epoch>,
+        epoch: Option<Epoch>,
     },
 }
 

@@ -100,7 +100,7 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
                 number: 2,
                 grants: Vec::new(),
             }],
-            life: Some(Epoch(3)),
+            epoch: Some(Epoch(3)),
         },
     ]));
     all.extend(golden(from_group()));
@@ -277,7 +277,7 @@ fn to_activity() -> Vec<ToActivity> {
             offset: 5,
         })),
         ToActivity::Renewed {
-            life: Epoch(6),
+            epoch: Epoch(6),
             number: 9,
             keeps: vec![ProcessId(u64::MAX - 3), ProcessId(4)],
         },
@@ -340,7 +340,7 @@ fn from_activity() -> Vec<FromActivity> {
         ]),
         FromActivity::Refused {
             attempts: vec![attempt(1)],
-            why: Refusal::OtherLife { epoch: Epoch(7) },
+            why: Refusal::OtherEpoch { epoch: Epoch(7) },
         },
         FromActivity::LogPart(Box::new(wire::attempt::LogPart {
             attempt: attempt(1),
@@ -350,7 +350,7 @@ fn from_activity() -> Vec<FromActivity> {
             trouble: None,
         })),
         FromActivity::Renew {
-            life: Epoch(6),
+            epoch: Epoch(6),
             number: 9,
         },
     ]

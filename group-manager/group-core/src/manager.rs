@@ -157,7 +157,7 @@ impl machine::Machine for GroupManager {
                 self.on_claim(cx, from, number, process, &wants);
             }
             Input::Process(from, ToGroup::Release(process)) => self.on_release(cx, from, process),
-            Input::Process(_, ToGroup::Holds { held, life }) => self.on_holds(cx, &held, life),
+            Input::Process(_, ToGroup::Holds { held, epoch }) => self.on_holds(cx, &held, epoch),
             Input::Known(records) => self.on_known(cx, records),
             Input::Survey(question) => self.on_survey(cx, question),
             Input::Drain {
@@ -349,12 +349,12 @@ impl GroupManager {
     /// lacking here was lost with this manager's journal; what an earlier life of this manager has
     /// granted to others was lost with that one's. In a grid neither is believed: machines would have
     /// other numbers.
-    fn on_holds(&mut self, cx: &mut Context<'_, Self>, held: &[Held], life: Option<Epoch>) {
+    fn on_holds(&mut self, cx: &mut Context<'_, Self>, held: &[Held], epoch: Option<Epoch>) {
         if self.config.lease.is_some() {
             return;
         }
         // A copy that comes late does not know of what was claimed since.
-        if life == Some(state(cx).epoch()) {
+        if epoch == Some(state(cx).epoch()) {
             let known: BTreeSet<ProcessId> = held.iter().map(|one| one.process).collect();
             let holders = state(cx).holdings().map(|(process, _)| process);
             let is_lost = |one: &ProcessId| !known.contains(one) && !self.granted.contains(one);

@@ -120,7 +120,7 @@ impl program::Service for Service {
             not_let_in: RefusalLog::default(),
         };
         let theirs = Arc::clone(&manager);
-        let numbers = Mutex::new(Numbers::of_this_life());
+        let numbers = Mutex::new(Numbers::of_this_epoch());
         let on_link = move |link: shell::quic::Link| match link.peer.role() {
             Role::Pm => {
                 let mut numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);

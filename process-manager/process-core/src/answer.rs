@@ -7,8 +7,8 @@ use wire::client::{
     RUNNING_SHOWN_MAX, Running, Status, Submit, Summary,
 };
 
-use crate::io::{Caller, ClientId, Effect};
 use crate::held::held;
+use crate::io::{Caller, ClientId, Effect};
 use crate::manager::{Live, ProcessManager, State, Timer, Watcher, limits, process};
 use crate::process::Process;
 

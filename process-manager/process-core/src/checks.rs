@@ -19,9 +19,9 @@ use model::{
 use wire::attempt::{Checked, Copied, Copy, ToActivity};
 use wire::client::{ActivityPhase, Phase};
 
-use crate::io::{Effect, Stream};
 use crate::copies::parts;
 use crate::event::Event;
+use crate::io::{Effect, Stream};
 use crate::manager::{ProcessManager, Timer, limits, process};
 use crate::process::Process;
 use crate::remake::gone;
@@ -172,7 +172,7 @@ impl ProcessManager {
             }
             let is_there = |one: &&ResourceId| {
                 let link = self.machines.get(*one);
-                link.is_some_and(|link| link.is_up && link.life.is_some())
+                link.is_some_and(|link| link.is_up && link.epoch.is_some())
             };
             let asked = match is_shared {
                 true => self.machines.keys().find(is_there),

@@ -6,9 +6,9 @@ use machine::Context;
 use model::{Epoch, GroupId, Now, Plan, ProcessId, ResourceId};
 use wire::group::{FromGroup, Grant, Held, ToGroup, Want};
 
-use crate::io::{Effect, Stream};
 use crate::event::Event;
 use crate::held::held;
+use crate::io::{Effect, Stream};
 use crate::manager::{Live, ProcessManager, Stage, Timer, limits, process};
 
 impl ProcessManager {
@@ -33,12 +33,12 @@ impl ProcessManager {
                 let Some(link) = self.groups.get_mut(&group) else {
                     return;
                 };
-                let life = Some(offer.epoch);
-                let was_told = std::mem::replace(&mut link.told, life) == life;
+                let epoch = Some(offer.epoch);
+                let was_told = std::mem::replace(&mut link.told, epoch) == epoch;
                 link.offer = Some(offer);
                 link.offered = now.mono;
                 if !was_told {
-                    self.tell_holdings(cx, group, life);
+                    self.tell_holdings(cx, group, epoch);
                 }
                 self.n_offers += 1;
                 for resource in fresh {
@@ -179,7 +179,7 @@ impl ProcessManager {
         &mut self,
         cx: &mut Context<'_, Self>,
         group: GroupId,
-        life: Option<Epoch>,
+        epoch: Option<Epoch>,
     ) {
         if self.config.lease.is_some() {
             return;
@@ -193,7 +193,7 @@ impl ProcessManager {
             })
         };
         let held = self.live.keys().filter_map(held).collect();
-        cx.effect(Effect::ToGroup(group, ToGroup::Holds { held, life }));
+        cx.effect(Effect::ToGroup(group, ToGroup::Holds { held, epoch }));
     }
 
     fn on_granted(

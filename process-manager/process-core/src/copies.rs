@@ -22,8 +22,8 @@ use model::{ActivityId, Artifact, Now, ProcessId, ResourceId};
 use wire::attempt::{COPIED_FILES_MAX, COPIES_MAX, Copied, Copy, Holder, KEPT_MAX, ToActivity};
 use wire::client::ActivityPhase;
 
-use crate::io::{Effect, Stream};
 use crate::event::Event;
+use crate::io::{Effect, Stream};
 use crate::manager::{ProcessManager, State, Timer, limits, process};
 use crate::process::Process;
 
@@ -362,7 +362,7 @@ impl ProcessManager {
         let link = self.machines.get(&resource);
         self.is_trusted(resource)
             && self.stores.get(resource).is_some()
-            && link.is_some_and(|link| link.is_up && link.life.is_some())
+            && link.is_some_and(|link| link.is_up && link.epoch.is_some())
     }
 }
 

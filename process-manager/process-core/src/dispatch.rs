@@ -12,9 +12,9 @@ use model::{
 use wire::attempt::{ATTEMPTS_MAX, Dispatch, Stdin as WireStdin, ToActivity};
 use wire::client::Phase;
 
-use crate::io::{Effect, Stream};
 use crate::evaluate::{Evaluator, fault_event, produced, scope};
 use crate::event::{Event, Spot};
+use crate::io::{Effect, Stream};
 use crate::manager::{ProcessManager, Timer, limits, process};
 use crate::memo::Memo;
 use crate::process::Process;
@@ -54,7 +54,7 @@ impl ProcessManager {
             if !self.is_trusted(resource) {
                 continue;
             }
-            let Some(life) = self.machines.get(&resource).and_then(|link| link.life) else {
+            let Some(epoch) = self.machines.get(&resource).and_then(|link| link.epoch) else {
                 continue;
             };
             let n_out = known.index.out.get(&resource).map_or(0, |out| out.len());
@@ -68,11 +68,11 @@ impl ProcessManager {
                 .filter(|&activity| !known.awaits_remake(activity))
                 .filter(|&activity| !self.is_held_back(id, activity))
                 .take(window - n_out);
-            chosen.push((resource, life, next.collect()));
+            chosen.push((resource, epoch, next.collect()));
         }
         let mut has_faulted = false;
-        for (resource, life, activities) in chosen {
-            has_faulted |= self.send(cx, now, id, (resource, life), activities, slice);
+        for (resource, epoch, activities) in chosen {
+            has_faulted |= self.send(cx, now, id, (resource, epoch), activities, slice);
         }
         has_faulted
     }
@@ -87,7 +87,7 @@ impl ProcessManager {
         cx: &mut Context<'_, Self>,
         now: Now,
         id: ProcessId,
-        (resource, life): (ResourceId, Epoch),
+        (resource, epoch): (ResourceId, Epoch),
         activities: Vec<ActivityId>,
         slice: &mut Slice,
     ) -> bool {
@@ -139,7 +139,7 @@ impl ProcessManager {
                 unheard.extend(messages.iter().map(|message| message.attempt));
             }
             cx.record(Stream::Process(id), Event::Sent(sent, memos));
-            self.send_in_parts(cx, resource, life, messages);
+            self.send_in_parts(cx, resource, epoch, messages);
             self.arm_once(Timer::Unheard(id, resource), now.mono + limits::REPEAT);
         }
         if is_early {
@@ -172,7 +172,7 @@ impl ProcessManager {
             live.unheard.remove(&resource);
             return;
         }
-        let Some(life) = self.machines.get(&resource).and_then(|link| link.life) else {
+        let Some(epoch) = self.machines.get(&resource).and_then(|link| link.epoch) else {
             return;
         };
         let unheard: Vec<AttemptId> = unheard.iter().copied().collect();
@@ -192,7 +192,7 @@ impl ProcessManager {
                 break;
             }
         }
-        self.send_in_parts(cx, resource, life, messages);
+        self.send_in_parts(cx, resource, epoch, messages);
         self.arm(Timer::Unheard(id, resource), now.mono + limits::REPEAT);
     }
 
@@ -226,7 +226,7 @@ impl ProcessManager {
             if self
                 .machines
                 .get(&resource)
-                .is_some_and(|link| link.life.is_some())
+                .is_some_and(|link| link.epoch.is_some())
             {
                 for part in attempts.chunks(ATTEMPTS_MAX) {
                     cx.effect(Effect::ToActivity(
@@ -243,7 +243,7 @@ impl ProcessManager {
         &mut self,
         cx: &mut Context<'_, Self>,
         resource: ResourceId,
-        life: Epoch,
+        epoch: Epoch,
         messages: Vec<Dispatch>,
     ) {
         let mut messages = messages.into_iter();
@@ -253,7 +253,7 @@ impl ProcessManager {
                 return;
             }
             let message = ToActivity::Dispatch {
-                meant_for: life,
+                meant_for: epoch,
                 holders: self.holders(&attempts),
                 attempts,
             };

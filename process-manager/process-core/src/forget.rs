@@ -5,8 +5,8 @@ use machine::Context;
 use model::{Now, ProcessId, Span, Wall};
 use wire::client::Answer;
 
-use crate::io::Stream;
 use crate::held::held;
+use crate::io::Stream;
 use crate::manager::{ProcessManager, State, Timer, limits, process};
 use crate::process::Process;
 

@@ -7,8 +7,8 @@ use machine::Context;
 use model::{Fault, Now, ProcessId, Value, Wall};
 use wire::client::{Answer, Phase, Progress, Status, Submit, Summary, Totals};
 
-use crate::io::Stream;
 use crate::event::{Event, Founded};
+use crate::io::Stream;
 use crate::manager::{ProcessManager, State, Timer, limits};
 use crate::process::Course;
 

@@ -6,7 +6,6 @@
 //! Read [`Process`] first (the durable state of one process and the only place that changes it),
 //! then [`ProcessManager`] (the steps), then `control` (how controllers hand on control).
 
-mod io;
 mod answer;
 mod attempt;
 mod checks;
@@ -19,6 +18,7 @@ mod event;
 mod forget;
 mod held;
 mod index;
+mod io;
 mod links;
 mod liveness;
 mod loss;
@@ -38,12 +38,12 @@ mod tests;
 mod turns;
 mod why;
 
-pub use io::{Caller, ClientId, Effect, Input, PlanRequest, PlanResult, Room, Stream};
 pub use answer::{status, submission, summaries, summary};
 pub use attempt::ActivityState;
 pub use event::{Event, Reused, SEMANTICS, Spot, Verdict};
 pub use forget::Retention;
 pub use held::Held;
+pub use io::{Caller, ClientId, Effect, Input, PlanRequest, PlanResult, Room, Stream};
 pub use manager::{Config, ProcessManager, Snapshot, State, limits};
 pub use memo::Memo;
 pub use process::{Course, Process};

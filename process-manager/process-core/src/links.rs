@@ -26,7 +26,7 @@ pub(crate) struct GroupLink {
 pub(crate) struct MachineLink {
     pub(crate) is_up: bool,
     /// The life of the activity manager, once it has told what it holds.
-    pub(crate) life: Option<Epoch>,
+    pub(crate) epoch: Option<Epoch>,
     pub(crate) ask: u32,
     pub(crate) parts: BTreeSet<u32>,
     pub(crate) held: BTreeSet<AttemptId>,
@@ -56,7 +56,7 @@ impl ProcessManager {
         let Some(link) = self.machines.get_mut(&resource) else {
             return;
         };
-        if !link.is_up || link.life.is_some() {
+        if !link.is_up || link.epoch.is_some() {
             return;
         }
         *link = MachineLink {
@@ -110,7 +110,7 @@ impl ProcessManager {
     /// The machine must say anew what it holds.
     pub(crate) fn reattach(&mut self, cx: &mut Context<'_, Self>, now: Now, resource: ResourceId) {
         if let Some(link) = self.machines.get_mut(&resource) {
-            link.life = None;
+            link.epoch = None;
         }
         self.attach_machine(cx, now, resource);
     }

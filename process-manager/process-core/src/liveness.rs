@@ -13,8 +13,8 @@ use wire::attempt::{ATTEMPTS_MAX, ToActivity};
 use wire::client::{ActivityPhase, Phase};
 use wire::lease;
 
-use crate::io::{Effect, Stream};
 use crate::event::Event;
+use crate::io::{Effect, Stream};
 use crate::manager::{ProcessManager, Stage, State, Timer, limits, process};
 use crate::outcome::Gone;
 use crate::process::Process;
@@ -124,7 +124,7 @@ impl ProcessManager {
         let is_attached = self
             .machines
             .get(&resource)
-            .is_some_and(|link| link.life.is_some());
+            .is_some_and(|link| link.epoch.is_some());
         let Some(liveness) = self.liveness.get_mut(&resource) else {
             return;
         };
@@ -178,25 +178,25 @@ impl ProcessManager {
         cx: &mut Context<'_, Self>,
         now: Now,
         resource: ResourceId,
-        life: Epoch,
+        epoch: Epoch,
         number: u32,
     ) {
         if self.config.lease.is_none() {
             return;
         }
-        let known = self.machines.get(&resource).and_then(|link| link.life);
+        let known = self.machines.get(&resource).and_then(|link| link.epoch);
         match known {
-            Some(known) if known == life => {
+            Some(known) if known == epoch => {
                 self.wait_for(now, resource);
                 let renewed = ToActivity::Renewed {
-                    life,
+                    epoch,
                     number,
                     keeps: self.kept_at(resource),
                 };
                 cx.effect(Effect::ToActivity(resource, renewed));
             }
             // It has ended the life that is known here.
-            Some(known) if known < life => self.reattach(cx, now, resource),
+            Some(known) if known < epoch => self.reattach(cx, now, resource),
             Some(_) | None => {}
         }
     }
@@ -213,7 +213,7 @@ impl ProcessManager {
             return false;
         };
         let link = self.machines.get(&resource);
-        let is_attached = link.is_some_and(|link| link.life.is_some());
+        let is_attached = link.is_some_and(|link| link.epoch.is_some());
         let (is_suspect, heard) = match self.liveness.get(&resource) {
             Some(liveness) => (liveness.is_suspect, liveness.heard),
             None => (false, self.begun),
@@ -347,7 +347,7 @@ impl ProcessManager {
         }
         let waiting: Vec<AttemptId> = waiting.into_iter().collect();
         let link = self.machines.get(&resource);
-        if link.is_some_and(|link| link.life.is_some()) {
+        if link.is_some_and(|link| link.epoch.is_some()) {
             for part in waiting.chunks(ATTEMPTS_MAX) {
                 let retract = ToActivity::Retract(part.to_vec());
                 cx.effect(Effect::ToActivity(resource, retract));

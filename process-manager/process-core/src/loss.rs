@@ -15,9 +15,9 @@ use machine::Context;
 use model::{ActivityId, Now, OutputSource, ProcessId, ResourceId, Source};
 use wire::client::ActivityPhase;
 
-use crate::io::Stream;
 use crate::event::Event;
 use crate::index::has_ended;
+use crate::io::Stream;
 use crate::manager::{ProcessManager, State, Timer, process};
 use crate::process::Process;
 

@@ -16,12 +16,12 @@ use model::{
 use wire::client::Phase;
 use wire::group::Want;
 
-use crate::io::{ClientId, Effect, Input, Room, Stream};
 use crate::checks::Checks;
 use crate::copies::Copying;
 use crate::event::Event;
 use crate::forget::Retention;
 use crate::held::Held;
+use crate::io::{ClientId, Effect, Input, Room, Stream};
 use crate::links::{GroupLink, MachineLink};
 use crate::liveness::Liveness;
 use crate::peek::Looked;

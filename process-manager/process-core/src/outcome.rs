@@ -11,10 +11,10 @@ use wire::attempt::{
 };
 use wire::client::Phase;
 
-use crate::io::{Effect, Stream};
 use crate::dispatch::command;
 use crate::evaluate::{Evaluator, admit, has_room};
 use crate::event::{Ended, Event, Verdict};
+use crate::io::{Effect, Stream};
 use crate::manager::{ProcessManager, Timer, backoff, limits, process};
 use crate::process::Process;
 use crate::remake::{judge_remake, lacking};
@@ -41,13 +41,13 @@ impl ProcessManager {
                 let Some(link) = self.machines.get_mut(&resource) else {
                     return;
                 };
-                if !link.is_up || link.life.is_some() || link.ask != ask || part >= n_parts {
+                if !link.is_up || link.epoch.is_some() || link.ask != ask || part >= n_parts {
                     return;
                 }
                 link.parts.insert(part);
                 link.held.extend(attempts);
                 if link.parts.len() as u32 == n_parts {
-                    link.life = Some(epoch);
+                    link.epoch = Some(epoch);
                     let held = std::mem::take(&mut link.held);
                     if self.stores.is_emptied(resource, epoch) {
                         self.lose_files(cx, now, resource);
@@ -80,7 +80,9 @@ impl ProcessManager {
                 let answer = ToActivity::Access { number, is_allowed };
                 cx.effect(Effect::ToActivity(resource, answer));
             }
-            FromActivity::Renew { life, number } => self.on_renew(cx, now, resource, life, number),
+            FromActivity::Renew { epoch, number } => {
+                self.on_renew(cx, now, resource, epoch, number)
+            }
             FromActivity::Refused { attempts, why } => match why {
                 // The repeat finds the grant, or room.
                 Refusal::NoGrantYet | Refusal::Full => {}
@@ -88,9 +90,9 @@ impl ProcessManager {
                     self.heard(resource, attempts.iter().copied());
                     self.lose(cx, now, resource, &attempts, Gone::Unstarted);
                 }
-                Refusal::OtherLife { epoch } => {
-                    let life = self.machines.get(&resource).and_then(|link| link.life);
-                    if life.is_some_and(|life| life < epoch) {
+                Refusal::OtherEpoch { epoch } => {
+                    let known = self.machines.get(&resource).and_then(|link| link.epoch);
+                    if known.is_some_and(|known| known < epoch) {
                         self.reattach(cx, now, resource);
                     }
                 }

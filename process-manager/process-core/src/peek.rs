@@ -6,8 +6,8 @@ use model::{ActivityId, AttemptId, Now, ProcessId, ResourceId};
 use wire::attempt::{LogPart, Peeked, ReadLog, Stream, ToActivity};
 use wire::client::Answer;
 
-use crate::io::{ClientId, Effect};
 use crate::answer::activity_status;
+use crate::io::{ClientId, Effect};
 use crate::manager::{ProcessManager, Timer, limits, process};
 
 /// What a client waits for.
@@ -98,7 +98,7 @@ impl ProcessManager {
             )));
         }
         let link = self.machines.get(&resource);
-        if link.is_none_or(|link| link.life.is_none()) {
+        if link.is_none_or(|link| link.epoch.is_none()) {
             let attempt = looked.attempt();
             return Some(refused(format!(
                 "the machine of {attempt} cannot be reached"

@@ -14,9 +14,9 @@ use schedule::{Demand, Placed, Refusal, SchedulerKind};
 use wire::client::Phase;
 use wire::group::Offered;
 
-use crate::io::{Effect, PlanRequest, PlanResult, Stream};
 use crate::event::Event;
 use crate::index::has_ended;
+use crate::io::{Effect, PlanRequest, PlanResult, Stream};
 use crate::links::GroupLink;
 use crate::manager::{Live, ProcessManager, Stage, Timer, limits, process};
 use crate::process::Process;

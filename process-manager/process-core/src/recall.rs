@@ -10,11 +10,11 @@ use machine::{Context, States};
 use model::{ActivityId, AttemptId, Hash, Now, ProcessId, ResourceId, Value};
 use wire::client::{ActivityPhase, Phase};
 
-use crate::io::Stream;
 use crate::checks::Finding;
 use crate::dispatch::resolve;
 use crate::evaluate::{Evaluator, admit, has_room};
 use crate::event::{Event, Reused};
+use crate::io::Stream;
 use crate::manager::{ProcessManager, State, limits, process};
 use crate::memo::Memo;
 use crate::process::Process;

@@ -22,10 +22,10 @@ use wire::attempt::{End, Outcome};
 use wire::client::{ActivityPhase, AttemptStatus, Phase};
 use wire::group::Offered;
 
-use crate::io::Stream;
 use crate::dispatch::resolve;
 use crate::evaluate::{Evaluator, fault_event};
 use crate::event::{Ended, Event, Verdict};
+use crate::io::Stream;
 use crate::manager::{ProcessManager, Timer, limits, process};
 use crate::memo::Memo;
 use crate::process::Process;
@@ -105,7 +105,7 @@ impl ProcessManager {
                 self.arm_once(Timer::Recall(id), now.mono + limits::REPEAT);
                 continue;
             };
-            let Some(life) = self.machines.get(&resource).and_then(|link| link.life) else {
+            let Some(epoch) = self.machines.get(&resource).and_then(|link| link.epoch) else {
                 continue;
             };
             let attempt = AttemptId {
@@ -124,7 +124,7 @@ impl ProcessManager {
                     if let Some(live) = self.live.get_mut(&id) {
                         live.unheard.entry(resource).or_default().insert(attempt);
                     }
-                    self.send_in_parts(cx, resource, life, vec![message]);
+                    self.send_in_parts(cx, resource, epoch, vec![message]);
                     self.arm_once(Timer::Unheard(id, resource), now.mono + limits::REPEAT);
                 }
                 Err(fault) => {
@@ -156,7 +156,7 @@ impl ProcessManager {
                 && self
                     .machines
                     .get(&offered.resource)
-                    .is_some_and(|link| link.life.is_some())
+                    .is_some_and(|link| link.epoch.is_some())
         };
         let offers = self.groups.values().filter_map(|link| link.offer.as_ref());
         let fitting = offers

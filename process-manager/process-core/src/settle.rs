@@ -5,9 +5,9 @@ use machine::Context;
 use model::{Now, ProcessId, ResourceId};
 use wire::client::Phase;
 
-use crate::io::Stream;
 use crate::evaluate::decide;
 use crate::event::Event;
+use crate::io::Stream;
 use crate::manager::{ProcessManager, Stage, Timer, process};
 use crate::recall::Looked;
 use crate::turns::Slice;

@@ -23,7 +23,7 @@ pub(crate) struct Stores {
     found: BTreeMap<ResourceId, u64>,
     n_found: u64,
     /// The last life that each machine has told.
-    lives: BTreeMap<ResourceId, Epoch>,
+    epochs: BTreeMap<ResourceId, Epoch>,
     /// Machines that are lost, with what they had.
     lost: BTreeSet<ResourceId>,
 }
@@ -79,9 +79,9 @@ impl Stores {
 
     /// A machine has told its life. Whether it has lost what it had before: its lives count up for as
     /// long as its disk is there.
-    pub(crate) fn is_emptied(&mut self, resource: ResourceId, life: Epoch) -> bool {
-        let before = self.lives.insert(resource, life);
-        before.is_some_and(|before| life <= before)
+    pub(crate) fn is_emptied(&mut self, resource: ResourceId, epoch: Epoch) -> bool {
+        let before = self.epochs.insert(resource, epoch);
+        before.is_some_and(|before| epoch <= before)
     }
 
     /// A machine is lost.

@@ -5,9 +5,9 @@ use model::limits::VALUES_BYTES_MAX;
 use model::{AttemptId, Bytes, Now, ProcessId, SubmitKey, Type, Value, Wall};
 use wire::client::{Answer, Phase, Request, Submit};
 
-use crate::io::{Caller, ClientId, Effect, Room, Stream};
 use crate::event::{Accepted, Event, Founded, SEMANTICS};
 use crate::held::{Held, held};
+use crate::io::{Caller, ClientId, Effect, Room, Stream};
 use crate::manager::{ProcessManager, limits, process};
 
 /// Bytes of the path of a definition's file, as long as paths may be: each list of processes has it.

@@ -22,8 +22,8 @@ use schedule::SchedulerKind;
 use wire::attempt::{Dispatch, End};
 use wire::client::{ActivityPhase, Answer, Phase, Request};
 
-use crate::io::{Caller, ClientId, Input, Room, Stream};
 use crate::event::Event;
+use crate::io::{Caller, ClientId, Input, Room, Stream};
 use crate::manager::{ProcessManager, limits};
 
 use self::bench::*;
@@ -333,7 +333,7 @@ fn after_a_restart_what_the_machine_does_not_hold_is_made_again() {
     bench.submit(diamond());
     let first = *bench.held.keys().next().unwrap();
     bench.held.clear();
-    bench.life = Epoch(5);
+    bench.epoch = Epoch(5);
     bench.restart();
     assert_eq!(bench.started, ["a", "a"]);
     let second = *bench.held.keys().next().unwrap();

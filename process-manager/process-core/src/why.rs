@@ -8,11 +8,11 @@ use machine::{Context, States};
 use model::{ActivityId, Artifact, Fault, FaultName, Join, NodeId, NodeKind, ProcessId};
 use wire::client::{ActivityPhase, Answer, Change, REASONS_MAX, Reason, Recall, Why};
 
-use crate::io::Stream;
 use crate::control::{LinkState, NodeState};
 use crate::dispatch::staged;
 use crate::evaluate::Evaluator;
 use crate::index::has_ended;
+use crate::io::Stream;
 use crate::manager::{Live, ProcessManager, State, process};
 use crate::memo::{Memo, taken};
 use crate::process::Process;

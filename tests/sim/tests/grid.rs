@@ -57,7 +57,7 @@ fn all_rules_hold_where_everything_goes_wrong_under_leases() {
 }
 
 #[test]
-fn all_rules_hold_where_each_life_has_leases_of_another_length() {
+fn all_rules_hold_where_each_epoch_has_leases_of_another_length() {
     hold("lengths");
 }
 

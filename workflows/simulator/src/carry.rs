@@ -208,8 +208,8 @@ impl Sim {
                         result,
                     });
                     let takes = self.random.span(self.setup.works_aside);
-                    let life = self.process.life;
-                    self.after(takes, Happening::Planned { life, result });
+                    let epoch = self.process.epoch;
+                    self.after(takes, Happening::Planned { epoch, result });
                 }
             }
         }

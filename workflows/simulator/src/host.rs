@@ -51,7 +51,7 @@ impl Crashes {
 /// A manager's computer.
 pub(crate) struct Host<M: Machine> {
     /// Counts the lives of the program; what was entered for an earlier one is void.
-    pub(crate) life: u64,
+    pub(crate) epoch: u64,
     drive: Option<Drive<M>>,
     /// The clock of this life has an origin of its own.
     origin: u64,
@@ -98,7 +98,7 @@ where
 {
     pub(crate) fn new() -> Host<M> {
         Host {
-            life: 0,
+            epoch: 0,
             drive: None,
             origin: 0,
             inbox: VecDeque::new(),
@@ -163,7 +163,7 @@ where
         random: &mut Random,
         looks_closely: bool,
     ) -> Result<(), String> {
-        self.life += 1;
+        self.epoch += 1;
         self.origin = random.below(1 << 40);
         if looks_closely {
             self.disk

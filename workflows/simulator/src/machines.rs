@@ -177,9 +177,9 @@ impl Machines {
 
 impl Sim {
     /// A daemon that has started, or has lost its executor, looks for one.
-    pub(crate) fn connect_soon(&mut self, machine: usize, life: u64) {
+    pub(crate) fn connect_soon(&mut self, machine: usize, epoch: u64) {
         let after = self.random.span(CONNECT);
-        self.after(after, Happening::Connect { machine, life });
+        self.after(after, Happening::Connect { machine, epoch });
     }
 
     /// The daemon of a machine has died: its executor goes on for a while.
@@ -252,10 +252,10 @@ impl Sim {
         if self.setup.has_stores {
             let lacking = self.stores.lacking(machine, &inputs, sources);
             if !lacking.is_empty() {
-                let life = self.machines.get(machine).host.life;
+                let epoch = self.machines.get(machine).host.epoch;
                 let happening = Happening::Lacking {
                     machine,
-                    life,
+                    epoch,
                     attempt,
                     inputs: lacking,
                 };
@@ -265,12 +265,12 @@ impl Sim {
         }
         let machine_model = self.machines.get(machine);
         machine_model.workplaces.entry(attempt).or_default().inputs = inputs;
-        let life = machine_model.host.life;
+        let epoch = machine_model.host.epoch;
         self.after(
             takes,
             Happening::Staged {
                 machine,
-                life,
+                epoch,
                 attempt,
                 is_laid_out,
             },
@@ -307,7 +307,7 @@ impl Sim {
         let is_lost = !outputs.is_empty() && self.has_trouble(machine, attempt, observer)?;
         let takes = self.random.span(self.setup.works_aside);
         let machine_model = self.machines.get(machine);
-        let life = machine_model.host.life;
+        let epoch = machine_model.host.epoch;
         // A directory that is gone was cleared, so its outputs are known to whoever wanted them.
         let place = machine_model.workplaces.get(&attempt);
         let artifacts: Option<Vec<Artifact>> = place.filter(|_| !is_lost).map(|place| {
@@ -321,7 +321,7 @@ impl Sim {
             takes,
             Happening::Collected {
                 machine,
-                life,
+                epoch,
                 attempt,
                 artifacts,
             },
@@ -337,7 +337,7 @@ impl Sim {
         match happening {
             Happening::Staged {
                 machine,
-                life,
+                epoch,
                 attempt,
                 is_laid_out,
             } => {
@@ -348,11 +348,11 @@ impl Sim {
                     name: FaultName::Staging,
                     message: "no space is left".to_owned(),
                 });
-                self.put(machine, life, Input::Staged { attempt, result });
+                self.put(machine, epoch, Input::Staged { attempt, result });
             }
             Happening::Collected {
                 machine,
-                life,
+                epoch,
                 attempt,
                 artifacts,
             } => {
@@ -360,16 +360,16 @@ impl Sim {
                     name: FaultName::MissingOutput,
                     message: "the outputs could not be kept".to_owned(),
                 });
-                self.put(machine, life, Input::Collected { attempt, result });
+                self.put(machine, epoch, Input::Collected { attempt, result });
             }
             Happening::Copied {
                 machine,
-                life,
+                epoch,
                 input,
-            } => self.put(machine, life, *input),
+            } => self.put(machine, epoch, *input),
             Happening::Lacking {
                 machine,
-                life,
+                epoch,
                 attempt,
                 inputs,
             } => {
@@ -381,16 +381,16 @@ impl Sim {
                     inputs,
                     workplace,
                 };
-                self.put(machine, life, lacking);
+                self.put(machine, epoch, lacking);
             }
-            Happening::Connect { machine, life } => self.connect(machine, life),
+            Happening::Connect { machine, epoch } => self.connect(machine, epoch),
             Happening::ExecutorDown {
                 machine,
-                life,
+                epoch,
                 connection,
             } => {
                 if self.machines.get(machine).executor.connection == connection {
-                    self.put(machine, life, Input::ExecutorDown);
+                    self.put(machine, epoch, Input::ExecutorDown);
                 }
             }
             Happening::ToExecutor {
@@ -406,10 +406,10 @@ impl Sim {
                 bytes,
             } => {
                 let machine_model = self.machines.get(machine);
-                let (executor, life) = (&machine_model.executor, machine_model.host.life);
+                let (executor, epoch) = (&machine_model.executor, machine_model.host.epoch);
                 if executor.connection == connection && machine_model.host.is_up() {
                     let message = self.arrived(&bytes, Node::Activity(machine))?;
-                    self.put(machine, life, Input::Executor(message));
+                    self.put(machine, epoch, Input::Executor(message));
                 }
             }
             Happening::CommandEnds {
@@ -477,18 +477,18 @@ impl Sim {
         Ok(())
     }
 
-    fn put(&mut self, machine: usize, life: u64, input: Input) {
+    fn put(&mut self, machine: usize, epoch: u64, input: Input) {
         let host = &mut self.machines.get(machine).host;
-        if host.life == life && host.is_up() {
+        if host.epoch == epoch && host.is_up() {
             host.put(input);
             self.turn_soon(Node::Activity(machine));
         }
     }
 
-    fn connect(&mut self, machine: usize, life: u64) {
+    fn connect(&mut self, machine: usize, epoch: u64) {
         let instance = self.random.draw() | 1;
         let machine_model = self.machines.get(machine);
-        if machine_model.host.life != life || !machine_model.host.is_up() {
+        if machine_model.host.epoch != epoch || !machine_model.host.is_up() {
             return;
         }
         let executor = &mut machine_model.executor;
@@ -511,7 +511,7 @@ impl Sim {
         let was_connected = executor.is_connected;
         let connection = executor.connection;
         let killed = executor.killed(machine);
-        let life = machine_model.host.life;
+        let epoch = machine_model.host.epoch;
         self.note(&[8], || {
             format!("the executor of machine {machine} is killed")
         });
@@ -524,14 +524,14 @@ impl Sim {
                 at,
                 Happening::ExecutorDown {
                     machine,
-                    life,
+                    epoch,
                     connection,
                 },
             );
             // Only after the daemon has noticed.
             let again = at + self.random.span(CONNECT);
             self.calendar
-                .enter(again, Happening::Connect { machine, life });
+                .enter(again, Happening::Connect { machine, epoch });
         }
         Ok(())
     }

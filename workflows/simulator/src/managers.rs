@@ -80,8 +80,8 @@ impl Sim {
             Node::Activity(machine) => {
                 let slots = self.machines.get(machine).config.slots;
                 observer.see(self.at, &Seen::Machine { machine, slots })?;
-                let life = self.machines.get(machine).host.life;
-                self.connect_soon(machine, life);
+                let epoch = self.machines.get(machine).host.epoch;
+                self.connect_soon(machine, epoch);
             }
         }
         self.dial_all(node);
@@ -177,7 +177,7 @@ impl Sim {
             machines,
             ..
         } = self;
-        let (life, turn) = match node {
+        let (epoch, turn) = match node {
             Node::Group => turn(group, *at, random, crashes, faults)?,
             Node::Process => turn(process, *at, random, crashes, faults)?,
             Node::Activity(machine) => turn(
@@ -200,8 +200,14 @@ impl Sim {
                 Ok(())
             }
             Some(Turn::Closed { number, durable_at }) => {
-                self.calendar
-                    .enter(durable_at, Happening::Flushed { node, life, number });
+                self.calendar.enter(
+                    durable_at,
+                    Happening::Flushed {
+                        node,
+                        epoch,
+                        number,
+                    },
+                );
                 self.turn_soon(node);
                 Ok(())
             }
@@ -211,7 +217,7 @@ impl Sim {
     pub(crate) fn flushed(
         &mut self,
         node: Node,
-        life: u64,
+        epoch: u64,
         number: u64,
         observer: &mut dyn Observer,
     ) -> Result<(), String> {
@@ -220,8 +226,14 @@ impl Sim {
         if self.is_frozen(node) {
             // It is on the disk, and nobody takes note of that.
             let until = self.frozen_until(node);
-            self.calendar
-                .enter(until, Happening::Flushed { node, life, number });
+            self.calendar.enter(
+                until,
+                Happening::Flushed {
+                    node,
+                    epoch,
+                    number,
+                },
+            );
             return Ok(());
         }
         let Sim {
@@ -234,18 +246,18 @@ impl Sim {
             ..
         } = self;
         let died = match node {
-            Node::Group if group.life == life && group.is_up() => {
+            Node::Group if group.epoch == epoch && group.is_up() => {
                 let flushed = group.flushed(at, number, random, crashes, faults, closely)?;
                 self.group_durable(&flushed.events, observer)?;
                 self.carry_out_group(flushed.effects, observer)?
             }
-            Node::Process if process.life == life && process.is_up() => {
+            Node::Process if process.epoch == epoch && process.is_up() => {
                 let flushed = process.flushed(at, number, random, crashes, faults, closely)?;
                 self.process_durable(&flushed.events, observer)?;
                 self.carry_out_process(flushed.effects, observer)?
             }
             Node::Activity(machine)
-                if machines.get(machine).host.life == life
+                if machines.get(machine).host.epoch == epoch
                     && machines.get(machine).host.is_up() =>
             {
                 let host = &mut machines.get(machine).host;
@@ -320,14 +332,14 @@ where
     M::Event: Debug,
 {
     if host.turn_at != Some(at) || !host.is_up() {
-        return Ok((host.life, None));
+        return Ok((host.epoch, None));
     }
     if at < host.frozen_until {
         host.turn_at = Some(host.frozen_until);
-        return Ok((host.life, Some(Turn::Frozen(host.frozen_until))));
+        return Ok((host.epoch, Some(Turn::Frozen(host.frozen_until))));
     }
     host.turn_at = None;
-    Ok((host.life, Some(host.turn(at, random, crashes, faults)?)))
+    Ok((host.epoch, Some(host.turn(at, random, crashes, faults)?)))
 }
 
 pub(crate) fn bytes_of<T: Codec>(value: &T) -> Vec<u8> {

@@ -63,7 +63,7 @@ pub(crate) enum Happening {
     Turn(Node),
     Flushed {
         node: Node,
-        life: u64,
+        epoch: u64,
         number: u64,
     },
     Start(Node),
@@ -95,28 +95,28 @@ pub(crate) enum Happening {
     /// The calendar of a computer is set.
     Jump(Node),
     Planned {
-        life: u64,
+        epoch: u64,
         result: Box<PlanResult>,
     },
     Staged {
         machine: usize,
-        life: u64,
+        epoch: u64,
         attempt: AttemptId,
         is_laid_out: bool,
     },
     Collected {
         machine: usize,
-        life: u64,
+        epoch: u64,
         attempt: AttemptId,
         artifacts: Option<Vec<Artifact>>,
     },
     Connect {
         machine: usize,
-        life: u64,
+        epoch: u64,
     },
     ExecutorDown {
         machine: usize,
-        life: u64,
+        epoch: u64,
         connection: u64,
     },
     ToExecutor {
@@ -156,12 +156,12 @@ pub(crate) enum Happening {
     /// A machine has what it was asked to keep.
     Copied {
         machine: usize,
-        life: u64,
+        epoch: u64,
         input: Box<activity_core::Input>,
     },
     Lacking {
         machine: usize,
-        life: u64,
+        epoch: u64,
         attempt: AttemptId,
         inputs: Vec<u32>,
     },
@@ -169,7 +169,7 @@ pub(crate) enum Happening {
     Request {
         client: usize,
         connection: u64,
-        life: u64,
+        epoch: u64,
         bytes: Vec<u8>,
     },
     Answer {
@@ -395,7 +395,11 @@ impl Sim {
     fn happen(&mut self, happening: Happening, observer: &mut dyn Observer) -> Result<(), String> {
         match happening {
             Happening::Turn(node) => self.turn(node, observer),
-            Happening::Flushed { node, life, number } => self.flushed(node, life, number, observer),
+            Happening::Flushed {
+                node,
+                epoch,
+                number,
+            } => self.flushed(node, epoch, number, observer),
             Happening::Start(node) => self.start(node, observer),
             Happening::Dial(link) => {
                 self.dial(link);
@@ -449,8 +453,8 @@ impl Sim {
                 self.jump(node);
                 Ok(())
             }
-            Happening::Planned { life, result } => {
-                if self.process.life == life {
+            Happening::Planned { epoch, result } => {
+                if self.process.epoch == epoch {
                     self.process.put(process_core::Input::Planned(result));
                     self.turn_soon(Node::Process);
                 }
@@ -460,9 +464,9 @@ impl Sim {
             Happening::Request {
                 client,
                 connection,
-                life,
+                epoch,
                 bytes,
-            } => self.request(client, connection, life, &bytes),
+            } => self.request(client, connection, epoch, &bytes),
             Happening::Answer {
                 client,
                 connection,

@@ -269,11 +269,11 @@ impl Sim {
         let takes = self.random.span(self.setup.works_aside);
         let fails = self.random.happens(COPY_FAILS);
         if !fails && self.stores.copy(machine, &copied, sources) {
-            let life = self.machines.get(machine).host.life;
+            let epoch = self.machines.get(machine).host.epoch;
             let input = Box::new(Input::Copied { to, copied });
             let happening = Happening::Copied {
                 machine,
-                life,
+                epoch,
                 input,
             };
             self.after(takes, happening);
@@ -285,11 +285,11 @@ impl Sim {
         let takes = self.random.span(self.setup.works_aside);
         let is_sound = !self.setup.has_stores || self.stores.copy(machine, &copied, sources);
         let checked = Checked { copied, is_sound };
-        let life = self.machines.get(machine).host.life;
+        let epoch = self.machines.get(machine).host.epoch;
         let input = Box::new(Input::Checked { to, checked });
         let happening = Happening::Copied {
             machine,
-            life,
+            epoch,
             input,
         };
         self.after(takes, happening);

@@ -36,13 +36,13 @@ impl Sim {
         });
         if self.process.is_up() && !self.random.happens(self.faults.loss) {
             let delay = self.random.span(self.faults.delay);
-            let life = self.process.life;
+            let epoch = self.process.epoch;
             self.after(
                 delay,
                 Happening::Request {
                     client: number,
                     connection,
-                    life,
+                    epoch,
                     bytes,
                 },
             );
@@ -64,10 +64,10 @@ impl Sim {
         &mut self,
         client: usize,
         connection: u64,
-        life: u64,
+        epoch: u64,
         bytes: &[u8],
     ) -> Result<(), String> {
-        if self.process.life != life || self.clients[client].connection != connection {
+        if self.process.epoch != epoch || self.clients[client].connection != connection {
             return Ok(());
         }
         let mut bytes = bytes.to_vec();

@@ -106,7 +106,7 @@ fn the_same_content_from_eight_threads_is_one_blob() {
 }
 
 #[test]
-fn an_interrupted_life_leaves_whole_blobs_only() {
+fn an_interrupted_epoch_leaves_whole_blobs_only() {
     let (dir, store) = store();
     let sealed = store.add_bytes(b"sealed").unwrap();
     store.flush().unwrap();

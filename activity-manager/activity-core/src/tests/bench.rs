@@ -441,7 +441,7 @@ fn answer(message: &FromActivity) -> String {
             format!("access {number} of {} to {}", access.user, access.process.0)
         }
         FromActivity::Peeked(attempt, _) => format!("peeked {}", attempt.activity),
-        FromActivity::Renew { life, number } => format!("renew {life} {number}"),
+        FromActivity::Renew { epoch, number } => format!("renew {epoch} {number}"),
     }
 }
 

@@ -147,7 +147,7 @@ fn needed(processes: &[u64]) -> Input {
 
 fn renewed(keeps: &[u64]) -> Input {
     from_pm(ToActivity::Renewed {
-        life: model::Epoch(2),
+        epoch: model::Epoch(2),
         number: 1,
         keeps: keeps.iter().copied().map(model::ProcessId).collect(),
     })

@@ -7,9 +7,9 @@ use wire::executor::FromExecutor;
 use super::bench::{Bench, dispatch, from_pm, hello, id, job, leaves, show, staged, started};
 use crate::{Input, Peer, Stream};
 
-fn renewed(life: u64, number: u32) -> Input {
+fn renewed(epoch: u64, number: u32) -> Input {
     from_pm(ToActivity::Renewed {
-        life: Epoch(life),
+        epoch: Epoch(epoch),
         number,
         keeps: Vec::new(),
     })
@@ -78,12 +78,12 @@ fn each_process_manager_has_leases_of_its_own_length() {
         log,
         "group: alive\npm0: renew e2 2\npm1: renew e3 3\npm2: renew e4 2\n"
     );
-    let answer = |to, life, number| {
-        let life = Epoch(life);
+    let answer = |to, epoch, number| {
+        let epoch = Epoch(epoch);
         Input::Process(
             to,
             ToActivity::Renewed {
-                life,
+                epoch,
                 number,
                 keeps: Vec::new(),
             },
@@ -100,9 +100,9 @@ fn each_process_manager_has_leases_of_its_own_length() {
 #[test]
 fn a_process_manager_that_comes_back_with_shorter_leases_takes_nothing_back() {
     let mut bench = Bench::leased(1);
-    let send = |life: u64, activity: u32| {
+    let send = |epoch: u64, activity: u32| {
         let message = ToActivity::Dispatch {
-            meant_for: Epoch(life),
+            meant_for: Epoch(epoch),
             attempts: vec![job(id(activity))],
             holders: Vec::new(),
         };
@@ -116,7 +116,7 @@ fn a_process_manager_that_comes_back_with_shorter_leases_takes_nothing_back() {
         lease: Some(Span::from_secs(5)),
     };
     let renewed = ToActivity::Renewed {
-        life: Epoch(4),
+        epoch: Epoch(4),
         number: 2,
         keeps: Vec::new(),
     };
@@ -131,14 +131,14 @@ fn a_process_manager_that_comes_back_with_shorter_leases_takes_nothing_back() {
 }
 
 #[test]
-fn an_answer_for_another_life_renews_nothing() {
+fn an_answer_for_another_epoch_renews_nothing() {
     let mut bench = underway();
     bench.wait(2);
     assert_eq!(bench.all([renewed(1, 2), renewed(3, 2), renewed(2, 9)]), "");
 }
 
 #[test]
-fn at_the_end_of_a_lease_all_ends_and_the_life_is_over() {
+fn at_the_end_of_a_lease_all_ends_and_the_epoch_is_over() {
     let mut bench = underway();
     bench.wait(7);
     let log = show(&bench.wait(1));
@@ -151,7 +151,7 @@ fn at_the_end_of_a_lease_all_ends_and_the_life_is_over() {
     // What was meant for the life before is refused, with the number of the present one, whose
     // questions nobody has a right to answer.
     let log = bench.all([dispatch(vec![job(id(2))]), renewed(3, 3), renewed(2, 2)]);
-    assert_eq!(log, "pm0: refused a2 OtherLife { epoch: Epoch(3) }\n");
+    assert_eq!(log, "pm0: refused a2 OtherEpoch { epoch: Epoch(3) }\n");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_daemon_that_was_frozen_refuses_what_came_meanwhile() {
     bench.now.mono = bench.now.mono + Span::from_secs(30);
     let log = show(&bench.feed(dispatch(vec![job(id(2))])));
     assert!(log.contains("outcomes a1 stopped"), "{log}");
-    assert!(log.contains("refused a2 OtherLife"), "{log}");
+    assert!(log.contains("refused a2 OtherEpoch"), "{log}");
     assert!(!log.contains("stage"), "{log}");
 }
 
@@ -352,8 +352,8 @@ fn leaves_last_an_hour_without_the_group_manager() {
     let mut starts = |seconds, ask, activity| {
         bench.now.mono = bench.now.mono + Span::from_secs(seconds);
         bench.feed(attach(ask));
-        let life = bench.drive.states().get(Stream::Manager);
-        let meant_for = life.unwrap().epoch;
+        let state = bench.drive.states().get(Stream::Manager);
+        let meant_for = state.unwrap().epoch;
         let attempts = vec![job(id(activity))];
         let message = ToActivity::Dispatch {
             meant_for,

@@ -142,12 +142,12 @@ fn what_was_sent_before_a_question_was_answered_is_refused() {
     // Its sender counts it as lost, since it was not held when the question was answered.
     assert_eq!(
         show(&bench.feed(dispatch(vec![job(id(1))]))),
-        "pm0: refused a1 OtherLife { epoch: Epoch(3) }\n"
+        "pm0: refused a1 OtherEpoch { epoch: Epoch(3) }\n"
     );
 }
 
 #[test]
-fn a_later_life_finishes_what_the_executor_holds() {
+fn a_later_epoch_finishes_what_the_executor_holds() {
     let mut bench = Bench::ready(2, 2);
     bench.feed(dispatch(
         (1..=5).map(|index| job_with_output(id(index))).collect(),
@@ -317,7 +317,7 @@ fn what_the_executor_is_to_give_back_is_not_handed_to_it_again() {
 }
 
 #[test]
-fn one_of_an_earlier_life_that_is_silent_is_asked_about() {
+fn one_of_an_earlier_epoch_that_is_silent_is_asked_about() {
     let mut bench = Bench::new(1, 0);
     let note = crate::note::Note {
         directory: "/w/a1".to_owned(),

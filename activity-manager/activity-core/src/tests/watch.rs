@@ -23,7 +23,7 @@ fn pong(number: u64) -> Input {
 
 fn renewed(number: u32) -> Input {
     from_pm(ToActivity::Renewed {
-        life: Epoch(2),
+        epoch: Epoch(2),
         number,
         keeps: Vec::new(),
     })

@@ -40,7 +40,7 @@ struct World {
     n_attempts: u32,
     n_asked: u32,
     /// What the answer to the last question said; none while it is open.
-    life: Option<Epoch>,
+    epoch: Option<Epoch>,
     parts: BTreeSet<u32>,
     held: BTreeSet<AttemptId>,
     /// Attempts that the process manager waits for.
@@ -66,7 +66,7 @@ impl World {
             sent: Vec::new(),
             n_attempts: 0,
             n_asked: 0,
-            life: None,
+            epoch: None,
             parts: BTreeSet::new(),
             held: BTreeSet::new(),
             out: BTreeSet::new(),
@@ -134,13 +134,13 @@ impl World {
                 lease: _,
                 has_forgotten: _,
             } => {
-                if self.life.is_some() || ask != self.n_asked {
+                if self.epoch.is_some() || ask != self.n_asked {
                     return;
                 }
                 self.parts.insert(part);
                 self.held.extend(attempts);
                 if self.parts.len() as u32 == n_parts {
-                    self.life = Some(epoch);
+                    self.epoch = Some(epoch);
                     let lost: Vec<AttemptId> = self.out.difference(&self.held).copied().collect();
                     self.gone.extend(lost.iter().copied());
                     self.out.retain(|id| self.held.contains(id));
@@ -170,10 +170,10 @@ impl World {
                 }
             }
             FromActivity::Refused {
-                why: Refusal::OtherLife { epoch },
+                why: Refusal::OtherEpoch { epoch },
                 ..
             } => {
-                if self.life.is_some_and(|life| life < epoch) {
+                if self.epoch.is_some_and(|known| known < epoch) {
                     self.ask();
                 }
             }
@@ -183,7 +183,7 @@ impl World {
 
     fn ask(&mut self) {
         self.n_asked += 1;
-        self.life = None;
+        self.epoch = None;
         self.parts.clear();
         self.held.clear();
         let ask = self.n_asked;
@@ -379,7 +379,7 @@ impl World {
     }
 
     fn send_dispatch(&mut self, attempts: Vec<AttemptId>) {
-        let Some(meant_for) = self.life else { return };
+        let Some(meant_for) = self.epoch else { return };
         self.out.extend(attempts.iter().copied());
         let wide = |id: AttemptId| {
             if id.process.0 == 1 {
@@ -488,7 +488,7 @@ impl World {
         self.feed(Input::Group(ToResource::Registered(ResourceId(7))));
         self.leave();
         for _ in 0..600 {
-            if self.life.is_none() {
+            if self.epoch.is_none() {
                 self.ask();
             }
             while !self.sent.is_empty() {

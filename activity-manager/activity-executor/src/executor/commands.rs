@@ -58,9 +58,9 @@ impl Executor {
         });
         match self.launch(&start, slot) {
             Ok(running) => {
-                let (life, place) = &mut self.slots[slot];
-                *life = life.wrapping_add(1);
-                let token = EventData::new_u64(token(*life, slot, Part::End));
+                let (generation, place) = &mut self.slots[slot];
+                *generation = generation.wrapping_add(1);
+                let token = EventData::new_u64(token(*generation, slot, Part::End));
                 let watched = match &running.pidfd {
                     Some(pidfd) => epoll::add(&self.epoll, pidfd, token, ONCE),
                     None => Ok(()),
@@ -197,11 +197,11 @@ impl Executor {
     }
 
     pub(super) fn command_event(&mut self, token: u64, now: Mono) {
-        let (life, slot, part) = parts_of(token);
+        let (generation, slot, part) = parts_of(token);
         let Some((current, Some(running))) = self.slots.get_mut(slot) else {
             return;
         };
-        if *current != life {
+        if *current != generation {
             return;
         }
         let directory = self.parts.log.directory();
@@ -373,14 +373,14 @@ enum Part {
 }
 
 /// Watches the pipes of a command that lives on.
-pub(super) fn watch(epoll: &OwnedFd, life: u32, slot: usize, running: &mut Running) {
+pub(super) fn watch(epoll: &OwnedFd, generation: u32, slot: usize, running: &mut Running) {
     running.is_watched = true;
     let pipes = [
         (Part::Stdout, &mut running.stdout),
         (Part::Stderr, &mut running.stderr),
     ];
     for (part, capture) in pipes {
-        let token = EventData::new_u64(token(life, slot, part));
+        let token = EventData::new_u64(token(generation, slot, part));
         let watched = match capture.pipe() {
             Some(pipe) => epoll::add(epoll, pipe, token, ONCE),
             None => Ok(()),
@@ -392,13 +392,13 @@ pub(super) fn watch(epoll: &OwnedFd, life: u32, slot: usize, running: &mut Runni
     }
 }
 
-fn token(life: u32, slot: usize, part: Part) -> u64 {
+fn token(generation: u32, slot: usize, part: Part) -> u64 {
     let part = match part {
         Part::End => 0,
         Part::Stdout => 1,
         Part::Stderr => 2,
     };
-    u64::from(life) << 32 | (slot as u64) << 2 | part
+    u64::from(generation) << 32 | (slot as u64) << 2 | part
 }
 
 fn parts_of(token: u64) -> (u32, usize, Part) {

@@ -4,7 +4,7 @@ use model::{AttemptId, Mono, Span};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use wire::executor::{DaemonHello, ExecutorHello, Exit, PROTOCOL, ToExecutor, Written};
 
-use super::{Executor, LINK, Life, Parts};
+use super::{Executor, LINK, Parts, Phase};
 use crate::link::Link;
 use crate::outcomes;
 use crate::store::Answer;
@@ -58,7 +58,7 @@ impl Executor {
     }
 
     fn unlink(&mut self, now: Mono) {
-        if self.close_link() && self.life == Life::Serving {
+        if self.close_link() && self.phase == Phase::Serving {
             self.linger_until = Some(now + self.parts.linger);
         }
     }
@@ -76,7 +76,7 @@ impl Executor {
     /// Whether what is to be told can wait for more.
     pub(super) fn gathers(&mut self, now: Mono) -> bool {
         let has_news = self.link.as_ref().is_some_and(Link::has_only_news);
-        let waits = has_news && self.parts.store.has_queued() && self.life == Life::Serving;
+        let waits = has_news && self.parts.store.has_queued() && self.phase == Phase::Serving;
         if waits && now < *self.tell_at.get_or_insert(now + GATHER) {
             return true;
         }
@@ -107,12 +107,12 @@ impl Executor {
             ToExecutor::Start(starts) => {
                 for start in starts {
                     let attempt = start.attempt;
-                    let answer = match self.life {
-                        Life::Serving if !self.leases.allow(&start) => {
+                    let answer = match self.phase {
+                        Phase::Serving if !self.leases.allow(&start) => {
                             self.parts.store.retract(attempt)
                         }
-                        Life::Serving => self.parts.store.queue(start),
-                        Life::Ending => Answer::Refused,
+                        Phase::Serving => self.parts.store.queue(start),
+                        Phase::Ending => Answer::Refused,
                     };
                     self.tell(answer, attempt);
                 }

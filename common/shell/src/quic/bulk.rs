@@ -32,8 +32,8 @@ use wire::bulk::{Belongs, PROTOCOL, Refusal};
 use wire::hello;
 
 use super::calls::FAREWELL;
+use super::epoch::ResetKey;
 use super::error::{LinkError, code};
-use super::life::ResetKey;
 use super::links::{LinksError, duration};
 use super::socket;
 use super::trust::Trust;

@@ -24,11 +24,11 @@ use wire::hello::{Hello, PROTOCOLS, Refusal};
 
 use super::admission::Admission;
 use super::desk::{Counter, Desk};
+use super::epoch::LinkEpoch;
 use super::errand::{self, Line};
 use super::error::{LinkError, code};
 use super::greeting::{self, Greeted};
 use super::incoming;
-use super::life::Life;
 use super::pump::{self, Outgoing, unless};
 use super::registry::{Place, Registry};
 use super::retry;
@@ -50,7 +50,7 @@ pub struct LinkConfig {
     /// Who this is, and whom to believe.
     pub credentials: Credentials,
     /// The daemon's life.
-    pub life: Life,
+    pub epoch: LinkEpoch,
     /// The number of the machine, where it is known from the start.
     pub resource: Option<ResourceId>,
     /// Whose links are taken. With none of them, nobody gets in.
@@ -258,14 +258,14 @@ impl Links {
             .build()
             .map_err(LinksError::Thread)?;
         let n_foreign_packets: Arc<AtomicU64> = Arc::default();
-        let endpoint = endpoint(&runtime, socket, &config.life, &trust, &n_foreign_packets);
+        let endpoint = endpoint(&runtime, socket, &config.epoch, &trust, &n_foreign_packets);
         let endpoint = endpoint.map_err(listen)?;
         let address = endpoint.local_addr().map_err(listen)?;
         let me = config.credentials.identity().clone();
         let hello = Hello {
             protocols: PROTOCOLS,
             identity: me.to_string(),
-            epoch: config.life.epoch(),
+            epoch: config.epoch.epoch(),
             resource: config.resource,
             program: env!("CARGO_PKG_VERSION").to_owned(),
         };
@@ -590,15 +590,15 @@ pub(super) async fn live(shared: &Shared, greeted: Greeted, place: Place, on_eve
 fn endpoint(
     runtime: &Runtime,
     socket: UdpSocket,
-    life: &Life,
+    epoch: &LinkEpoch,
     trust: &Trust,
     n_foreign: &Arc<AtomicU64>,
 ) -> io::Result<Endpoint> {
     let _entered = runtime.enter();
     let inner = TokioRuntime.wrap_udp_socket(socket)?;
-    let socket = CountedSocket::new(inner, life.key().connection_ids(), Arc::clone(n_foreign));
+    let socket = CountedSocket::new(inner, epoch.key().connection_ids(), Arc::clone(n_foreign));
     Endpoint::new_with_abstract_socket(
-        life.key().endpoint_config(),
+        epoch.key().endpoint_config(),
         Some(server_config(trust)),
         Arc::new(socket),
         Arc::new(TokioRuntime),

@@ -70,7 +70,7 @@ impl Node {
         let config = LinkConfig {
             address,
             credentials: credentials.clone(),
-            life: Life::begin(state).unwrap(),
+            epoch: LinkEpoch::begin(state).unwrap(),
             resource: Some(ResourceId(7)),
             accepts: vec![Role::Gm, Role::Pm, Role::Am],
             desk: None,

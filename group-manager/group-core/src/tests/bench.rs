@@ -191,7 +191,7 @@ type Holds<'a> = (u64, u32, &'a [(u32, u32)]);
 
 /// What processes hold, as it is told at the beginning of a connection, or to this life of the group
 /// manager.
-pub(super) fn holds(life: Option<u64>, held: &[Holds<'_>]) -> Input {
+pub(super) fn holds(epoch: Option<u64>, held: &[Holds<'_>]) -> Input {
     let grant = |&(resource, slots): &(u32, u32)| Grant {
         id: GrantId(77),
         resource: ResourceId(resource),
@@ -204,7 +204,7 @@ pub(super) fn holds(life: Option<u64>, held: &[Holds<'_>]) -> Input {
     });
     let told = ToGroup::Holds {
         held: held.collect(),
-        life: life.map(Epoch),
+        epoch: epoch.map(Epoch),
     };
     Input::Process(0, told)
 }

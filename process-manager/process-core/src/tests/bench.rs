@@ -15,8 +15,8 @@ use wire::attempt::{
 use wire::client::{Answer, Request, Status, Submit};
 use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup};
 
-use crate::io::{Caller, ClientId, Effect, Input, PlanResult, Stream};
 use crate::event::Event;
+use crate::io::{Caller, ClientId, Effect, Input, PlanResult, Stream};
 use crate::manager::{Config, ProcessManager};
 
 pub(super) const GROUP: GroupId = GroupId(1);
@@ -34,7 +34,7 @@ pub(super) type Script = Box<dyn FnMut(&Dispatch) -> Option<(End, i32, String)>>
 pub(super) struct Bench {
     pub(super) drive: Drive<ProcessManager>,
     pub(super) now: Now,
-    pub(super) life: Epoch,
+    pub(super) epoch: Epoch,
     pub(super) slots: u32,
     pub(super) events: Vec<(Stream, Event)>,
     pub(super) script: Script,
@@ -64,7 +64,7 @@ pub(super) struct Bench {
     /// Machines that say nothing.
     pub(super) silent: BTreeSet<ResourceId>,
     /// The life that those tell which only keep files.
-    pub(super) life_of_others: Epoch,
+    pub(super) epoch_of_others: Epoch,
     /// For which processes machines were told last to keep copies.
     pub(super) kept: BTreeMap<ResourceId, Vec<model::ProcessId>>,
     /// Whether a command produces something else each time.
@@ -111,7 +111,7 @@ impl Bench {
         let mut bench = Bench {
             drive,
             now,
-            life: Epoch(4),
+            epoch: Epoch(4),
             slots: 2,
             has_forgotten: false,
             told_held: Vec::new(),
@@ -128,7 +128,7 @@ impl Bench {
             config,
             is_alone: false,
             silent: BTreeSet::new(),
-            life_of_others: Epoch(4),
+            epoch_of_others: Epoch(4),
             kept: BTreeMap::new(),
             drifts: false,
             holders: Vec::new(),
@@ -263,12 +263,12 @@ impl Bench {
             Effect::ToActivity(to, ToActivity::Attach { ask, .. }) => {
                 let held = self.held.keys().copied();
                 let attempts = held.filter(|_| to == MACHINE).collect();
-                let life = if to == MACHINE {
-                    self.life
+                let epoch = if to == MACHINE {
+                    self.epoch
                 } else {
-                    self.life_of_others
+                    self.epoch_of_others
                 };
-                let (part, n_parts, epoch) = (0, 1, life);
+                let (part, n_parts) = (0, 1);
                 let holding = FromActivity::Holding {
                     epoch,
                     ask,
@@ -288,7 +288,7 @@ impl Bench {
                     holders,
                 },
             ) => {
-                assert_eq!(meant_for, self.life);
+                assert_eq!(meant_for, self.epoch);
                 self.holders.extend(holders);
                 for dispatch in attempts {
                     if self

@@ -136,7 +136,7 @@ fn what_stands_for_an_activity_of_another_process_has_its_copy_too() {
 }
 
 #[test]
-fn what_was_sent_in_an_earlier_life_is_sent_again_where_there_is_a_copy() {
+fn what_was_sent_in_an_earlier_epoch_is_sent_again_where_there_is_a_copy() {
     let mut bench = bench(&[STORE], |command, number| match (command, number) {
         ("b", 1) => Some(None),
         ("b", 2) => lacking(),
@@ -318,15 +318,15 @@ fn go_on(bench: &mut Bench, seconds: u64) {
         let others = bench
             .others
             .iter()
-            .map(|one| (one.resource, bench.life_of_others));
+            .map(|one| (one.resource, bench.epoch_of_others));
         let all: Vec<(ResourceId, model::Epoch)> =
-            [(MACHINE, bench.life)].into_iter().chain(others).collect();
-        for (machine, life) in all {
+            [(MACHINE, bench.epoch)].into_iter().chain(others).collect();
+        for (machine, epoch) in all {
             if !bench.silent.contains(&machine) {
                 let number = number as u32;
                 bench.give(Input::Activity(
                     machine,
-                    FromActivity::Renew { life, number },
+                    FromActivity::Renew { epoch, number },
                 ));
             }
         }
@@ -445,11 +445,11 @@ fn what_nobody_may_need_any_more_is_not_copied_again() {
 fn a_machine_that_comes_back_empty_is_lost_with_what_it_had() {
     let mut bench = with_b_at_work(&[STORE]);
     // Its lives begin anew, since its disk is another one.
-    bench.life_of_others = model::Epoch(2);
+    bench.epoch_of_others = model::Epoch(2);
     bench.give(Input::ActivityUp(STORE));
     assert_eq!((asked(&mut bench), n_lost(&bench)), (vec![(7, 1)], 1));
     // While its disk is there they go on, and it is told again what is to stay.
-    bench.life_of_others = model::Epoch(3);
+    bench.epoch_of_others = model::Epoch(3);
     bench.give(Input::ActivityUp(STORE));
     assert_eq!((asked(&mut bench), n_lost(&bench)), (vec![(7, 1)], 1));
     assert_eq!(recorded(&bench).len(), 2);
@@ -528,14 +528,14 @@ fn why_there_is_no_copy_is_told() {
 }
 
 #[test]
-fn whoever_was_asked_in_vain_to_the_end_is_asked_again_when_a_machine_begins_a_life() {
+fn whoever_was_asked_in_vain_to_the_end_is_asked_again_when_a_machine_begins_an_epoch() {
     let mut bench = bench(&[STORE], |_, _| None);
     bench.keeps = false;
     bench.submit(pair());
     bench.pass(700);
     asked(&mut bench);
     bench.keeps = true;
-    bench.life_of_others = model::Epoch(5);
+    bench.epoch_of_others = model::Epoch(5);
     bench.give(Input::ActivityUp(STORE));
     bench.pass(3);
     assert_eq!(asked(&mut bench), [(7, 1), (7, 2)]);

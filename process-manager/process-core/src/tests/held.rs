@@ -63,7 +63,7 @@ fn a_rule_that_has_become_stricter_changes_nothing_of_what_was_accepted() {
     recorded_otherwise(&mut running, change);
     running.script = Box::new(well);
     running.held.clear();
-    running.life = Epoch(running.life.0 + 1);
+    running.epoch = Epoch(running.epoch.0 + 1);
     running.restart();
     running.run();
     assert_eq!(running.status().summary.phase, Phase::Completed);
@@ -217,7 +217,7 @@ fn no_recorded_definition_makes_a_replay_panic() {
     });
     bench.script = Box::new(well);
     bench.held.clear();
-    bench.life = Epoch(bench.life.0 + 1);
+    bench.epoch = Epoch(bench.epoch.0 + 1);
     bench.restart();
     bench.run();
     let status = bench.status();

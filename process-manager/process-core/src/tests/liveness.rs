@@ -13,12 +13,12 @@ use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
 use super::bench::{GROUP, KEY, artifact, controller, draft, edit, ids, leaf, submission};
 use crate::Caller;
-use crate::io::{ClientId, Effect, Input, PlanResult, Stream};
 use crate::event::{Event, Verdict};
+use crate::io::{ClientId, Effect, Input, PlanResult, Stream};
 use crate::manager::{Config, ProcessManager};
 
 /// Both machines tell this life.
-const LIFE: Epoch = Epoch(4);
+const EPOCH: Epoch = Epoch(4);
 
 struct Stage {
     drive: Drive<ProcessManager>,
@@ -233,7 +233,7 @@ impl Stage {
             ToActivity::Attach { .. } if machine.0 == 0 && self.is_silent => return,
             ToActivity::Attach { ask, lease, .. } => {
                 let holding = FromActivity::Holding {
-                    epoch: LIFE,
+                    epoch: EPOCH,
                     ask,
                     part: 0,
                     n_parts: 1,
@@ -254,7 +254,7 @@ impl Stage {
             ToActivity::Retract(ids) => format!("retract{}", names(ids)),
             ToActivity::Stop(ids) => format!("stop{}", names(ids)),
             ToActivity::Acknowledge(ids) => format!("acknowledge{}", names(ids)),
-            ToActivity::Renewed { life, number, .. } => format!("renewed {life} {number}"),
+            ToActivity::Renewed { epoch, number, .. } => format!("renewed {epoch} {number}"),
             ToActivity::Peek(_) | ToActivity::ReadLog(_) => "peek".to_owned(),
             ToActivity::Copy { .. } => "copy".to_owned(),
             ToActivity::Check { .. } => "check".to_owned(),
@@ -268,7 +268,10 @@ impl Stage {
     }
 
     fn renew(&mut self, machine: u32, number: u32) {
-        let renew = FromActivity::Renew { life: LIFE, number };
+        let renew = FromActivity::Renew {
+            epoch: EPOCH,
+            number,
+        };
         self.hear(machine, renew);
     }
 
@@ -483,11 +486,11 @@ fn a_machine_that_is_to_be_emptied_gives_back_what_has_not_started() {
 }
 
 #[test]
-fn a_question_of_another_life_is_not_answered() {
+fn a_question_of_another_epoch_is_not_answered() {
     let mut stage = Stage::new(two(|_| {}));
     stage.said();
     let renew = FromActivity::Renew {
-        life: Epoch(3),
+        epoch: Epoch(3),
         number: 1,
     };
     stage.hear(0, renew);
@@ -637,7 +640,7 @@ fn silent() -> Stage {
 }
 
 #[test]
-fn a_life_with_shorter_leases_waits_for_those_that_were_longer() {
+fn an_epoch_with_shorter_leases_waits_for_those_that_were_longer() {
     let mut stage = silent();
     stage.live_again(60);
     // Nobody was told of longer ones than those of ten seconds yet: these, a hundredth, half a second.
@@ -650,7 +653,7 @@ fn a_life_with_shorter_leases_waits_for_those_that_were_longer() {
 }
 
 #[test]
-fn leases_of_the_life_before_the_last_one_are_waited_for_too() {
+fn leases_of_the_epoch_before_the_last_one_are_waited_for_too() {
     let mut stage = silent();
     stage.live_again(60);
     stage.wait(1_000);

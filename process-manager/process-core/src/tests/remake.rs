@@ -437,7 +437,7 @@ fn a_machine_that_is_found_elsewhere_is_asked_again_first() {
 }
 
 #[test]
-fn what_an_earlier_life_had_sent_is_sent_again_before_files_count_as_gone() {
+fn what_an_earlier_epoch_had_sent_is_sent_again_before_files_count_as_gone() {
     let mut bench = bench(|_, _| Some(None));
     bench.others = vec![store()];
     bench.restart();

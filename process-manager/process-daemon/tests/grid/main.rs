@@ -16,7 +16,7 @@ use daemons::{Daemon, Grid, peer, programs};
 use model::{Identity, ResourceId, Role, SubmitKey, Value};
 use shell::Client;
 use shell::identity::Credentials;
-use shell::quic::{Event, Life, LinkConfig, Links};
+use shell::quic::{Event, LinkConfig, LinkEpoch, Links};
 use wire::client::{Answer, Phase, Request, Submit};
 
 #[test]
@@ -113,7 +113,7 @@ fn a_machine_that_says_the_number_of_another_does_not_displace_it() {
     let config = LinkConfig {
         address: "127.0.0.1:0".parse().unwrap(),
         credentials,
-        life: Life::begin(grid.dir.path()).unwrap(),
+        epoch: LinkEpoch::begin(grid.dir.path()).unwrap(),
         resource: Some(ResourceId(0)),
         accepts: Vec::new(),
         desk: None,

@@ -52,7 +52,7 @@ impl Manager {
         let config = LinkConfig {
             address,
             credentials: self.credentials.clone(),
-            life: Life::begin(self.state.path()).unwrap(),
+            epoch: LinkEpoch::begin(self.state.path()).unwrap(),
             resource: None,
             desk: None,
             accepts: vec![Role::User, Role::Admin],
@@ -145,7 +145,7 @@ fn each_client_is_told_apart_by_its_certificate_and_a_user_may_have_several() {
 }
 
 #[test]
-fn what_was_not_answered_is_asked_again_of_the_next_life() {
+fn what_was_not_answered_is_asked_again_of_the_next_epoch() {
     let group = Group::new();
     let mut manager = Manager::new(&group);
     let mut client = manager.dial(&group, 2).unwrap();
@@ -176,7 +176,7 @@ fn what_was_not_answered_is_asked_again_of_the_next_life() {
 }
 
 #[test]
-fn a_watch_goes_on_with_the_next_life() {
+fn a_watch_goes_on_with_the_next_epoch() {
     let group = Group::new();
     let mut manager = Manager::new(&group);
     let mut client = manager.dial(&group, 2).unwrap();

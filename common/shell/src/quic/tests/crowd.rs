@@ -43,7 +43,7 @@ impl Besieged {
         let config = LinkConfig {
             address: any_port(),
             credentials: gm.clone(),
-            life: Life::begin(state.path()).unwrap(),
+            epoch: LinkEpoch::begin(state.path()).unwrap(),
             resource: None,
             accepts: vec![Role::Am],
             desk: Some(Box::new(Echo)),

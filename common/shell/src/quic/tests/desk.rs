@@ -38,7 +38,7 @@ impl Office {
         let config = LinkConfig {
             address: any_port(),
             credentials: gm.clone(),
-            life: Life::begin(state.path()).unwrap(),
+            epoch: LinkEpoch::begin(state.path()).unwrap(),
             resource: None,
             accepts: vec![Role::Am],
             desk: Some(Box::new(Echo(Arc::clone(&n_asked)))),

@@ -37,13 +37,13 @@ fn a_peer_that_has_started_again_says_so_and_is_linked_again() {
 }
 
 #[test]
-fn a_life_is_later_than_the_one_before() {
+fn an_epoch_is_later_than_the_one_before() {
     let state = TempDir::new().unwrap();
-    let first = Life::begin(state.path()).unwrap();
-    let second = Life::begin(state.path()).unwrap();
+    let first = LinkEpoch::begin(state.path()).unwrap();
+    let second = LinkEpoch::begin(state.path()).unwrap();
     assert_eq!((first.epoch().0, second.epoch().0), (1, 2));
     std::fs::write(state.path().join("links.epoch"), "x").unwrap();
-    let error = Life::begin(state.path()).unwrap_err().to_string();
+    let error = LinkEpoch::begin(state.path()).unwrap_err().to_string();
     assert!(
         error.ends_with("holds no key of links or no number of a life"),
         "{error}"

@@ -136,7 +136,7 @@ fn a_greeting_that_is_none_is_refused() {
 }
 
 #[test]
-fn an_earlier_life_is_refused_and_a_later_one_takes_its_place() {
+fn an_earlier_epoch_is_refused_and_a_later_one_takes_its_place() {
     let group = Group::new();
     let mut gm = Node::new(group.member(Role::Gm, 1));
     let mut raw = Raw::new(&group.member(Role::Am, 2));

@@ -24,7 +24,7 @@ const EPOCH: &str = "links.epoch";
 
 /// A life of a daemon on a network.
 #[derive(Clone, Debug)]
-pub struct Life {
+pub struct LinkEpoch {
     epoch: Epoch,
     key: ResetKey,
 }
@@ -37,7 +37,7 @@ pub struct ResetKey([u8; KEY_BYTES]);
 
 /// Why a life cannot begin.
 #[derive(Debug, Error)]
-pub enum LifeError {
+pub enum LinkEpochError {
     /// A file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
@@ -49,10 +49,10 @@ pub enum LifeError {
     Random,
 }
 
-impl Life {
+impl LinkEpoch {
     /// Begins another life of the daemon that keeps its state in a directory: its number is
     /// durable before anybody is told of it.
-    pub fn begin(directory: &Path) -> Result<Life, LifeError> {
+    pub fn begin(directory: &Path) -> Result<LinkEpoch, LinkEpochError> {
         let key = ResetKey::kept_in(directory)?;
         let path = directory.join(EPOCH);
         let before = match read_if_there(&path)? {
@@ -61,7 +61,7 @@ impl Life {
         };
         let epoch = Epoch(before + 1);
         write_secret(&path, &epoch.0.to_string())?;
-        Ok(Life { epoch, key })
+        Ok(LinkEpoch { epoch, key })
     }
 
     /// Its number: that of the life before, and one.
@@ -76,14 +76,14 @@ impl Life {
 
 impl ResetKey {
     /// That of the daemon that keeps its state in a directory, drawn where there is none.
-    pub fn kept_in(directory: &Path) -> Result<ResetKey, LifeError> {
+    pub fn kept_in(directory: &Path) -> Result<ResetKey, LinkEpochError> {
         let key = directory.join(KEY);
         if let Some(text) = read_if_there(&key)? {
             return parse(&text).map(ResetKey).ok_or_else(|| unreadable(&key));
         }
         let mut drawn = [0; KEY_BYTES];
         let result = SystemRandom::new().fill(&mut drawn);
-        result.map_err(|_| LifeError::Random)?;
+        result.map_err(|_| LinkEpochError::Random)?;
         let text: String = drawn.iter().map(|byte| format!("{byte:02x}")).collect();
         write_secret(&key, &text)?;
         Ok(ResetKey(drawn))
@@ -115,8 +115,8 @@ impl fmt::Debug for ResetKey {
     }
 }
 
-fn unreadable(path: &Path) -> LifeError {
-    LifeError::Unreadable(path.display().to_string())
+fn unreadable(path: &Path) -> LinkEpochError {
+    LinkEpochError::Unreadable(path.display().to_string())
 }
 
 fn read_if_there(path: &Path) -> Result<Option<String>, FileError> {

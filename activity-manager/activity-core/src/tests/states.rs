@@ -8,7 +8,7 @@ use super::bench::{
     Bench, artifact, dispatch, ended, from_pm, hello, id, job, job_with_output, note, pair, show,
     staged, started,
 };
-use crate::attempt::Life;
+use crate::attempt::AttemptState;
 use crate::note::Note;
 use crate::outcome::{Verdict, judge};
 use crate::{Effect, Input, Trouble, Workplace};
@@ -67,15 +67,15 @@ fn bench_in(state: &str) -> (Bench, Vec<u8>) {
 
 fn state_of(bench: &Bench) -> &'static str {
     let attempt = bench.drive.machine().attempts.get(id(1));
-    STATES[match attempt.map(|attempt| &attempt.life) {
+    STATES[match attempt.map(|attempt| &attempt.state) {
         None => 0,
-        Some(Life::Waiting(_)) => 1,
-        Some(Life::Staging(_)) => 2,
-        Some(Life::Staged(_)) => 3,
-        Some(Life::Queued(_)) => 4,
-        Some(Life::Running { .. }) => 5,
-        Some(Life::Collecting(_)) => 6,
-        Some(Life::Ended(_)) => 7,
+        Some(AttemptState::Waiting(_)) => 1,
+        Some(AttemptState::Staging(_)) => 2,
+        Some(AttemptState::Staged(_)) => 3,
+        Some(AttemptState::Queued(_)) => 4,
+        Some(AttemptState::Running { .. }) => 5,
+        Some(AttemptState::Collecting(_)) => 6,
+        Some(AttemptState::Ended(_)) => 7,
     }]
 }
 
@@ -160,7 +160,7 @@ fn every_state_meets_every_input() {
             table.push('\n');
         }
     }
-    let expected = include_str!("life.txt");
+    let expected = include_str!("states.txt");
     assert!(table == expected, "the table is\n{table}");
 }
 
