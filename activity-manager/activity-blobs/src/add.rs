@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use model::{Artifact, ArtifactKind, Bytes, Hash};
 use rustix::fs::Stat;
 
-use crate::beneath::{Failed, Found, Root};
+use crate::beneath::{Failed, Opened, Root};
 use crate::sparse;
 use crate::store::{Inner, is_full, read_small};
 use crate::walk::{Visit, Wanted, walk};
@@ -171,12 +171,12 @@ impl Store {
             }
         })?;
         match opened.find(Path::new("")) {
-            Ok(Found::Directory(directory, inside)) => {
+            Ok(Opened::Directory(directory, inside)) => {
                 let start = (directory, inside);
                 let listing = self.add_walked(&opened, start, &Wanted::All, root)?;
                 self.add_named_listing(&listing, root)
             }
-            Ok(Found::File(..) | Found::Special) => Err(AddError::NotADirectory {
+            Ok(Opened::File(..) | Opened::Special) => Err(AddError::NotADirectory {
                 path: root.to_path_buf(),
             }),
             Err(failed) => Err(AddError::find(root, failed)),

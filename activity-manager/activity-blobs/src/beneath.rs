@@ -40,8 +40,8 @@ pub fn open_beneath(directory: &Path, relative: &Path) -> Result<File, BeneathEr
         .map_err(Failed::Io)
         .and_then(|root| root.find(relative));
     match found {
-        Ok(Found::File(file, _)) => Ok(file),
-        Ok(Found::Directory(..) | Found::Special) => Err(BeneathError::NotAFile),
+        Ok(Opened::File(file, _)) => Ok(file),
+        Ok(Opened::Directory(..) | Opened::Special) => Err(BeneathError::NotAFile),
         Err(Failed::Outside | Failed::Link) => Err(BeneathError::Outside {
             directory: directory.to_owned(),
         }),
@@ -65,7 +65,7 @@ pub(crate) struct Root {
 
 /// What lies at a path.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum Opened {
     File(File, Stat),
     /// A directory, and where it really lies under the root.
     Directory(OwnedFd, PathBuf),
@@ -135,7 +135,7 @@ impl Root {
     }
 
     /// Opens what lies at a path; links are followed as long as they stay inside.
-    pub(crate) fn find(&self, relative: &Path) -> Result<Found, Failed> {
+    pub(crate) fn find(&self, relative: &Path) -> Result<Opened, Failed> {
         match self.find_straight(relative) {
             Err(Failed::Link) => {}
             other => return other,
@@ -151,7 +151,7 @@ impl Root {
         }
     }
 
-    fn find_straight(&self, inside: &Path) -> Result<Found, Failed> {
+    fn find_straight(&self, inside: &Path) -> Result<Opened, Failed> {
         let mut above: Option<OwnedFd> = None;
         let mut parts = inside.components().peekable();
         while let Some(part) = parts.next() {
@@ -166,7 +166,7 @@ impl Root {
         }
         let whole = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::openat(&self.fd, ".", whole, Mode::empty())?;
-        Ok(Found::Directory(root, PathBuf::new()))
+        Ok(Opened::Directory(root, PathBuf::new()))
     }
 
     /// The directory at a path, made with all above it where there was nothing. A link on the way
@@ -194,7 +194,7 @@ pub(crate) fn open_entry(
     directory: impl AsFd,
     name: &[u8],
     inside: &Path,
-) -> Result<Found, Failed> {
+) -> Result<Opened, Failed> {
     // Asked before it is opened: to open a device or a pipe may do something.
     let stat = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -204,22 +204,22 @@ pub(crate) fn open_entry(
             let stat = rustix::fs::fstat(&file)?;
             let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
             Ok(if is_file {
-                Found::File(File::from(file), stat)
+                Opened::File(File::from(file), stat)
             } else {
-                Found::Special
+                Opened::Special
             })
         }
         FileType::Directory => {
             let flags = flags | OFlags::DIRECTORY;
             let directory = rustix::fs::openat(directory, name, flags, Mode::empty())?;
-            Ok(Found::Directory(directory, inside.to_path_buf()))
+            Ok(Opened::Directory(directory, inside.to_path_buf()))
         }
         FileType::Symlink => Err(Failed::Link),
         FileType::Fifo
         | FileType::Socket
         | FileType::CharacterDevice
         | FileType::BlockDevice
-        | FileType::Unknown => Ok(Found::Special),
+        | FileType::Unknown => Ok(Opened::Special),
     }
 }
 

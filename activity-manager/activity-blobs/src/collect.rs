@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobMatcher};
 use model::{Artifact, Bytes, Produced};
 
-use crate::beneath::{Failed, Found, Root};
+use crate::beneath::{Failed, Opened, Root};
 use crate::listing::parts;
 use crate::walk::Wanted;
 use crate::{AddError, DEPTH_MAX, Store};
@@ -126,21 +126,21 @@ impl Store {
             return Err(wrong_path(output));
         }
         let added = match find(root, path, output)? {
-            Found::Directory(fd, inside) if is_directory => self
+            Opened::Directory(fd, inside) if is_directory => self
                 .add_walked(root, (fd, inside), &Wanted::All, Path::new(path))
                 .and_then(|listing| self.add_named_listing(&listing, Path::new(path))),
-            Found::File(file, stat) if !is_directory => root
+            Opened::File(file, stat) if !is_directory => root
                 .take(Path::new(path), &stat)
                 .and_then(|()| self.add_open(file, &stat, Path::new(path))),
-            Found::Directory(..) => {
+            Opened::Directory(..) => {
                 let (name, path) = (output.name.clone(), path.to_string());
                 return Err(CollectError::NotAFile { name, path });
             }
-            Found::File(..) => {
+            Opened::File(..) => {
                 let (name, path) = (output.name.clone(), path.to_string());
                 return Err(CollectError::NotADirectory { name, path });
             }
-            Found::Special => Err(AddError::Special { path: path.into() }),
+            Opened::Special => Err(AddError::Special { path: path.into() }),
         };
         added.map_err(|source| CollectError::Add {
             name: output.name.clone(),
@@ -151,8 +151,8 @@ impl Store {
     fn collect_glob(&self, root: &Root, output: &Produced) -> Result<Artifact, CollectError> {
         let pattern = Pattern::new(output)?;
         let start = match find(root, pattern.start, output)? {
-            Found::Directory(fd, inside) => (fd, inside),
-            Found::File(..) | Found::Special => return Err(missing(output)),
+            Opened::Directory(fd, inside) => (fd, inside),
+            Opened::File(..) | Opened::Special => return Err(missing(output)),
         };
         let wanted = Wanted::Files {
             is_wanted: &|path| pattern.matcher.is_match(path),
@@ -221,7 +221,7 @@ impl Pattern<'_> {
     }
 }
 
-fn find(root: &Root, path: &str, output: &Produced) -> Result<Found, CollectError> {
+fn find(root: &Root, path: &str, output: &Produced) -> Result<Opened, CollectError> {
     root.find(Path::new(path)).map_err(|failed| match failed {
         Failed::Io(error)
             if matches!(

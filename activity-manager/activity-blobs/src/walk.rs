@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Dir, Stat};
 
 use crate::add::AddError;
-use crate::beneath::{Failed, Found, Root, open_entry};
+use crate::beneath::{Failed, Opened, Root, open_entry};
 use crate::{DEPTH_MAX, PATH_BYTES_MAX};
 
 /// What is wanted of a tree.
@@ -124,10 +124,10 @@ impl Walk<'_> {
             other => other,
         };
         match found.map_err(|failed| AddError::find(inside, failed))? {
-            Found::File(file, stat) if is_wanted => {
+            Opened::File(file, stat) if is_wanted => {
                 (self.visit)(text_of(path, inside)?, Visit::File(file, stat))
             }
-            Found::Directory(below, real) => {
+            Opened::Directory(below, real) => {
                 let is_entered = match self.wanted {
                     Wanted::All => true,
                     Wanted::Files { depth_max, .. } => !is_link && self.above.len() <= *depth_max,
@@ -138,10 +138,10 @@ impl Walk<'_> {
                     Ok(())
                 }
             }
-            Found::Special if is_wanted => Err(AddError::Special {
+            Opened::Special if is_wanted => Err(AddError::Special {
                 path: inside.to_path_buf(),
             }),
-            Found::File(..) | Found::Special => Ok(()),
+            Opened::File(..) | Opened::Special => Ok(()),
         }
     }
 }

@@ -63,7 +63,7 @@ impl ActivityManager {
             cx.effect(Effect::Copy {
                 to: from,
                 sources: self.holders.known(&holders),
-                stays: is_kept || self.attempts.leave(copied.process) > 0,
+                stays: is_kept || self.attempts.granted(copied.process) > 0,
                 copied,
             });
         }
@@ -118,7 +118,7 @@ impl ActivityManager {
     /// The files of these may go, unless they have leave here or copies of theirs are to stay.
     pub(crate) fn release(&self, cx: &mut Context<'_, Self>, processes: Vec<ProcessId>) {
         for process in processes {
-            if self.attempts.leave(process) == 0 && !self.kept.has(process) {
+            if self.attempts.granted(process) == 0 && !self.kept.has(process) {
                 cx.effect(Effect::Unneeded(process));
             }
         }

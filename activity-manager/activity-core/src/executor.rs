@@ -62,7 +62,7 @@ impl ActivityManager {
         message: FromExecutor,
     ) {
         if let FromExecutor::Hello(hello) = message {
-            self.end_peeks(cx);
+            self.end_tails(cx);
             return self.on_hello(hello);
         }
         if !self.executor.is_ready && self.executor.listing.is_none() {

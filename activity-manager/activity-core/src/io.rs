@@ -201,8 +201,8 @@ pub enum Effect {
         directory: String,
     },
     /// Read the end of what an attempt has written so far, as the executor has told it, and send it
-    /// to a process manager as [`FromActivity::Peeked`].
-    Peeked {
+    /// to a process manager as [`FromActivity::Tail`].
+    Tail {
         /// To which one.
         to: u32,
         /// Which attempt.

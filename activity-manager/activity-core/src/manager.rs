@@ -12,18 +12,18 @@ use crate::access;
 use crate::attempt::{Attempt, AttemptState, Collecting};
 use crate::closed::{Closed, ClosedSet};
 use crate::copies::Kept;
+use crate::drain::Leaving;
 use crate::executor::ExecutorLink;
 use crate::holders::Holders;
 use crate::io::{
     Config, Effect, Event, Input, KNOWN_BYTES_MAX, Peer, State, Stream, Trouble, Workplace,
 };
-use crate::leave::Leaving;
 use crate::note::Note;
 use crate::outbox::Outbox;
 use crate::outcome;
-use crate::peek::Peeks;
 use crate::process::ProcessLink;
 use crate::table::{Attempts, Room};
+use crate::tail::TailRequests;
 use crate::watch::Watch;
 
 /// How often this manager looks for what has not been answered. Outcomes and registrations are
@@ -65,7 +65,7 @@ pub struct ActivityManager {
     pub(crate) attempts: Attempts,
     pub(crate) closed: ClosedSet,
     pub(crate) out: Outbox,
-    pub(crate) peeks: Peeks,
+    pub(crate) tails: TailRequests,
     pub(crate) holders: Holders,
     pub(crate) kept: Kept,
     pub(crate) accesses: access::Asked,
@@ -80,7 +80,7 @@ pub(crate) struct GroupLink {
     resource: Option<ResourceId>,
     is_registered: bool,
     /// Whether the leaves were told since they were last asked for.
-    pub(crate) has_leaves: bool,
+    pub(crate) has_grants: bool,
     asked: Mono,
     /// When it said something last.
     heard: Mono,
@@ -100,7 +100,7 @@ impl ActivityManager {
             attempts: Attempts::default(),
             closed: ClosedSet::default(),
             out: Outbox::default(),
-            peeks: Peeks::default(),
+            tails: TailRequests::default(),
             holders: Holders::default(),
             kept: Kept::default(),
             accesses: access::Asked::default(),
@@ -169,7 +169,7 @@ impl Machine for ActivityManager {
             Input::Executor(message) => self.on_executor(cx, now, message),
             Input::ExecutorDown => {
                 self.executor.close();
-                self.end_peeks(cx);
+                self.end_tails(cx);
             }
             Input::Lend(slots) => self.on_lend(cx, now, slots),
             Input::Served(ids) => self.on_served(cx, ids),
@@ -306,10 +306,10 @@ impl ActivityManager {
 
     /// Its process manager answers, and the leave to use this machine holds.
     fn may_hand_over(&self, now: Mono, id: AttemptId) -> bool {
-        let has_leave =
+        let has_grant =
             self.config.lease.is_none() || now.since(self.group.heard) <= LEAVES_ALONE_MAX;
         let attempt = self.attempts.get(id);
-        has_leave && attempt.is_some_and(|attempt| self.may_start(attempt.owner))
+        has_grant && attempt.is_some_and(|attempt| self.may_start(attempt.owner))
     }
 
     fn hand_over(&mut self, cx: &mut Context<'_, Self>, now: Mono, id: AttemptId) {
@@ -497,7 +497,7 @@ impl ActivityManager {
     fn on_group_up(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         self.group.is_up = true;
         self.group.is_registered = false;
-        self.group.has_leaves = false;
+        self.group.has_grants = false;
         self.register(cx, now);
     }
 
@@ -557,9 +557,9 @@ impl ActivityManager {
                     cx.effect(Effect::Numbered(resource));
                 }
             }
-            ToResource::Grants(leaves) => {
-                self.group.has_leaves = true;
-                let gone = self.attempts.set_leaves(&leaves);
+            ToResource::Grants(grants) => {
+                self.group.has_grants = true;
+                let gone = self.attempts.set_grants(&grants);
                 self.release(cx, gone);
             }
         }
@@ -568,10 +568,10 @@ impl ActivityManager {
     // Repeats.
 
     fn repeat(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
-        let wants_leaves =
+        let wants_grants =
             self.attempts.n_held_back() > 0 && now.since(self.group.asked) >= LEAVES_PERIOD;
         let is_old = now.since(self.group.asked) >= REGISTER_PERIOD;
-        if self.group.is_up && (!self.group.is_known() || wants_leaves || is_old) {
+        if self.group.is_up && (!self.group.is_known() || wants_grants || is_old) {
             self.register(cx, now);
         }
         let is_due = |attempt: &&Attempt| now.since(attempt.asked) >= TICK;
@@ -624,7 +624,7 @@ impl ActivityManager {
                     true
                 }
                 AttemptState::Queued(None) if has_free(attempt.cores) => {
-                    cx.effect(Effect::Execute(ToExecutor::Peek(attempt.id)));
+                    cx.effect(Effect::Execute(ToExecutor::Tail(attempt.id)));
                     true
                 }
                 AttemptState::Running { .. } if silent >= RUNNING_PERIOD => {
@@ -653,7 +653,7 @@ impl ActivityManager {
 impl GroupLink {
     /// Whether everything was told that was asked for.
     fn is_known(&self) -> bool {
-        self.is_registered && self.has_leaves
+        self.is_registered && self.has_grants
     }
 }
 

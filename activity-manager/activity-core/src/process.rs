@@ -100,7 +100,7 @@ impl ActivityManager {
                     self.on_retract(now, from, id);
                 }
             }
-            ToActivity::Peek(id) => self.on_peek(cx, from, id),
+            ToActivity::Tail(id) => self.on_tail_request(cx, from, id),
             ToActivity::Copy { copies, holders } => self.on_copy(cx, from, copies, holders),
             ToActivity::Check { copies, holders } => self.on_check(cx, from, copies, holders),
             ToActivity::Access { number, is_allowed } => {
@@ -235,9 +235,9 @@ impl ActivityManager {
                 Some(Closed::Acknowledged) => continue,
                 Some(Closed::Retracted) => Some(Refusal::Retracted),
                 None if !is_present => Some(Refusal::OtherEpoch { epoch: present }),
-                None if self.attempts.leave(id.process) == 0 => {
+                None if self.attempts.granted(id.process) == 0 => {
                     // The leave may have been lost on its way.
-                    self.group.has_leaves = false;
+                    self.group.has_grants = false;
                     Some(Refusal::NoGrantYet)
                 }
                 None => self.is_full(index, &dispatch).then_some(Refusal::Full),

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{AttemptId, Mono, ProcessId};
-use wire::resource::Leave;
+use wire::resource::ProcessGrant;
 
 use crate::attempt::{Attempt, AttemptState};
 
 /// Leaves of one machine at most; each is for at least one slot, and no machine has more.
-const LEAVES_MAX: usize = 65_536;
+const GRANTS_MAX: usize = 65_536;
 
 /// Attempts by name. An attempt is changed by taking it out and putting it back, so that every
 /// count follows.
@@ -29,7 +29,7 @@ pub(crate) struct Attempts {
 /// What one process may use, and uses.
 #[derive(Debug, Default)]
 struct Share {
-    leave: u32,
+    granted: u32,
     waiting: BTreeMap<u64, AttemptId>,
     staged: BTreeMap<u64, AttemptId>,
     n_known: usize,
@@ -126,31 +126,31 @@ impl Attempts {
                 self.ended.remove(&order);
             }
         }
-        if share.n_known == 0 && share.leave == 0 {
+        if share.n_known == 0 && share.granted == 0 {
             self.shares.remove(&id.process);
         }
         Some(attempt)
     }
 
-    /// Replaces all leaves. The processes that had one and have none.
-    pub(crate) fn set_leaves(&mut self, leaves: &[Leave]) -> Vec<ProcessId> {
+    /// Replaces all grants. The processes that had one and have none.
+    pub(crate) fn set_grants(&mut self, grants: &[ProcessGrant]) -> Vec<ProcessId> {
         let mut before = Vec::new();
         for (&process, share) in &mut self.shares {
-            if std::mem::take(&mut share.leave) > 0 {
+            if std::mem::take(&mut share.granted) > 0 {
                 before.push(process);
             }
         }
-        for leave in leaves.iter().take(LEAVES_MAX) {
-            let share = self.shares.entry(leave.process).or_default();
-            share.leave = share.leave.saturating_add(leave.slots);
+        for grant in grants.iter().take(GRANTS_MAX) {
+            let share = self.shares.entry(grant.process).or_default();
+            share.granted = share.granted.saturating_add(grant.slots);
         }
         before.retain(|process| {
             self.shares
                 .get(process)
-                .is_none_or(|share| share.leave == 0)
+                .is_none_or(|share| share.granted == 0)
         });
         self.shares
-            .retain(|_, share| share.leave > 0 || share.n_known > 0);
+            .retain(|_, share| share.granted > 0 || share.n_known > 0);
         before
     }
 
@@ -191,8 +191,8 @@ impl Attempts {
         self.ended.values().filter_map(|id| self.by_id.get(id))
     }
 
-    pub(crate) fn leave(&self, process: ProcessId) -> u32 {
-        self.shares.get(&process).map_or(0, |share| share.leave)
+    pub(crate) fn granted(&self, process: ProcessId) -> u32 {
+        self.shares.get(&process).map_or(0, |share| share.granted)
     }
 
     /// Processes of which something waits or is staged, in order.
@@ -208,9 +208,9 @@ impl Attempts {
         let share = self.shares.get(&process)?;
         let (_, &id) = share.waiting.first_key_value()?;
         let cores = self.by_id.get(&id)?.cores;
-        let leave = u64::from(share.leave.min(room.slots));
-        let part = (leave * u64::from(room.prefetch)).div_ceil(u64::from(room.slots.max(1)));
-        let fits = cores <= share.leave && share.cores_ahead + u64::from(cores) <= leave + part;
+        let granted = u64::from(share.granted.min(room.slots));
+        let part = (granted * u64::from(room.prefetch)).div_ceil(u64::from(room.slots.max(1)));
+        let fits = cores <= share.granted && share.cores_ahead + u64::from(cores) <= granted + part;
         fits.then_some(id)
     }
 
@@ -221,8 +221,8 @@ impl Attempts {
         let share = self.shares.get(&process)?;
         let (_, &id) = share.staged.first_key_value()?;
         let cores = self.by_id.get(&id)?.cores;
-        let is_whole = share.leave >= room.slots;
-        let fits = is_whole || share.cores_handed + u64::from(cores) <= u64::from(share.leave);
+        let is_whole = share.granted >= room.slots;
+        let fits = is_whole || share.cores_handed + u64::from(cores) <= u64::from(share.granted);
         fits.then_some(id)
     }
 

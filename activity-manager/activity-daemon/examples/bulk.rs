@@ -17,7 +17,7 @@ use activity_daemon::{Keeping, StoreDepot};
 use model::{Artifact, Identity, Role, Span};
 use shell::identity::{Authority, Credentials, Key, Revocations};
 use shell::quic::{Bulk, BulkConfig, Depot, Event, Link, LinkConfig, LinkEpoch, Links, Source};
-use shell::{Inbox, Intake, Peers, Received, clock, inbox};
+use shell::{Inbox, InputReceiver, Peers, Received, clock, inbox};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -158,7 +158,7 @@ enum Came {
 /// Two managers with a link.
 struct Wires {
     to_peer: Peers<String>,
-    come: Intake<Came>,
+    come: InputReceiver<Came>,
     /// Kept for as long as messages are to cross.
     _kept: (Links, Links, shell::quic::Kept),
 }
@@ -173,7 +173,7 @@ impl Wires {
                 credentials: group.member(role)?,
                 epoch: LinkEpoch::begin(&state)?,
                 resource: None,
-                desk: None,
+                requests: None,
                 accepts: vec![Role::Am],
             };
             Ok(Links::bind(config, move |event| match event {

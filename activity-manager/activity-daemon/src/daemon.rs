@@ -23,15 +23,15 @@ use wire::resource::{FromResource, ToResource};
 
 use crate::access::Gate;
 use crate::checker::Checker;
-use crate::executor::{Executor, ExecutorError, Place};
+use crate::directories::{Directories, DirectoriesError, Untouched};
+use crate::effects::Handler;
+use crate::eviction::Pins;
+use crate::executor::{Executor, ExecutorConfig, ExecutorError};
 use crate::facts;
 use crate::fetch::Fetchers;
-use crate::keep::Pins;
-use crate::leavings::{self, House, Retention};
-use crate::news::News;
-use crate::outside::Hands;
-use crate::places::{Places, PlacesError, Untouched};
+use crate::latest::Latest;
 use crate::quotas::{ProcessUsers, QuotaLimits, Quotas};
+use crate::retention::{self, Retention, RetentionThread};
 use crate::sweeper::Sweeper;
 use crate::workers::{AtWork, Others, Workers};
 
@@ -62,7 +62,7 @@ pub struct Config {
     /// Bytes of each stream of an attempt that are kept; none is the executor's default.
     pub stream_bytes_max: Option<u64>,
     /// What the machine is to pass for; none where it is what it is found to be.
-    pub guise: Option<Guise>,
+    pub profile: Option<MachineProfile>,
     /// As whom commands run; none is as whom the manager runs. Only root can become others.
     pub accounts: Accounts,
     /// How commands are held together with all that they start.
@@ -96,7 +96,7 @@ pub struct Transfers {
 
 /// A machine that is imitated on this one.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Guise {
+pub struct MachineProfile {
     /// Reference seconds of work that one core does in a second, as planners are told.
     pub power: f64,
     /// Memory for activities, as planners are told; none where it is that of this machine.
@@ -123,7 +123,7 @@ pub enum StartError {
     },
     /// The directories of attempts cannot be used.
     #[error(transparent)]
-    Places(#[from] PlacesError),
+    Directories(#[from] DirectoriesError),
     /// Its journal cannot be used.
     #[error(transparent)]
     Journal(#[from] shell::StoreError),
@@ -150,9 +150,9 @@ pub struct Handle {
     blobs: Store,
     bulk: Option<Arc<Bulk>>,
     logs: PathBuf,
-    number: Arc<News<ResourceId>>,
-    left: Arc<News<()>>,
-    executor_silent: Arc<News<bool>>,
+    number: Arc<Latest<ResourceId>>,
+    left: Arc<Latest<()>>,
+    executor_silent: Arc<Latest<bool>>,
     aside: Option<SetAside>,
 }
 
@@ -202,25 +202,25 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         Some(_) => Untouched::Removed,
         None => Untouched::Again,
     };
-    let places = Places::open(&directory, untouched)?;
+    let places = Directories::open(&directory, untouched)?;
     let blobs = match config.blobs {
         Some(shared) => shared,
         None => Store::open(&directory.join("blobs"))?,
     };
-    let guise = config.guise.unwrap_or(Guise {
+    let profile = config.profile.unwrap_or(MachineProfile {
         // Every machine counts as the reference until machines are measured.
         power: 1.0,
-        ..Guise::default()
+        ..MachineProfile::default()
     });
     let state = directory.join("executor");
     let socket = shell::socket_path(&directory, "executor.sock");
-    let place = Place {
+    let place = ExecutorConfig {
         binary: config.executor,
         socket: socket.map_err(failed("find a place for the socket in", &directory))?,
         state: state.clone(),
         linger: config.linger,
         kill_grace: config.kill_grace,
-        share: guise.share,
+        share: profile.share,
         stream_bytes_max: config.stream_bytes_max,
         accounts: config.accounts,
         work: places.root(),
@@ -232,9 +232,9 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let of_users = of_users.map(|(user, account)| (user.clone(), variables(account).to_vec()));
     let of_users = of_users.collect();
     let mut labels = facts::labels();
-    labels.extend(guise.labels);
+    labels.extend(profile.labels);
     let environment = environment(&place.binary, &place.accounts);
-    let (inbox, intake) = shell::inbox();
+    let (inbox, receiver) = shell::inbox();
     let (group, processes) = (Peers::new(), Peers::new());
     // A program starts while the disk is waited for. Whoever else might start one here was refused by
     // the lock of the blob store.
@@ -248,8 +248,8 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let core = ActivityManager::new(activity_core::Config {
         name: config.name,
         slots: config.slots,
-        memory: guise.memory.unwrap_or_else(facts::memory),
-        power: guise.power,
+        memory: profile.memory.unwrap_or_else(facts::memory),
+        power: profile.power,
         labels,
         bulk: config
             .transfers
@@ -266,9 +266,9 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         has_forgotten: aside.is_some(),
     });
     let executor = executor.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    let number = Arc::new(News::default());
-    let left = Arc::new(News::default());
-    let executor_silent = Arc::new(News::default());
+    let number = Arc::new(Latest::default());
+    let left = Arc::new(Latest::default());
+    let executor_silent = Arc::new(Latest::default());
     let at_work = AtWork::default();
     let gate = config.transfers.as_ref().map(|one| one.gate.clone());
     let gate = gate.unwrap_or_default();
@@ -291,16 +291,16 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
             .map(|limits| Quotas::new(blobs.clone(), limits, whose.clone())),
         users,
     };
-    let leavings = config.retention.map(|retention| {
-        let house = House {
+    let retention = config.retention.map(|retention| {
+        let retention = RetentionThread {
             work: places.root(),
             logs: log_directory(&state),
             retention,
             users: whose.clone(),
         };
-        leavings::start(house, &inbox)
+        retention::start(retention, &inbox)
     });
-    let hands = Hands {
+    let handler = Handler {
         group: group.clone(),
         processes: processes.clone(),
         executor: executor.way(),
@@ -309,7 +309,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         fetchers,
         pins: others.pins,
         users: whose,
-        leavings: leavings.transpose().map_err(StartError::Thread)?,
+        retention: retention.transpose().map_err(StartError::Thread)?,
         checker: Checker::start(&blobs, &inbox, others.fetch.clone())
             .map_err(StartError::Thread)?,
         gate,
@@ -324,8 +324,8 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         "activity",
         core,
         store,
-        (inbox, intake),
-        hands,
+        (inbox, receiver),
+        handler,
         config.failed,
     )?;
     executor.begin();

@@ -32,7 +32,7 @@ const RETRY_LAST: Duration = Duration::from_secs(5);
 const END_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where the executor is, and how it is started.
-pub(crate) struct Place {
+pub(crate) struct ExecutorConfig {
     pub(crate) binary: PathBuf,
     pub(crate) socket: PathBuf,
     pub(crate) state: PathBuf,
@@ -74,7 +74,7 @@ pub(crate) struct Executor {
 }
 
 /// Sends to the executor that is connected at the moment.
-pub(crate) struct Way(Arc<Shared>);
+pub(crate) struct ExecutorSender(Arc<Shared>);
 
 struct Shared {
     sender: Mutex<Option<Sender>>,
@@ -102,7 +102,10 @@ enum Phase {
 
 impl Executor {
     /// Finds or starts an executor and connects. Nothing is passed on before [`Executor::begin`].
-    pub(crate) fn start(place: Place, inbox: &Inbox<Input>) -> Result<Executor, ExecutorError> {
+    pub(crate) fn start(
+        place: ExecutorConfig,
+        inbox: &Inbox<Input>,
+    ) -> Result<Executor, ExecutorError> {
         let (sender, receiver) = place.connect()?;
         let shared = Arc::new(Shared {
             pid: AtomicU32::new(sender.peer_pid().unwrap_or(0)),
@@ -134,8 +137,8 @@ impl Executor {
     }
 
     /// The way to it.
-    pub(crate) fn way(&self) -> Way {
-        Way(Arc::clone(&self.shared))
+    pub(crate) fn way(&self) -> ExecutorSender {
+        ExecutorSender(Arc::clone(&self.shared))
     }
 
     /// The process that is the executor; none where that is not known.
@@ -159,7 +162,7 @@ impl Executor {
             return;
         };
         self.shared.change(Phase::Ending(commands));
-        let way = Way(Arc::clone(&self.shared));
+        let way = ExecutorSender(Arc::clone(&self.shared));
         match commands {
             Commands::End => {
                 way.send(&[ToExecutor::Shutdown]);
@@ -184,7 +187,7 @@ impl Drop for Executor {
     }
 }
 
-impl Way {
+impl ExecutorSender {
     /// Sends messages together. They are lost where there is no executor; the core is told of that.
     pub(crate) fn send(&self, messages: &[ToExecutor]) {
         if messages.is_empty() {
@@ -296,7 +299,7 @@ impl Shared {
     }
 }
 
-impl Place {
+impl ExecutorConfig {
     /// Connects to the executor that is there, or to one that is started.
     fn connect(&self) -> Result<(Sender, Receiver), ExecutorError> {
         if let Ok(connection) = Connection::connect(&self.socket) {
@@ -330,7 +333,7 @@ fn process(sender: &Sender) -> Option<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-fn serve(place: &Place, shared: &Shared, inbox: &Inbox<Input>, mut receiver: Receiver) {
+fn serve(place: &ExecutorConfig, shared: &Shared, inbox: &Inbox<Input>, mut receiver: Receiver) {
     if !shared.wait_for_core() {
         return;
     }
@@ -400,7 +403,7 @@ fn receive_all(receiver: &mut Receiver, shared: &Shared, inbox: &Inbox<Input>) -
         // It speaks only of what the core has handed to it. Where it has nothing left to do, what will
         // be said next comes of what the core does now, so this thread may as well do it.
         if shared.is_idle() {
-            inbox.tell_lending(inputs.drain(..));
+            inbox.tell_inline(inputs.drain(..));
         } else {
             inbox.tell_all(inputs.drain(..));
         }

@@ -13,12 +13,12 @@ use model::Bytes;
 use shell::config::Config;
 use shell::identity::Credentials;
 use shell::limits::BULK_BLOB_BYTES_MAX;
-use shell::program::Place;
+use shell::program::DaemonConfig;
 use shell::quic::{Bulk, BulkConfig, Depot, ResetKey};
 
 use crate::access::Gate;
 use crate::depot::Users;
-use crate::keep::Keeper;
+use crate::eviction::Evictor;
 use crate::quotas::QuotaLimits;
 use crate::uploads::Uploads;
 use crate::{Keeping, StoreDepot, Transfers};
@@ -82,8 +82,8 @@ impl Files {
     }
 
     /// Who keeps the store within its budget. The directory is on the store's disk.
-    pub(crate) fn keeper(&self, store: &Store, directory: &Path) -> io::Result<Keeper> {
-        Ok(Keeper::new(store.clone(), self.budget(directory)?))
+    pub(crate) fn evictor(&self, store: &Store, directory: &Path) -> io::Result<Evictor> {
+        Ok(Evictor::new(store.clone(), self.budget(directory)?))
     }
 
     fn budget(&self, directory: &Path) -> io::Result<Bytes> {
@@ -97,7 +97,7 @@ impl Files {
     /// Opens the store and lets others ask for its files.
     pub(crate) fn start(
         &self,
-        place: &Place,
+        place: &DaemonConfig,
         credentials: &Credentials,
         group_manager: &str,
     ) -> Result<(Store, Transfers), Box<dyn Error>> {

@@ -13,7 +13,7 @@ use shell::config::{Config, PeerAddress, TextOrTexts};
 use shell::identity::Credentials;
 use shell::membership::{Membership, Said};
 use shell::metrics::Figures;
-use shell::program::{self, Failed, Joining, Kind, Place, Setting};
+use shell::program::{self, DaemonConfig, Failed, Joining, Kind, Setting};
 use shell::quic::{Kept, Links, LinksError};
 use shell::{Numbers, RunError, Stats, limits};
 use wire::admin::Load;
@@ -21,12 +21,12 @@ use wire::hello::Refusal;
 
 use crate::ceilings::{Ceilings, Hours, minute_of_day};
 use crate::commands::CommandSettings;
+use crate::eviction::Evictor;
 use crate::files::Files;
 use crate::gauge::{Gauge, cores};
-use crate::keep::Keeper;
 use crate::power::power;
-use crate::{Commands, Guise, Handle, Retention};
-use crate::{isolation, way};
+use crate::{Commands, Handle, MachineProfile, Retention};
+use crate::{isolation, traversal};
 
 /// The file of the numbers of process managers, in the manager's directory.
 const NUMBERS: &str = "process-managers";
@@ -63,7 +63,7 @@ pub struct Service {
     manager: Arc<Handle>,
     links: Links,
     membership: Membership,
-    keeper: Keeper,
+    evictor: Evictor,
     kept: Vec<Kept>,
     me: Identity,
     /// Process managers that the configuration names.
@@ -228,7 +228,11 @@ impl program::Service for Service {
         settings.commands.approve()
     }
 
-    fn start(place: &Place, settings: Settings, failed: Failed) -> Result<Service, Box<dyn Error>> {
+    fn start(
+        place: &DaemonConfig,
+        settings: Settings,
+        failed: Failed,
+    ) -> Result<Service, Box<dyn Error>> {
         let credentials = place.credentials(Role::Am)?;
         let accounts = settings.accounts()?;
         settings.commands.approve()?;
@@ -237,7 +241,7 @@ impl program::Service for Service {
         let measured = settings.power.unwrap_or_else(|| power(&place.directory));
         let gm = &settings.group_manager.address;
         let (blobs, transfers) = settings.files.start(place, &credentials, gm)?;
-        let keeper = settings.files.keeper(&blobs, &place.directory)?;
+        let evictor = settings.files.evictor(&blobs, &place.directory)?;
         let manager = Arc::new(crate::start(crate::Config {
             directory: place.directory.clone(),
             name: me.name().to_owned(),
@@ -250,10 +254,10 @@ impl program::Service for Service {
             stream_bytes_max: settings
                 .stream_mebibytes
                 .map(|mebibytes| u64::from(mebibytes) << 20),
-            guise: Some(Guise {
+            profile: Some(MachineProfile {
                 power: measured,
                 memory: settings.memory,
-                ..Guise::default()
+                ..MachineProfile::default()
             }),
             accounts: accounts.clone(),
             containment: settings.containment,
@@ -266,7 +270,7 @@ impl program::Service for Service {
             failed,
         })?);
         for account in accounts.iter() {
-            way::open(&place.directory, account)?;
+            traversal::open(&place.directory, account)?;
         }
         manager.lend(slots);
         let numbers = Numbers::kept_in(&place.directory.join(NUMBERS))?;
@@ -277,7 +281,7 @@ impl program::Service for Service {
         let group_manager = settings.group_manager;
         let gm = group_manager.identity(&me, Role::Gm);
         let group = links.keep(&group_manager.address, &gm, on_link);
-        let line = links.line(&group_manager.address, &gm);
+        let line = links.request_client(&group_manager.address, &gm);
         let mut watch = Watch {
             manager: Arc::clone(&manager),
             gauge: Gauge::of(&place.directory),
@@ -297,7 +301,7 @@ impl program::Service for Service {
             manager,
             links,
             membership,
-            keeper,
+            evictor,
             kept: vec![group],
             me,
             named: settings.process_managers,
@@ -335,7 +339,7 @@ impl program::Service for Service {
     }
 
     fn tick(&mut self) {
-        self.keeper.look();
+        self.evictor.look();
         let told = self.membership.process_managers();
         let told = told.into_iter().map(|contact| PeerAddress {
             name: contact.name,

@@ -59,7 +59,7 @@ impl Sweeper {
         self.since.map(|since| since + WAIT)
     }
 
-    /// Hands over what was gathered.
+    /// Handler over what was gathered.
     pub(crate) fn pass_on(&mut self) {
         self.since = None;
         let batch = std::mem::take(&mut self.gathered);

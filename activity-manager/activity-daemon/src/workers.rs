@@ -13,8 +13,8 @@ use activity_core::{Input, Trouble, Workplace};
 use model::{Artifact, AttemptId, Bytes, FaultName, Produced};
 use shell::Inbox;
 
+use crate::eviction::Pins;
 use crate::fetch::{Sources, ToFetch, Wanting, lacks};
-use crate::keep::Pins;
 use crate::quotas::Quotas;
 
 /// Threads: one may read while another waits for the disk.

@@ -15,10 +15,10 @@ use model::{
     ActivityId, Artifact, AttemptId, Epoch, GrantId, ProcessId, Produced, ResourceId, Span,
 };
 use rustix::process::{Pid, Signal, kill_process};
-use shell::{Intake, Peers, Received};
+use shell::{InputReceiver, Peers, Received};
 use tempfile::TempDir;
 use wire::attempt::{Dispatch, End, FromActivity, Outcome, Stdin, ToActivity};
-use wire::resource::{FromResource, Leave, ToResource};
+use wire::resource::{FromResource, ProcessGrant, ToResource};
 
 const PATIENCE: Span = Span::from_secs(20);
 const PROCESS: ProcessId = ProcessId(7);
@@ -180,8 +180,8 @@ struct Bench {
 /// An activity manager between two managers that are played.
 struct Grid {
     handle: Handle,
-    from_resource: Intake<FromGroupSide>,
-    from_activity: Intake<FromProcessSide>,
+    from_resource: InputReceiver<FromGroupSide>,
+    from_activity: InputReceiver<FromProcessSide>,
     to_activity: Peers<ToActivity>,
     _to_resource: Peers<ToResource>,
     epoch: Epoch,
@@ -223,7 +223,7 @@ impl Bench {
             kill_grace: Some(Span::from_millis(100)),
             nice: None,
             stream_bytes_max: None,
-            guise: None,
+            profile: None,
             containment: activity_daemon::ContainmentChoice::Best,
             limits: activity_daemon::Limits::default(),
             accounts: Accounts::default(),
@@ -258,12 +258,12 @@ impl Bench {
         };
         assert_eq!((facts.name.as_str(), facts.slots), ("here", 2));
         to_resource.send(0, &ToResource::Registered(RESOURCE));
-        let leave = Leave {
+        let grant = ProcessGrant {
             id: GrantId(1),
             process: PROCESS,
             slots: 2,
         };
-        to_resource.send(0, &ToResource::Grants(vec![leave]));
+        to_resource.send(0, &ToResource::Grants(vec![grant]));
         to_resource.wake_receivers();
         assert_eq!(handle.number(Duration::from_secs(20)), Some(RESOURCE));
         let (ours, theirs) = shell::link();

@@ -183,7 +183,7 @@ impl Containment {
         &mut self,
         slot: usize,
         memory_bytes_max: Option<u64>,
-    ) -> io::Result<Place> {
+    ) -> io::Result<CommandGroups> {
         if self.slots.len() <= slot {
             self.slots.resize_with(slot + 1, SlotGroups::default);
         }
@@ -198,7 +198,7 @@ impl Containment {
             }
             groups.group = Some(Rc::new(made));
         }
-        let mut place = Place {
+        let mut place = CommandGroups {
             group: groups.group.clone(),
             memory: None,
             n_memory_kills: 0,
@@ -368,7 +368,7 @@ fn unified_at(own: PathBuf, name: &str) -> Option<(PathBuf, bool)> {
 
 /// What a command is created in.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct CommandGroups {
     group: Option<Rc<SlotGroup>>,
     memory: Option<Rc<MemoryGroup>>,
     /// How often the kernel had killed for want of memory there before.
@@ -378,7 +378,7 @@ pub(crate) struct Place {
     n_processes_refused: u64,
 }
 
-impl Place {
+impl CommandGroups {
     /// The group of version 2.
     pub(crate) fn cgroup(&self) -> Option<BorrowedFd<'_>> {
         self.group.as_deref().map(SlotGroup::directory)
@@ -415,7 +415,7 @@ impl Place {
 /// A command and everything that it started.
 #[derive(Debug)]
 pub(crate) struct Contained {
-    place: Place,
+    place: CommandGroups,
     first: Pid,
 }
 
@@ -499,7 +499,7 @@ impl Contained {
 
     /// Whether the kernel has killed some of it for want of memory.
     pub(crate) fn was_killed_for_memory(&self) -> bool {
-        let Place {
+        let CommandGroups {
             group,
             memory,
             n_memory_kills,

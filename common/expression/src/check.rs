@@ -227,7 +227,7 @@ impl Check<'_> {
     }
 
     fn quotes(&mut self, template: &Template, place: &PlaceOf<'_>) {
-        let mut reached = shell::Place::default();
+        let mut reached = shell::QuotingState::default();
         for piece in Pieces::new(&template.0) {
             match piece {
                 Ok(Piece::Fixed(text)) => reached.pass(text),

@@ -20,7 +20,7 @@ pub(crate) fn quote(text: &str, into: &mut String) {
 /// What the shell makes of the place that has been reached in a line. Documents in the line
 /// (`<<END`) are taken for code.
 #[derive(Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct QuotingState {
     /// What has been opened and not closed, the innermost last.
     open: Vec<Open>,
     before: Before,
@@ -49,7 +49,7 @@ enum Before {
 /// Quotes and brackets within each other that are followed; no line that people write has more.
 const OPEN_MAX: usize = 64;
 
-impl Place {
+impl QuotingState {
     /// Goes over a piece of the line.
     pub(crate) fn pass(&mut self, text: &str) {
         for c in text.chars() {
@@ -173,7 +173,7 @@ mod tests {
             ("echo ${X} '", Some('\'')),
             ("awk '{ print $1 }' ", None),
         ] {
-            let mut place = Place::default();
+            let mut place = QuotingState::default();
             place.pass(before);
             assert_eq!(place.quote(), quote, "{before}");
         }

@@ -560,7 +560,7 @@ proptest! {
         let source = tokens.concat();
         let _ = evaluate(&source);
         let _ = render(&format!("a${{{source}}}b"));
-        let mut reached = crate::shell::Place::default();
+        let mut reached = crate::shell::QuotingState::default();
         reached.pass(&source);
     }
 

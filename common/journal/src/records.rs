@@ -112,7 +112,7 @@ impl Records {
     pub fn open(dir: &Path) -> Result<(Records, Vec<Record>, RecordsOpened), RecordsError> {
         create_directory(dir)?;
         let lock = Lock::take(dir)?;
-        let place = Place { dir };
+        let place = RecordFiles { dir };
         let set_aside = if place.store().exists() {
             match place.open_existing() {
                 Ok((store, data, records)) => {
@@ -169,7 +169,7 @@ impl Records {
         Ok(())
     }
 
-    fn new(store: sled::Db, data: File, place: &Place<'_>, mut lock: Lock) -> Records {
+    fn new(store: sled::Db, data: File, place: &RecordFiles<'_>, mut lock: Lock) -> Records {
         lock.begin_use();
         Records {
             store: Some(store),
@@ -239,11 +239,11 @@ impl Unusable {
 }
 
 /// The files of a repository.
-struct Place<'d> {
+struct RecordFiles<'d> {
     dir: &'d Path,
 }
 
-impl Place<'_> {
+impl RecordFiles<'_> {
     fn store(&self) -> PathBuf {
         self.dir.join("store")
     }

@@ -97,7 +97,7 @@ pub(crate) struct Tail {
 }
 
 /// What was found in the file.
-pub(crate) struct Found {
+pub(crate) struct OpenedTail {
     pub(crate) tail: Tail,
     /// Number of the last commit, the store's last one where the tail has none.
     pub(crate) n_commits: u64,
@@ -105,15 +105,15 @@ pub(crate) struct Found {
     pub(crate) is_cut: bool,
 }
 
-impl Found {
+impl OpenedTail {
     /// A tail that says nothing.
-    pub(crate) fn nothing() -> Found {
+    pub(crate) fn nothing() -> OpenedTail {
         let tail = Tail {
             file: None,
             frames: Vec::new(),
             written: 0,
         };
-        Found {
+        OpenedTail {
             tail,
             n_commits: 0,
             is_cut: false,
@@ -160,7 +160,7 @@ impl Tail {
 
     /// Reads what the store, which ends at commit `n_stored`, does not have. Nothing is written
     /// before [`Tail::open`].
-    pub(crate) fn read(dir: &Path, n_stored: u64) -> Result<Found, TailError> {
+    pub(crate) fn read(dir: &Path, n_stored: u64) -> Result<OpenedTail, TailError> {
         let path = dir.join(TAIL_FILE);
         let mut bytes = Vec::new();
         match File::open(&path) {
@@ -182,7 +182,7 @@ impl Tail {
             frames: bytes,
             written,
         };
-        Ok(Found {
+        Ok(OpenedTail {
             tail,
             n_commits,
             is_cut,

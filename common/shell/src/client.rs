@@ -174,7 +174,7 @@ impl Client {
             | Request::Watch(_)
             | Request::Submission(_)
             | Request::Why { .. }
-            | Request::Peek(_)
+            | Request::Tail(_)
             | Request::Log { .. }
             | Request::Machines => None,
         };
@@ -382,7 +382,7 @@ impl Watch<'_> {
             | Answer::Submission(_)
             | Answer::Forgotten(_)
             | Answer::Why(_)
-            | Answer::Peeked(_)
+            | Answer::Tail(_)
             | Answer::LogPart(_)
             | Answer::Machines(_) => Err(ClientError::Unfit),
         }

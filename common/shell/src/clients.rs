@@ -1,4 +1,4 @@
-//! The socket on which clients of the same user ask a manager, the doors for guests whom somebody
+//! The socket on which clients of the same user ask a manager, the doors for remote whom somebody
 //! else lets in, and the connections that came of both. Each connection has a thread that reads and
 //! one that writes, so that no client holds up another or the core.
 
@@ -26,18 +26,18 @@ use crate::client::Client;
 use crate::inbox::Inbox;
 use crate::limits::{
     CLIENT_REQUESTS_MAX, CLIENT_WAITING_BYTES_MAX, CLIENT_WRITE_SECONDS_MAX, CLIENTS_MAX,
-    GUEST_CONNECTIONS_MAX, GUEST_MESSAGE_BYTES_MAX, GUESTS_MAX,
+    REMOTE_CLIENTS_MAX, REMOTE_CONNECTIONS_EACH_MAX, REMOTE_MESSAGE_BYTES_MAX,
 };
 
 /// The clients of one manager. Dropping it cuts them off and removes the socket.
 pub struct Clients<I> {
-    hall: Arc<Hall<I>>,
+    shared: Arc<Shared<I>>,
     accepting: Option<Accepting>,
 }
 
 /// What a manager makes of a client's doings. Clients are numbered from 1 and never twice.
 #[derive(Clone, Copy)]
-pub struct Visitor<I> {
+pub struct ClientInputs<I> {
     /// It asks, and gave the request this number. Guests have a name; without one it is whoever the
     /// manager itself belongs to.
     pub request: fn(client: u64, who: Option<&Identity>, number: u64, Request) -> I,
@@ -62,9 +62,9 @@ struct Accepting {
     path: PathBuf,
 }
 
-struct Hall<I> {
+struct Shared<I> {
     inbox: Inbox<I>,
-    visitor: Visitor<I>,
+    inputs: ClientInputs<I>,
     n_admitted: AtomicU64,
     is_closing: AtomicBool,
     connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
@@ -90,17 +90,17 @@ struct Traffic {
 
 impl<I: Send + 'static> Clients<I> {
     /// No clients, and no socket for others.
-    pub fn new(inbox: &Inbox<I>, visitor: Visitor<I>) -> Clients<I> {
-        let hall = Hall {
+    pub fn new(inbox: &Inbox<I>, inputs: ClientInputs<I>) -> Clients<I> {
+        let shared = Shared {
             inbox: inbox.clone(),
-            visitor,
+            inputs,
             n_admitted: AtomicU64::new(0),
             is_closing: AtomicBool::new(false),
             connections: Mutex::default(),
             threads: Mutex::default(),
         };
         Clients {
-            hall: Arc::new(hall),
+            shared: Arc::new(shared),
             accepting: None,
         }
     }
@@ -126,10 +126,10 @@ impl<I: Send + 'static> Clients<I> {
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed("protect"))?;
         listener.set_nonblocking(true).map_err(failed("use"))?;
         let (awake, theirs) = UnixStream::pair().map_err(failed("use"))?;
-        let hall = Arc::clone(&self.hall);
+        let shared = Arc::clone(&self.shared);
         let thread = std::thread::Builder::new()
             .name("clients".to_owned())
-            .spawn(move || accept_all(&listener, &theirs, &hall))
+            .spawn(move || accept_all(&listener, &theirs, &shared))
             .map_err(failed("serve"))?;
         self.accepting = Some(Accepting {
             thread,
@@ -142,21 +142,21 @@ impl<I: Send + 'static> Clients<I> {
     /// A client inside the program.
     pub fn join(&self) -> io::Result<Client> {
         let (ours, theirs) = UnixStream::pair()?;
-        admit(&self.hall, theirs, None)?;
+        admit(&self.shared, theirs, None)?;
         Ok(Client::over(ours))
     }
 
     /// Lets a guest in, whose bytes the caller carries: what is written to the stream is read as its
     /// requests, and its answers come out of it.
-    pub fn guest(&self, who: &Identity) -> io::Result<UnixStream> {
+    pub fn connect_as(&self, who: &Identity) -> io::Result<UnixStream> {
         let (ours, theirs) = UnixStream::pair()?;
-        admit(&self.hall, theirs, Some(who.clone()))?;
+        admit(&self.shared, theirs, Some(who.clone()))?;
         Ok(ours)
     }
 
     /// The way for answers.
     pub fn answers(&self) -> Answers<I> {
-        Answers(Arc::clone(&self.hall))
+        Answers(Arc::clone(&self.shared))
     }
 }
 
@@ -172,11 +172,11 @@ impl<I> Drop for Clients<I> {
             let _ = thread.join();
             let _ = fs::remove_file(path);
         }
-        self.hall.is_closing.store(true, Ordering::Release);
-        for connection in lock(&self.hall.connections).values() {
+        self.shared.is_closing.store(true, Ordering::Release);
+        for connection in lock(&self.shared.connections).values() {
             connection.finish();
         }
-        let threads = std::mem::take(&mut *lock(&self.hall.threads));
+        let threads = std::mem::take(&mut *lock(&self.shared.threads));
         for thread in threads {
             let _ = thread.join();
         }
@@ -184,7 +184,7 @@ impl<I> Drop for Clients<I> {
 }
 
 /// Sends answers to clients; never waits.
-pub struct Answers<I>(Arc<Hall<I>>);
+pub struct Answers<I>(Arc<Shared<I>>);
 
 impl<I> Answers<I> {
     /// Answers a client's request; one that has gone is no error, and one that does not read is
@@ -200,7 +200,11 @@ impl<I> Answers<I> {
     }
 }
 
-fn accept_all<I: Send + 'static>(listener: &UnixListener, end: &UnixStream, hall: &Arc<Hall<I>>) {
+fn accept_all<I: Send + 'static>(
+    listener: &UnixListener,
+    end: &UnixStream,
+    shared: &Arc<Shared<I>>,
+) {
     loop {
         let mut ready = [
             PollFd::new(listener, PollFlags::IN),
@@ -217,7 +221,7 @@ fn accept_all<I: Send + 'static>(listener: &UnixListener, end: &UnixStream, hall
         }
         match listener.accept() {
             Ok((stream, _)) => {
-                let admitted = check(&stream).and_then(|()| admit(hall, stream, None));
+                let admitted = check(&stream).and_then(|()| admit(shared, stream, None));
                 if let Err(error) = admitted {
                     tracing::warn!(%error, "a client was not admitted");
                 }
@@ -249,7 +253,7 @@ fn check(stream: &UnixStream) -> io::Result<()> {
 }
 
 fn admit<I: Send + 'static>(
-    hall: &Arc<Hall<I>>,
+    shared: &Arc<Shared<I>>,
     stream: UnixStream,
     who: Option<Identity>,
 ) -> io::Result<()> {
@@ -262,10 +266,10 @@ fn admit<I: Send + 'static>(
         state: Mutex::default(),
         changed: Condvar::new(),
     });
-    let client = hall.n_admitted.fetch_add(1, Ordering::Relaxed) + 1;
+    let client = shared.n_admitted.fetch_add(1, Ordering::Relaxed) + 1;
     {
-        let mut connections = lock(&hall.connections);
-        if hall.is_closing.load(Ordering::Acquire) {
+        let mut connections = lock(&shared.connections);
+        if shared.is_closing.load(Ordering::Acquire) {
             return Err(io::Error::other("the manager is stopping"));
         }
         has_room(&connections, connection.who.as_ref()).map_err(io::Error::other)?;
@@ -275,11 +279,11 @@ fn admit<I: Send + 'static>(
     let writer = std::thread::Builder::new()
         .name(format!("client-{client}-out"))
         .spawn(move || write_all(writing, &theirs));
-    let theirs = (Arc::clone(hall), Arc::clone(&connection));
+    let theirs = (Arc::clone(shared), Arc::clone(&connection));
     let reader = std::thread::Builder::new()
         .name(format!("client-{client}-in"))
         .spawn(move || read_all(client, reading, &theirs.0, &theirs.1));
-    let mut threads = lock(&hall.threads);
+    let mut threads = lock(&shared.threads);
     threads.retain(|thread| !thread.is_finished());
     match (reader, writer) {
         (Ok(reader), Ok(writer)) => {
@@ -288,7 +292,7 @@ fn admit<I: Send + 'static>(
         }
         (reader, writer) => {
             connection.cut_off();
-            lock(&hall.connections).remove(&client);
+            lock(&shared.connections).remove(&client);
             let result = reader
                 .as_ref()
                 .err()
@@ -313,11 +317,11 @@ fn has_room(
         None => (count(&|one| one.who.is_none()), CLIENTS_MAX),
         Some(who) => {
             let n_own = count(&|one| one.who.as_ref() == Some(who));
-            if n_own >= GUEST_CONNECTIONS_MAX {
-                let n_max = GUEST_CONNECTIONS_MAX;
+            if n_own >= REMOTE_CONNECTIONS_EACH_MAX {
+                let n_max = REMOTE_CONNECTIONS_EACH_MAX;
                 return Err(format!("{who} has {n_max} connections"));
             }
-            (count(&|one| one.who.is_some()), GUESTS_MAX)
+            (count(&|one| one.who.is_some()), REMOTE_CLIENTS_MAX)
         }
     };
     if n < n_max {
@@ -326,11 +330,11 @@ fn has_room(
     Err(format!("{n_max} clients are connected"))
 }
 
-fn read_all<I>(client: u64, mut stream: UnixStream, hall: &Hall<I>, connection: &Connection) {
+fn read_all<I>(client: u64, mut stream: UnixStream, shared: &Shared<I>, connection: &Connection) {
     // It grows with what has come and not with what is announced.
     let mut frames = FrameBuffer::new(match connection.who {
         None => wire::MESSAGE_BYTES_MAX,
-        Some(_) => GUEST_MESSAGE_BYTES_MAX,
+        Some(_) => REMOTE_MESSAGE_BYTES_MAX,
     });
     let cut_off = |error: &dyn Error| {
         let who = connection.who.as_ref().map(tracing::field::display);
@@ -353,7 +357,7 @@ fn read_all<I>(client: u64, mut stream: UnixStream, hall: &Hall<I>, connection: 
                     break 'stream;
                 }
             };
-            if !connection.take(client, envelope, hall) {
+            if !connection.take(client, envelope, shared) {
                 break 'stream;
             }
         }
@@ -369,8 +373,8 @@ fn read_all<I>(client: u64, mut stream: UnixStream, hall: &Hall<I>, connection: 
         }
     }
     connection.finish();
-    lock(&hall.connections).remove(&client);
-    hall.inbox.tell((hall.visitor.gone)(client));
+    lock(&shared.connections).remove(&client);
+    shared.inbox.tell((shared.inputs.gone)(client));
 }
 
 fn write_all(mut stream: UnixStream, connection: &Connection) {
@@ -386,7 +390,7 @@ fn write_all(mut stream: UnixStream, connection: &Connection) {
 
 impl Connection {
     /// Hands a request on; `false` where nothing more is to be read.
-    fn take<I>(&self, client: u64, envelope: Envelope<Request>, hall: &Hall<I>) -> bool {
+    fn take<I>(&self, client: u64, envelope: Envelope<Request>, shared: &Shared<I>) -> bool {
         let Envelope { number, message } = envelope;
         let Some(request) = message else {
             let reasons = vec!["this version does not know that request".to_owned()];
@@ -396,8 +400,8 @@ impl Connection {
             });
             return true;
         };
-        let input = (hall.visitor.request)(client, self.who.as_ref(), number, request);
-        self.wait_for_turn() && hall.inbox.send_all([input]).is_ok()
+        let input = (shared.inputs.request)(client, self.who.as_ref(), number, request);
+        self.wait_for_turn() && shared.inbox.send_all([input]).is_ok()
     }
 
     fn queue(&self, envelope: &Envelope<Answer>) {

@@ -6,12 +6,12 @@ use std::{fs, io};
 
 use model::{Identity, Role};
 use thiserror::Error;
-use wire::admin::{Ask, Join, Joined, Refused, Told};
+use wire::admin::{Join, Joined, Refused, Request, Response};
 use wire::hello::Refusal;
 
 use crate::environment;
 use crate::identity::{Credentials, CredentialsError, JoinToken, KeyError, Revocations};
-use crate::quic::{self, LinkError, Visitor};
+use crate::quic::{self, LinkError, Requester};
 
 /// How often a group manager is asked that is crowded, or whose answer is lost.
 const TRIES_MAX: u32 = 3;
@@ -92,7 +92,7 @@ pub fn join(
     // Before anybody hears of it, and the one of a try that was interrupted: the group manager gives
     // the holder of a key the same answer again.
     let (key, made) = Credentials::key_of(identity)?;
-    let ask = Ask::Join(Join {
+    let ask = Request::Join(Join {
         secret: token.secret(),
         role: role.word().to_owned(),
         name: wishes.name.map(str::to_owned),
@@ -100,19 +100,19 @@ pub fn join(
         address: wishes.address.map(str::to_owned),
         otherwise: Some(wishes.otherwise.to_owned()),
     });
-    let visitor = Visitor::Stranger {
+    let requester = Requester::Stranger {
         authority: token.authority,
         grid: &token.grid,
         group: &token.group,
     };
     let question = wire::encode(&ask);
-    let mut told = quic::ask(&token.address, visitor, &question);
+    let mut told = quic::ask(&token.address, requester, &question);
     for _ in 1..TRIES_MAX {
         match &told {
             // The same request has the same answer, if it was heard and the answer was lost.
             Err(LinkError::Silent | LinkError::Ended(_))
             | Err(LinkError::RefusedByPeer(Refusal::Full | Refusal::Slow)) => {
-                told = quic::ask(&token.address, visitor, &question);
+                told = quic::ask(&token.address, requester, &question);
             }
             Ok(_) | Err(_) => break,
         }
@@ -122,8 +122,8 @@ pub fn join(
         source,
     })?;
     let joined = match wire::decode(&told) {
-        Ok(Told::Joined(joined)) => joined,
-        Ok(Told::Refused(refused)) => {
+        Ok(Response::Joined(joined)) => joined,
+        Ok(Response::Refused(refused)) => {
             // Nobody was told of this key: nothing is left behind.
             for path in made.iter().rev() {
                 let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));

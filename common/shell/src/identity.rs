@@ -9,26 +9,26 @@ mod authority;
 mod certificate;
 mod credentials;
 mod files;
+mod issued;
 mod key;
 mod lock;
 mod pem;
 mod registrar;
 mod renewal;
 mod revocation;
-mod roll;
 mod token;
 
 pub use authority::{Authority, AuthorityError, Issued, SigningRequest};
 pub use certificate::{Certificate, CertificateError, Fingerprint, Serial, SerialError};
 pub use credentials::{Credentials, CredentialsError};
 pub use files::{FileError, write_secret};
+pub use issued::{IssuedCertificates, IssuedError, Origin, Signed};
 pub use key::{Key, KeyError};
 pub use registrar::{
     AUTHORITY_LIFE, CERTIFICATE_LIFE, Entry, Registrar, RegistrarError, is_address,
 };
 pub use renewal::{Ending, Renewal, days, ending, renewal};
 pub use revocation::{Revocations, RevocationsError, Revoked};
-pub use roll::{Origin, Roll, RollError, Signed};
 pub use token::{JoinToken, Terms, TokenError, TokenId, Tokens, TokensError};
 
 pub(crate) use files::read_secret;

@@ -2,7 +2,7 @@
 //! sleeps here and nowhere else, so everything that may wake it comes this way.
 //!
 //! The receiver is a loop with a thread of its own. A sender that would only wait for what comes of
-//! its input may lend its thread instead of waking that one ([`Inbox::tell_lending`]): a switch of
+//! its input may lend its thread instead of waking that one ([`Inbox::tell_inline`]): a switch of
 //! threads costs as much as a step. Who runs the loop is said under the queue's lock, so there is
 //! one at a time, and nothing that is sent meanwhile is overlooked.
 
@@ -22,7 +22,7 @@ use crate::store::Committed;
 pub(crate) type Opener<I> = Arc<dyn Fn(&[u8]) -> Option<I> + Send + Sync>;
 
 /// An empty queue: the end to send to, which may be cloned, and the end to take from.
-pub fn inbox<I>() -> (Inbox<I>, Intake<I>) {
+pub fn inbox<I>() -> (Inbox<I>, InputReceiver<I>) {
     let shared = Arc::new(Shared {
         state: Mutex::new(State {
             items: VecDeque::new(),
@@ -31,7 +31,7 @@ pub fn inbox<I>() -> (Inbox<I>, Intake<I>) {
             is_closed: false,
             is_running: true,
             is_called: false,
-            wish: Wish {
+            condition: WaitCondition {
                 n_inputs_max: 0,
                 until: Until::Something,
             },
@@ -44,7 +44,7 @@ pub fn inbox<I>() -> (Inbox<I>, Intake<I>) {
     });
     (
         Inbox(Arc::clone(&shared)),
-        Intake {
+        InputReceiver {
             shared,
             taken: Vec::new(),
         },
@@ -55,7 +55,7 @@ pub fn inbox<I>() -> (Inbox<I>, Intake<I>) {
 pub struct Inbox<I>(Arc<Shared<I>>);
 
 /// Where a core's loop takes its inputs from.
-pub struct Intake<I> {
+pub struct InputReceiver<I> {
     shared: Arc<Shared<I>>,
     taken: Vec<Item<I>>,
 }
@@ -88,13 +88,13 @@ struct State<I> {
     /// Its own thread has been called and has not looked yet.
     is_called: bool,
     /// What the loop was ready for when it was left.
-    wish: Wish,
+    condition: WaitCondition,
     /// Until when its own thread sleeps, where it does.
     asleep: Option<Until>,
     n_senders_asleep: usize,
 }
 
-/// A loop that any thread may run. It leaves the queue by [`Intake::take`] or [`Intake::leave`].
+/// A loop that any thread may run. It leaves the queue by [`InputReceiver::take`] or [`InputReceiver::leave`].
 pub(crate) trait Turns: Send + Sync {
     /// Does what waits, in a bounded number of turns.
     fn run(&self);
@@ -134,7 +134,7 @@ impl<I> Inbox<I> {
 
     /// As [`Inbox::tell_all`], and where the core sleeps, its loop runs in this thread. For readers
     /// that have nothing better to do than to wait for what comes of it.
-    pub fn tell_lending(&self, inputs: impl IntoIterator<Item = I>) {
+    pub fn tell_inline(&self, inputs: impl IntoIterator<Item = I>) {
         let mut state = self.0.lock();
         if !state.is_closed {
             state.items.extend(inputs.into_iter().map(Item::Ready));
@@ -195,7 +195,7 @@ impl<I> Inbox<I> {
     }
 
     /// Says what the loop is, so that threads can be lent to it.
-    pub(crate) fn lend_to(&self, turns: Weak<dyn Turns>) {
+    pub(crate) fn run_inline_with(&self, turns: Weak<dyn Turns>) {
         let is_first = self.0.turns.set(turns).is_ok();
         debug_assert!(is_first, "a queue has one loop");
     }
@@ -212,7 +212,7 @@ impl<I> Inbox<I> {
                 return;
             }
             // Whoever runs it says when it is due.
-            let until = match state.wish.until {
+            let until = match state.condition.until {
                 until if !state.is_running => until,
                 Until::Awake | Until::At(_) | Until::Something => Until::Something,
             };
@@ -272,7 +272,7 @@ impl<I> fmt::Debug for Inbox<I> {
 
 /// What the loop is ready for.
 #[derive(Clone, Copy)]
-pub(crate) struct Wish {
+pub(crate) struct WaitCondition {
     /// Inputs at most.
     pub(crate) n_inputs_max: usize,
     /// Until when to sleep where nothing comes.
@@ -298,22 +298,22 @@ pub(crate) enum Taken {
     End,
 }
 
-impl<I> Intake<I> {
+impl<I> InputReceiver<I> {
     /// The next input, for whoever has no loop: none where nothing comes within this time, or
     /// nothing will come any more.
     pub fn next_within(&mut self, patience: Span) -> Option<I> {
         let deadline = clock::mono() + patience;
-        self.leave(Wish {
+        self.leave(WaitCondition {
             n_inputs_max: 1,
             until: Until::At(deadline),
         });
         Inbox(Arc::clone(&self.shared)).enter();
-        let wish = Wish {
+        let condition = WaitCondition {
             n_inputs_max: 1,
             until: Until::Awake,
         };
         let mut inputs = Vec::with_capacity(1);
-        self.take(wish, &mut inputs, &mut None);
+        self.take(condition, &mut inputs, &mut None);
         inputs.pop()
     }
 
@@ -321,18 +321,18 @@ impl<I> Intake<I> {
     /// is left.
     pub(crate) fn take(
         &mut self,
-        wish: Wish,
+        condition: WaitCondition,
         inputs: &mut Vec<I>,
         committed: &mut Option<Committed>,
     ) -> Taken {
         let mut state = self.shared.lock();
-        state.wish = wish;
+        state.condition = condition;
         if !state.has_work() {
             self.shared.leave(state);
             return Taken::Nothing;
         }
         *committed = state.committed.take();
-        let n_inputs = wish.n_inputs_max.min(state.items.len());
+        let n_inputs = condition.n_inputs_max.min(state.items.len());
         self.taken.extend(state.items.drain(..n_inputs));
         for item in &self.taken {
             if let Item::Sealed(bytes, _) = item {
@@ -358,9 +358,9 @@ impl<I> Intake<I> {
     }
 
     /// Leaves the loop to its own thread, with work in it or not.
-    pub(crate) fn leave(&self, wish: Wish) {
+    pub(crate) fn leave(&self, condition: WaitCondition) {
         let mut state = self.shared.lock();
-        state.wish = wish;
+        state.condition = condition;
         self.shared.leave(state);
     }
 
@@ -381,7 +381,7 @@ impl<I> Intake<I> {
     }
 }
 
-impl<I> Drop for Intake<I> {
+impl<I> Drop for InputReceiver<I> {
     fn drop(&mut self) {
         Inbox(Arc::clone(&self.shared)).close();
     }
@@ -390,12 +390,12 @@ impl<I> Drop for Intake<I> {
 impl<I> State<I> {
     /// Whether a loop that is ready for what it said has something to do.
     fn has_work(&self) -> bool {
-        let is_due = match self.wish.until {
+        let is_due = match self.condition.until {
             Until::Awake => true,
             Until::At(at) => at <= clock::mono(),
             Until::Something => false,
         };
-        let has_inputs = self.wish.n_inputs_max > 0 && !self.items.is_empty();
+        let has_inputs = self.condition.n_inputs_max > 0 && !self.items.is_empty();
         has_inputs || self.committed.is_some() || self.is_closed || is_due
     }
 
@@ -449,7 +449,7 @@ impl<I> Shared<I> {
     /// too long.
     fn leave(&self, mut state: MutexGuard<'_, State<I>>) {
         state.is_running = false;
-        let sleeps_too_long = match (state.wish.until, state.asleep) {
+        let sleeps_too_long = match (state.condition.until, state.asleep) {
             (Until::At(at), Some(Until::At(until))) => at < until,
             (Until::At(_), Some(Until::Something)) => true,
             (Until::At(_) | Until::Something | Until::Awake, _) => false,

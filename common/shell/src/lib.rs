@@ -3,10 +3,10 @@
 //! the clock, signals, the log file.
 //!
 //! It decides nothing: if there is an `if` about activities, it belongs in a core. It knows no
-//! manager either: a daemon brings its core and an [`Outside`] that carries its effects out.
+//! manager either: a daemon brings its core and an [`EffectHandler`] that carries its effects out.
 //! Everything is plain threads, but for the one in which links to other machines run; each queue has
 //! its bound in [`limits`].
-//! Read [`Runner`] and [`Outside`] first, then [`Inbox`] and [`link()`]; [`quic`] and [`identity`] are
+//! Read [`Runner`] and [`EffectHandler`] first, then [`Inbox`] and [`link()`]; [`quic`] and [`identity`] are
 //! for grids of several machines.
 
 pub mod clock;
@@ -22,10 +22,10 @@ pub mod quic;
 
 mod client;
 mod clients;
+mod failpoint;
 mod inbox;
 mod link;
 mod log_part;
-mod mishap;
 mod numbers;
 mod peers;
 mod refusal_log;
@@ -37,15 +37,15 @@ mod store;
 mod telemetry;
 
 pub use client::{Client, ClientError, Watch};
-pub use clients::{Answers, Clients, ClientsError, Visitor};
-pub use inbox::{Inbox, Intake, Refused, inbox};
+pub use clients::{Answers, ClientInputs, Clients, ClientsError};
+pub use inbox::{Inbox, InputReceiver, Refused, inbox};
 pub use link::{End, Key, Received, Sender, link};
 pub use log_part::log_part;
 pub use numbers::{NUMBERS_MAX, Numbers, NumbersError};
 pub use peers::Peers;
 pub use refusal_log::{RefusalLine, RefusalLog};
 pub use room::{Lack, Room};
-pub use runner::{Outside, RunError, Runner, StartError, Stats};
+pub use runner::{EffectHandler, RunError, Runner, StartError, Stats};
 pub use shutdown::{Signal, Signals, SignalsError};
 pub use sockets::socket_path;
 pub use store::{Damaged, SetAside, Store, StoreError, read_only};

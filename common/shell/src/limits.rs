@@ -30,14 +30,14 @@ pub const LINK_PAUSE: Span = Span::from_millis(100);
 pub const CLIENTS_MAX: usize = 64;
 
 /// Clients on other machines that may be connected at the same time, all users together.
-pub const GUESTS_MAX: usize = 256;
+pub const REMOTE_CLIENTS_MAX: usize = 256;
 
 /// Connections of one user on other machines: some terminals and scripts. Whoever opens more takes
 /// no places of others.
-pub const GUEST_CONNECTIONS_MAX: usize = 32;
+pub const REMOTE_CONNECTIONS_EACH_MAX: usize = 32;
 
 /// Bytes of the longest request from another machine: the longest definition that is read.
-pub const GUEST_MESSAGE_BYTES_MAX: usize = 64 << 20;
+pub const REMOTE_MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 /// Bytes of answers that wait for one client; a single longer answer is sent where nothing waits.
 pub const CLIENT_WAITING_BYTES_MAX: usize = 16 << 20;
@@ -89,11 +89,11 @@ pub const STRANGERS_MAX: usize = 16;
 pub const STRANGERS_EACH_MAX: usize = 8;
 
 /// How long a peer without a certificate may take for its question. It has it at hand.
-pub const STRANGER_QUESTION_MAX: Span = Span::from_secs(2);
+pub const STRANGER_REQUEST_MAX: Span = Span::from_secs(2);
 
 /// Questions of peers without a certificate that wait for an answer, so that those of members do not
 /// wait behind more.
-pub const STRANGER_QUESTIONS_MAX: usize = 8;
+pub const STRANGER_REQUESTS_MAX: usize = 8;
 
 /// Incoming connections that wait to be looked at, a batch of packets or two.
 pub const INCOMING_MAX: usize = 1_024;
@@ -209,16 +209,16 @@ pub const LINK_FAREWELL_MAX: Span = Span::from_millis(500);
 
 /// Members that are at a desk at the same time: each member of a large group, with a connection
 /// that it keeps.
-pub const DESK_VISITS_MAX: usize = 1_024;
+pub const REQUEST_CONNECTIONS_MAX: usize = 1_024;
 
 /// Of them, those of one member: some terminals and scripts of a user.
-pub const DESK_VISITS_EACH_MAX: usize = 32;
+pub const REQUEST_CONNECTIONS_EACH_MAX: usize = 32;
 
 /// Questions that wait for a desk's answers; whoever comes then is told to come later.
-pub const DESK_QUESTIONS_MAX: usize = 256;
+pub const REQUESTS_WAITING_MAX: usize = 256;
 
 /// How long a desk may take for an answer: it writes files and asks its manager.
-pub const DESK_ANSWER_MAX: Span = Span::from_secs(10);
+pub const REQUEST_ANSWER_MAX: Span = Span::from_secs(10);
 
 /// How long a process manager keeps a process that has ended, and a machine what it has left there,
 /// where nothing else is configured.

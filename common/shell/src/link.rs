@@ -196,14 +196,14 @@ impl<S: Encode<()>> Sender<S> {
         }
     }
 
-    /// When [`Sender::mend`] has something to do.
+    /// When [`Sender::reconnect`] has something to do.
     pub fn next_wakeup(&self) -> Option<Mono> {
         let broken_at = Mono(self.wire.broken_at.load(Ordering::Acquire));
         (self.wire.state() == State::Broken).then(|| broken_at + LINK_PAUSE)
     }
 
     /// Takes a broken link up again, once its receivers have drained their queues.
-    pub fn mend(&self, now: Mono) {
+    pub fn reconnect(&self, now: Mono) {
         if self.next_wakeup().is_none_or(|due| now < due) {
             return;
         }

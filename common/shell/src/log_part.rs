@@ -4,23 +4,23 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use wire::admin::{LOG_BYTES_MAX, LogPart, LogWish};
+use wire::admin::{LOG_BYTES_MAX, LogPart, LogRequest};
 
 use crate::telemetry;
 
 /// The part of a log that is wanted, in whole lines. Where it cannot be read, why not.
-pub fn log_part(path: &Path, wish: &LogWish) -> LogPart {
-    read(path, wish).unwrap_or_else(|error| LogPart {
+pub fn log_part(path: &Path, wanted: &LogRequest) -> LogPart {
+    read(path, wanted).unwrap_or_else(|error| LogPart {
         trouble: Some(format!("could not read its log: {error}")),
         ..LogPart::default()
     })
 }
 
-fn read(path: &Path, wish: &LogWish) -> io::Result<LogPart> {
+fn read(path: &Path, wanted: &LogRequest) -> io::Result<LogPart> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
-    let (text, end) = match wish.from {
-        None => last_of_both(path, &mut file, wish.lines)?,
+    let (text, end) = match wanted.from {
+        None => last_of_both(path, &mut file, wanted.lines)?,
         Some(from) if from <= length => lines(&mut file, from, LOG_BYTES_MAX)?,
         // Another log than the one that was read before: that was put aside.
         Some(from) => match rest_of_aside(path, from)? {

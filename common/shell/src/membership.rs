@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use model::{Identity, Mono, Role, Span};
 use thiserror::Error;
-use wire::admin::{Ask, Contact, Load, Presence, Refused, Told};
+use wire::admin::{Contact, Load, Presence, Refused, Request, Response};
 
 use crate::clock;
 use crate::identity::{Credentials, CredentialsError, Renewal, is_address};
 use crate::log_part::log_part;
-use crate::quic::{Line, LinkError, Stopper};
+use crate::quic::{LinkError, RequestClient, Stopper};
 
 /// How often it says that it is there; what was revoked is known everywhere after this time.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -77,7 +77,7 @@ impl Membership {
     /// Keeps it up over a line to the group manager's desk. The certificate is in `identity`, what
     /// the member logs in `log`; `say` says how it is.
     pub fn begin(
-        line: Line,
+        line: RequestClient,
         (identity, log): (&Path, &Path),
         say: impl FnMut() -> Said + Send + 'static,
     ) -> std::io::Result<Membership> {
@@ -147,7 +147,7 @@ impl Shared {
 
 struct Member {
     shared: Arc<Shared>,
-    line: Line,
+    line: RequestClient,
     identity: PathBuf,
     log: PathBuf,
     say: Box<dyn FnMut() -> Said + Send>,
@@ -186,7 +186,7 @@ impl Member {
             load,
             trouble,
         };
-        let Told::Present(present) = self.ask(&Ask::Present(presence))? else {
+        let Response::Present(present) = self.ask(&Request::Present(presence))? else {
             return Err(MembershipError::Unfit);
         };
         if let Some(revoked) = &present.revoked {
@@ -202,8 +202,8 @@ impl Member {
         contacts.retain(is_sound);
         contacts.truncate(PROCESS_MANAGERS_MAX);
         self.shared.lock().process_managers = contacts;
-        if let Some(wish) = &present.log {
-            let Told::Taken = self.ask(&Ask::Written(log_part(&self.log, wish)))? else {
+        if let Some(wanted) = &present.log {
+            let Response::Taken = self.ask(&Request::Written(log_part(&self.log, wanted)))? else {
                 return Err(MembershipError::Unfit);
             };
         }
@@ -226,7 +226,7 @@ impl Member {
         }
         self.renew_from = clock::mono() + RENEWAL_PAUSE;
         let request = Credentials::request(&self.identity)?;
-        let Told::Renewed { certificate } = self.ask(&Ask::Renew { request })? else {
+        let Response::Renewed { certificate } = self.ask(&Request::Renew { request })? else {
             return Err(MembershipError::Unfit);
         };
         Credentials::replace(&self.identity, &certificate)?;
@@ -237,21 +237,21 @@ impl Member {
         Ok(())
     }
 
-    fn ask(&mut self, ask: &Ask) -> Result<Told, MembershipError> {
+    fn ask(&mut self, ask: &Request) -> Result<Response, MembershipError> {
         let told = self.line.ask(&wire::encode(ask))?;
         match wire::decode(&told)? {
-            Told::Refused(refused) => Err(MembershipError::Refused(refused)),
-            told @ (Told::Joined(_)
-            | Told::Token { .. }
-            | Told::Certificates(_)
-            | Told::Renewed { .. }
-            | Told::Revoked(_)
-            | Told::Present(_)
-            | Told::Nodes(..)
-            | Told::Drained
-            | Told::Log(_)
-            | Told::Awaited
-            | Told::Taken) => Ok(told),
+            Response::Refused(refused) => Err(MembershipError::Refused(refused)),
+            told @ (Response::Joined(_)
+            | Response::Token { .. }
+            | Response::Certificates(_)
+            | Response::Renewed { .. }
+            | Response::Revoked(_)
+            | Response::Present(_)
+            | Response::Nodes(..)
+            | Response::Drained
+            | Response::Log(_)
+            | Response::Awaited
+            | Response::Taken) => Ok(told),
         }
     }
 }

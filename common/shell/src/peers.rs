@@ -67,7 +67,7 @@ impl<S: Encode<()>> Peers<S> {
 
     /// As [`Peers::wake_receivers`]; those of this program that sleep look at it in this thread. For
     /// a sender that has nothing to do until an answer comes.
-    pub fn lend_to_receivers(&self) {
+    pub fn run_receivers_inline(&self) {
         self.wake_as(Wake::Lend);
     }
 
@@ -82,7 +82,7 @@ impl<S: Encode<()>> Peers<S> {
         }
     }
 
-    /// When [`Peers::mend`] has something to do.
+    /// When [`Peers::reconnect`] has something to do.
     pub fn next_wakeup(&self) -> Option<Mono> {
         self.lock()
             .values()
@@ -91,9 +91,9 @@ impl<S: Encode<()>> Peers<S> {
     }
 
     /// Takes broken links up again.
-    pub fn mend(&self, now: Mono) {
+    pub fn reconnect(&self, now: Mono) {
         for way in self.lock().values() {
-            way.sender.mend(now);
+            way.sender.reconnect(now);
         }
     }
 

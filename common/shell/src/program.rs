@@ -16,7 +16,7 @@ use crate::clock;
 use crate::config::{Config, ConfigError};
 use crate::identity::Credentials;
 use crate::metrics::{Board, Figures};
-use crate::quic::{Desk, Event, Link, LinkConfig, LinkEpoch, Links, LinksError};
+use crate::quic::{Event, Link, LinkConfig, LinkEpoch, Links, LinksError, RequestHandler};
 use crate::refusal_log::{RefusalLine, RefusalLog};
 use crate::runner::{RunError, Stats};
 use crate::shutdown::{Signal, Signals};
@@ -42,7 +42,7 @@ pub trait Service: Sized {
     const JOINS: Option<Joining>;
     /// What else its command line can do, a line or two of its usage; empty where nothing.
     const USAGE: &'static str = "";
-    /// What its configuration says beside [`Place`].
+    /// What its configuration says beside [`DaemonConfig`].
     type Settings;
 
     /// Does what else its command line can do, and gives what there is to say; none where these
@@ -58,7 +58,7 @@ pub trait Service: Sized {
     }
     /// Starts the manager and its links.
     fn start(
-        place: &Place,
+        place: &DaemonConfig,
         settings: Self::Settings,
         failed: Failed,
     ) -> Result<Self, Box<dyn Error>>;
@@ -88,7 +88,7 @@ pub type Failed = Box<dyn FnOnce(&RunError) + Send>;
 
 /// Where a daemon lives.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct DaemonConfig {
     /// Where it keeps its state; made if need be.
     pub directory: PathBuf,
     /// Where its certificate, its key and the authority's certificate are.
@@ -101,9 +101,9 @@ pub struct Place {
     pub metrics: Option<SocketAddr>,
 }
 
-impl Place {
-    fn ask(config: &mut Config<'_>) -> Place {
-        Place {
+impl DaemonConfig {
+    fn ask(config: &mut Config<'_>) -> DaemonConfig {
+        DaemonConfig {
             directory: config.path("directory"),
             identity: config.path("identity"),
             listen: config.address("listen"),
@@ -145,12 +145,12 @@ impl Place {
         self.links_with(credentials, accepts, None, on_link)
     }
 
-    /// As [`Place::links`], with a desk.
+    /// As [`DaemonConfig::links`], with a desk.
     pub fn links_with(
         &self,
         credentials: Credentials,
         accepts: &[Role],
-        desk: Option<Box<dyn Desk>>,
+        requests: Option<Box<dyn RequestHandler>>,
         on_link: impl Fn(Link) + Send + Sync + 'static,
     ) -> Result<Links, Box<dyn Error>> {
         let config = LinkConfig {
@@ -159,7 +159,7 @@ impl Place {
             epoch: LinkEpoch::begin(&self.directory)?,
             resource: None,
             accepts: accepts.to_vec(),
-            desk,
+            requests,
         };
         Ok(Links::bind(config, to_log(on_link))?)
     }
@@ -255,7 +255,7 @@ fn usage<S: Service>() -> String {
 /// Reads a configuration of a kind of daemon, for nothing but its mistakes.
 pub fn mistakes<S: Service>(path: &Path) -> Result<(), ConfigError> {
     Config::read(path, |config| {
-        Place::ask(config);
+        DaemonConfig::ask(config);
         S::ask(config);
     })
 }
@@ -267,8 +267,8 @@ fn check<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 /// Reads the configuration of a daemon.
-pub fn settings<S: Service>(path: &Path) -> Result<(Place, S::Settings), ConfigError> {
-    Config::read(path, |config| (Place::ask(config), S::ask(config)))
+pub fn settings<S: Service>(path: &Path) -> Result<(DaemonConfig, S::Settings), ConfigError> {
+    Config::read(path, |config| (DaemonConfig::ask(config), S::ask(config)))
 }
 
 fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
@@ -353,7 +353,7 @@ fn figures<S: Service>(service: &S) -> Figures {
     figures
 }
 
-fn reload<S: Service>(service: &S, place: &Place) -> Result<(), Box<dyn Error>> {
+fn reload<S: Service>(service: &S, place: &DaemonConfig) -> Result<(), Box<dyn Error>> {
     let credentials = Credentials::load(&place.identity)?;
     Ok(service.renew(&credentials)?)
 }

@@ -6,22 +6,22 @@
 //! does not keep up loses its link, and nobody waits for it.
 //!
 //! One thread with a small runtime serves all links of a program. It knows no messages and decides
-//! nothing but whom to believe. Read [`Links`] first, then [`LinkConfig`] and [`Link`]; [`Desk`] and
+//! nothing but whom to believe. Read [`Links`] first, then [`LinkConfig`] and [`Link`]; [`RequestHandler`] and
 //! [`ask`] are for questions that are not a manager's. Files go on connections of their own, with a
 //! thread of their own: [`Bulk`].
 
 mod admission;
 mod bulk;
 mod calls;
-mod desk;
 mod epoch;
-mod errand;
 mod error;
+mod forwarder;
 mod greeting;
 mod incoming;
 mod links;
-mod pump;
 mod registry;
+mod request_client;
+mod request_server;
 mod retry;
 mod socket;
 mod stream;
@@ -31,11 +31,11 @@ pub use bulk::{
     Arrival, Arriving, Asked, Bulk, BulkConfig, BulkCounts, BulkError, Depot, Received, Source,
 };
 pub(crate) use calls::Calls;
-pub use desk::{Asker, Desk};
 pub use epoch::{LinkEpoch, LinkEpochError, ResetKey};
-pub use errand::{Line, Stopper, Visitor, ask};
 pub use error::LinkError;
 pub use links::{Event, Kept, Link, LinkConfig, LinkCounts, Links, LinksError};
+pub use request_client::{RequestClient, Requester, Stopper, ask};
+pub use request_server::{RequestHandler, RequestOrigin};
 
 #[cfg(test)]
 mod tests;

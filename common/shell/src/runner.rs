@@ -25,11 +25,11 @@ use model::{Mono, Now, Span};
 use thiserror::Error;
 
 use crate::clock;
-use crate::inbox::{Inbox, Intake, Taken, Turns, Until, Wish};
+use crate::failpoint::Failpoint;
+use crate::inbox::{Inbox, InputReceiver, Taken, Turns, Until, WaitCondition};
 use crate::limits::{
     COMMIT_INLINE_BYTES_MAX, COMMIT_WAITING_BATCHES_MAX, COMMIT_WAITING_BYTES_MAX, STEP_INPUTS_MAX,
 };
-use crate::mishap::Mishap;
 use crate::store::{Committed, Flusher, Store, encode};
 
 /// The least time between two wake-ups, so that a clock that asks for one that is past does not
@@ -41,11 +41,11 @@ const WAKE_PAUSE: Span = Span::from_millis(1);
 const LENT_TURNS: usize = 4;
 
 /// What carries a core's effects out, in the thread that runs the loop. It never waits.
-pub trait Outside<M: Machine>: Send {
+pub trait EffectHandler<M: Machine>: Send {
     /// Does what is to be done. What comes of it at once is pushed to `inputs`.
     fn carry_out(&mut self, effects: Vec<M::Effect>, inputs: &mut Vec<M::Input>);
 
-    /// When [`Outside::wake`] is to be called at the latest.
+    /// When [`EffectHandler::wake`] is to be called at the latest.
     fn next_wakeup(&self) -> Option<Mono> {
         None
     }
@@ -113,8 +113,8 @@ where
         name: &str,
         machine: M,
         store: Store<M>,
-        (inbox, intake): (Inbox<M::Input>, Intake<M::Input>),
-        outside: impl Outside<M> + 'static,
+        (inbox, receiver): (Inbox<M::Input>, InputReceiver<M::Input>),
+        handler: impl EffectHandler<M> + 'static,
         failed: impl FnOnce(&RunError) + Send + 'static,
     ) -> Result<Runner<M>, StartError> {
         let Store {
@@ -129,8 +129,8 @@ where
         let flusher = Flusher::start(name, inbox.clone())?;
         let looping = Loop {
             drive,
-            outside,
-            intake,
+            handler,
+            receiver,
             flusher,
             journal: Some(journal),
             waiting: Vec::new(),
@@ -139,7 +139,7 @@ where
             inputs: Vec::new(),
             woken: Mono(0),
             counts: Arc::clone(&counts),
-            mishap: Mishap::of(name),
+            failpoint: Failpoint::of(name),
         };
         let engine = Arc::new(Engine {
             inbox: inbox.clone(),
@@ -149,7 +149,7 @@ where
             }),
         });
         let turns: Arc<dyn Turns> = engine.clone();
-        inbox.lend_to(Arc::downgrade(&turns));
+        inbox.run_inline_with(Arc::downgrade(&turns));
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
@@ -239,7 +239,7 @@ enum Left {
     End,
 }
 
-impl<M: Machine, O: Outside<M>> Engine<M, O> {
+impl<M: Machine, O: EffectHandler<M>> Engine<M, O> {
     /// Runs the loop until it ends, in its own thread.
     fn drive(&self) -> Result<(), RunError> {
         let mut result = self.turn(None);
@@ -285,7 +285,7 @@ where
     M::Event: Send,
     M::Input: Send,
     M::Effect: Send,
-    O: Outside<M>,
+    O: EffectHandler<M>,
 {
     fn run(&self) {
         match self.turn(Some(LENT_TURNS)) {
@@ -309,8 +309,8 @@ fn guarded<T>(what: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError>
 
 struct Loop<M: Machine, O> {
     drive: Drive<M>,
-    outside: O,
-    intake: Intake<M::Input>,
+    handler: O,
+    receiver: InputReceiver<M::Input>,
     flusher: Flusher,
     /// None while it is away with the flusher.
     journal: Option<Journal>,
@@ -324,17 +324,19 @@ struct Loop<M: Machine, O> {
     /// When the clock was last looked at for what is due.
     woken: Mono,
     counts: Arc<Counts>,
-    mishap: Mishap,
+    failpoint: Failpoint,
 }
 
-impl<M: Machine, O: Outside<M>> Loop<M, O> {
+impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
     /// Turns until there is nothing to do, or so often; then the loop has been left, but at its end.
     fn turn(&mut self, most: Option<usize>) -> Result<Left, RunError> {
         self.carry_out();
         for _ in 0..most.unwrap_or(usize::MAX) {
             let mut committed = None;
-            let wish = self.wish();
-            let taken = self.intake.take(wish, &mut self.inputs, &mut committed);
+            let condition = self.wait_condition();
+            let taken = self
+                .receiver
+                .take(condition, &mut self.inputs, &mut committed);
             if let Some(committed) = committed {
                 self.take_back(committed)?;
                 self.carry_out();
@@ -348,16 +350,16 @@ impl<M: Machine, O: Outside<M>> Loop<M, O> {
             self.close()?;
             self.carry_out();
         }
-        self.intake.leave(self.wish());
+        self.receiver.leave(self.wait_condition());
         Ok(Left::Idle)
     }
 
     /// What to take from the inbox, and how long to wait for it.
-    fn wish(&self) -> Wish {
+    fn wait_condition(&self) -> WaitCondition {
         if self.waiting_bytes > COMMIT_WAITING_BYTES_MAX
             || self.waiting.len() > COMMIT_WAITING_BATCHES_MAX
         {
-            return Wish {
+            return WaitCondition {
                 n_inputs_max: 0,
                 until: Until::Something,
             };
@@ -367,14 +369,14 @@ impl<M: Machine, O: Outside<M>> Loop<M, O> {
             Some(at) => Until::At(at),
             None => Until::Something,
         };
-        Wish {
+        WaitCondition {
             n_inputs_max: STEP_INPUTS_MAX.saturating_sub(self.inputs.len()),
             until,
         }
     }
 
     fn due(&self) -> Option<Mono> {
-        let due = [self.drive.next_wakeup(), self.outside.next_wakeup()];
+        let due = [self.drive.next_wakeup(), self.handler.next_wakeup()];
         let first = due.into_iter().flatten().min()?;
         Some(first.max(self.woken + WAKE_PAUSE))
     }
@@ -384,11 +386,11 @@ impl<M: Machine, O: Outside<M>> Loop<M, O> {
         if self.due().is_some_and(|due| due <= now.mono) {
             self.woken = now.mono;
             if self
-                .outside
+                .handler
                 .next_wakeup()
                 .is_some_and(|due| due <= now.mono)
             {
-                self.outside.wake(now.mono, &mut self.inputs);
+                self.handler.wake(now.mono, &mut self.inputs);
             }
             if self.drive.next_wakeup().is_some_and(|due| due <= now.mono) {
                 self.drive.wake(now);
@@ -433,7 +435,7 @@ impl<M: Machine, O: Outside<M>> Loop<M, O> {
         };
         let is_small = self.waiting_bytes <= COMMIT_INLINE_BYTES_MAX;
         self.waiting_bytes = 0;
-        if is_small && self.intake.is_empty() {
+        if is_small && self.receiver.is_empty() {
             let result = journal.commit(&self.waiting);
             self.waiting.clear();
             add(&self.counts.flushes_inline, 1);
@@ -458,7 +460,7 @@ impl<M: Machine, O: Outside<M>> Loop<M, O> {
         result.map_err(|error| RunError::Journal(Arc::new(error)))?;
         self.journal = Some(journal);
         self.n_flushed = number;
-        self.mishap.flushed();
+        self.failpoint.flushed();
         Ok(())
     }
 
@@ -466,7 +468,7 @@ impl<M: Machine, O: Outside<M>> Loop<M, O> {
         let effects = self.drive.flushed(self.n_flushed);
         if !effects.is_empty() {
             add(&self.counts.effects, effects.len());
-            self.outside.carry_out(effects, &mut self.inputs);
+            self.handler.carry_out(effects, &mut self.inputs);
         }
     }
 
@@ -474,7 +476,7 @@ impl<M: Machine, O: Outside<M>> Loop<M, O> {
     fn end(mut self) -> Result<(), RunError> {
         loop {
             if self.journal.is_none() {
-                let committed = self.intake.wait_for_journal();
+                let committed = self.receiver.wait_for_journal();
                 self.take_back(committed)?;
             }
             if self.waiting.is_empty() {

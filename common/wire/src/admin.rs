@@ -1,7 +1,7 @@
 //! What is asked at a group manager's desk: leave to join, certificates, who is there. A question
 //! and its answer have a stream of their own, on a connection that carries nothing else.
 //!
-//! Whoever asks is known by the certificate of the connection; only [`Ask::Join`] needs none.
+//! Whoever asks is known by the certificate of the connection; only [`Request::Join`] needs none.
 
 use std::collections::BTreeMap;
 
@@ -27,11 +27,11 @@ pub const NODES_MAX: usize = 65_536;
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub enum Ask {
-    /// To become a member, with a join token. Answered by [`Told::Joined`].
+pub enum Request {
+    /// To become a member, with a join token. Answered by [`Response::Joined`].
     #[n(0)]
     Join(#[n(0)] Join),
-    /// A join token for somebody. For administrators. Answered by [`Told::Token`].
+    /// A join token for somebody. For administrators. Answered by [`Response::Token`].
     #[n(1)]
     CreateToken {
         /// As what, by its word.
@@ -47,10 +47,10 @@ pub enum Ask {
         #[cbor(n(3), default)]
         takes_over: bool,
     },
-    /// All certificates. For administrators. Answered by [`Told::Certificates`].
+    /// All certificates. For administrators. Answered by [`Response::Certificates`].
     #[n(2)]
     Certificates,
-    /// Another certificate of the one who asks. Answered by [`Told::Renewed`].
+    /// Another certificate of the one who asks. Answered by [`Response::Renewed`].
     #[n(3)]
     Renew {
         /// The signing request, in DER.
@@ -58,20 +58,20 @@ pub enum Ask {
         request: Vec<u8>,
     },
     /// To revoke a certificate by its number, or all of a member by `role/name` or by its whole
-    /// identity. For administrators. Answered by [`Told::Revoked`].
+    /// identity. For administrators. Answered by [`Response::Revoked`].
     #[n(4)]
     Revoke {
         /// Whose, or which.
         #[n(0)]
         what: String,
     },
-    /// That a manager is there, and what it should know. Answered by [`Told::Present`].
+    /// That a manager is there, and what it should know. Answered by [`Response::Present`].
     #[n(5)]
     Present(#[n(0)] Presence),
-    /// The machines of the group. Answered by [`Told::Nodes`].
+    /// The machines of the group. Answered by [`Response::Nodes`].
     #[n(6)]
     Nodes,
-    /// To offer a machine no more, or again. For administrators. Answered by [`Told::Drained`].
+    /// To offer a machine no more, or again. For administrators. Answered by [`Response::Drained`].
     #[n(7)]
     Drain {
         /// Its name.
@@ -81,8 +81,8 @@ pub enum Ask {
         #[n(1)]
         is_drained: bool,
     },
-    /// A part of a daemon's log. For administrators. Answered by [`Told::Log`], or by
-    /// [`Told::Awaited`]: then it is asked for again.
+    /// A part of a daemon's log. For administrators. Answered by [`Response::Log`], or by
+    /// [`Response::Awaited`]: then it is asked for again.
     #[n(8)]
     Log {
         /// Lines at most, where it is the end that is wanted.
@@ -96,14 +96,14 @@ pub enum Ask {
         from: Option<u64>,
     },
     /// What [`Present::log`] has asked for. For process and activity managers. Answered by
-    /// [`Told::Taken`].
+    /// [`Response::Taken`].
     #[n(9)]
     Written(#[n(0)] LogPart),
 }
 
 /// Which part of a log is wanted.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct LogWish {
+pub struct LogRequest {
     /// Lines at most, where it is the end that is wanted.
     #[n(0)]
     pub lines: u32,
@@ -214,7 +214,7 @@ pub struct Load {
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub enum Told {
+pub enum Response {
     /// Nothing was done.
     #[n(0)]
     Refused(#[n(0)] Refused),
@@ -252,7 +252,7 @@ pub enum Told {
     Present(#[n(0)] Present),
     /// All machines, by their names, and daemons with which something is the matter.
     #[n(7)]
-    Nodes(#[n(0)] Vec<Node>, #[cbor(n(1), default)] Vec<Trouble>),
+    Nodes(#[n(0)] Vec<Node>, #[cbor(n(1), default)] Vec<Warning>),
     /// The machine is as it was asked for, durably.
     #[n(8)]
     Drained,
@@ -329,7 +329,7 @@ pub struct Present {
     pub process_managers: Vec<Contact>,
     /// The part of the member's log that somebody wants to see, if anybody does.
     #[n(3)]
-    pub log: Option<LogWish>,
+    pub log: Option<LogRequest>,
 }
 
 /// A machine as its group manager knows it.
@@ -378,7 +378,7 @@ pub struct Node {
 
 /// What is the matter with a daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Trouble {
+pub struct Warning {
     /// Who it is, by role and name.
     #[n(0)]
     pub daemon: String,

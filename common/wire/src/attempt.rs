@@ -69,9 +69,9 @@ pub enum ToActivity {
     /// `Outcomes`.
     #[n(4)]
     Retract(#[n(0)] Vec<AttemptId>),
-    /// What this attempt has written so far. Answered by `Peeked`.
+    /// What this attempt has written so far. Answered by `Tail`.
     #[n(5)]
-    Peek(#[n(0)] AttemptId),
+    Tail(#[n(0)] AttemptId),
     /// A part of what this attempt wrote. Answered by `LogPart`.
     #[n(20)]
     ReadLog(#[n(0)] Box<ReadLog>),
@@ -350,7 +350,7 @@ pub enum FromActivity {
     },
     /// What an attempt has written so far; none where it does not run here.
     #[n(6)]
-    Peeked(#[n(0)] AttemptId, #[n(1)] Option<Box<Peeked>>),
+    Tail(#[n(0)] AttemptId, #[n(1)] Option<Box<Tail>>),
     /// A part of what an attempt wrote.
     #[n(20)]
     LogPart(#[n(0)] Box<LogPart>),
@@ -516,7 +516,7 @@ pub struct Failure {
 }
 
 /// Bytes of each stream that a peek gives.
-pub const PEEK_BYTES_MAX: u32 = 256 << 10;
+pub const TAIL_BYTES_MAX: u32 = 256 << 10;
 
 /// A part of what an attempt wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -530,7 +530,7 @@ pub struct LogPart {
     /// From which byte on.
     #[n(2)]
     pub offset: u64,
-    /// The bytes, up to [`PEEK_BYTES_MAX`]; none at the end of the stream.
+    /// The bytes, up to [`TAIL_BYTES_MAX`]; none at the end of the stream.
     #[cbor(n(3), with = "minicbor::bytes")]
     pub bytes: Vec<u8>,
     /// Why there are no bytes, where that is not the end.
@@ -540,20 +540,20 @@ pub struct LogPart {
 
 /// What an attempt that still runs has written so far.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub struct Peeked {
+pub struct Tail {
     /// Which.
     #[n(0)]
     pub attempt: AttemptId,
     /// Bytes written to stdout.
     #[n(1)]
     pub stdout_bytes: u64,
-    /// The end of them, up to [`PEEK_BYTES_MAX`].
+    /// The end of them, up to [`TAIL_BYTES_MAX`].
     #[cbor(n(2), with = "minicbor::bytes")]
     pub stdout: Vec<u8>,
     /// Bytes written to stderr.
     #[n(3)]
     pub stderr_bytes: u64,
-    /// The end of them, up to [`PEEK_BYTES_MAX`].
+    /// The end of them, up to [`TAIL_BYTES_MAX`].
     #[cbor(n(4), with = "minicbor::bytes")]
     pub stderr: Vec<u8>,
 }

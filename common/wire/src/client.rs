@@ -6,7 +6,7 @@ use model::{
     ResourceId, Span, SubmitKey, Value, Wall,
 };
 
-use crate::attempt::{Log, LogPart, Peeked, Stream};
+use crate::attempt::{Log, LogPart, Stream, Tail};
 
 /// Controllers whose totals go with one progress message.
 pub const CONTROLLERS_SHOWN_MAX: usize = 32;
@@ -50,10 +50,10 @@ pub enum Request {
         #[n(1)]
         activity: ActivityId,
     },
-    /// What an attempt that still runs has written so far. Answered by `Peeked`, by `Refused` where
+    /// What an attempt that still runs has written so far. Answered by `Tail`, by `Refused` where
     /// it does not run, or by `Unknown`.
     #[n(8)]
-    Peek(#[n(0)] AttemptId),
+    Tail(#[n(0)] AttemptId),
     /// A part of what an attempt wrote that has ended. Answered by `LogPart`, by `Refused` where it
     /// cannot be had, or by `Unknown`.
     #[n(9)]
@@ -148,7 +148,7 @@ pub enum Answer {
     Why(#[n(0)] Box<Why>),
     /// What an attempt has written so far, or the end of it.
     #[n(10)]
-    Peeked(#[n(0)] Box<Peeked>),
+    Tail(#[n(0)] Box<Tail>),
     /// A part of what an attempt wrote.
     #[n(11)]
     LogPart(#[n(0)] Box<LogPart>),

@@ -51,7 +51,7 @@ pub enum ToExecutor {
     Forget(#[n(0)] Vec<AttemptId>),
     /// What an attempt has written so far. Answered by `Output`.
     #[n(5)]
-    Peek(#[n(0)] AttemptId),
+    Tail(#[n(0)] AttemptId),
     /// Kill everything, keep what is not forgotten in the state directory, end.
     #[n(6)]
     Shutdown,
@@ -186,7 +186,7 @@ pub enum FromExecutor {
     /// These were not taken, because the queue is full. They may be sent again.
     #[n(6)]
     Refused(#[n(0)] Vec<AttemptId>),
-    /// The answer to `Peek`.
+    /// The answer to `Tail`.
     #[n(7)]
     Output {
         /// The attempt that was asked for.

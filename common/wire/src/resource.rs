@@ -60,12 +60,12 @@ pub enum ToResource {
     /// All leaves to use this machine; replaces what was told before. Sent again at each change
     /// and each registration.
     #[n(1)]
-    Grants(#[n(0)] Vec<Leave>),
+    Grants(#[n(0)] Vec<ProcessGrant>),
 }
 
 /// Whom a machine serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Leave {
+pub struct ProcessGrant {
     /// The grant.
     #[n(0)]
     pub id: GrantId,

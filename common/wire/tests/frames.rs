@@ -8,7 +8,7 @@ use model::{
 };
 use proptest::prelude::*;
 use wire::admin::{
-    Ask, Contact, Joined, Load, LogPart, LogWish, Node, Presence, Present, Told, Trouble,
+    self, Contact, Joined, Load, LogPart, LogRequest, Node, Presence, Present, Warning,
 };
 use wire::attempt::{
     Access, Checked, Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Log, Outcome,
@@ -19,7 +19,7 @@ use wire::executor::Kept;
 use wire::frame::{self, FrameBuffer};
 use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup, Want};
 use wire::hello::{Hello, PROTOCOLS};
-use wire::resource::{Facts, FromResource, Leave, ToResource};
+use wire::resource::{Facts, FromResource, ProcessGrant, ToResource};
 use wire::{Envelope, bulk};
 
 /// Bytes of the longest frame that is read here.
@@ -113,7 +113,7 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
     ]));
     all.extend(golden(vec![
         ToResource::Registered(ResourceId(4)),
-        ToResource::Grants(vec![Leave {
+        ToResource::Grants(vec![ProcessGrant {
             id: GrantId(8),
             process: ProcessId(9),
             slots: 2,
@@ -159,7 +159,7 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
         }),
     ]));
     all.extend(golden(vec![
-        Ask::Present(Presence {
+        admin::Request::Present(Presence {
             program: "0.1.0".to_owned(),
             revision: 3,
             load: Some(Load {
@@ -169,15 +169,15 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
             }),
             trouble: Some("its disk is full".to_owned()),
         }),
-        Ask::Revoke {
+        admin::Request::Revoke {
             what: "am/node7".to_owned(),
         },
-        Ask::Log {
+        admin::Request::Log {
             lines: 50,
             of: Some("am/node7".to_owned()),
             from: Some(1 << 33),
         },
-        Ask::Written(LogPart {
+        admin::Request::Written(LogPart {
             text: "a line\n".to_owned(),
             end: 7,
             trouble: Some("what follows is unreadable".to_owned()),
@@ -425,9 +425,9 @@ fn answers() -> Vec<Envelope<Answer>> {
     messages.map(message).into()
 }
 
-fn told() -> Vec<Told> {
+fn told() -> Vec<admin::Response> {
     vec![
-        Told::Joined(Joined {
+        admin::Response::Joined(Joined {
             certificate: "-----".to_owned(),
             authority: "-----".to_owned(),
             group_manager: Contact {
@@ -436,25 +436,25 @@ fn told() -> Vec<Told> {
             },
             process_managers: Vec::new(),
         }),
-        Told::Nodes(
+        admin::Response::Nodes(
             vec![Node {
                 name: "am1".to_owned(),
                 power: 1.0,
                 ..Node::default()
             }],
-            vec![Trouble {
+            vec![Warning {
                 daemon: "pm pm1".to_owned(),
                 why: "its disk is full".to_owned(),
             }],
         ),
-        Told::Present(Present {
-            log: Some(LogWish {
+        admin::Response::Present(Present {
+            log: Some(LogRequest {
                 lines: 50,
                 from: None,
             }),
             ..Present::default()
         }),
-        Told::Awaited,
+        admin::Response::Awaited,
     ]
 }
 

@@ -34,7 +34,7 @@ const REFUSED_MAX: usize = 16_384;
 /// The logic of one group manager.
 ///
 /// ```text
-/// activity managers --> Register        <-- Registered, Grants (all leaves of the machine)
+/// activity managers --> Register        <-- Registered, Grants (all grants of the machine)
 /// process managers  --> Attach          <-- Offer, and again at each change
 ///                   --> Claim, Release  <-- Granted or Refused, Released
 ///                   --> Holds           (where both are one program)
@@ -254,7 +254,7 @@ impl GroupManager {
                 ToResource::Registered(resource),
             ));
         }
-        self.push_leaves(cx, resource);
+        self.push_grants(cx, resource);
     }
 
     /// Nobody is reached by a connection any more, but for one machine.
@@ -292,14 +292,14 @@ impl GroupManager {
         }
     }
 
-    fn push_leaves(&self, cx: &mut Context<'_, Self>, resource: ResourceId) {
+    fn push_grants(&self, cx: &mut Context<'_, Self>, resource: ResourceId) {
         let connection = self
             .machines
             .get(&resource)
             .and_then(|machine| machine.connection);
         if let Some(connection) = connection {
-            let leaves = state(cx).leaves(resource);
-            cx.effect(Effect::ToActivity(connection, ToResource::Grants(leaves)));
+            let grants = state(cx).grants(resource);
+            cx.effect(Effect::ToActivity(connection, ToResource::Grants(grants)));
         }
     }
 
@@ -423,7 +423,7 @@ impl GroupManager {
         self.refused.remove(&process);
         self.has_changed = true;
         for resource in resources {
-            self.push_leaves(cx, resource);
+            self.push_grants(cx, resource);
         }
     }
 
@@ -454,7 +454,7 @@ impl GroupManager {
         self.refused.remove(&process);
         self.has_changed = true;
         for resource in resources {
-            self.push_leaves(cx, resource);
+            self.push_grants(cx, resource);
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use minicbor::{Decode, Encode};
 use model::{Epoch, GrantId, ProcessId, ResourceId};
 use wire::group::Grant;
-use wire::resource::Leave;
+use wire::resource::ProcessGrant;
 
 /// Released processes that are remembered, so that a late copy of a claim takes nothing. A process
 /// claims nothing after its release, so only copies that are still on their way can come, and those
@@ -71,8 +71,8 @@ pub struct State {
     n_grants: u64,
     /// Machines that are offered no more.
     drained: BTreeSet<String>,
-    /// From `holdings`: the leaves of each machine.
-    leaves: BTreeMap<ResourceId, BTreeMap<GrantId, Leave>>,
+    /// From `holdings`: the grants of each machine.
+    grants: BTreeMap<ResourceId, BTreeMap<GrantId, ProcessGrant>>,
 }
 
 /// What a process holds.
@@ -117,7 +117,7 @@ impl State {
                 grants,
             } => {
                 for grant in grants {
-                    self.add_leave(*process, *grant);
+                    self.add_grant(*process, *grant);
                     self.n_grants = self.n_grants.max(grant.id.0);
                 }
                 let holding = self.holdings.entry(*process).or_default();
@@ -169,7 +169,7 @@ impl State {
         };
         for (&process, holding) in &holdings {
             for grant in &holding.grants {
-                state.add_leave(process, *grant);
+                state.add_grant(process, *grant);
             }
         }
         state.holdings = holdings;
@@ -179,7 +179,7 @@ impl State {
     }
 
     pub(crate) fn weight(&self) -> usize {
-        let n_grants: usize = self.leaves.values().map(BTreeMap::len).sum();
+        let n_grants: usize = self.grants.values().map(BTreeMap::len).sum();
         1 + self.names.len()
             + self.drained.len()
             + self.holdings.len()
@@ -214,21 +214,21 @@ impl State {
             .map(|(&process, holding)| (process, holding))
     }
 
-    /// All leaves to use a machine, in the order in which they were granted.
-    pub fn leaves(&self, resource: ResourceId) -> Vec<Leave> {
-        self.leaves
+    /// All grants to use a machine, in the order in which they were granted.
+    pub fn grants(&self, resource: ResourceId) -> Vec<ProcessGrant> {
+        self.grants
             .get(&resource)
             .map_or_else(Vec::new, |all| all.values().copied().collect())
     }
 
     /// Slots of a machine that are held.
     pub fn held(&self, resource: ResourceId) -> u64 {
-        let leaves = self
-            .leaves
+        let grants = self
+            .grants
             .get(&resource)
             .into_iter()
             .flat_map(BTreeMap::values);
-        leaves.map(|leave| u64::from(leave.slots)).sum()
+        grants.map(|grant| u64::from(grant.slots)).sum()
     }
 
     pub(crate) fn n_resources(&self) -> usize {
@@ -248,16 +248,16 @@ impl State {
         self.released.get(&process).copied()
     }
 
-    fn add_leave(&mut self, process: ProcessId, grant: Grant) {
+    fn add_grant(&mut self, process: ProcessId, grant: Grant) {
         let Grant {
             id,
             resource,
             slots,
         } = grant;
-        self.leaves
+        self.grants
             .entry(resource)
             .or_default()
-            .insert(id, Leave { id, process, slots });
+            .insert(id, ProcessGrant { id, process, slots });
     }
 
     fn release(&mut self, process: ProcessId) {
@@ -265,10 +265,10 @@ impl State {
             return;
         };
         for Grant { id, resource, .. } in grants {
-            if let Some(leaves) = self.leaves.get_mut(&resource) {
-                leaves.remove(&id);
-                if leaves.is_empty() {
-                    self.leaves.remove(&resource);
+            if let Some(grants) = self.grants.get_mut(&resource) {
+                grants.remove(&id);
+                if grants.is_empty() {
+                    self.grants.remove(&resource);
                 }
             }
         }

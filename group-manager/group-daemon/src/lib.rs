@@ -4,7 +4,7 @@
 //! It decides nothing about machines and claims, that is `group-core`. Read [`start`] and
 //! [`Handle`]; [`Service`] is what the program `xavantes-gm` runs.
 
-mod desk;
+mod admin;
 mod issue;
 mod members;
 mod questions;
@@ -18,13 +18,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use group_core::{Effect, GroupManager, Input, Peer, Record};
 use journal::{Records, RecordsCommitter, RecordsError};
 use model::{Bytes, GroupId, Mono, Span};
-use shell::{Damaged, End, Outside, Peers, Received, RunError, Runner, SetAside, Stats};
+use shell::{Damaged, EffectHandler, End, Peers, Received, RunError, Runner, SetAside, Stats};
 use thiserror::Error;
 use wire::admin::Node;
 use wire::group::{FromGroup, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
-pub use desk::Desk;
+pub use admin::AdminServer;
 pub use members::Members;
 pub use service::{Service, Settings};
 
@@ -88,21 +88,28 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     } else {
         (None, Vec::new())
     };
-    let hands = Hands {
+    let handler = Handler {
         machines: Peers::new(),
         processes: Peers::new(),
         records,
         questions: Arc::default(),
     };
-    let questions = Arc::clone(&hands.questions);
-    let (machines, processes) = (hands.machines.clone(), hands.processes.clone());
-    let (inbox, intake) = shell::inbox();
+    let questions = Arc::clone(&handler.questions);
+    let (machines, processes) = (handler.machines.clone(), handler.processes.clone());
+    let (inbox, receiver) = shell::inbox();
     inbox.tell(Input::Known(known));
     let core = GroupManager::new(group_core::Config {
         group: config.group,
         lease: config.lease,
     });
-    let runner = Runner::start("group", core, store, (inbox, intake), hands, config.failed)?;
+    let runner = Runner::start(
+        "group",
+        core,
+        store,
+        (inbox, receiver),
+        handler,
+        config.failed,
+    )?;
     Ok(Handle {
         runner,
         machines,
@@ -213,14 +220,14 @@ impl Handle {
 }
 
 /// What the core's effects are carried out with.
-struct Hands {
+struct Handler {
     machines: Peers<ToResource>,
     processes: Peers<FromGroup>,
     records: Option<RecordsCommitter>,
     questions: Arc<Questions>,
 }
 
-impl Outside<GroupManager> for Hands {
+impl EffectHandler<GroupManager> for Handler {
     fn carry_out(&mut self, effects: Vec<Effect>, _: &mut Vec<Input>) {
         for effect in effects {
             match effect {
@@ -249,8 +256,8 @@ impl Outside<GroupManager> for Hands {
     }
 
     fn wake(&mut self, now: Mono, _: &mut Vec<Input>) {
-        self.machines.mend(now);
-        self.processes.mend(now);
+        self.machines.reconnect(now);
+        self.processes.reconnect(now);
     }
 }
 

@@ -4,17 +4,17 @@
 use std::collections::BTreeMap;
 
 use model::{Identity, Mono, Role, Span};
-use wire::admin::{LogPart, LogWish, Presence, Refused, Trouble};
+use wire::admin::{LogPart, LogRequest, Presence, Refused, Warning};
 
 /// How long a member that has said nothing is still taken for reachable; it says something each
 /// second.
 const SILENCE_MAX: Span = Span::from_secs(4);
 
 /// How long a part of a log is kept for whoever has asked for it.
-const WISH_LIFE: Span = Span::from_secs(10);
+const LOG_REQUEST_TIMEOUT: Span = Span::from_secs(10);
 
 /// Daemons whose logs are asked for at a time, which bounds what is kept of them.
-const WISHES_MAX: usize = 16;
+const LOG_REQUESTS_MAX: usize = 16;
 
 /// Characters of what is told of the trouble of one: a path can be long.
 const TROUBLE_CHARS_MAX: usize = 500;
@@ -26,7 +26,7 @@ const NAMED_MAX: usize = 20;
 #[derive(Default)]
 pub struct Members {
     heard: BTreeMap<Key, Heard>,
-    wishes: BTreeMap<Key, Wish>,
+    log_requests: BTreeMap<Key, PendingLogRequest>,
 }
 
 /// As what, and under which name.
@@ -38,8 +38,8 @@ struct Heard {
 }
 
 /// A part of a log that somebody has asked for, and has not had yet.
-struct Wish {
-    wish: LogWish,
+struct PendingLogRequest {
+    wanted: LogRequest,
     asked: Mono,
     part: Option<LogPart>,
 }
@@ -51,34 +51,37 @@ impl Members {
         who: &Identity,
         presence: Presence,
         now: Mono,
-    ) -> Option<LogWish> {
+    ) -> Option<LogRequest> {
         let key = key(who);
-        self.forget_wishes(now);
-        let wish = self.wishes.get(&key).filter(|wish| wish.part.is_none());
-        let wish = wish.map(|wish| wish.wish.clone());
+        self.forget_log_requests(now);
+        let wanted = self
+            .log_requests
+            .get(&key)
+            .filter(|wanted| wanted.part.is_none());
+        let wanted = wanted.map(|wanted| wanted.wanted.clone());
         self.heard.insert(key, Heard { presence, at: now });
-        wish
+        wanted
     }
 
     /// A member gives a part of its log. What nobody has asked for is dropped.
     pub(crate) fn written(&mut self, who: &Identity, part: LogPart) {
-        if let Some(wish) = self.wishes.get_mut(&key(who)) {
-            wish.part.get_or_insert(part);
+        if let Some(wanted) = self.log_requests.get_mut(&key(who)) {
+            wanted.part.get_or_insert(part);
         }
     }
 
     /// What is the matter with those that have said something lately.
-    pub(crate) fn troubles(&self, now: Mono) -> Vec<Trouble> {
+    pub(crate) fn warnings(&self, now: Mono) -> Vec<Warning> {
         let heard = self.heard.iter();
         let heard = heard.filter(|(_, heard)| now.since(heard.at) < SILENCE_MAX);
-        let troubles = heard.filter_map(|((role, name), heard)| {
+        let warnings = heard.filter_map(|((role, name), heard)| {
             let why = heard.presence.trouble.as_ref()?;
-            Some(Trouble {
+            Some(Warning {
                 daemon: format!("{role} {name}"),
                 why: why.chars().take(TROUBLE_CHARS_MAX).collect(),
             })
         });
-        troubles.collect()
+        warnings.collect()
     }
 
     /// What a machine has said of itself.
@@ -93,12 +96,12 @@ impl Members {
     pub(crate) fn log(
         &mut self,
         of: &str,
-        wish: LogWish,
+        wanted: LogRequest,
         others: &[Key],
         now: Mono,
     ) -> Result<Option<LogPart>, Refused> {
         let key = self.find(of, others)?;
-        self.forget_wishes(now);
+        self.forget_log_requests(now);
         let (role, name) = &key;
         let silence = match self.heard.get(&key) {
             Some(heard) if now.since(heard.at) < SILENCE_MAX => None,
@@ -109,22 +112,33 @@ impl Members {
             None => Some("nothing was heard of it since the group manager has started".to_owned()),
         };
         if let Some(silence) = silence {
-            self.wishes.remove(&key);
+            self.log_requests.remove(&key);
             let told = format!("{role} {name} cannot be reached: {silence}");
             return Err(Refused::Not(told));
         }
-        match self.wishes.get(&key) {
-            Some(waiting) if waiting.wish == wish && waiting.part.is_some() => {
-                return Ok(self.wishes.remove(&key).and_then(|wish| wish.part));
+        match self.log_requests.get(&key) {
+            Some(waiting) if waiting.wanted == wanted && waiting.part.is_some() => {
+                return Ok(self
+                    .log_requests
+                    .remove(&key)
+                    .and_then(|wanted| wanted.part));
             }
             Some(_) => {}
-            None if self.wishes.len() < WISHES_MAX => {
+            None if self.log_requests.len() < LOG_REQUESTS_MAX => {
                 let asked = now;
                 let part = None;
-                self.wishes.insert(key, Wish { wish, asked, part });
+                self.log_requests.insert(
+                    key,
+                    PendingLogRequest {
+                        wanted,
+                        asked,
+                        part,
+                    },
+                );
             }
             None => {
-                let told = format!("the logs of {WISHES_MAX} daemons are being asked for already");
+                let told =
+                    format!("the logs of {LOG_REQUESTS_MAX} daemons are being asked for already");
                 return Err(Refused::Not(told));
             }
         }
@@ -166,9 +180,9 @@ impl Members {
         }
     }
 
-    fn forget_wishes(&mut self, now: Mono) {
-        self.wishes
-            .retain(|_, wish| now.since(wish.asked) < WISH_LIFE);
+    fn forget_log_requests(&mut self, now: Mono) {
+        self.log_requests
+            .retain(|_, wanted| now.since(wanted.asked) < LOG_REQUEST_TIMEOUT);
     }
 }
 

@@ -10,14 +10,14 @@ use model::{Bytes, GroupId, Mono, Role, Span};
 use shell::clock;
 use shell::config::Config;
 use shell::identity::{CERTIFICATE_LIFE, Credentials, Registrar, Renewal, days, is_address};
-use shell::program::{self, Failed, Place, chain};
+use shell::program::{self, DaemonConfig, Failed, chain};
 use shell::quic::Links;
 use shell::{Numbers, RefusalLog, Room, RunError, Stats};
 use wire::hello::Refusal;
 
 use crate::issue;
 use crate::members::Members;
-use crate::{Desk, Handle};
+use crate::{AdminServer, Handle};
 
 /// What is kept of the disk for grants when that is full.
 const RESERVE: Bytes = Bytes(16 << 20);
@@ -77,7 +77,11 @@ impl program::Service for Service {
         }
     }
 
-    fn start(place: &Place, settings: Settings, failed: Failed) -> Result<Service, Box<dyn Error>> {
+    fn start(
+        place: &DaemonConfig,
+        settings: Settings,
+        failed: Failed,
+    ) -> Result<Service, Box<dyn Error>> {
         let credentials = place.credentials(Role::Gm)?;
         let life = settings.certificate_life.unwrap_or(CERTIFICATE_LIFE);
         let registrar = settings.authority.map(|path| Registrar::open(&path, life));
@@ -107,7 +111,7 @@ impl program::Service for Service {
         })?);
         let has_news: Arc<AtomicBool> = Arc::default();
         let room = Room::of(&crate::journal_directory(&place.directory), RESERVE);
-        let desk = Desk {
+        let admin = AdminServer {
             registrar: registrar.clone(),
             manager: Arc::clone(&manager),
             me: credentials.identity().clone(),
@@ -139,7 +143,7 @@ impl program::Service for Service {
             Role::Gm | Role::User | Role::Admin => {}
         };
         let accepts = &[Role::Pm, Role::Am];
-        let links = place.links_with(credentials, accepts, Some(Box::new(desk)), on_link)?;
+        let links = place.links_with(credentials, accepts, Some(Box::new(admin)), on_link)?;
         Ok(Service {
             manager,
             links,
@@ -186,7 +190,7 @@ impl program::Service for Service {
         drop(links);
         let manager = Arc::into_inner(manager);
         manager
-            .expect("links and desk have ended, and they alone had it too")
+            .expect("links and admin have ended, and they alone had it too")
             .stop()
     }
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use model::{Bytes, Epoch, ProcessId, ResourceId, Span};
-use shell::Intake;
+use shell::InputReceiver;
 use tempfile::TempDir;
 use wire::group::Want;
 use wire::resource::Facts;
@@ -19,9 +19,9 @@ enum Came<M> {
 struct Bench {
     handle: Handle,
     to_group: Peers<ToGroup>,
-    from_group: Intake<Came<FromGroup>>,
+    from_group: InputReceiver<Came<FromGroup>>,
     from_machine: Peers<FromResource>,
-    to_machine: Intake<Came<ToResource>>,
+    to_machine: InputReceiver<Came<ToResource>>,
 }
 
 impl Bench {

@@ -101,7 +101,7 @@ impl Input {
             | Request::Submission(_)
             | Request::Forget(_)
             | Request::Why { .. }
-            | Request::Peek(_)
+            | Request::Tail(_)
             | Request::Log { .. }
             | Request::Machines) => Input::Request(client, caller, number, request),
         }

@@ -25,7 +25,6 @@ mod loss;
 mod manager;
 mod memo;
 mod outcome;
-mod peek;
 mod planning;
 mod process;
 mod recall;
@@ -33,6 +32,7 @@ mod remake;
 mod settle;
 mod sources;
 mod submit;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod turns;

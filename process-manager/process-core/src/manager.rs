@@ -1,7 +1,7 @@
 //! The steps of a process manager.
 //!
 //! Each input is taken by the file that its subject is in: `submit`, `claim`, `planning`,
-//! `recall`, `dispatch`, `outcome`, `answer`, `peek`. After it, `settle` does for the process concerned what has
+//! `recall`, `dispatch`, `outcome`, `answer`, `tail`. After it, `settle` does for the process concerned what has
 //! become possible. Volatile state is here: links, timers, what was not answered; all of it is
 //! rebuilt after a restart.
 
@@ -24,10 +24,10 @@ use crate::held::Held;
 use crate::io::{ClientId, Effect, Input, Room, Stream};
 use crate::links::{GroupLink, MachineLink};
 use crate::liveness::Liveness;
-use crate::peek::Looked;
 use crate::process::{Course, Process};
 use crate::recall::{BaseIndex, Recorded};
 use crate::sources::Stores;
+use crate::tail::Looked;
 use crate::turns::Turns;
 
 /// What a process manager bounds, and why.
@@ -62,9 +62,9 @@ pub mod limits {
     /// hundred bytes; the ones recorded first go first.
     pub const RECORDED_MAX: usize = 200_000;
     /// Clients that wait for something that an attempt has written: each answer is some hundred KiB.
-    pub const PEEKS_MAX: usize = 64;
+    pub const TAILS_MAX: usize = 64;
     /// How long they wait for its machine.
-    pub const PEEK: Span = Span::from_secs(5);
+    pub const TAIL: Span = Span::from_secs(5);
     /// Processes forgotten in this life whose late submissions are known.
     pub const FORGOTTEN_MAX: usize = 10_000;
     /// The longest wait before another try.
@@ -132,7 +132,7 @@ pub struct ProcessManager {
     pub(crate) leaving: BTreeSet<ResourceId>,
     pub(crate) live: BTreeMap<ProcessId, Live>,
     pub(crate) watchers: BTreeMap<(ClientId, u64), Watcher>,
-    pub(crate) peeks: BTreeMap<(ClientId, u64), Looked>,
+    pub(crate) tails: BTreeMap<(ClientId, u64), Looked>,
     pub(crate) recorded: Recorded,
     /// In the order in which they were forgotten.
     pub(crate) forgotten: VecDeque<ProcessId>,
@@ -247,7 +247,7 @@ pub(crate) enum Timer {
     Recall(ProcessId),
     Turns,
     Copy(ProcessId),
-    Peek(ClientId, u64),
+    Tail(ClientId, u64),
 }
 
 #[derive(Debug, Default)]
@@ -332,7 +332,7 @@ impl ProcessManager {
             Timer::Recall(process) => self.settle(cx, now, process),
             Timer::Turns => self.take_turns(cx, now),
             Timer::Copy(process) => self.repeat_copies(cx, now, process),
-            Timer::Peek(client, number) => self.give_up_peek(cx, client, number),
+            Timer::Tail(client, number) => self.give_up_tail(cx, client, number),
         }
     }
 
@@ -485,7 +485,7 @@ impl Machine for ProcessManager {
                     self.watchers.remove(&(client, number));
                     self.disarm(Timer::Watch(client, number));
                 }
-                self.forget_peeks(client);
+                self.forget_tails(client);
             }
             Input::Planned(result) => self.on_planned(cx, now, *result),
             Input::Room(room) => self.room = room,

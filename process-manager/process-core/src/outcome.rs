@@ -67,7 +67,7 @@ impl ProcessManager {
                 self.heard(resource, attempts.iter().copied());
                 self.lose(cx, now, resource, &attempts, Gone::Unstarted);
             }
-            FromActivity::Peeked(attempt, peeked) => self.on_peeked(cx, attempt, peeked),
+            FromActivity::Tail(attempt, tail) => self.on_tail(cx, attempt, tail),
             FromActivity::LogPart(part) => self.on_log_part(cx, &part),
             FromActivity::Copied(copied) => self.on_copied(cx, now, resource, copied),
             FromActivity::Checked(checked) => self.on_checked(cx, now, resource, checked),

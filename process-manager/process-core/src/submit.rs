@@ -34,14 +34,14 @@ impl ProcessManager {
             | Request::Submission(id)
             | Request::Forget(id)
             | Request::Why { process: id, .. }
-            | Request::Peek(AttemptId { process: id, .. })
+            | Request::Tail(AttemptId { process: id, .. })
             | Request::Log { process: id, .. }
                 if is_hidden(id) =>
             {
                 Answer::Unknown(id)
             }
             Request::Why { process: id, .. }
-            | Request::Peek(AttemptId { process: id, .. })
+            | Request::Tail(AttemptId { process: id, .. })
             | Request::Log { process: id, .. }
                 if let Some(held) = held(cx, id) =>
             {
@@ -54,7 +54,7 @@ impl ProcessManager {
             Request::Submission(id) => self.submission(cx, id),
             Request::Forget(id) => self.forget(cx, id),
             Request::Why { process, activity } => self.why(cx, process, activity),
-            Request::Peek(attempt) => match self.peek(cx, now, client, number, attempt) {
+            Request::Tail(attempt) => match self.tail(cx, now, client, number, attempt) {
                 Some(answer) => answer,
                 None => return,
             },

@@ -9,14 +9,14 @@ use model::{Bytes, GroupId, Identity, NetworkLink, ResourceId, Span};
 use process_core::{Caller, ClientId, Input, ProcessManager, Retention, Room};
 use schedule::SchedulerKind;
 use shell::{
-    Client, Clients, ClientsError, End, Peers, Received, RunError, Runner, Stats, Visitor,
+    Client, ClientInputs, Clients, ClientsError, End, Peers, Received, RunError, Runner, Stats,
 };
 use thiserror::Error;
 use wire::attempt::{FromActivity, ToActivity};
 use wire::group::{FromGroup, ToGroup};
 
+use crate::effects::Handler;
 use crate::machine_numbers::{MachineNumbers, OtherMachine};
-use crate::outside::Hands;
 use crate::planner::Planner;
 
 /// Where the journal is, in the manager's directory.
@@ -82,18 +82,18 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         keep: config.keep,
         ..process_core::Config::default()
     });
-    let (inbox, intake) = shell::inbox();
-    let visitor = Visitor {
+    let (inbox, receiver) = shell::inbox();
+    let inputs = ClientInputs {
         request: |client, who, number, request| {
             let caller = who.map_or(Caller::Local, |who| Caller::Holder(who.clone()));
             Input::request(ClientId(client), caller, number, request)
         },
         gone: |client| Input::ClientGone(ClientId(client)),
     };
-    let mut clients = Clients::new(&inbox, visitor);
+    let mut clients = Clients::new(&inbox, inputs);
     let (groups, machines) = (Peers::new(), Peers::new());
     let numbers: Arc<MachineNumbers> = Arc::default();
-    let hands = Hands {
+    let handler = Handler {
         groups: groups.clone(),
         machines: machines.clone(),
         answers: clients.answers(),
@@ -104,8 +104,8 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         "process",
         core,
         store,
-        (inbox, intake),
-        hands,
+        (inbox, receiver),
+        handler,
         config.failed,
     )?;
     if let Some(socket) = &config.socket {
@@ -181,8 +181,8 @@ impl Handle {
 
     /// Lets a client on another machine in, whose certificate is of this identity: what is written
     /// to the stream are its requests, and its answers come out of it.
-    pub fn guest(&self, who: &Identity) -> io::Result<UnixStream> {
-        self.clients.guest(who)
+    pub fn connect_as(&self, who: &Identity) -> io::Result<UnixStream> {
+        self.clients.connect_as(who)
     }
 
     /// Says what processes its disk has room for.

@@ -6,9 +6,9 @@
 //! program `xavantes-pm` runs.
 
 mod daemon;
+mod effects;
 mod machine_numbers;
 mod offline;
-mod outside;
 mod planner;
 mod service;
 

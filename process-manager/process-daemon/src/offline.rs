@@ -79,7 +79,7 @@ impl Offline {
             | Request::Cancel(_)
             | Request::Watch(_)
             | Request::Forget(_)
-            | Request::Peek(_)
+            | Request::Tail(_)
             | Request::Log { .. }
             | Request::Machines => {
                 Answer::Refused(vec!["no process manager is running".to_owned()])

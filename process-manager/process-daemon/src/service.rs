@@ -10,7 +10,7 @@ use process_core::Retention;
 use schedule::SchedulerKind;
 use shell::config::{Config, PeerAddress};
 use shell::membership::{Membership, Said};
-use shell::program::{self, Failed, Joining, Kind, Place, Setting};
+use shell::program::{self, DaemonConfig, Failed, Joining, Kind, Setting};
 use shell::quic::{Kept, Link, Links};
 use shell::{Room, RunError, Stats, limits};
 use wire::hello::Refusal;
@@ -124,7 +124,11 @@ impl program::Service for Service {
         }
     }
 
-    fn start(place: &Place, settings: Settings, failed: Failed) -> Result<Service, Box<dyn Error>> {
+    fn start(
+        place: &DaemonConfig,
+        settings: Settings,
+        failed: Failed,
+    ) -> Result<Service, Box<dyn Error>> {
         let credentials = place.credentials(Role::Pm)?;
         let Settings {
             group_manager,
@@ -160,7 +164,7 @@ impl program::Service for Service {
         let theirs = Arc::clone(&manager);
         let on_link = program::to_log(move |link| theirs.connect_group(GROUP, link.open()));
         let group = links.keep(&group_manager.address, &gm, on_link);
-        let line = links.line(&group_manager.address, &gm);
+        let line = links.request_client(&group_manager.address, &gm);
         let lack = disk.lack().clone();
         let files = (&*place.identity, &*place.log());
         let membership = Membership::begin(line, files, move || Said {
@@ -238,7 +242,7 @@ fn accept(manager: &Handle, link: Link) {
                 link.refuse(Refusal::Number);
             }
         }
-        (Role::User | Role::Admin, _) => match manager.guest(&link.peer) {
+        (Role::User | Role::Admin, _) => match manager.connect_as(&link.peer) {
             Ok(stream) => link.carry(stream),
             Err(error) => {
                 tracing::warn!(peer = %link.peer, %error, "a client was not admitted");

@@ -288,7 +288,7 @@ impl Sim {
                     self.machines.get(machine).workplaces.remove(&attempt);
                 }
                 // Executors of the simulation write nothing.
-                activity_core::Effect::Peeked { .. }
+                activity_core::Effect::Tail { .. }
                 | activity_core::Effect::ReadLog(..)
                 | activity_core::Effect::Unneeded(_)
                 | activity_core::Effect::Access { .. }

@@ -134,7 +134,7 @@ impl Client {
             | Answer::Submission(_)
             | Answer::Forgotten(_)
             | Answer::Why(_)
-            | Answer::Peeked(_)
+            | Answer::Tail(_)
             | Answer::LogPart(_)
             | Answer::Machines(_) => {}
         }
@@ -166,7 +166,7 @@ pub(crate) fn in_short(answer: &Answer) -> String {
         | Answer::Submission(_)
         | Answer::Forgotten(_)
         | Answer::Why(_)
-        | Answer::Peeked(_)
+        | Answer::Tail(_)
         | Answer::LogPart(_)
         | Answer::Machines(_) => format!("{answer:?}"),
     }
@@ -183,7 +183,7 @@ pub(crate) fn asked_in_short(request: &Request) -> String {
         | Request::Submission(_)
         | Request::Forget(_)
         | Request::Why { .. }
-        | Request::Peek(_)
+        | Request::Tail(_)
         | Request::Log { .. }
         | Request::Machines => format!("{request:?}"),
     }

@@ -209,7 +209,7 @@ impl Executor {
                     }
                 }
             }
-            ToExecutor::Peek(attempt) => {
+            ToExecutor::Tail(attempt) => {
                 wants.messages.push(FromExecutor::Output {
                     attempt,
                     written: None,

@@ -159,7 +159,7 @@ impl Source {
                 | Request::Forget(process)
                 | Request::Why { process, .. } => Answer::Unknown(*process),
                 Request::Log { process, .. } => Answer::Unknown(*process),
-                Request::Peek(attempt) => Answer::Unknown(attempt.process),
+                Request::Tail(attempt) => Answer::Unknown(attempt.process),
                 Request::Machines => Answer::Machines(Vec::new()),
                 Request::List | Request::Submit(_) | Request::Cancel(_) | Request::Watch(_) => {
                     Answer::Processes(Vec::new())
@@ -255,7 +255,7 @@ pub(crate) fn unfit(answer: &Answer) -> Failure {
         | Answer::Submission(_)
         | Answer::Forgotten(_)
         | Answer::Why(_)
-        | Answer::Peeked(_)
+        | Answer::Tail(_)
         | Answer::LogPart(_)
         | Answer::Machines(_) => {
             Failure::new("could not use the manager's answer: it does not fit the question")

@@ -108,7 +108,7 @@ impl Grid {
                         lease: None,
                         nice: None,
                         stream_bytes_max: None,
-                        guise: machine.guise.clone(),
+                        profile: machine.profile.clone(),
                         containment: ContainmentChoice::Best,
                         // Nobody shares the CPUs out between runs of one machine, so none is bound.
                         limits: Limits::default(),
@@ -276,7 +276,7 @@ impl Trouble {
 
 /// The one blob store of several machines; a single one opens its own.
 fn shared_blobs(path: &Path, machines: &[Machine]) -> Result<Option<Store>, Failure> {
-    if machines.iter().all(|machine| machine.guise.is_none()) {
+    if machines.iter().all(|machine| machine.profile.is_none()) {
         return Ok(None);
     }
     let directory = &machines::directories(path)[0];

@@ -1,6 +1,7 @@
 //! Commands for those who have a grid of their own: they make one, let members in, look at its
-//! machines and its certificates. All but the making ask the group manager's desk.
+//! machines and its certificates. All but the making ask the group manager.
 
+mod admin_context;
 mod arguments;
 mod certificates;
 mod check;
@@ -8,15 +9,14 @@ mod init;
 mod join;
 mod log;
 mod nodes;
-mod office;
 mod token;
 
 pub(crate) use arguments::{Certificates, Check, Drain, Grid, Nodes, Token};
 
 use crate::failure::Outcome;
 
+pub(crate) use admin_context::warn_of_ending;
 pub(crate) use log::log;
-pub(crate) use office::warn_of_ending;
 
 /// `xav grid`
 pub(crate) fn grid(command: &Grid) -> Outcome {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use activity_executor::Stream;
 use model::{ActivityId, Definition, ProcessId, Wall};
 use serde_json::json;
-use wire::attempt::{Log, Peeked};
+use wire::attempt::{Log, Tail};
 use wire::client::{ActivityStatus, AttemptStatus, Status};
 use wire::executor::Kept;
 
@@ -35,7 +35,7 @@ struct Wanted<'a> {
     /// The activity that it is an attempt at, or stands for.
     of: (ProcessId, ActivityId),
     /// What it has written so far, where it runs.
-    so_far: Option<Box<Peeked>>,
+    so_far: Option<Box<Tail>>,
 }
 
 /// `xav logs`
@@ -223,9 +223,9 @@ impl Wanted<'_> {
     fn bytes(&self, stream: Stream) -> u64 {
         match (&self.attempt.log, &self.so_far) {
             (Some(log), _) => bytes(log, stream),
-            (None, Some(peeked)) => match stream {
-                Stream::Stdout => peeked.stdout_bytes,
-                Stream::Stderr => peeked.stderr_bytes,
+            (None, Some(tail)) => match stream {
+                Stream::Stdout => tail.stdout_bytes,
+                Stream::Stderr => tail.stderr_bytes,
             },
             (None, None) => 0,
         }
@@ -282,8 +282,8 @@ impl Wanted<'_> {
     /// How much it has written so far, and the end of that.
     fn end(&self, stream: Stream) -> (u64, &[u8]) {
         match (&self.so_far, stream) {
-            (Some(peeked), Stream::Stdout) => (peeked.stdout_bytes, &peeked.stdout),
-            (Some(peeked), Stream::Stderr) => (peeked.stderr_bytes, &peeked.stderr),
+            (Some(tail), Stream::Stdout) => (tail.stdout_bytes, &tail.stdout),
+            (Some(tail), Stream::Stderr) => (tail.stderr_bytes, &tail.stderr),
             (None, _) => (0, &[]),
         }
     }

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use activity_daemon::Guise;
+use activity_daemon::MachineProfile;
 use activity_executor::Share;
 use language::platform::{self, PlatformFile};
 use model::Bytes;
@@ -44,7 +44,7 @@ pub(crate) struct Machine {
     /// Commands that may run on it at the same time.
     pub(crate) slots: u32,
     /// What it passes for.
-    pub(crate) guise: Option<Guise>,
+    pub(crate) profile: Option<MachineProfile>,
 }
 
 /// Where the manager of a machine keeps everything.
@@ -176,7 +176,7 @@ pub(crate) fn of(state: &Path, slots: Option<u32>) -> Result<Vec<Machine>, Failu
             name: shell::environment::hostname(),
             directory: state.join(OWN),
             slots: slots.unwrap_or_else(cores),
-            guise: None,
+            profile: None,
         }]);
     };
     if slots.is_some() {
@@ -191,7 +191,7 @@ pub(crate) fn of(state: &Path, slots: Option<u32>) -> Result<Vec<Machine>, Failu
         directory: state.join(format!("{OWN}-{name}")),
         name,
         slots: machine.slots,
-        guise: Some(Guise {
+        profile: Some(MachineProfile {
             power: machine.power,
             memory: machine.memory,
             labels: machine.labels.clone(),

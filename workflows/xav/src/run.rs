@@ -475,7 +475,7 @@ impl Order<'_> {
             | Answer::Submission(_)
             | Answer::Forgotten(_)
             | Answer::Why(_)
-            | Answer::Peeked(_)
+            | Answer::Tail(_)
             | Answer::LogPart(_)
             | Answer::Machines(_) => Err(Failure::new("the process manager did not understand it")),
         }

@@ -10,7 +10,7 @@ use wire::executor::{
     Captured, DaemonHello, Ended, ExecutorHello, Exit, FromExecutor, Lease, PROTOCOL, Started,
     ToExecutor,
 };
-use wire::resource::{FromResource, Leave, ToResource};
+use wire::resource::{FromResource, ProcessGrant, ToResource};
 
 use crate::{ActivityManager, Config, Effect, Event, Input, Peer, State, Stream};
 
@@ -74,7 +74,7 @@ impl Bench {
         self.all([
             Input::Up(Peer::Group),
             Input::Group(ToResource::Registered(model::ResourceId(7))),
-            leaves(&[(1, slots)]),
+            grants(&[(1, slots)]),
             Input::Executor(hello(1)),
             Input::Executor(FromExecutor::HeldEnd),
             from_pm(ToActivity::Attach {
@@ -219,14 +219,14 @@ pub(super) fn dispatch(attempts: Vec<Dispatch>) -> Input {
     })
 }
 
-pub(super) fn leaves(slots: &[(u64, u32)]) -> Input {
-    let leave = |(index, &(process, slots)): (usize, &(u64, u32))| Leave {
+pub(super) fn grants(slots: &[(u64, u32)]) -> Input {
+    let grant = |(index, &(process, slots)): (usize, &(u64, u32))| ProcessGrant {
         id: model::GrantId(index as u64),
         process: ProcessId(process),
         slots,
     };
     Input::Group(ToResource::Grants(
-        slots.iter().enumerate().map(leave).collect(),
+        slots.iter().enumerate().map(grant).collect(),
     ))
 }
 
@@ -348,13 +348,13 @@ fn line(effect: &Effect) -> String {
             )
         }
         Effect::Clear { attempt, directory } => format!("clear {} {directory}", attempt.activity),
-        Effect::Peeked {
+        Effect::Tail {
             to,
             attempt,
             written,
         } => {
             let (stdout, stderr) = (written.stdout.bytes, written.stderr.bytes);
-            format!("peeked pm{to} {} {stdout} {stderr}", attempt.activity)
+            format!("tail pm{to} {} {stdout} {stderr}", attempt.activity)
         }
         Effect::ReadLog(to, wanted) => {
             format!("read log of {} for {to}", wanted.attempt.activity)
@@ -440,7 +440,7 @@ fn answer(message: &FromActivity) -> String {
         FromActivity::Access { number, access } => {
             format!("access {number} of {} to {}", access.user, access.process.0)
         }
-        FromActivity::Peeked(attempt, _) => format!("peeked {}", attempt.activity),
+        FromActivity::Tail(attempt, _) => format!("tail {}", attempt.activity),
         FromActivity::Renew { epoch, number } => format!("renew {epoch} {number}"),
     }
 }
@@ -466,7 +466,7 @@ fn order(message: &ToExecutor) -> String {
         ToExecutor::Retract(ids) => format!("retract{}", names(ids.iter())),
         ToExecutor::Stop(ids) => format!("stop{}", names(ids.iter())),
         ToExecutor::Forget(ids) => format!("forget{}", names(ids.iter())),
-        ToExecutor::Peek(id) => format!("peek {}", id.activity),
+        ToExecutor::Tail(id) => format!("tail {}", id.activity),
         ToExecutor::Shutdown => "shutdown".to_owned(),
         ToExecutor::Ping(number) => format!("ping {number}"),
         ToExecutor::Lease(Lease {

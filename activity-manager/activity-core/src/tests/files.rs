@@ -3,7 +3,7 @@
 use model::ResourceId;
 use wire::attempt::{Copied, Copy, Dispatch, Holder, Sources, ToActivity};
 
-use super::bench::{Bench, artifact, from_pm, id, job, leaves, show, staged};
+use super::bench::{Bench, artifact, from_pm, grants, id, job, show, staged};
 use crate::{Input, Workplace};
 
 fn holder(number: u32, address: &str) -> Holder {
@@ -97,7 +97,7 @@ fn an_attempt_that_was_taken_back_while_it_was_fetched_for_leaves_no_directory()
 }
 
 #[test]
-fn copies_are_fetched_pinned_where_the_process_has_leave_and_told() {
+fn copies_are_fetched_pinned_where_the_process_has_a_grant_and_told() {
     let mut bench = Bench::ready(1, 0);
     let copied = |process| Copied {
         process: model::ProcessId(process),
@@ -109,7 +109,7 @@ fn copies_are_fetched_pinned_where_the_process_has_leave_and_told() {
         holders: vec![ResourceId(2), ResourceId(3)],
         is_needed: false,
     };
-    bench.feed(leaves(&[(1, 1)]));
+    bench.feed(grants(&[(1, 1)]));
     let ask = ToActivity::Copy {
         copies: vec![copy(1), copy(2)],
         holders: vec![holder(2, "h:2")],
@@ -162,8 +162,8 @@ fn copies_that_are_needed_stay_until_their_process_is_named_no_more() {
     assert_eq!(show(&bench.feed(renewed(&[1, 2, 3]))), "");
     // Process 1 has leave as well, and keeps its files with either.
     assert_eq!(show(&bench.feed(renewed(&[2]))), "unneeded 3\n");
-    assert_eq!(show(&bench.feed(leaves(&[(2, 1)]))), "unneeded 1\n");
-    assert_eq!(show(&bench.feed(leaves(&[]))), "");
+    assert_eq!(show(&bench.feed(grants(&[(2, 1)]))), "unneeded 1\n");
+    assert_eq!(show(&bench.feed(grants(&[]))), "");
     assert_eq!(show(&bench.feed(renewed(&[]))), "unneeded 2\n");
     assert_eq!(show(&bench.feed(renewed(&[]))), "");
 }
@@ -173,21 +173,21 @@ fn a_machine_without_slots_keeps_copies_and_runs_nothing() {
     let mut bench = Bench::ready(0, 0);
     let asked = show(&bench.feed(needed(&[5])));
     assert_eq!(asked, "copy a4 of 5 for 0 from [] pinned\n");
-    bench.feed(leaves(&[]));
+    bench.feed(grants(&[]));
     let refused = show(&bench.feed(dispatch(vec![job(id(1))], Vec::new())));
     assert!(refused.contains("NoGrantYet"), "{refused}");
     // A leave that it should not have got makes nothing run either.
-    bench.feed(leaves(&[(1, 1)]));
+    bench.feed(grants(&[(1, 1)]));
     let failed = show(&bench.feed(dispatch(vec![job(id(2))], Vec::new())));
     assert!(failed.contains("outcomes a2"), "{failed}");
     assert!(!failed.contains("stage"), "{failed}");
 }
 
 #[test]
-fn the_files_of_a_process_without_leave_may_go() {
+fn the_files_of_a_process_without_a_grant_may_go() {
     let mut bench = Bench::ready(2, 0);
-    assert_eq!(show(&bench.feed(leaves(&[(1, 1), (2, 1)]))), "");
-    assert_eq!(show(&bench.feed(leaves(&[(2, 1)]))), "unneeded 1\n");
-    assert_eq!(show(&bench.feed(leaves(&[]))), "unneeded 2\n");
-    assert_eq!(show(&bench.feed(leaves(&[]))), "");
+    assert_eq!(show(&bench.feed(grants(&[(1, 1), (2, 1)]))), "");
+    assert_eq!(show(&bench.feed(grants(&[(2, 1)]))), "unneeded 1\n");
+    assert_eq!(show(&bench.feed(grants(&[]))), "unneeded 2\n");
+    assert_eq!(show(&bench.feed(grants(&[]))), "");
 }

@@ -4,7 +4,7 @@ use model::{Epoch, Span};
 use wire::attempt::{Dispatch, ToActivity};
 use wire::executor::FromExecutor;
 
-use super::bench::{Bench, dispatch, from_pm, hello, id, job, leaves, show, staged, started};
+use super::bench::{Bench, dispatch, from_pm, grants, hello, id, job, show, staged, started};
 use crate::{Input, Peer, Stream};
 
 fn renewed(epoch: u64, number: u32) -> Input {
@@ -311,7 +311,7 @@ fn a_lost_journal_is_told_of_until_what_follows_is_recorded() {
     };
     bench.all([
         Input::Up(Peer::Group),
-        leaves(&[(1, 1)]),
+        grants(&[(1, 1)]),
         Input::Executor(hello(1)),
         Input::Executor(FromExecutor::HeldEnd),
     ]);
@@ -339,9 +339,9 @@ fn what_must_not_run_twice_and_has_not_started_is_forgotten() {
 }
 
 #[test]
-fn leaves_last_an_hour_without_the_group_manager() {
+fn grants_last_an_hour_without_the_group_manager() {
     let mut bench = Bench::leased(1);
-    bench.all([leaves(&[(1, 1)]), Input::Down(Peer::Group)]);
+    bench.all([grants(&[(1, 1)]), Input::Down(Peer::Group)]);
     let attach = |ask| {
         from_pm(ToActivity::Attach {
             epoch: Epoch(1),

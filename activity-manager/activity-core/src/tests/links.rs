@@ -7,7 +7,7 @@ use wire::executor::{Ended, Exit, FromExecutor, Held, Phase};
 use wire::resource::ToResource;
 
 use super::bench::{
-    Bench, dispatch, ended, from_pm, hello, id, id_of, job, job_with_output, leaves, note, show,
+    Bench, dispatch, ended, from_pm, grants, hello, id, id_of, job, job_with_output, note, show,
     staged, started,
 };
 use crate::{Effect, Event, Input, Peer, State};
@@ -80,7 +80,7 @@ fn a_machine_tells_at_once_that_it_lends_less_and_never_more_than_it_has() {
 }
 
 #[test]
-fn a_machine_registers_until_it_was_told_number_and_leaves() {
+fn a_machine_registers_until_it_was_told_number_and_grants() {
     let mut bench = Bench::new(2, 0);
     let register = "group: register here e1 slots=2\n";
     assert_eq!(bench.all([Input::Up(Peer::Group)]), register);
@@ -88,7 +88,7 @@ fn a_machine_registers_until_it_was_told_number_and_leaves() {
     let registered = || Input::Group(ToResource::Registered(model::ResourceId(7)));
     assert_eq!(bench.all([registered(), registered()]), "numbered r7\n");
     assert_eq!(show(&bench.wait(1)), register);
-    assert_eq!(bench.all([leaves(&[])]), "");
+    assert_eq!(bench.all([grants(&[])]), "");
     assert_eq!(show(&bench.wait(4)), "");
     assert_eq!(show(&bench.wait(1)), register, "it may have been forgotten");
     assert_eq!(
@@ -98,13 +98,13 @@ fn a_machine_registers_until_it_was_told_number_and_leaves() {
 }
 
 #[test]
-fn leaves_are_asked_for_where_they_are_missing() {
+fn grants_are_asked_for_where_they_are_missing() {
     let mut bench = Bench::ready(2, 0);
     let other = || dispatch(vec![job(id_of(2, 9))]);
     assert_eq!(show(&bench.feed(other())), "pm0: refused a9 NoGrantYet\n");
     assert_eq!(show(&bench.wait(1)), "group: register here e2 slots=2\n");
     assert_eq!(
-        bench.all([leaves(&[(1, 1), (2, 1)]), other()]),
+        bench.all([grants(&[(1, 1), (2, 1)]), other()]),
         "stage a9\n"
     );
     // More than the leave allows waits, and the leave is asked for every few seconds.
@@ -164,7 +164,7 @@ fn a_later_epoch_finishes_what_the_executor_holds() {
     };
     let log = bench.all([
         Input::Up(Peer::Group),
-        leaves(&[(1, 2)]),
+        grants(&[(1, 2)]),
         attach(1, 6),
         Input::Executor(hello(1)),
         Input::Executor(FromExecutor::Held(vec![
@@ -234,7 +234,7 @@ fn what_an_executor_took_with_it_is_lost() {
 fn the_executor_gets_more_than_can_run_only_where_a_process_has_the_whole_machine() {
     let handed = |shares: &[(u64, u32)]| {
         let mut bench = Bench::ready(4, 6);
-        bench.feed(leaves(shares));
+        bench.feed(grants(shares));
         let many = |process| (0..20).map(move |index| job(id_of(process, index)));
         let mut log = show(&bench.feed(dispatch(many(1).chain(many(2)).collect())));
         for index in 0..20 {
@@ -250,7 +250,7 @@ fn the_executor_gets_more_than_can_run_only_where_a_process_has_the_whole_machin
 #[test]
 fn wide_attempts_wait_for_their_cores() {
     let mut bench = Bench::ready(4, 0);
-    bench.feed(leaves(&[(1, 3), (2, 1)]));
+    bench.feed(grants(&[(1, 3), (2, 1)]));
     let wide = |index, cores| Dispatch {
         cores,
         ..job(id(index))
@@ -335,7 +335,7 @@ fn one_of_an_earlier_epoch_that_is_silent_is_asked_about() {
         Input::Executor(FromExecutor::Held(vec![held])),
         Input::Executor(FromExecutor::HeldEnd),
     ]);
-    assert_eq!(show(&bench.wait(3)), "executor: peek a1\n");
+    assert_eq!(show(&bench.wait(3)), "executor: tail a1\n");
     let written = Some(wire::executor::Written::default());
     let log = bench.all([
         Input::Executor(FromExecutor::Output {
@@ -353,7 +353,7 @@ fn one_of_an_earlier_epoch_that_is_silent_is_asked_about() {
 #[test]
 fn what_runs_is_looked_at_and_what_does_not_is_told_at_once() {
     let mut bench = Bench::ready(1, 1);
-    let peek = |activity| from_pm(ToActivity::Peek(id(activity)));
+    let tail = |activity| from_pm(ToActivity::Tail(id(activity)));
     let output = |written| {
         Input::Executor(FromExecutor::Output {
             attempt: id(1),
@@ -362,18 +362,18 @@ fn what_runs_is_looked_at_and_what_does_not_is_told_at_once() {
     };
     let two = vec![job_with_output(id(1)), job(id(2))];
     bench.all([dispatch(two), staged(id(1)), staged(id(2))]);
-    assert_eq!(bench.all([peek(2)]), "pm0: peeked a2\n");
+    assert_eq!(bench.all([tail(2)]), "pm0: tail a2\n");
     bench.all([Input::Executor(FromExecutor::Started(vec![started(id(1))]))]);
-    assert_eq!(bench.all([peek(1)]), "executor: peek a1\n");
+    assert_eq!(bench.all([tail(1)]), "executor: tail a1\n");
     let written = wire::executor::Written::default();
     let log = bench.all([output(Some(written.clone())), output(Some(written))]);
-    assert_eq!(log, "peeked pm0 a1 0 0\n", "who asks once is told once");
-    bench.all([peek(1)]);
-    assert_eq!(bench.all([output(None)]), "pm0: peeked a1\n");
+    assert_eq!(log, "tail pm0 a1 0 0\n", "who asks once is told once");
+    bench.all([tail(1)]);
+    assert_eq!(bench.all([output(None)]), "pm0: tail a1\n");
     // Nobody waits for an executor that is gone.
-    bench.all([peek(1)]);
-    let log = bench.all([Input::ExecutorDown, peek(1)]);
-    let nothing = "pm0: peeked a1\n";
+    bench.all([tail(1)]);
+    let log = bench.all([Input::ExecutorDown, tail(1)]);
+    let nothing = "pm0: tail a1\n";
     assert_eq!(log, format!("{nothing}{nothing}"));
 }
 

@@ -10,7 +10,7 @@ use wire::executor::{Ended, Exit, FromExecutor, Held, Phase, Start, ToExecutor};
 use wire::resource::ToResource;
 
 use super::bench::{
-    Bench, artifact, dispatch, ended, from_pm, hello, id_of, job, job_with_output, leaves, show,
+    Bench, artifact, dispatch, ended, from_pm, grants, hello, id_of, job, job_with_output, show,
     staged, started,
 };
 use crate::{Effect, Input, Peer, Trouble};
@@ -106,7 +106,7 @@ impl World {
                 | Effect::ExecutorSilent(_)
                 | Effect::EndExecutor
                 | Effect::Clear { .. }
-                | Effect::Peeked { .. }
+                | Effect::Tail { .. }
                 | Effect::ReadLog(..)
                 | Effect::Copy { .. }
                 | Effect::Check { .. }
@@ -148,7 +148,7 @@ impl World {
             }
             FromActivity::Accepted(_)
             | FromActivity::Started(_)
-            | FromActivity::Peeked(..)
+            | FromActivity::Tail(..)
             | FromActivity::LogPart(_)
             | FromActivity::Copied(_)
             | FromActivity::Checked(_)
@@ -220,7 +220,7 @@ impl World {
                 }
             }
             ToExecutor::Forget(ids) => self.executor.ended.retain(|id, _| !ids.contains(id)),
-            ToExecutor::Peek(attempt) => {
+            ToExecutor::Tail(attempt) => {
                 let is_there = self.executor.running.contains_key(&attempt)
                     || self.executor.ended.contains_key(&attempt);
                 let written = is_there.then(wire::executor::Written::default);
@@ -420,13 +420,13 @@ impl World {
         self.to_stage.clear();
         self.to_collect.clear();
         self.link();
-        self.leave();
+        self.grant();
         self.feed(Input::Up(Peer::Group));
         self.ask();
     }
 
-    fn leave(&mut self) {
-        self.feed(leaves(&[(1, 2), (2, 1)]));
+    fn grant(&mut self) {
+        self.feed(grants(&[(1, 2), (2, 1)]));
     }
 
     fn wait(&mut self, seconds: u64) {
@@ -471,8 +471,8 @@ impl World {
             28 => {
                 self.sent.swap_remove_if_any(index);
             }
-            29 => self.leave(),
-            30 => self.feed(leaves(&[])),
+            29 => self.grant(),
+            30 => self.feed(grants(&[])),
             _ => self.wait(u64::from(choice % 70)),
         }
         if choice % 4 != 1 {
@@ -486,7 +486,7 @@ impl World {
         self.link();
         self.feed(Input::Up(Peer::Group));
         self.feed(Input::Group(ToResource::Registered(ResourceId(7))));
-        self.leave();
+        self.grant();
         for _ in 0..600 {
             if self.epoch.is_none() {
                 self.ask();
@@ -528,7 +528,7 @@ impl World {
             self.executor.ended.is_empty(),
             "outcomes that nobody forgets"
         );
-        self.leave();
+        self.grant();
         self.wait(2);
         let said = show(&self.bench.wait(1));
         let others = said
@@ -566,7 +566,7 @@ proptest! {
     ) {
         let mut world = World::new();
         world.link();
-        world.leave();
+        world.grant();
         world.feed(Input::Up(Peer::Group));
         world.ask();
         world.deliver(0, false);
@@ -585,7 +585,7 @@ proptest! {
         shares in proptest::collection::vec((1u64..3, any::<u32>()), 0..4),
     ) {
         let mut bench = Bench::ready(slots, prefetch);
-        bench.feed(leaves(&shares));
+        bench.feed(grants(&shares));
         let wide = |index| wire::attempt::Dispatch { cores, ..job(id_of(1, index)) };
         bench.feed(dispatch((0..5).map(wide).collect()));
         for index in 0..5 {

@@ -25,7 +25,7 @@ fn what_is_damaged_or_gone_is_told_and_what_is_sound_too() {
     fs::remove_file(path(damaged)).unwrap();
     fs::write(path(damaged), "changed").unwrap();
     fs::remove_file(path(of_tree)).unwrap();
-    let (inbox, mut intake) = shell::inbox();
+    let (inbox, mut receiver) = shell::inbox();
     let checker = Checker::start(&blobs, &inbox, None).unwrap();
     let all = [
         (vec![sound], true),
@@ -44,7 +44,7 @@ fn what_is_damaged_or_gone_is_told_and_what_is_sound_too() {
             sources: Vec::new(),
         });
         let checked = Checked { copied, is_sound };
-        let told = intake.next_within(Span::from_secs(20));
+        let told = receiver.next_within(Span::from_secs(20));
         assert_eq!(told, Some(Input::Checked { to: 7, checked }));
     }
 }

@@ -1,5 +1,5 @@
 use model::{ActivityId, ProcessId, Span};
-use shell::Intake;
+use shell::InputReceiver;
 use tempfile::TempDir;
 
 use super::*;
@@ -8,7 +8,7 @@ struct Bench {
     dir: TempDir,
     blobs: Store,
     workers: Workers,
-    intake: Intake<Input>,
+    receiver: InputReceiver<Input>,
 }
 
 impl Bench {
@@ -19,13 +19,13 @@ impl Bench {
     fn beside(others: &Others) -> Bench {
         let dir = TempDir::new().unwrap();
         let blobs = Store::open(&dir.path().join("blobs")).unwrap();
-        let (inbox, intake) = shell::inbox();
+        let (inbox, receiver) = shell::inbox();
         let workers = Workers::start(&blobs, &inbox, AtWork::default(), others).unwrap();
         Bench {
             dir,
             blobs,
             workers,
-            intake,
+            receiver,
         }
     }
 
@@ -36,7 +36,7 @@ impl Bench {
     }
 
     fn next(&mut self) -> Input {
-        self.intake.next_within(Span::from_secs(20)).unwrap()
+        self.receiver.next_within(Span::from_secs(20)).unwrap()
     }
 
     fn collected(&mut self) -> (AttemptId, Result<Vec<Artifact>, Trouble>) {
@@ -196,5 +196,5 @@ fn many_jobs_are_each_done_once() {
         .collect();
     done.sort_unstable();
     assert!(done.into_iter().eq(0..200));
-    assert!(bench.intake.next_within(Span::ZERO).is_none());
+    assert!(bench.receiver.next_within(Span::ZERO).is_none());
 }

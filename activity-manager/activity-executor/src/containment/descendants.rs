@@ -71,12 +71,12 @@ impl Children {
 
 /// A process that was found under another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Found {
+pub(crate) struct Descendant {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
 }
 
-impl Found {
+impl Descendant {
     /// Sends a signal if it is still a child of the same process.
     pub(crate) fn signal(self, signal: Signal) {
         signal_if(self.pid, signal, || {
@@ -86,13 +86,13 @@ impl Found {
 }
 
 /// Appends all processes below `root`, without it, parents first.
-pub(crate) fn add_descendants(root: i32, all: &mut Vec<Found>) {
+pub(crate) fn add_descendants(root: i32, all: &mut Vec<Descendant>) {
     let begin = all.len();
     if add_children(root, all).is_err() {
         return add_descendants_by_parents(root, all);
     }
     let mut next = begin;
-    while let Some(&Found { pid, .. }) = all.get(next) {
+    while let Some(&Descendant { pid, .. }) = all.get(next) {
         next += 1;
         if all.len() - begin < PROCESSES_MAX {
             // One that has gone has left its children to somebody else, who is looked at as well.
@@ -176,7 +176,7 @@ fn parent_in(stat: &str) -> Option<i32> {
     after.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-fn add_children(parent: i32, all: &mut Vec<Found>) -> io::Result<()> {
+fn add_children(parent: i32, all: &mut Vec<Descendant>) -> io::Result<()> {
     let mut pids = Vec::new();
     for thread in fs::read_dir(format!("/proc/{parent}/task"))?.flatten() {
         add_listed(
@@ -184,7 +184,7 @@ fn add_children(parent: i32, all: &mut Vec<Found>) -> io::Result<()> {
             &mut pids,
         );
     }
-    all.extend(pids.into_iter().map(|pid| Found { pid, parent }));
+    all.extend(pids.into_iter().map(|pid| Descendant { pid, parent }));
     Ok(())
 }
 
@@ -196,12 +196,12 @@ fn add_listed(list: &str, pids: &mut Vec<i32>) {
 }
 
 /// The same as [`add_descendants`], where the kernel lists no children.
-fn add_descendants_by_parents(root: i32, found: &mut Vec<Found>) {
+fn add_descendants_by_parents(root: i32, found: &mut Vec<Descendant>) {
     let all: Vec<(i32, i32)> = all_with_parents().collect();
     let mut parents = vec![root];
     while let Some(parent) = parents.pop() {
         for &(pid, _) in all.iter().filter(|(_, its)| *its == parent) {
-            found.push(Found { pid, parent });
+            found.push(Descendant { pid, parent });
             parents.push(pid);
         }
     }
@@ -255,12 +255,12 @@ mod tests {
         let pid = i32::try_from(child.id()).unwrap();
         let own = rustix::process::getpid().as_raw_pid();
         // As if the number had been found under somebody else, and used again since.
-        Found { pid, parent: 1 }.signal(Signal::KILL);
+        Descendant { pid, parent: 1 }.signal(Signal::KILL);
         kill_tree_if(Pid::from_child(&child), || false);
         assert!(!signal_if(pid, Signal::KILL, || false));
         assert_eq!(child.try_wait().unwrap(), None);
         assert_eq!(parent_of(pid), Some(own));
-        Found { pid, parent: own }.signal(Signal::KILL);
+        Descendant { pid, parent: own }.signal(Signal::KILL);
         child.wait().unwrap();
         // Collected, it is nobody.
         assert!(!signal_if(pid, Signal::KILL, || true));

@@ -129,7 +129,7 @@ impl Executor {
                 }
             }
             ToExecutor::Forget(attempts) => self.parts.forget(&attempts),
-            ToExecutor::Peek(attempt) => {
+            ToExecutor::Tail(attempt) => {
                 let written = self.written(attempt);
                 if let Some(link) = &mut self.link {
                     link.tell_output(attempt, written);

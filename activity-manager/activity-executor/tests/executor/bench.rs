@@ -263,7 +263,7 @@ impl Bench {
 
     fn written(&mut self, activity: u32, is_enough: impl Fn(&[u8]) -> bool) -> Vec<u8> {
         loop {
-            self.send(ToExecutor::Peek(attempt(activity)));
+            self.send(ToExecutor::Tail(attempt(activity)));
             let FromExecutor::Output { written, .. } = self.next() else {
                 continue;
             };

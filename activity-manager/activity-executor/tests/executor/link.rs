@@ -66,7 +66,7 @@ fn nothing_starts_before_the_hello() {
     let mut bench = Bench::new(0);
     let start = bench.start(1, &["true"]);
     bench.send(ToExecutor::Start(vec![start]));
-    bench.send(ToExecutor::Peek(attempt(1)));
+    bench.send(ToExecutor::Tail(attempt(1)));
     let FromExecutor::Output {
         attempt: asked,
         written: None,

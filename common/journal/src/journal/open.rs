@@ -227,7 +227,7 @@ pub fn open_read(dir: &Path) -> Result<(Vec<History>, Opened), OpenError> {
     Ok((histories, opened))
 }
 
-pub(super) fn read_tail(dir: &Path, n_stored: u64) -> Result<tail::Found, OpenError> {
+pub(super) fn read_tail(dir: &Path, n_stored: u64) -> Result<tail::OpenedTail, OpenError> {
     Tail::read(dir, n_stored).map_err(|error| match error {
         TailError::Directory(error) => error.into(),
         TailError::Damage(place, what) => tail_damaged(dir, place, what),
@@ -307,7 +307,7 @@ fn open_store(
     let found = match n_stored {
         Ok(Ok(Some(n_stored))) => read_tail(dir, n_stored)?,
         // The scan tells what is wrong.
-        Ok(Ok(None)) => tail::Found::nothing(),
+        Ok(Ok(None)) => tail::OpenedTail::nothing(),
         Ok(Err(source)) => return Err(OpenError::Store { path, source }),
         Err(message) => {
             std::mem::forget(store);

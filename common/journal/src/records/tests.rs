@@ -180,7 +180,7 @@ fn few_stores_are_kept_aside() {
         Records::open(dir.path()).unwrap();
     }
     assert_eq!(
-        Place { dir: dir.path() }.numbers_aside().len(),
+        RecordFiles { dir: dir.path() }.numbers_aside().len(),
         SET_ASIDE_MAX
     );
 }

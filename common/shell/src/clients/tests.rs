@@ -7,14 +7,14 @@ use wire::client::{Phase, Progress, Totals};
 
 use super::*;
 use crate::client::ClientError;
-use crate::inbox::{Intake, inbox};
+use crate::inbox::{InputReceiver, inbox};
 
 enum Input {
     Asked(u64, u64, Request),
     Gone(u64),
 }
 
-const VISITOR: Visitor<Input> = Visitor {
+const CLIENT_INPUTS: ClientInputs<Input> = ClientInputs {
     request: |client, _, number, request| Input::Asked(client, number, request),
     gone: Input::Gone,
 };
@@ -22,19 +22,19 @@ const VISITOR: Visitor<Input> = Visitor {
 struct Bench {
     dir: TempDir,
     clients: Clients<Input>,
-    intake: Intake<Input>,
+    receiver: InputReceiver<Input>,
 }
 
 impl Bench {
     fn new() -> Bench {
         let dir = TempDir::new().unwrap();
-        let (inbox, intake) = inbox();
-        let mut clients = Clients::new(&inbox, VISITOR);
+        let (inbox, receiver) = inbox();
+        let mut clients = Clients::new(&inbox, CLIENT_INPUTS);
         clients.listen(&dir.path().join("s")).unwrap();
         Bench {
             dir,
             clients,
-            intake,
+            receiver,
         }
     }
 
@@ -43,7 +43,7 @@ impl Bench {
     }
 
     fn next(&mut self) -> Input {
-        self.intake.next_within(Span::from_secs(60)).unwrap()
+        self.receiver.next_within(Span::from_secs(60)).unwrap()
     }
 
     fn request(&mut self) -> (u64, u64, Request) {
@@ -103,10 +103,10 @@ fn a_watch_goes_on_until_the_process_has_ended() {
     let mut client = bench.clients.join().unwrap();
     let mut watch = client.watch(ProcessId(5)).unwrap();
     assert!(watch.next_within(Span::from_millis(1)).unwrap().is_none());
-    let (visitor, number, _) = bench.request();
+    let (asking, number, _) = bench.request();
     let answers = bench.clients.answers();
     for phase in [Phase::Running, Phase::Running, Phase::Completed] {
-        answers.send(visitor, number, progress(phase));
+        answers.send(asking, number, progress(phase));
     }
     let phases: Vec<Phase> = watch
         .by_ref()
@@ -115,8 +115,8 @@ fn a_watch_goes_on_until_the_process_has_ended() {
     assert_eq!(phases, [Phase::Running, Phase::Running, Phase::Completed]);
     assert!(watch.has_ended());
     let mut watch = client.watch(ProcessId(6)).unwrap();
-    let (visitor, number, _) = bench.request();
-    answers.send(visitor, number, Answer::Unknown(ProcessId(6)));
+    let (asking, number, _) = bench.request();
+    answers.send(asking, number, Answer::Unknown(ProcessId(6)));
     let error = watch.next().unwrap().unwrap_err();
     assert!(matches!(error, ClientError::UnknownProcess(ProcessId(6))));
 }
@@ -155,13 +155,13 @@ fn a_client_that_does_not_read_is_cut_off() {
     let mut bench = Bench::new();
     let mut client = bench.clients.join().unwrap();
     let _watch = client.watch(ProcessId(5)).unwrap();
-    let (visitor, number, _) = bench.request();
+    let (asking, number, _) = bench.request();
     let answers = bench.clients.answers();
     let long = || Answer::Refused(vec!["x".repeat(1 << 20)]);
     for _ in 0..=CLIENT_WAITING_BYTES_MAX >> 20 {
-        answers.send(visitor, number, long());
+        answers.send(asking, number, long());
     }
-    assert_eq!(bench.gone(), visitor);
+    assert_eq!(bench.gone(), asking);
 }
 
 #[test]

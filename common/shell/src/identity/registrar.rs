@@ -9,10 +9,10 @@ use thiserror::Error;
 use super::authority::{Authority, AuthorityError, BACKDATE, Issued, SigningRequest};
 use super::certificate::Serial;
 use super::files::FileError;
+use super::issued::{IssuedCertificates, IssuedError, Origin, Signed, owns};
 use super::lock::{Lock, Stamp};
 use super::renewal::{Ending, Renewal, ending, renewal};
 use super::revocation::{Revocations, RevocationsError, Revoked};
-use super::roll::{Origin, Roll, RollError, Signed, owns};
 use super::token::{JoinToken, Terms, TokenError, TokenId, Tokens, TokensError};
 
 /// How long certificates last where nobody says otherwise: members renew theirs by themselves when
@@ -35,7 +35,7 @@ const RENEWAL_GAP: Span = Span::from_secs(30);
 const ADDRESS_BYTES_MAX: usize = 253 + 6;
 
 /// The files in its directory, beside the authority's own.
-const ROLL: &str = "certificates";
+const ISSUED: &str = "certificates";
 const REVOKED: &str = "revoked";
 const TOKENS: &str = "tokens";
 
@@ -47,7 +47,7 @@ pub struct Registrar {
     directory: PathBuf,
     authority: Authority,
     life: Span,
-    roll: Roll,
+    issued: IssuedCertificates,
     revocations: Revocations,
     /// Of the files of both, as they were read or written here.
     stamps: (Stamp, Stamp),
@@ -79,7 +79,7 @@ pub enum RegistrarError {
     Authority(#[from] AuthorityError),
     /// The list of certificates cannot be used.
     #[error(transparent)]
-    Roll(#[from] RollError),
+    Issued(#[from] IssuedError),
     /// What was revoked cannot be used.
     #[error(transparent)]
     Revocations(#[from] RevocationsError),
@@ -149,7 +149,7 @@ impl Registrar {
         let mut registrar = Registrar {
             authority: Authority::load(directory)?,
             life,
-            roll: Roll::default(),
+            issued: IssuedCertificates::default(),
             revocations: Revocations::default(),
             stamps: Default::default(),
             tokens: Tokens::of(&directory.join(TOKENS)),
@@ -161,10 +161,10 @@ impl Registrar {
 
     /// Reads again what another program has changed.
     pub fn refresh(&mut self) -> Result<(), RegistrarError> {
-        let (roll, revoked) = (self.directory.join(ROLL), self.directory.join(REVOKED));
-        let stamps = (Stamp::of(&roll), Stamp::of(&revoked));
+        let (issued, revoked) = (self.directory.join(ISSUED), self.directory.join(REVOKED));
+        let stamps = (Stamp::of(&issued), Stamp::of(&revoked));
         if stamps.0 != self.stamps.0 {
-            self.roll = Roll::load(&roll)?;
+            self.issued = IssuedCertificates::load(&issued)?;
         }
         if stamps.1 != self.stamps.1 {
             self.revocations = Revocations::load(&revoked)?;
@@ -210,7 +210,7 @@ impl Registrar {
         };
         let address = match address {
             Some(address) => Some(checked(address)?.to_owned()),
-            None => self.roll.address(&identity).map(str::to_owned),
+            None => self.issued.address(&identity).map(str::to_owned),
         };
         self.sign(&request, &identity, (address.as_deref(), None), now)
     }
@@ -262,9 +262,9 @@ impl Registrar {
             Err(error) => return Err(error.into()),
         };
         // With a token that is not used up, nobody was told of a certificate.
-        if let Some((untold, _)) = self.roll.given_for(&origin) {
+        if let Some((untold, _)) = self.issued.given_for(&origin) {
             let untold = untold.clone();
-            self.roll.remove(&untold);
+            self.issued.remove(&untold);
         }
         let name = match (given.name.as_deref(), entry.name) {
             (Some(given), Some(name)) if given != name => {
@@ -280,8 +280,8 @@ impl Registrar {
         let address = entry.address.map(checked).transpose()?;
         let issued = self.sign(&request, &identity, (address, Some(origin)), now)?;
         if let Err(error) = self.tokens.redeem(entry.token, entry.role, now) {
-            self.roll.remove(&issued.certificate.serial);
-            self.save_roll(now)?;
+            self.issued.remove(&issued.certificate.serial);
+            self.save_issued(now)?;
             return Err(error.into());
         }
         Ok(issued)
@@ -306,7 +306,7 @@ impl Registrar {
         if let Some(again) = self.given_again(&origin, &request, now)? {
             return Ok(again);
         }
-        if let Some((successor, _)) = self.roll.given_for(&origin) {
+        if let Some((successor, _)) = self.issued.given_for(&origin) {
             return Err(RegistrarError::Renewed(successor.clone()));
         }
         match renewal(own.not_before, own.not_after, now) {
@@ -363,8 +363,8 @@ impl Registrar {
     }
 
     /// Certificates that were signed.
-    pub fn roll(&self) -> &Roll {
-        &self.roll
+    pub fn issued_certificates(&self) -> &IssuedCertificates {
+        &self.issued
     }
 
     /// What counts no more.
@@ -374,14 +374,14 @@ impl Registrar {
 
     /// Certificates that count at this time.
     pub fn valid(&self, now: Wall) -> impl Iterator<Item = (&Serial, &Signed)> {
-        self.roll.iter().filter(move |(serial, signed)| {
+        self.issued.iter().filter(move |(serial, signed)| {
             signed.not_after > now && !self.revocations.contains(serial)
         })
     }
 
     /// The certificate of a name that lasts longest, if it was not revoked.
     pub fn newest(&self, role: Role, name: &str) -> Option<&Signed> {
-        let all = self.roll.iter();
+        let all = self.issued.iter();
         let own = all.filter(|(serial, signed)| {
             let identity = &signed.identity;
             (identity.role(), identity.name()) == (role, name) && !self.revocations.contains(serial)
@@ -412,7 +412,7 @@ impl Registrar {
             .valid(now)
             .filter(|(_, signed)| signed.identity.role() == role)
             .filter_map(|(_, signed)| {
-                let address = self.roll.address(&signed.identity)?;
+                let address = self.issued.address(&signed.identity)?;
                 Some((signed.identity.name().to_owned(), address.to_owned()))
             })
             .collect();
@@ -423,7 +423,7 @@ impl Registrar {
 
     /// Whether somebody has had a name before, and its next holder will not be the same.
     pub fn was_held(&self, role: Role, name: &str) -> bool {
-        owns(role) && self.roll.last_holder(role, name).is_some()
+        owns(role) && self.issued.last_holder(role, name).is_some()
     }
 
     /// Begins a change that other programs do not come between.
@@ -440,24 +440,24 @@ impl Registrar {
         (address, origin): (Option<&str>, Option<Origin>),
         now: Wall,
     ) -> Result<Issued, RegistrarError> {
-        self.roll.has_room()?;
+        self.issued.has_room()?;
         let issued = self
             .authority
             .issue_for(request, identity, now, self.life)?;
         let (certificate, key) = (&issued.certificate, request.fingerprint());
         let address = address.map(str::to_owned);
-        self.roll.add(certificate, address, key, origin)?;
-        if let Err(error) = self.save_roll(now) {
+        self.issued.add(certificate, address, key, origin)?;
+        if let Err(error) = self.save_issued(now) {
             // Nobody has it.
-            self.roll.remove(&issued.certificate.serial);
+            self.issued.remove(&issued.certificate.serial);
             return Err(error);
         }
         Ok(issued)
     }
 
-    fn save_roll(&mut self, now: Wall) -> Result<(), RegistrarError> {
-        let path = self.directory.join(ROLL);
-        self.roll.save(&path, now)?;
+    fn save_issued(&mut self, now: Wall) -> Result<(), RegistrarError> {
+        let path = self.directory.join(ISSUED);
+        self.issued.save(&path, now)?;
         self.stamps.0 = Stamp::of(&path);
         Ok(())
     }
@@ -470,7 +470,7 @@ impl Registrar {
         request: &SigningRequest,
         now: Wall,
     ) -> Result<Option<Issued>, RegistrarError> {
-        let Some((serial, signed)) = self.roll.given_for(origin) else {
+        let Some((serial, signed)) = self.issued.given_for(origin) else {
             return Ok(None);
         };
         let counts = signed.not_after > now && !self.revocations.contains(serial);
@@ -495,7 +495,7 @@ impl Registrar {
 
     /// Which holder of its name the next one is.
     fn holder(&self, identity: &Identity, takes_over: bool) -> u32 {
-        let last = self.roll.last_holder(identity.role(), identity.name());
+        let last = self.issued.last_holder(identity.role(), identity.name());
         match last {
             None => 1,
             Some(last) if takes_over || !owns(identity.role()) => last,
@@ -531,7 +531,7 @@ pub fn is_address(address: &str) -> bool {
 
 impl From<FileError> for RegistrarError {
     fn from(error: FileError) -> RegistrarError {
-        RegistrarError::Roll(error.into())
+        RegistrarError::Issued(error.into())
     }
 }
 

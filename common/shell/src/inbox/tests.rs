@@ -3,40 +3,40 @@ use std::thread::ThreadId;
 use super::*;
 
 /// What is there once the loop has something to do.
-fn take(intake: &mut Intake<u64>, n_inputs_max: usize, until: Until) -> Vec<u64> {
+fn take(receiver: &mut InputReceiver<u64>, n_inputs_max: usize, until: Until) -> Vec<u64> {
     let mut inputs = Vec::new();
-    let wish = Wish {
+    let condition = WaitCondition {
         n_inputs_max,
         until,
     };
-    if intake.take(wish, &mut inputs, &mut None) == Taken::Nothing {
-        Inbox(Arc::clone(&intake.shared)).enter();
-        intake.take(wish, &mut inputs, &mut None);
+    if receiver.take(condition, &mut inputs, &mut None) == Taken::Nothing {
+        Inbox(Arc::clone(&receiver.shared)).enter();
+        receiver.take(condition, &mut inputs, &mut None);
     }
     inputs
 }
 
 #[test]
 fn inputs_come_in_order_and_no_more_than_wished_for() {
-    let (inbox, mut intake) = inbox();
+    let (inbox, mut receiver) = inbox();
     inbox.send_all(0..5).unwrap();
-    assert_eq!(take(&mut intake, 3, Until::Something), [0, 1, 2]);
-    assert_eq!(take(&mut intake, 3, Until::Something), [3, 4]);
-    assert!(take(&mut intake, 3, Until::Awake).is_empty());
+    assert_eq!(take(&mut receiver, 3, Until::Something), [0, 1, 2]);
+    assert_eq!(take(&mut receiver, 3, Until::Something), [3, 4]);
+    assert!(take(&mut receiver, 3, Until::Awake).is_empty());
     let soon = clock::mono() + Span::from_millis(1);
-    assert!(take(&mut intake, 3, Until::At(soon)).is_empty());
+    assert!(take(&mut receiver, 3, Until::At(soon)).is_empty());
     assert!(clock::mono() >= soon);
 }
 
 #[test]
 fn a_full_queue_refuses_and_a_reader_waits_for_room() {
     const N: u64 = 3 * INBOX_INPUTS_MAX as u64;
-    let (inbox, mut intake) = inbox();
+    let (inbox, mut receiver) = inbox();
     let theirs = inbox.clone();
     let reader = std::thread::spawn(move || theirs.send_all(0..N));
     let mut inputs = Vec::new();
     while inputs.len() < N as usize {
-        inputs.extend(take(&mut intake, 100, Until::Something));
+        inputs.extend(take(&mut receiver, 100, Until::Something));
     }
     assert!(inputs.into_iter().eq(0..N));
     reader.join().unwrap().unwrap();
@@ -46,24 +46,24 @@ fn a_full_queue_refuses_and_a_reader_waits_for_room() {
 
 #[test]
 fn bytes_are_bounded_but_for_a_single_message() {
-    let (inbox, mut intake) = inbox();
+    let (inbox, mut receiver) = inbox();
     let open: Opener<u64> = Arc::new(|bytes| Some(bytes.len() as u64));
     // Zeroed pages that are never touched cost no memory.
     inbox.offer(vec![0; INBOX_BYTES_MAX + 1], &open).unwrap();
     assert_eq!(inbox.offer(vec![0], &open), Err(Refused::Full));
     assert_eq!(
-        take(&mut intake, 9, Until::Something),
+        take(&mut receiver, 9, Until::Something),
         [INBOX_BYTES_MAX as u64 + 1]
     );
     inbox.offer(vec![0; 2], &open).unwrap();
-    assert_eq!(take(&mut intake, 9, Until::Something), [2]);
+    assert_eq!(take(&mut receiver, 9, Until::Something), [2]);
 }
 
 #[test]
 fn nothing_is_taken_after_the_end() {
-    let (inbox, intake) = inbox();
+    let (inbox, receiver) = inbox();
     inbox.send_all(0..3).unwrap();
-    drop(intake);
+    drop(receiver);
     assert_eq!(inbox.try_send(1), Err(Refused::Closed));
     assert_eq!(inbox.send_all([1]), Err(Refused::Closed));
     inbox.tell(1);
@@ -73,43 +73,43 @@ fn nothing_is_taken_after_the_end() {
 /// A loop that counts what it was given, and by whom it was run.
 struct Counter {
     inbox: Inbox<u64>,
-    seen: Mutex<(Intake<u64>, Vec<u64>, Vec<ThreadId>)>,
+    seen: Mutex<(InputReceiver<u64>, Vec<u64>, Vec<ThreadId>)>,
 }
 
 impl Turns for Counter {
     fn run(&self) {
         let mut seen = self.seen.lock().unwrap();
-        let (intake, inputs, threads) = &mut *seen;
+        let (receiver, inputs, threads) = &mut *seen;
         threads.push(std::thread::current().id());
-        let wish = Wish {
+        let condition = WaitCondition {
             n_inputs_max: 2,
             until: Until::Something,
         };
-        while intake.take(wish, inputs, &mut None) == Taken::Work {}
+        while receiver.take(condition, inputs, &mut None) == Taken::Work {}
     }
 }
 
 fn counter() -> Arc<Counter> {
-    let (inbox, intake) = inbox();
+    let (inbox, receiver) = inbox();
     let counter = Arc::new(Counter {
         inbox,
-        seen: Mutex::new((intake, Vec::new(), Vec::new())),
+        seen: Mutex::new((receiver, Vec::new(), Vec::new())),
     });
     let turns: Arc<dyn Turns> = counter.clone();
-    counter.inbox.lend_to(Arc::downgrade(&turns));
+    counter.inbox.run_inline_with(Arc::downgrade(&turns));
     counter
 }
 
 #[test]
 fn a_loop_runs_in_a_thread_that_is_lent_if_it_has_been_left() {
     let counter = counter();
-    counter.inbox.tell_lending([1]);
+    counter.inbox.tell_inline([1]);
     assert!(
         counter.seen.lock().unwrap().1.is_empty(),
         "its own thread has it from the beginning"
     );
     counter.run();
-    counter.inbox.tell_lending([2, 3, 4]);
+    counter.inbox.tell_inline([2, 3, 4]);
     let seen = counter.seen.lock().unwrap();
     assert_eq!(seen.1, [1, 2, 3, 4]);
     assert_eq!(seen.2.len(), 2);
@@ -134,7 +134,7 @@ fn nothing_is_overlooked_where_many_send_and_many_lend() {
             scope.spawn(move || {
                 for number in (0..EACH).map(|number| number * 4 + sender) {
                     if sender % 2 == 0 {
-                        inbox.tell_lending([number]);
+                        inbox.tell_inline([number]);
                     } else {
                         inbox.send_all([number]).unwrap();
                     }

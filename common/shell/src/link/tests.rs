@@ -1,5 +1,5 @@
 use super::*;
-use crate::inbox::{Intake, Until, Wish, inbox};
+use crate::inbox::{InputReceiver, Until, WaitCondition, inbox};
 use crate::limits::INBOX_INPUTS_MAX;
 use crate::peers::Peers;
 
@@ -9,13 +9,13 @@ const RECEIVED: Received<u64, String> = Received {
     down: |key| format!("{key}: down"),
 };
 
-fn all(intake: &mut Intake<String>) -> Vec<String> {
-    let wish = Wish {
+fn all(receiver: &mut InputReceiver<String>) -> Vec<String> {
+    let condition = WaitCondition {
         n_inputs_max: usize::MAX,
         until: Until::Awake,
     };
     let mut inputs = Vec::new();
-    intake.take(wish, &mut inputs, &mut None);
+    receiver.take(condition, &mut inputs, &mut None);
     inputs
 }
 
@@ -54,12 +54,12 @@ fn a_full_receiver_loses_the_link_and_gets_it_back_when_it_has_drained() {
     }
     assert_eq!(all(&mut at_left), ["1: up", "1: down"]);
     let due = to_right.next_wakeup().unwrap();
-    to_right.mend(due);
+    to_right.reconnect(due);
     let due = to_right.next_wakeup().unwrap();
     let at_right_before = all(&mut at_right);
     assert_eq!(at_right_before.len(), INBOX_INPUTS_MAX + 1);
     assert_eq!(at_right_before.last().unwrap(), "2: down");
-    to_right.mend(due);
+    to_right.reconnect(due);
     assert_eq!(to_right.next_wakeup(), None);
     to_right.send(1, &5);
     assert_eq!(all(&mut at_left), ["1: up"]);

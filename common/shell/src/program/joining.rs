@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use model::Role;
 use wire::admin::{Contact, Joined};
 
-use super::{Place, Service};
+use super::{DaemonConfig, Service};
 use crate::config::Config;
 use crate::enrolment::{self, Wishes, name_default, own_address};
 use crate::identity::{JoinToken, is_address, write_secret};
@@ -128,8 +128,9 @@ pub(super) fn join<S: Service>(
         address: "x:1".to_owned(),
     };
     let draft = head.text(&nobody(), &[nobody()]);
-    let (_, settings) =
-        Config::read_text(&path, &draft, |config| (Place::ask(config), S::ask(config)))?;
+    let (_, settings) = Config::read_text(&path, &draft, |config| {
+        (DaemonConfig::ask(config), S::ask(config))
+    })?;
     S::approve(&settings)?;
     let wishes = Wishes {
         name: arguments.name.as_deref(),

@@ -64,7 +64,7 @@ impl Admission {
     }
 
     /// A place for a handshake. Where there is none, another one ends.
-    pub(super) fn handshake(&self, address: IpAddr) -> Place<Source> {
+    pub(super) fn handshake(&self, address: IpAddr) -> Admitted<Source> {
         let source = Source::of(address);
         let pool = match self.known().contains(source.host) {
             true => &self.of_known,
@@ -81,13 +81,13 @@ impl Admission {
     }
 
     /// A place for a member that is to greet; its address is remembered.
-    pub(super) fn member(&self, identity: String, address: IpAddr) -> Place<String> {
+    pub(super) fn member(&self, identity: String, address: IpAddr) -> Admitted<String> {
         self.known().add(Source::of(address).host);
         self.members.enter(identity, String::new())
     }
 
     /// A place for a peer without a certificate.
-    pub(super) fn stranger(&self, address: IpAddr) -> Place<Source> {
+    pub(super) fn stranger(&self, address: IpAddr) -> Admitted<Source> {
         let source = Source::of(address);
         self.strangers.enter(source, source.network())
     }
@@ -183,7 +183,7 @@ impl<K: Clone + Ord> Pool<K> {
         })
     }
 
-    fn enter(self: &Arc<Pool<K>>, source: K, network: K) -> Place<K> {
+    fn enter(self: &Arc<Pool<K>>, source: K, network: K) -> Admitted<K> {
         let mut state = self.lock();
         if let Some(number) = state.excess(self.bounds, &source, &network)
             && let Some(entry) = state.entries.remove(&number)
@@ -200,7 +200,7 @@ impl<K: Clone + Ord> Pool<K> {
             evicted: Arc::clone(&evicted),
         };
         state.entries.insert(number, entry);
-        Place {
+        Admitted {
             pool: Arc::clone(self),
             number,
             evicted,
@@ -260,13 +260,13 @@ fn largest<'a, K: Ord + 'a>(keys: impl Iterator<Item = &'a K>) -> Option<&'a K> 
 }
 
 /// A connection's place in a pool; dropping it gives it back.
-pub(super) struct Place<K> {
+pub(super) struct Admitted<K> {
     pool: Arc<Pool<K>>,
     number: u64,
     evicted: Arc<Notify>,
 }
 
-impl<K> Place<K> {
+impl<K> Admitted<K> {
     /// Does what needs the place. It ends early where another connection gets the place.
     pub(super) async fn hold<T>(
         &self,
@@ -285,7 +285,7 @@ impl<K> Place<K> {
     }
 }
 
-impl<K> Drop for Place<K> {
+impl<K> Drop for Admitted<K> {
     fn drop(&mut self) {
         let state = self.pool.state.lock();
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     /// Whether a place was given to somebody else.
-    fn is_gone<K: Clone + Ord>(place: &Place<K>) -> bool {
+    fn is_gone<K: Clone + Ord>(place: &Admitted<K>) -> bool {
         !place.pool.lock().entries.contains_key(&place.number)
     }
 

@@ -219,7 +219,7 @@ struct Shared {
     rate: Option<u64>,
     blob_bytes_max: u64,
     present: Mutex<Present>,
-    guests: Mutex<Guests>,
+    served_peers: Mutex<ServedPeers>,
     parked: Mutex<give::Parked>,
     dialled: Mutex<ask::Dialled>,
     n_served: AtomicU64,
@@ -238,14 +238,14 @@ struct Present {
 
 /// Those who have dialled.
 #[derive(Default)]
-struct Guests {
+struct ServedPeers {
     n_entered: u64,
-    by_number: BTreeMap<u64, GuestEntry>,
+    by_number: BTreeMap<u64, PeerEntry>,
     /// One bucket for all connections of a peer.
     buckets: BTreeMap<Identity, Arc<Mutex<Bucket>>>,
 }
 
-struct GuestEntry {
+struct PeerEntry {
     identity: Identity,
     serial: Serial,
     connection: Connection,
@@ -281,7 +281,7 @@ impl Bulk {
                 endpoint: endpoint.clone(),
                 client: client_config(&trust),
             }),
-            guests: Mutex::default(),
+            served_peers: Mutex::default(),
             parked: Mutex::default(),
             dialled: Mutex::default(),
             n_served: AtomicU64::new(0),
@@ -416,9 +416,9 @@ impl Bulk {
             }
         }
         let revoked = hello::Refusal::Revoked;
-        for guest in lock(&self.shared.guests).by_number.values() {
-            if credentials.revocations().contains(&guest.serial) {
-                let connection = &guest.connection;
+        for served in lock(&self.shared.served_peers).by_number.values() {
+            if credentials.revocations().contains(&served.serial) {
+                let connection = &served.connection;
                 connection.close(code(revoked), revoked.to_string().as_bytes());
             }
         }
@@ -436,7 +436,7 @@ impl Bulk {
     pub fn counts(&self) -> BulkCounts {
         let shared = &self.shared;
         BulkCounts {
-            n_connections: lock(&shared.guests).by_number.len(),
+            n_connections: lock(&shared.served_peers).by_number.len(),
             n_served: shared.n_served.load(Ordering::Relaxed),
             served_bytes: shared.served_bytes.load(Ordering::Relaxed),
             n_refused: shared.n_refused.load(Ordering::Relaxed),
@@ -449,8 +449,8 @@ impl Bulk {
     /// Ends the connections that others have, as a bad network does.
     #[cfg(test)]
     fn cut(&self) {
-        for guest in lock(&self.shared.guests).by_number.values() {
-            guest.connection.close(VarInt::from_u32(0), b"cut");
+        for served in lock(&self.shared.served_peers).by_number.values() {
+            served.connection.close(VarInt::from_u32(0), b"cut");
         }
     }
 }

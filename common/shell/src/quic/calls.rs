@@ -19,9 +19,9 @@ use tokio::time::{sleep, timeout};
 use wire::hello::{Hello, PROTOCOLS, Refusal};
 
 use super::error::{LinkError, code};
+use super::forwarder::first;
 use super::greeting::{self, Greeted};
 use super::links::{client_config, duration, resolve};
-use super::pump::first;
 use super::retry;
 use super::socket;
 use super::stream;
@@ -35,12 +35,12 @@ pub(super) const FAREWELL: Duration = Duration::from_millis(10);
 
 /// Streams to one manager, one at a time. Dropping it ends the last one.
 pub(crate) struct Calls {
-    desk: Arc<Desk>,
+    shared: Arc<Shared>,
     thread: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
 /// Whom to dial, and as whom.
-struct Called {
+struct Target {
     address: String,
     peer: Identity,
     hello: Hello,
@@ -48,7 +48,7 @@ struct Called {
 }
 
 #[derive(Default)]
-struct Desk {
+struct Shared {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -72,7 +72,7 @@ impl Calls {
         peer: &Identity,
     ) -> Result<Calls, LinkError> {
         let trust = Trust::of(credentials).map_err(failed)?;
-        let called = Called {
+        let target = Target {
             address: address.to_owned(),
             peer: peer.clone(),
             hello: Hello {
@@ -86,22 +86,22 @@ impl Calls {
         };
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(failed)?;
-        let desk = Arc::new(Desk::default());
-        let theirs = Arc::clone(&desk);
+        let shared = Arc::new(Shared::default());
+        let theirs = Arc::clone(&shared);
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new()
             .name("call".to_owned())
-            .spawn(move || runtime.block_on(serve(&called, &theirs, stopped)))
+            .spawn(move || runtime.block_on(serve(&target, &theirs, stopped)))
             .map_err(failed)?;
         Ok(Calls {
-            desk,
+            shared,
             thread: Some((stop, thread)),
         })
     }
 
     /// The next stream; none where there is none until then. An error says that there will be none.
     pub(crate) fn next(&self, until: Option<Mono>) -> Result<Option<UnixStream>, LinkError> {
-        let mut state = self.desk.lock();
+        let mut state = self.shared.lock();
         loop {
             if let Some(stream) = state.stream.take() {
                 return Ok(Some(stream));
@@ -109,7 +109,7 @@ impl Calls {
             if let (true, Some(error)) = (state.is_final, &state.trouble) {
                 return Err(error.clone());
             }
-            let changed = &self.desk.changed;
+            let changed = &self.shared.changed;
             state = match until {
                 None => changed.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(until) => {
@@ -126,7 +126,7 @@ impl Calls {
 
     /// Why there is no stream, where there is a reason.
     pub(crate) fn trouble(&self) -> Option<LinkError> {
-        self.desk.lock().trouble.clone()
+        self.shared.lock().trouble.clone()
     }
 }
 
@@ -145,7 +145,7 @@ impl fmt::Debug for Calls {
     }
 }
 
-impl Desk {
+impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics while it holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -162,32 +162,32 @@ fn failed(error: impl fmt::Display) -> LinkError {
 }
 
 /// Dials until it is told to stop, or it is no use.
-async fn serve(called: &Called, desk: &Desk, stopped: oneshot::Receiver<()>) {
-    let door = Door::default();
+async fn serve(target: &Target, shared: &Shared, stopped: oneshot::Receiver<()>) {
+    let dialler = Dialler::default();
     let error = first([
         pin!(async {
             let _ = stopped.await;
             // Before the connection is dropped, which would say nothing.
-            door.close();
+            dialler.close();
             LinkError::Refused(Refusal::Stopping)
         }),
-        pin!(call(called, desk, &door)),
+        pin!(call(target, shared, &dialler)),
     ])
     .await;
-    desk.say(|state| {
+    shared.say(|state| {
         state.trouble = Some(error);
         state.is_final = true;
     });
-    if let Some(endpoint) = door.close() {
+    if let Some(endpoint) = dialler.close() {
         let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
     }
 }
 
 /// The socket from which is dialled, once it is known to what kind of address.
 #[derive(Default)]
-struct Door(Mutex<Option<Endpoint>>);
+struct Dialler(Mutex<Option<Endpoint>>);
 
-impl Door {
+impl Dialler {
     /// Ends all connections and tells the peers; the answer is what ends.
     fn close(&self) -> Option<Endpoint> {
         let endpoint = self
@@ -216,13 +216,13 @@ impl Door {
 }
 
 /// Dials again and again. The answer is why that is of no use.
-async fn call(called: &Called, desk: &Desk, door: &Door) -> LinkError {
+async fn call(target: &Target, shared: &Shared, dialler: &Dialler) -> LinkError {
     let mut n_failures = 0_u32;
     loop {
-        let dialled = timeout(duration(LINK_GREETING_MAX), dial(called, door)).await;
+        let dialled = timeout(duration(LINK_GREETING_MAX), dial(target, dialler)).await;
         let error = match dialled.unwrap_or(Err(LinkError::Silent)) {
             Ok((greeted, ours, theirs)) => {
-                desk.say(|state| {
+                shared.say(|state| {
                     state.stream = Some(ours);
                     state.trouble = None;
                 });
@@ -238,7 +238,7 @@ async fn call(called: &Called, desk: &Desk, door: &Door) -> LinkError {
         if is_final(&error) {
             return error;
         }
-        desk.say(|state| state.trouble = Some(error));
+        shared.say(|state| state.trouble = Some(error));
         n_failures = n_failures.saturating_add(1);
         let mut drawn = [0; 4];
         // Without a random number the pause is the longest one.
@@ -249,18 +249,18 @@ async fn call(called: &Called, desk: &Desk, door: &Door) -> LinkError {
 }
 
 async fn dial(
-    called: &Called,
-    door: &Door,
+    target: &Target,
+    dialler: &Dialler,
 ) -> Result<(Greeted, UnixStream, UnixStream), LinkError> {
-    let target = resolve(&called.address).await?;
-    let connecting = door
-        .towards(target)
+    let address = resolve(&target.address).await?;
+    let connecting = dialler
+        .towards(address)
         .map_err(failed)?
         // The name is not sent and not compared: the certificate names the peer otherwise.
-        .connect_with(called.client.clone(), target, "xavantes")
+        .connect_with(target.client.clone(), address, "xavantes")
         .map_err(failed)?;
     let connection = retry::reach(connecting).await?;
-    let greeted = greeting::greet(connection, &called.peer, &called.hello).await?;
+    let greeted = greeting::greet(connection, &target.peer, &target.hello).await?;
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
     Ok((greeted, ours, theirs))
 }

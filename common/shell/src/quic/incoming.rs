@@ -8,12 +8,12 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 use wire::hello::Refusal;
 
-use super::admission::{Place, Source};
-use super::desk;
+use super::admission::{Admitted, Source};
 use super::error::LinkError;
 use super::greeting::{self, Greeted};
 use super::links::{Event, OnEvent, Shared, duration, live};
 use super::registry;
+use super::request_server;
 use super::trust;
 use crate::limits::{LINK_GREETING_MAX, LINK_WINDOW_BYTES};
 
@@ -38,7 +38,7 @@ pub(super) async fn accept(endpoint: Endpoint, shared: Arc<Shared>, on_event: Ar
 /// One that has dialled.
 async fn arrive(
     incoming: Incoming,
-    place: Place<Source>,
+    place: Admitted<Source>,
     shared: &Arc<Shared>,
     on_event: &OnEvent,
 ) {
@@ -55,14 +55,14 @@ async fn arrive(
         Ok(connection) => connection,
         Err(error) => return failed(error),
     };
-    let is_for_desk = trust::is_for_desk(&connection);
+    let is_for_requests = trust::is_for_requests(&connection);
     let Some(member) = greeting::certificate(&connection) else {
-        if !is_for_desk || connection.peer_identity().is_some() {
+        if !is_for_requests || connection.peer_identity().is_some() {
             return failed(greeting::refuse(&connection, Refusal::Certificate));
         }
         let place_of_stranger = shared.admission.stranger(address.ip());
         drop(place);
-        let asked = desk::serve_stranger(&connection, &shared.desk, address.ip());
+        let asked = request_server::serve_stranger(&connection, &shared.requests, address.ip());
         return match place_of_stranger.hold(asked).await {
             Ok(()) => {}
             Err(LinkError::Refused(refusal)) => failed(greeting::refuse(&connection, refusal)),
@@ -74,12 +74,14 @@ async fn arrive(
     drop(place);
     // Until here it was a stranger, of whom little is kept.
     connection.set_receive_window(VarInt::from_u32(LINK_WINDOW_BYTES));
-    if is_for_desk {
+    if is_for_requests {
         drop(place_of_member);
         let revocations = || Arc::clone(&shared.now().revocations);
         let me = shared.now().me.clone();
         let member = (&member, address.ip());
-        let error = desk::serve_member(&connection, &shared.desk, member, &me, revocations).await;
+        let error =
+            request_server::serve_member(&connection, &shared.requests, member, &me, revocations)
+                .await;
         tracing::debug!(%address, %error, "a visit has ended");
         return;
     }
@@ -103,7 +105,7 @@ async fn arrive(
 async fn greet(
     connection: &Connection,
     shared: &Arc<Shared>,
-) -> Result<(Greeted, registry::Place), LinkError> {
+) -> Result<(Greeted, registry::LinkRegistration), LinkError> {
     let me = shared.now().me.clone();
     let mut greeted = greeting::listen(connection.clone(), &shared.roles, &me).await?;
     let place = shared.enter(&greeted).await?;

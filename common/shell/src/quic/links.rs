@@ -23,18 +23,18 @@ use tokio::time::{sleep, timeout};
 use wire::hello::{Hello, PROTOCOLS, Refusal};
 
 use super::admission::Admission;
-use super::desk::{Counter, Desk};
 use super::epoch::LinkEpoch;
-use super::errand::{self, Line};
 use super::error::{LinkError, code};
+use super::forwarder::{self, Outgoing, unless};
 use super::greeting::{self, Greeted};
 use super::incoming;
-use super::pump::{self, Outgoing, unless};
-use super::registry::{Place, Registry};
+use super::registry::{LinkRegistration, Registry};
+use super::request_client::{self, RequestClient};
+use super::request_server::{RequestHandler, RequestServer};
 use super::retry;
 use super::socket::{self, CountedSocket};
 use super::stream;
-use super::trust::{Trust, desk_client};
+use super::trust::{Trust, request_config};
 use crate::identity::{Credentials, Revocations};
 use crate::limits::{
     INCOMING_BYTES_ALL_MAX, INCOMING_BYTES_MAX, INCOMING_MAX, LINK_FAREWELL_MAX,
@@ -56,7 +56,7 @@ pub struct LinkConfig {
     /// Whose links are taken. With none of them, nobody gets in.
     pub accepts: Vec<Role>,
     /// Who answers questions; nobody where it is left out.
-    pub desk: Option<Box<dyn Desk>>,
+    pub requests: Option<Box<dyn RequestHandler>>,
 }
 
 /// Why there are no links.
@@ -178,7 +178,7 @@ pub struct Links {
     shared: Arc<Shared>,
     handle: Handle,
     thread: Option<(oneshot::Sender<Farewell>, JoinHandle<()>)>,
-    desk: Option<JoinHandle<()>>,
+    requests: Option<JoinHandle<()>>,
     address: SocketAddr,
 }
 
@@ -218,7 +218,7 @@ pub struct LinkCounts {
 
 pub(super) struct Shared {
     registry: Arc<Registry>,
-    pub(super) desk: Counter,
+    pub(super) requests: RequestServer,
     pub(super) roles: Vec<Role>,
     now: Mutex<Present>,
     pub(super) admission: Admission,
@@ -232,7 +232,7 @@ pub(super) struct Present {
     endpoint: Endpoint,
     client: ClientConfig,
     /// For questions at the desks of others.
-    desk_client: ClientConfig,
+    request_config: ClientConfig,
     pub(super) revocations: Arc<Revocations>,
     pub(super) me: Identity,
     pub(super) hello: Hello,
@@ -247,12 +247,13 @@ impl Links {
         let address = config.address;
         let listen = |source| LinksError::Listen { address, source };
         let socket = socket::open(address).map_err(listen)?;
-        let trust = match config.desk {
-            Some(_) => Trust::with_desk(&config.credentials),
+        let trust = match config.requests {
+            Some(_) => Trust::with_requests(&config.credentials),
             None => Trust::of(&config.credentials),
         };
         let trust = trust.map_err(LinksError::Credentials)?;
-        let desk_client = desk_client(&config.credentials).map_err(LinksError::Credentials)?;
+        let request_config =
+            request_config(&config.credentials).map_err(LinksError::Credentials)?;
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
@@ -271,12 +272,12 @@ impl Links {
         };
         let shared = Arc::new(Shared {
             registry: Arc::default(),
-            desk: Counter::default(),
+            requests: RequestServer::default(),
             roles: config.accepts,
             now: Mutex::new(Present {
                 endpoint: endpoint.clone(),
                 client: client_config(&trust),
-                desk_client: errand::client_config(desk_client),
+                request_config: request_client::client_config(request_config),
                 revocations: Arc::clone(config.credentials.revocations()),
                 me,
                 hello,
@@ -286,8 +287,10 @@ impl Links {
             n_failed: AtomicU64::new(0),
             n_foreign_packets,
         });
-        let desk = config.desk.map(|desk| shared.desk.open(desk));
-        let desk = desk.transpose().map_err(LinksError::Thread)?;
+        let requests = config
+            .requests
+            .map(|requests| shared.requests.open(requests));
+        let requests = requests.transpose().map_err(LinksError::Thread)?;
         let handle = runtime.handle().clone();
         let on_event: Arc<OnEvent> = Arc::new(on_event);
         handle.spawn(incoming::accept(
@@ -305,7 +308,7 @@ impl Links {
             shared,
             handle,
             thread: Some((stop, thread)),
-            desk,
+            requests,
             address,
         })
     }
@@ -335,9 +338,9 @@ impl Links {
         }
     }
 
-    /// A way to ask at a peer's desk.
-    pub fn line(&self, address: &str, peer: &Identity) -> Line {
-        Line::new(self.handle.clone(), Arc::clone(&self.shared), address, peer)
+    /// A way to ask at a peer's requests.
+    pub fn request_client(&self, address: &str, peer: &Identity) -> RequestClient {
+        RequestClient::new(self.handle.clone(), Arc::clone(&self.shared), address, peer)
     }
 
     /// Greets with this number of the own machine from the next connection on.
@@ -348,13 +351,13 @@ impl Links {
     /// Uses another certificate of the same identity, and another list of what was revoked: for
     /// each connection from then on. Links of peers that were revoked end at once.
     pub fn renew(&self, credentials: &Credentials) -> Result<(), LinksError> {
-        let trust = if self.shared.desk.is_open() {
-            Trust::with_desk(credentials)
+        let trust = if self.shared.requests.is_open() {
+            Trust::with_requests(credentials)
         } else {
             Trust::of(credentials)
         };
         let trust = trust.map_err(LinksError::Credentials)?;
-        let desk_client = desk_client(credentials).map_err(LinksError::Credentials)?;
+        let request_config = request_config(credentials).map_err(LinksError::Credentials)?;
         {
             let mut now = self.shared.now();
             if *credentials.identity() != now.me {
@@ -364,7 +367,7 @@ impl Links {
                 });
             }
             now.client = client_config(&trust);
-            now.desk_client = errand::client_config(desk_client);
+            now.request_config = request_client::client_config(request_config);
             now.revocations = Arc::clone(credentials.revocations());
             now.endpoint.set_server_config(Some(server_config(&trust)));
         }
@@ -392,9 +395,9 @@ impl Links {
             let _ = stop.send(farewell);
             let _ = thread.join();
         }
-        self.shared.desk.close();
-        if let Some(desk) = self.desk.take() {
-            let _ = desk.join();
+        self.shared.requests.close();
+        if let Some(requests) = self.requests.take() {
+            let _ = requests.join();
         }
     }
 
@@ -445,7 +448,7 @@ impl Shared {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) async fn enter(&self, greeted: &Greeted) -> Result<Place, LinkError> {
+    pub(super) async fn enter(&self, greeted: &Greeted) -> Result<LinkRegistration, LinkError> {
         let entered = self.registry.enter(greeted).await;
         entered.map_err(|refusal| greeting::refuse(&greeted.connection, refusal))
     }
@@ -453,7 +456,7 @@ impl Shared {
     pub(super) fn connect_to_desk(&self, target: SocketAddr) -> Result<Connecting, LinkError> {
         let now = self.now();
         now.endpoint
-            .connect_with(now.desk_client.clone(), target, "xavantes")
+            .connect_with(now.request_config.clone(), target, "xavantes")
             .map_err(|error| LinkError::Failed(error.to_string()))
     }
 }
@@ -529,7 +532,7 @@ async fn dial(
     shared: &Arc<Shared>,
     address: &str,
     peer: &Identity,
-) -> Result<(Greeted, Place), LinkError> {
+) -> Result<(Greeted, LinkRegistration), LinkError> {
     let target = resolve(address).await?;
     let (connecting, hello) = {
         let now = shared.now();
@@ -559,7 +562,12 @@ pub(super) async fn resolve(address: &str) -> Result<SocketAddr, LinkError> {
 }
 
 /// Hands a link to its manager and serves it until its end.
-pub(super) async fn live(shared: &Shared, greeted: Greeted, place: Place, on_event: &OnEvent) {
+pub(super) async fn live(
+    shared: &Shared,
+    greeted: Greeted,
+    place: LinkRegistration,
+    on_event: &OnEvent,
+) {
     shared.n_up.fetch_add(1, Ordering::Relaxed);
     let peer = greeted.certificate.identity.clone();
     let (joint, joined) = oneshot::channel();
@@ -571,7 +579,7 @@ pub(super) async fn live(shared: &Shared, greeted: Greeted, place: Place, on_eve
     }));
     let error = match timeout(duration(LINK_GREETING_MAX), joined).await {
         Ok(Ok(Joint::Manager(outgoing, bringer))) => {
-            pump::run(greeted, outgoing, bringer, place.farewell()).await
+            forwarder::run(greeted, outgoing, bringer, place.farewell()).await
         }
         Ok(Ok(Joint::Stream(stream))) => {
             let connection = greeted.connection.clone();

@@ -37,14 +37,14 @@ struct Entry {
 }
 
 /// A link's place; dropping it gives it back.
-pub(super) struct Place {
+pub(super) struct LinkRegistration {
     registry: Arc<Registry>,
     number: u64,
     reason: Arc<OnceLock<Refusal>>,
     farewell: Arc<Notify>,
 }
 
-impl Place {
+impl LinkRegistration {
     /// Why the program itself has ended the link, if it has.
     pub(super) fn reason(&self) -> Option<Refusal> {
         self.reason.get().copied()
@@ -66,7 +66,10 @@ impl Entry {
 impl Registry {
     /// Gives a link its place. Another link of the same manager ends first, so that whom it is with
     /// hears of that end before it hears of this beginning; people may have several.
-    pub(super) async fn enter(self: &Arc<Registry>, greeted: &Greeted) -> Result<Place, Refusal> {
+    pub(super) async fn enter(
+        self: &Arc<Registry>,
+        greeted: &Greeted,
+    ) -> Result<LinkRegistration, Refusal> {
         let side = greeted.connection.side();
         loop {
             // Asked for before looking, so that an end in between is not missed.
@@ -125,7 +128,7 @@ impl Registry {
         self.lock().entries.len()
     }
 
-    fn put(self: &Arc<Registry>, state: &mut State, greeted: &Greeted) -> Place {
+    fn put(self: &Arc<Registry>, state: &mut State, greeted: &Greeted) -> LinkRegistration {
         let number = state.n_entered;
         state.n_entered += 1;
         let reason = Arc::default();
@@ -140,7 +143,7 @@ impl Registry {
             farewell: Arc::clone(&farewell),
         };
         state.entries.insert(number, entry);
-        Place {
+        LinkRegistration {
             registry: Arc::clone(self),
             number,
             reason,
@@ -154,7 +157,7 @@ impl Registry {
     }
 }
 
-impl Drop for Place {
+impl Drop for LinkRegistration {
     fn drop(&mut self) {
         let entry = self.registry.lock().entries.remove(&self.number);
         drop(entry);

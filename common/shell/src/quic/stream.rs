@@ -16,9 +16,9 @@ use wire::frame::FILL_BYTES;
 use wire::hello::Refusal;
 
 use super::error::LinkError;
+use super::forwarder::{expired, first};
 use super::greeting::{Greeted, refuse};
 use super::links::duration;
-use super::pump::{expired, first};
 use crate::limits::LINK_FAREWELL_MAX;
 
 /// Serves a connection until its end. The stream ends with it.

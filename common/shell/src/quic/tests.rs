@@ -3,11 +3,11 @@
 
 mod clients;
 mod crowd;
-mod desk;
 mod frames;
 mod losses;
 mod raw;
 mod refusals;
+mod requests;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::clock;
 use crate::identity::{Authority, Credentials, Key, Revocations};
-use crate::inbox::{Inbox, Intake, inbox};
+use crate::inbox::{Inbox, InputReceiver, inbox};
 use crate::link::Received;
 use crate::peers::Peers;
 
@@ -51,7 +51,7 @@ struct Node {
     credentials: Credentials,
     to: Peers<String>,
     inbox: Inbox<Came>,
-    came: Intake<Came>,
+    came: InputReceiver<Came>,
     /// Its state, where the test does not keep it.
     _state: Option<TempDir>,
 }
@@ -73,7 +73,7 @@ impl Node {
             epoch: LinkEpoch::begin(state).unwrap(),
             resource: Some(ResourceId(7)),
             accepts: vec![Role::Gm, Role::Pm, Role::Am],
-            desk: None,
+            requests: None,
         };
         let links = Links::bind(config, teller(&to, &inbox)).unwrap();
         Node {

@@ -24,7 +24,7 @@ use crate::identity::{Certificate, Credentials, Fingerprint, Revocations};
 const CONTROL: &[u8] = b"xavantes";
 
 /// The same of a connection to a desk.
-const DESK: &[u8] = b"xavantes-desk";
+const REQUESTS: &[u8] = b"xavantes-desk";
 
 /// The settings of TLS on both sides. Sessions are never resumed: each connection is judged by
 /// what is known at its time.
@@ -50,8 +50,8 @@ impl Trust {
     }
 
     /// For links and a desk, at which somebody without a certificate may ask to join.
-    pub(super) fn with_desk(credentials: &Credentials) -> Result<Trust, Error> {
-        Trust::with(credentials, CONTROL, &[CONTROL, DESK], Strangers::Heard)
+    pub(super) fn with_requests(credentials: &Credentials) -> Result<Trust, Error> {
+        Trust::with(credentials, CONTROL, &[CONTROL, REQUESTS], Strangers::Heard)
     }
 
     fn with(
@@ -79,15 +79,15 @@ impl Trust {
 }
 
 /// The settings of a member that asks at a desk.
-pub(super) fn desk_client(credentials: &Credentials) -> Result<QuicClientConfig, Error> {
+pub(super) fn request_config(credentials: &Credentials) -> Result<QuicClientConfig, Error> {
     let judge = Arc::new(Judge::of(credentials, Strangers::TurnedAway)?);
-    let client = client(judge, DESK, credentials)?;
+    let client = client(judge, REQUESTS, credentials)?;
     client.try_into().map_err(no_suite)
 }
 
 /// The settings of somebody who has no certificate and knows an authority by its fingerprint.
 pub(super) fn stranger(authority: Fingerprint) -> Result<QuicClientConfig, Error> {
-    stranger_for(authority, DESK)
+    stranger_for(authority, REQUESTS)
 }
 
 /// The settings of one who comes to the wrong door.
@@ -112,11 +112,11 @@ fn stranger_for(authority: Fingerprint, purpose: &[u8]) -> Result<QuicClientConf
 }
 
 /// Whether a connection is one to a desk.
-pub(super) fn is_for_desk(connection: &Connection) -> bool {
+pub(super) fn is_for_requests(connection: &Connection) -> bool {
     let data = connection.handshake_data();
     let data = data.and_then(|any| any.downcast::<HandshakeData>().ok());
     data.and_then(|data| data.protocol)
-        .is_some_and(|name| name == DESK)
+        .is_some_and(|name| name == REQUESTS)
 }
 
 fn client(

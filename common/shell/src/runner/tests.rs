@@ -108,7 +108,7 @@ impl Machine for Adder {
 
 struct Teller(SyncSender<Effect>);
 
-impl Outside<Adder> for Teller {
+impl EffectHandler<Adder> for Teller {
     fn carry_out(&mut self, effects: Vec<Effect>, inputs: &mut Vec<Input>) {
         for effect in effects {
             if effect == Effect::AskYourself {
@@ -219,11 +219,11 @@ fn a_thread_that_is_lent_does_the_work_and_comes_back() {
     let (runner, tells, _fails) = bench.start();
     assert_eq!(next(&tells), Effect::Sum(0));
     for n in 1..=200 {
-        runner.inbox().tell_lending([Input::Add(1), Input::Ask]);
+        runner.inbox().tell_inline([Input::Add(1), Input::Ask]);
         assert_eq!(next(&tells), Effect::Sum(n));
         assert_eq!(next(&tells), Effect::Answer(n));
     }
-    runner.inbox().tell_lending([Input::WakeSoon]);
+    runner.inbox().tell_inline([Input::WakeSoon]);
     assert_eq!(next(&tells), Effect::Woken);
     runner.stop().unwrap();
     assert_eq!(bench.durable_sum(), 200);
@@ -236,8 +236,8 @@ fn an_error_in_a_thread_that_is_lent_ends_the_manager_and_not_the_lender() {
         let (runner, tells, fails) = bench.start();
         assert_eq!(next(&tells), Effect::Sum(0));
         let before = (0..n_before).map(|_| Input::Add(1));
-        runner.inbox().tell_lending(before);
-        runner.inbox().tell_lending([Input::Panic]);
+        runner.inbox().tell_inline(before);
+        runner.inbox().tell_inline([Input::Panic]);
         let error = fails.recv_timeout(Duration::from_secs(20)).unwrap();
         assert!(
             matches!(&error, RunError::Panicked(text) if text == "as it was told"),

@@ -75,7 +75,7 @@ fn every_message_to_the_executor_comes_back() {
         ToExecutor::Retract(vec![attempt(1), attempt(2)]),
         ToExecutor::Stop(vec![]),
         ToExecutor::Forget(vec![attempt(7)]),
-        ToExecutor::Peek(attempt(8)),
+        ToExecutor::Tail(attempt(8)),
         ToExecutor::Shutdown,
         ToExecutor::Ping(1 << 40),
         ToExecutor::Lease(Lease {

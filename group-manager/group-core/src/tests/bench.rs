@@ -228,12 +228,12 @@ pub(super) fn show(effects: &[Effect]) -> String {
 fn line(effect: &Effect) -> String {
     match effect {
         Effect::ToActivity(to, ToResource::Registered(id)) => format!("am{to}: registered {id}"),
-        Effect::ToActivity(to, ToResource::Grants(leaves)) => {
-            let leaves: String = leaves
+        Effect::ToActivity(to, ToResource::Grants(grants)) => {
+            let grants: String = grants
                 .iter()
-                .map(|leave| format!(" p{}:{}", leave.process.0, leave.slots))
+                .map(|grant| format!(" p{}:{}", grant.process.0, grant.slots))
                 .collect();
-            format!("am{to}: grants{leaves}")
+            format!("am{to}: grants{grants}")
         }
         Effect::ToProcess(to, message) => format!("pm{to}: {}", answer(message)),
         Effect::Keep(record) => format!("keep {}", String::from_utf8_lossy(&record.key)),

@@ -8,8 +8,8 @@ fn at(seconds: u64) -> Mono {
     Mono(0) + Span::from_secs(seconds)
 }
 
-fn wish(lines: u32) -> LogWish {
-    LogWish { lines, from: None }
+fn wanted(lines: u32) -> LogRequest {
+    LogRequest { lines, from: None }
 }
 
 fn part(text: &str) -> LogPart {
@@ -23,8 +23,8 @@ fn part(text: &str) -> LogPart {
 fn members() -> Members {
     let mut members = Members::default();
     for who in [member(Role::Am, "am1"), member(Role::Pm, "pm1")] {
-        let wish = members.present(&who, Presence::default(), at(0));
-        assert_eq!(wish, None);
+        let wanted = members.present(&who, Presence::default(), at(0));
+        assert_eq!(wanted, None);
     }
     members
 }
@@ -35,36 +35,36 @@ fn a_log_comes_with_the_next_word_of_its_daemon_and_is_told_once() {
     let am = member(Role::Am, "am1");
     // What nobody has asked for is not kept.
     members.written(&am, part("unasked"));
-    assert_eq!(members.log("am1", wish(5), &[], at(1)), Ok(None));
+    assert_eq!(members.log("am1", wanted(5), &[], at(1)), Ok(None));
     // Another one's turn comes later; whoever is not meant hears nothing of it.
-    assert_eq!(members.log("am/am1", wish(7), &[], at(1)), Ok(None));
+    assert_eq!(members.log("am/am1", wanted(7), &[], at(1)), Ok(None));
     let pm = member(Role::Pm, "pm1");
     assert_eq!(members.present(&pm, Presence::default(), at(1)), None);
     assert_eq!(
         members.present(&am, Presence::default(), at(1)),
-        Some(wish(5))
+        Some(wanted(5))
     );
     members.written(&am, part("five"));
     // A repeat changes nothing, and it is not asked for again.
     members.written(&am, part("repeat"));
     assert_eq!(members.present(&am, Presence::default(), at(2)), None);
-    assert_eq!(members.log("am1", wish(7), &[], at(2)), Ok(None));
+    assert_eq!(members.log("am1", wanted(7), &[], at(2)), Ok(None));
     assert_eq!(
-        members.log("am1", wish(5), &[], at(2)),
+        members.log("am1", wanted(5), &[], at(2)),
         Ok(Some(part("five")))
     );
-    assert_eq!(members.log("am1", wish(7), &[], at(2)), Ok(None));
+    assert_eq!(members.log("am1", wanted(7), &[], at(2)), Ok(None));
     assert_eq!(
         members.present(&am, Presence::default(), at(3)),
-        Some(wish(7))
+        Some(wanted(7))
     );
     // Who has gone keeps nobody waiting for ever.
-    let later = at(2) + WISH_LIFE;
+    let later = at(2) + LOG_REQUEST_TIMEOUT;
     assert_eq!(members.present(&am, Presence::default(), later), None);
-    assert_eq!(members.log("am1", wish(9), &[], later), Ok(None));
+    assert_eq!(members.log("am1", wanted(9), &[], later), Ok(None));
     assert_eq!(
         members.present(&am, Presence::default(), later),
-        Some(wish(9))
+        Some(wanted(9))
     );
 }
 
@@ -73,7 +73,7 @@ fn a_daemon_that_cannot_be_reached_or_is_not_there_is_told_as_that() {
     let mut members = members();
     let others = [(Role::Am, "am1".to_owned()), (Role::Am, "am2".to_owned())];
     let mut told = |of: &str, now| {
-        let refused = members.log(of, wish(1), &others, now).unwrap_err();
+        let refused = members.log(of, wanted(1), &others, now).unwrap_err();
         refused.to_string()
     };
     assert_eq!(
@@ -92,46 +92,46 @@ fn a_daemon_that_cannot_be_reached_or_is_not_there_is_told_as_that() {
     members.present(&same, Presence::default(), at(1));
     assert_eq!(
         members
-            .log("am1", wish(1), &[], at(1))
+            .log("am1", wanted(1), &[], at(1))
             .unwrap_err()
             .to_string(),
         "several daemons have this name: pm/am1, am/am1"
     );
-    assert_eq!(members.log("pm/am1", wish(1), &[], at(1)), Ok(None));
+    assert_eq!(members.log("pm/am1", wanted(1), &[], at(1)), Ok(None));
 }
 
 #[test]
 fn what_is_the_matter_with_a_daemon_is_told_while_it_is_heard_of() {
     let mut members = members();
-    assert_eq!(members.troubles(at(1)), []);
+    assert_eq!(members.warnings(at(1)), []);
     let full = Presence {
         trouble: Some("its disk is full".to_owned()),
         ..Presence::default()
     };
     members.present(&member(Role::Pm, "pm1"), full, at(1));
-    let told = Trouble {
+    let told = Warning {
         daemon: "pm pm1".to_owned(),
         why: "its disk is full".to_owned(),
     };
-    assert_eq!(members.troubles(at(2)), [told]);
-    assert_eq!(members.troubles(at(5)), []);
+    assert_eq!(members.warnings(at(2)), [told]);
+    assert_eq!(members.warnings(at(5)), []);
 }
 
 #[test]
 fn what_is_kept_for_those_who_ask_is_bounded() {
     let mut members = Members::default();
-    for number in 0..=WISHES_MAX {
+    for number in 0..=LOG_REQUESTS_MAX {
         let who = member(Role::Am, &format!("am{number}"));
         members.present(&who, Presence::default(), at(0));
     }
-    for number in 0..WISHES_MAX {
-        let asked = members.log(&format!("am{number}"), wish(1), &[], at(0));
+    for number in 0..LOG_REQUESTS_MAX {
+        let asked = members.log(&format!("am{number}"), wanted(1), &[], at(0));
         assert_eq!(asked, Ok(None));
     }
-    let last = format!("am{WISHES_MAX}");
-    assert!(members.log(&last, wish(1), &[], at(0)).is_err());
-    let later = at(0) + WISH_LIFE;
+    let last = format!("am{LOG_REQUESTS_MAX}");
+    assert!(members.log(&last, wanted(1), &[], at(0)).is_err());
+    let later = at(0) + LOG_REQUEST_TIMEOUT;
     let who = member(Role::Am, &last);
     members.present(&who, Presence::default(), later);
-    assert_eq!(members.log(&last, wish(1), &[], later), Ok(None));
+    assert_eq!(members.log(&last, wanted(1), &[], later), Ok(None));
 }

@@ -351,7 +351,7 @@ impl Bench {
             }
             Effect::ToActivity(
                 _,
-                ToActivity::Retract(_) | ToActivity::Peek(_) | ToActivity::ReadLog(_),
+                ToActivity::Retract(_) | ToActivity::Tail(_) | ToActivity::ReadLog(_),
             ) => {}
             Effect::Answer { answer, .. } => self.answers.push(answer),
             Effect::Registered(..) => {}

@@ -255,7 +255,7 @@ impl Stage {
             ToActivity::Stop(ids) => format!("stop{}", names(ids)),
             ToActivity::Acknowledge(ids) => format!("acknowledge{}", names(ids)),
             ToActivity::Renewed { epoch, number, .. } => format!("renewed {epoch} {number}"),
-            ToActivity::Peek(_) | ToActivity::ReadLog(_) => "peek".to_owned(),
+            ToActivity::Tail(_) | ToActivity::ReadLog(_) => "tail".to_owned(),
             ToActivity::Copy { .. } => "copy".to_owned(),
             ToActivity::Check { .. } => "check".to_owned(),
             ToActivity::Access { is_allowed, .. } => format!("access {is_allowed}"),

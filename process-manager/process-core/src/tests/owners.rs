@@ -38,7 +38,7 @@ fn requests(process: ProcessId) -> Vec<Request> {
         Request::Submission(process),
         Request::Watch(process),
         Request::Why { process, activity },
-        Request::Peek(AttemptId {
+        Request::Tail(AttemptId {
             process,
             activity,
             number: 1,

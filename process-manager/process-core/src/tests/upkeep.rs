@@ -2,15 +2,15 @@
 
 use super::*;
 use model::{AttemptId, SubmitKey};
-use wire::attempt::{End, FromActivity, Log, LogPart, Outcome, Peeked, Stream as Written};
+use wire::attempt::{End, FromActivity, Log, LogPart, Outcome, Stream as Written, Tail};
 use wire::client::Submit;
 use wire::executor::Kept;
 
 use crate::forget::Retention;
 use crate::manager::Config;
 
-fn peeked(attempt: AttemptId) -> Peeked {
-    Peeked {
+fn tail(attempt: AttemptId) -> Tail {
+    Tail {
         attempt,
         stdout_bytes: 3,
         stdout: b"abc".to_vec(),
@@ -177,28 +177,25 @@ fn what_was_submitted_is_told_with_defaults() {
 }
 
 #[test]
-fn a_peek_is_answered_by_the_machine_or_refused_in_time() {
+fn a_tail_is_answered_by_the_machine_or_refused_in_time() {
     let mut bench = Bench::new(|_| None);
     bench.submit(diamond());
     bench.answers.clear();
     let attempt = *bench.held.keys().next().unwrap();
-    bench.ask(Request::Peek(attempt));
+    bench.ask(Request::Tail(attempt));
     assert!(bench.answers.is_empty());
-    let found = FromActivity::Peeked(attempt, Some(Box::new(peeked(attempt))));
+    let found = FromActivity::Tail(attempt, Some(Box::new(tail(attempt))));
     bench.give(Input::Activity(MACHINE, found.clone()));
-    assert_eq!(bench.answers, [Answer::Peeked(Box::new(peeked(attempt)))]);
+    assert_eq!(bench.answers, [Answer::Tail(Box::new(tail(attempt)))]);
     // Nobody asked a second time.
     bench.give(Input::Activity(MACHINE, found));
     assert_eq!(bench.answers.len(), 1);
     let refused = |bench: &mut Bench| matches!(bench.answers.pop(), Some(Answer::Refused(_)));
-    bench.ask(Request::Peek(attempt));
-    bench.give(Input::Activity(
-        MACHINE,
-        FromActivity::Peeked(attempt, None),
-    ));
+    bench.ask(Request::Tail(attempt));
+    bench.give(Input::Activity(MACHINE, FromActivity::Tail(attempt, None)));
     assert!(refused(&mut bench));
-    bench.ask(Request::Peek(attempt));
-    bench.now.mono = bench.now.mono + limits::PEEK;
+    bench.ask(Request::Tail(attempt));
+    bench.now.mono = bench.now.mono + limits::TAIL;
     bench.drive.wake(bench.now);
     bench.carry_out();
     assert!(refused(&mut bench));
@@ -206,20 +203,20 @@ fn a_peek_is_answered_by_the_machine_or_refused_in_time() {
         number: 2,
         ..attempt
     };
-    bench.ask(Request::Peek(second));
+    bench.ask(Request::Tail(second));
     assert!(refused(&mut bench));
     let process = SubmitKey(5).process();
-    bench.ask(Request::Peek(AttemptId { process, ..attempt }));
+    bench.ask(Request::Tail(AttemptId { process, ..attempt }));
     assert_eq!(bench.answers.pop(), Some(Answer::Unknown(process)));
     // Who has gone is not told anything, and keeps no room.
     bench.answers.clear();
     for _ in 0..3 {
-        for number in 0..limits::PEEKS_MAX as u64 {
+        for number in 0..limits::TAILS_MAX as u64 {
             bench.give(Input::Request(
                 ClientId(9),
                 Caller::Local,
                 number,
-                Request::Peek(attempt),
+                Request::Tail(attempt),
             ));
         }
         bench.give(Input::ClientGone(ClientId(9)));

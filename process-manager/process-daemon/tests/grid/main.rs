@@ -116,7 +116,7 @@ fn a_machine_that_says_the_number_of_another_does_not_displace_it() {
         epoch: LinkEpoch::begin(grid.dir.path()).unwrap(),
         resource: Some(ResourceId(0)),
         accepts: Vec::new(),
-        desk: None,
+        requests: None,
     };
     let links = Links::bind(config, |_| {}).unwrap();
     let (tell, told) = std::sync::mpsc::channel();

@@ -34,7 +34,7 @@ done
 
 /// What happens to a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mishap {
+enum Failure {
     ManagerFrozen,
     ManagerKilled,
     ExecutorKilled,
@@ -87,13 +87,13 @@ fn counts(sandbox: &Sandbox, name: &str, told: &str) -> BTreeMap<u32, usize> {
     counts
 }
 
-fn run(mishap: Mishap, seed: u64) {
+fn run(failure: Failure, seed: u64) {
     let containment = if seed.is_multiple_of(2) {
         "best"
     } else {
         "process-tree"
     };
-    let told = format!("{mishap:?}, {containment}, seed {seed}");
+    let told = format!("{failure:?}, {containment}, seed {seed}");
     let mut world = World::for_fencing(containment);
     let ana = world.user("ana");
     let file = definition(&world.sandbox);
@@ -113,15 +113,15 @@ fn run(mishap: Mishap, seed: u64) {
     there.retain(|name| machine_of(name) == machine);
 
     wait::moment(Duration::from_micros(drawn(seed) % 500_000));
-    match mishap {
-        Mishap::ManagerFrozen => world.freeze_activity_manager(machine),
-        Mishap::ManagerKilled => world.end_activity_manager(machine),
-        Mishap::ExecutorKilled => world.kill_executor(machine),
-        Mishap::ManagerFrozenAndExecutorKilled => {
+    match failure {
+        Failure::ManagerFrozen => world.freeze_activity_manager(machine),
+        Failure::ManagerKilled => world.end_activity_manager(machine),
+        Failure::ExecutorKilled => world.kill_executor(machine),
+        Failure::ManagerFrozenAndExecutorKilled => {
             world.freeze_activity_manager(machine);
             world.kill_executor(machine);
         }
-        Mishap::NetworkCut => world.cut_off(machine),
+        Failure::NetworkCut => world.cut_off(machine),
     }
     let open = |name: &str| world.sandbox.file(&format!("writes/gate-{name}"), "");
     // The others give their slots to what is lost.
@@ -138,12 +138,12 @@ fn run(mishap: Mishap, seed: u64) {
     });
     // Whoever should be dead and lives writes meanwhile.
     wait::moment(Duration::from_millis(300));
-    match mishap {
-        Mishap::ManagerFrozen | Mishap::ManagerFrozenAndExecutorKilled => {
+    match failure {
+        Failure::ManagerFrozen | Failure::ManagerFrozenAndExecutorKilled => {
             world.thaw_activity_manager(machine);
         }
-        Mishap::NetworkCut => world.join_again(machine),
-        Mishap::ManagerKilled | Mishap::ExecutorKilled => {}
+        Failure::NetworkCut => world.join_again(machine),
+        Failure::ManagerKilled | Failure::ExecutorKilled => {}
     }
     wait::moment(Duration::from_millis(drawn(seed ^ 1) % 300));
     there.iter().for_each(|name| {
@@ -160,34 +160,34 @@ fn run(mishap: Mishap, seed: u64) {
     }
 }
 
-fn runs(mishap: Mishap) {
+fn runs(failure: Failure) {
     for seed in 0..kills() {
-        run(mishap, seed);
-        println!("{mishap:?}: {} of {}", seed + 1, kills());
+        run(failure, seed);
+        println!("{failure:?}: {} of {}", seed + 1, kills());
     }
 }
 
 #[test]
 fn frozen_manager_lets_no_two_attempts_write() {
-    runs(Mishap::ManagerFrozen);
+    runs(Failure::ManagerFrozen);
 }
 
 #[test]
 fn killed_manager_lets_no_two_attempts_write() {
-    runs(Mishap::ManagerKilled);
+    runs(Failure::ManagerKilled);
 }
 
 #[test]
 fn killed_executor_lets_no_two_attempts_write() {
-    runs(Mishap::ExecutorKilled);
+    runs(Failure::ExecutorKilled);
 }
 
 #[test]
 fn killed_executor_of_a_frozen_manager_lets_no_two_attempts_write() {
-    runs(Mishap::ManagerFrozenAndExecutorKilled);
+    runs(Failure::ManagerFrozenAndExecutorKilled);
 }
 
 #[test]
 fn cut_network_lets_no_two_attempts_write() {
-    runs(Mishap::NetworkCut);
+    runs(Failure::NetworkCut);
 }

@@ -52,7 +52,7 @@ impl Rule for Effects {
                 ToActivity::Attach { .. }
                 | ToActivity::Stop(_)
                 | ToActivity::Retract(_)
-                | ToActivity::Peek(_)
+                | ToActivity::Tail(_)
                 | ToActivity::ReadLog(_)
                 | ToActivity::Copy { .. }
                 | ToActivity::Check { .. }
@@ -149,7 +149,7 @@ fn answered(known: &Known, answer: &Answer) -> Result<(), String> {
         | Answer::Submission(_)
         | Answer::Forgotten(_)
         | Answer::Why(_)
-        | Answer::Peeked(_)
+        | Answer::Tail(_)
         | Answer::LogPart(_)
         | Answer::Machines(_) => {}
     }

@@ -52,7 +52,7 @@ impl Rule for Reported {
                 | Answer::Submission(_)
                 | Answer::Forgotten(_)
                 | Answer::Why(_)
-                | Answer::Peeked(_)
+                | Answer::Tail(_)
                 | Answer::LogPart(_)
                 | Answer::Machines(_),
             )

@@ -3,17 +3,17 @@
 use serde_json::json;
 use shell::clock;
 use shell::identity::Credentials;
-use wire::admin::{Ask, CertificateLine, Told};
+use wire::admin::{CertificateLine, Request, Response};
 
+use super::admin_context::{AdminContext, load, unfit};
 use super::arguments::{List, Renew, Revoke};
-use super::office::{Office, load, unfit};
 use crate::failure::{Failure, Outcome};
 use crate::{screen, text};
 
 /// `xav cert list`
 pub(super) fn list(arguments: &List) -> Outcome {
-    let told = Office::of(&arguments.of)?.ask(&Ask::Certificates)?;
-    let Told::Certificates(lines) = told else {
+    let told = AdminContext::of(&arguments.of)?.ask(&Request::Certificates)?;
+    let Response::Certificates(lines) = told else {
         return Err(unfit());
     };
     if arguments.json {
@@ -27,14 +27,14 @@ pub(super) fn list(arguments: &List) -> Outcome {
 
 /// `xav cert renew`
 pub(super) fn renew(arguments: &Renew) -> Outcome {
-    let office = Office::of(&arguments.of)?;
+    let admin = AdminContext::of(&arguments.of)?;
     let failed = |error| Failure::because(&error);
-    let request = Credentials::request(&office.identity).map_err(failed)?;
-    let Told::Renewed { certificate } = office.ask(&Ask::Renew { request })? else {
+    let request = Credentials::request(&admin.identity).map_err(failed)?;
+    let Response::Renewed { certificate } = admin.ask(&Request::Renew { request })? else {
         return Err(unfit());
     };
-    Credentials::replace(&office.identity, &certificate).map_err(failed)?;
-    let until = load(&office.identity)?.certificate().not_after;
+    Credentials::replace(&admin.identity, &certificate).map_err(failed)?;
+    let until = load(&admin.identity)?.certificate().not_after;
     screen::out(&format!(
         "Your certificate is valid until {}.\n",
         text::moment(until)
@@ -44,10 +44,10 @@ pub(super) fn renew(arguments: &Renew) -> Outcome {
 
 /// `xav cert revoke`
 pub(super) fn revoke(arguments: &Revoke) -> Outcome {
-    let ask = Ask::Revoke {
+    let ask = Request::Revoke {
         what: arguments.what.clone(),
     };
-    let Told::Revoked(lines) = Office::of(&arguments.of)?.ask(&ask)? else {
+    let Response::Revoked(lines) = AdminContext::of(&arguments.of)?.ask(&ask)? else {
         return Err(unfit());
     };
     if arguments.json {

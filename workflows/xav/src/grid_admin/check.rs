@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use shell::config::{Config, ConfigError};
 use shell::program::mistakes;
 
-use super::office::GridFile;
+use super::admin_context::GridFile;
 use crate::failure::{Failure, Outcome, chain, status};
 use crate::screen;
 

@@ -14,8 +14,8 @@ use shell::identity::{
 use shell::program;
 use wire::admin::Contact;
 
+use super::admin_context;
 use super::arguments::Init;
-use super::office;
 use crate::failure::{Failure, Outcome, chain};
 use crate::{screen, text};
 
@@ -123,7 +123,7 @@ fn lay_out(arguments: &Init, dir: &Path) -> Result<(), Failure> {
     write(dir.join("gm/gm.toml"), &gm_text)?;
     write(dir.join("pm/pm.toml"), &pm_text)?;
     let client = head("What its users need") + &program::grid_file(&gm, &[pm]);
-    write(dir.join("client").join(office::FILE), &client)
+    write(dir.join("client").join(admin_context::FILE), &client)
 }
 
 /// Where a daemon listens that others reach by this name.

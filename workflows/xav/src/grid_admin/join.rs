@@ -5,9 +5,9 @@ use shell::enrolment::{self, Wishes};
 use shell::identity::{JoinToken, write_secret};
 use wire::admin::Joined;
 
+use super::admin_context;
 use super::arguments::Join;
 use super::init::Beside;
-use super::office;
 use crate::failure::{Failure, Outcome, chain};
 use crate::{screen, text};
 
@@ -56,7 +56,7 @@ pub(super) fn join(arguments: &Join) -> Outcome {
     let JoinToken { grid, group, .. } = &token;
     let head = format!("# The group {group} of the grid {grid}.\n");
     let text = head + &shell::program::grid_file(&group_manager, &process_managers);
-    let written = write_secret(&made.path.join(office::FILE), &text);
+    let written = write_secret(&made.path.join(admin_context::FILE), &text);
     written.map_err(|error| Failure::because(&error))?;
     let name = identity.label();
     made.into_place(&arguments.dir)?;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use model::Span;
 use shell::clock;
-use wire::admin::{Ask, LogPart, Told};
+use wire::admin::{LogPart, Request, Response};
 
-use super::office::{Office, unfit};
+use super::admin_context::{AdminContext, unfit};
 use crate::arguments::Logs;
 use crate::failure::{Failure, Outcome};
 use crate::remote;
@@ -34,9 +34,9 @@ pub(crate) fn log(arguments: &Logs, name: Option<&str>) -> Outcome {
         let failure = Failure::refused("no grid was given, and only a grid has daemons");
         return Err(failure.help("give one with --grid"));
     };
-    let office = Office::in_directory(remote.directory())?;
+    let admin = AdminContext::in_directory(remote.directory())?;
     let mut question = Question {
-        office,
+        admin,
         of: name.map(str::to_owned),
         lines: arguments.lines.unwrap_or(LINES),
     };
@@ -66,7 +66,7 @@ pub(crate) fn log(arguments: &Logs, name: Option<&str>) -> Outcome {
 
 /// What is asked for.
 struct Question {
-    office: Office,
+    admin: AdminContext,
     of: Option<String>,
     lines: u32,
 }
@@ -75,16 +75,16 @@ impl Question {
     fn ask(&mut self, from: Option<u64>) -> Result<LogPart, Failure> {
         let until = clock::mono() + PATIENCE;
         loop {
-            let ask = Ask::Log {
+            let ask = Request::Log {
                 lines: self.lines,
                 of: self.of.clone(),
                 from,
             };
-            let told = self.office.ask(&ask)?;
-            if let Told::Log(part) = told {
+            let told = self.admin.ask(&ask)?;
+            if let Response::Log(part) = told {
                 return Ok(part);
             }
-            let Told::Awaited = told else {
+            let Response::Awaited = told else {
                 return Err(unfit());
             };
             if clock::mono() >= until {

@@ -2,19 +2,21 @@
 
 use serde_json::json;
 use shell::clock;
-use wire::admin::{Ask, Load, Node, Told, Trouble};
+use wire::admin::{Load, Node, Request, Response, Warning};
 
+use super::admin_context::{AdminContext, unfit};
 use super::arguments::{Drain, Nodes};
-use super::office::{Office, unfit};
 use crate::failure::{Failure, Outcome};
 use crate::{screen, text};
 
 /// `xav nodes`
 pub(super) fn nodes(arguments: &Nodes) -> Outcome {
-    let Told::Nodes(mut nodes, troubles) = Office::of(&arguments.of)?.ask(&Ask::Nodes)? else {
+    let Response::Nodes(mut nodes, warnings) =
+        AdminContext::of(&arguments.of)?.ask(&Request::Nodes)?
+    else {
         return Err(unfit());
     };
-    for Trouble { daemon, why } in &troubles {
+    for Warning { daemon, why } in &warnings {
         screen::warn(&text::harmless(&format!("{daemon}: {why}")));
     }
     if let Some(name) = &arguments.name {
@@ -51,8 +53,8 @@ pub(super) fn nodes(arguments: &Nodes) -> Outcome {
 /// `xav drain`, `xav undrain`
 pub(super) fn drain(arguments: &Drain, is_drained: bool) -> Outcome {
     let name = arguments.name.clone();
-    let told = Office::of(&arguments.of)?.ask(&Ask::Drain { name, is_drained })?;
-    let Told::Drained = told else {
+    let told = AdminContext::of(&arguments.of)?.ask(&Request::Drain { name, is_drained })?;
+    let Response::Drained = told else {
         return Err(unfit());
     };
     let name = &arguments.name;

@@ -1,26 +1,26 @@
 //! `xav token create`.
 
 use serde_json::json;
-use wire::admin::{Ask, Told};
+use wire::admin::{Request, Response};
 
+use super::admin_context::{AdminContext, unfit};
 use super::arguments::Create;
-use super::office::{Office, unfit};
 use crate::failure::Outcome;
 use crate::{screen, text};
 
 /// `xav token create`
 pub(super) fn create(arguments: &Create) -> Outcome {
-    let ask = Ask::CreateToken {
+    let ask = Request::CreateToken {
         role: arguments.role.role().word().to_owned(),
         name: arguments.name.clone(),
         lifetime: arguments.ttl,
         takes_over: arguments.take_over,
     };
-    let Told::Token {
+    let Response::Token {
         text: token,
         expires,
         was_held,
-    } = Office::of(&arguments.of)?.ask(&ask)?
+    } = AdminContext::of(&arguments.of)?.ask(&ask)?
     else {
         return Err(unfit());
     };

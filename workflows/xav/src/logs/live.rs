@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use activity_executor::Stream;
 use model::{AttemptId, Definition, ProcessId};
-use wire::attempt::Peeked;
+use wire::attempt::Tail;
 use wire::client::{ActivityPhase, Answer, AttemptStatus, Request, Status};
 
 use super::{activity, wanted};
@@ -22,13 +22,13 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(super) fn so_far(
     source: &mut Source,
     attempt: &AttemptStatus,
-) -> Result<Option<Box<Peeked>>, Failure> {
+) -> Result<Option<Box<Tail>>, Failure> {
     if attempt.end.is_some() || attempt.started.is_none() || !source.is_live() {
         return Ok(None);
     }
-    let answer = source.answer(Request::Peek(attempt.attempt))?;
-    if let Answer::Peeked(peeked) = answer {
-        return Ok(Some(peeked));
+    let answer = source.answer(Request::Tail(attempt.attempt))?;
+    if let Answer::Tail(tail) = answer {
+        return Ok(Some(tail));
     }
     // It has ended meanwhile, or its machine does not answer.
     if let Answer::Refused(_) = answer {

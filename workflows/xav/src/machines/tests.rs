@@ -21,7 +21,7 @@ fn a_directory_without_machines_has_this_one() {
     assert_eq!(machines.len(), 1);
     assert_eq!(machines[0].slots, 3);
     assert_eq!(machines[0].directory, state.path().join("am"));
-    assert_eq!(machines[0].guise, None);
+    assert_eq!(machines[0].profile, None);
     assert_eq!(
         directory(state.path(), &machines[0].name),
         state.path().join("am")
@@ -39,7 +39,7 @@ fn machines_of_a_file_stay_with_their_directory() {
     let names: Vec<&str> = machines.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["fast", "slow"]);
     assert_eq!(machines[1].directory, state.path().join("am-slow"));
-    let [fast, slow] = [0, 1].map(|place: usize| machines[place].guise.clone().unwrap());
+    let [fast, slow] = [0, 1].map(|place: usize| machines[place].profile.clone().unwrap());
     assert_eq!((fast.power, fast.share, fast.memory), (2.0, None, None));
     assert_eq!((slow.power, slow.share), (0.5, Share::of(0.25)));
     assert_eq!(slow.memory, Some(Bytes(1 << 30)));

@@ -13,20 +13,20 @@ fn after(span: Span) -> Wall {
     Wall(NOW.0 + span.0)
 }
 
-struct Desk {
+struct Bench {
     _dir: TempDir,
     registrar: Registrar,
     me: Identity,
 }
 
-impl Desk {
-    fn new() -> Desk {
+impl Bench {
+    fn new() -> Bench {
         let dir = TempDir::new().unwrap();
         let authority = Authority::create("grid", "lab", NOW, AUTHORITY_LIFE).unwrap();
         let mut registrar = Registrar::create(dir.path(), authority).unwrap();
         let me = Identity::new("grid", "lab", Role::Gm, "gm").unwrap();
         registrar.admit(&request(), &me, Some(GM), NOW).unwrap();
-        Desk {
+        Bench {
             _dir: dir,
             registrar,
             me,
@@ -91,67 +91,68 @@ fn request() -> Vec<u8> {
 
 #[test]
 fn a_token_lets_in_once_and_what_is_wrong_is_told_before_it_is_used_up() {
-    let mut desk = Desk::new();
-    let token = desk.token(Role::Am, None);
+    let mut bench = Bench::new();
+    let token = bench.token(Role::Am, None);
     let wrong = |result: Result<Certificate, String>| result.unwrap_err();
     assert_eq!(
-        wrong(desk.join(token, Role::Pm, Some("a1"), NOW)),
+        wrong(bench.join(token, Role::Pm, Some("a1"), NOW)),
         "the join token is for another role"
     );
     assert_eq!(
-        wrong(desk.join(token, Role::Am, None, NOW)),
+        wrong(bench.join(token, Role::Am, None, NOW)),
         "the join token is for no particular name: one must be given"
     );
-    assert!(wrong(desk.join(token, Role::Am, Some("A 1"), NOW)).contains("cannot be"));
-    let joined = desk.join(token, Role::Am, Some("a1"), NOW).unwrap();
+    assert!(wrong(bench.join(token, Role::Am, Some("A 1"), NOW)).contains("cannot be"));
+    let joined = bench.join(token, Role::Am, Some("a1"), NOW).unwrap();
     assert_eq!(joined.identity.to_string(), "xav://grid/lab/am/a1");
     assert_eq!(
-        wrong(desk.join(token, Role::Am, Some("a2"), NOW)),
+        wrong(bench.join(token, Role::Am, Some("a2"), NOW)),
         "the join token has been used"
     );
     // So it is for a registrar that starts again.
-    desk.registrar = desk.again();
+    bench.registrar = bench.again();
     assert_eq!(
-        wrong(desk.join(token, Role::Am, Some("a2"), NOW)),
+        wrong(bench.join(token, Role::Am, Some("a2"), NOW)),
         "the join token has been used"
     );
 
-    let late = desk.token(Role::Am, None);
+    let late = bench.token(Role::Am, None);
     assert_eq!(
-        wrong(desk.join(late, Role::Am, Some("a2"), after(HOUR))),
+        wrong(bench.join(late, Role::Am, Some("a2"), after(HOUR))),
         "the join token has expired"
     );
-    let named = desk.token(Role::User, Some("ada"));
+    let named = bench.token(Role::User, Some("ada"));
     assert_eq!(
-        wrong(desk.join(named, Role::User, Some("bob"), NOW)),
+        wrong(bench.join(named, Role::User, Some("bob"), NOW)),
         "the join token is for the name \"ada\""
     );
-    let ada = desk.join(named, Role::User, None, NOW).unwrap();
+    let ada = bench.join(named, Role::User, None, NOW).unwrap();
     assert_eq!(ada.identity.name(), "ada");
     assert_eq!(
-        wrong(desk.join(TokenId::of(b"drawn"), Role::Am, Some("a2"), NOW)),
+        wrong(bench.join(TokenId::of(b"drawn"), Role::Am, Some("a2"), NOW)),
         "the join token is not known here"
     );
 }
 
 #[test]
 fn a_name_is_taken_until_its_certificate_is_over() {
-    let mut desk = Desk::new();
-    let first = desk.token(Role::Am, None);
-    desk.join(first, Role::Am, Some("a1"), NOW).unwrap();
-    let second = desk.token(Role::Am, None);
-    let taken = desk.join(second, Role::Am, Some("a1"), NOW).unwrap_err();
+    let mut bench = Bench::new();
+    let first = bench.token(Role::Am, None);
+    bench.join(first, Role::Am, Some("a1"), NOW).unwrap();
+    let second = bench.token(Role::Am, None);
+    let taken = bench.join(second, Role::Am, Some("a1"), NOW).unwrap_err();
     assert!(taken.starts_with("there is a member xav://grid/lab/am/a1 already"));
-    let revoked = desk.registrar.revoke("am/a1", (&desk.me, NOW)).unwrap();
+    let revoked = bench.registrar.revoke("am/a1", (&bench.me, NOW)).unwrap();
     assert_eq!(revoked.len(), 1);
-    assert!(desk.again().revocations().contains(&revoked[0]));
-    desk.join(second, Role::Am, Some("a1"), NOW).unwrap();
-    let nobody = desk.registrar.revoke("am/a2", (&desk.me, NOW));
+    assert!(bench.again().revocations().contains(&revoked[0]));
+    bench.join(second, Role::Am, Some("a1"), NOW).unwrap();
+    let nobody = bench.registrar.revoke("am/a2", (&bench.me, NOW));
     assert!(nobody.unwrap_err().to_string().contains("am/a2"));
-    let own = desk.registrar.revoke("gm/gm", (&desk.me, NOW));
+    let own = bench.registrar.revoke("gm/gm", (&bench.me, NOW));
     assert!(matches!(own, Err(RegistrarError::Own)));
     assert!(matches!(
-        desk.registrar
+        bench
+            .registrar
             .create_token(Role::Gm, &Terms::default(), GM, (NOW, HOUR)),
         Err(RegistrarError::Role(Role::Gm))
     ));
@@ -159,94 +160,97 @@ fn a_name_is_taken_until_its_certificate_is_over() {
 
 #[test]
 fn a_certificate_is_renewed_until_it_is_revoked_or_over() {
-    let mut desk = Desk::new();
-    let token = desk.token(Role::Pm, None);
-    let old = desk.join(token, Role::Pm, Some("pm"), NOW).unwrap();
+    let mut bench = Bench::new();
+    let token = bench.token(Role::Pm, None);
+    let old = bench.join(token, Role::Pm, Some("pm"), NOW).unwrap();
     let Renewal::At(due) = renewal(old.not_before, old.not_after, NOW) else {
         panic!("it is fresh")
     };
     assert_eq!(renewal(old.not_before, old.not_after, due), Renewal::Due);
-    let issued = desk.registrar.renew(&old.serial, &request(), due).unwrap();
+    let issued = bench.registrar.renew(&old.serial, &request(), due).unwrap();
     let young = issued.certificate;
     assert_eq!(young.identity, old.identity);
     assert_eq!(young.not_after, Wall(due.0 + CERTIFICATE_LIFE.0));
     // Both count until the first one is over; one is dialled.
     assert_eq!(
-        desk.registrar.contacts(Role::Pm, due),
+        bench.registrar.contacts(Role::Pm, due),
         [("pm".to_owned(), "pm.example:7401".to_owned())]
     );
     let late = Wall(old.not_after.0 + DAY.0);
     assert!(matches!(
-        desk.registrar.renew(&old.serial, &request(), late),
+        bench.registrar.renew(&old.serial, &request(), late),
         Err(RegistrarError::NotRenewed)
     ));
-    let revoked = desk.registrar.revoke("pm/pm", (&desk.me, due)).unwrap();
+    let revoked = bench.registrar.revoke("pm/pm", (&bench.me, due)).unwrap();
     assert_eq!(revoked.len(), 2);
     assert!(matches!(
-        desk.registrar.renew(&young.serial, &request(), due),
+        bench.registrar.renew(&young.serial, &request(), due),
         Err(RegistrarError::NotRenewed)
     ));
-    assert_eq!(desk.registrar.contacts(Role::Pm, due), []);
-    let again = desk.again();
-    assert_eq!(again.roll(), desk.registrar.roll());
-    assert_eq!(again.revocations(), desk.registrar.revocations());
+    assert_eq!(bench.registrar.contacts(Role::Pm, due), []);
+    let again = bench.again();
+    assert_eq!(
+        again.issued_certificates(),
+        bench.registrar.issued_certificates()
+    );
+    assert_eq!(again.revocations(), bench.registrar.revocations());
 }
 
 #[test]
 fn a_token_survives_a_request_that_is_not_served() {
-    let mut desk = Desk::new();
-    let token = desk.token(Role::Am, None);
+    let mut bench = Bench::new();
+    let token = bench.token(Role::Am, None);
     let wanted = (Role::Am, Some("a1"));
     let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384).unwrap();
     let other = rcgen::CertificateParams::default().serialize_request(&pair);
     let other = other.unwrap().der().to_vec();
     for wrong in [&other[..], b"nothing", &[0; 5_000]] {
-        let refused = desk.join_with(token, wanted, wrong, NOW).unwrap_err();
+        let refused = bench.join_with(token, wanted, wrong, NOW).unwrap_err();
         assert!(refused.contains("the signing request"), "{refused}");
     }
     // Nor is it used up where the certificate cannot be kept.
-    let list = desk.registrar.directory.join(ROLL);
+    let list = bench.registrar.directory.join(ISSUED);
     std::fs::remove_file(&list).unwrap();
     std::fs::create_dir_all(list.join("in the way")).unwrap();
-    assert!(desk.join(token, Role::Am, Some("a1"), NOW).is_err());
+    assert!(bench.join(token, Role::Am, Some("a1"), NOW).is_err());
     std::fs::remove_dir_all(&list).unwrap();
-    desk.join(token, Role::Am, Some("a1"), NOW).unwrap();
+    bench.join(token, Role::Am, Some("a1"), NOW).unwrap();
 }
 
 #[test]
 fn who_has_not_heard_the_answer_has_it_again_and_nobody_else() {
-    let mut desk = Desk::new();
-    let token = desk.token(Role::Am, None);
+    let mut bench = Bench::new();
+    let token = bench.token(Role::Am, None);
     let (mine, wanted) = (request(), (Role::Am, Some("a1")));
-    let first = desk.join_with(token, wanted, &mine, NOW).unwrap();
-    desk.registrar = desk.again();
-    assert_eq!(desk.join_with(token, wanted, &mine, NOW).unwrap(), first);
+    let first = bench.join_with(token, wanted, &mine, NOW).unwrap();
+    bench.registrar = bench.again();
+    assert_eq!(bench.join_with(token, wanted, &mine, NOW).unwrap(), first);
     let used = "the join token has been used";
-    let others = desk.join_with(token, wanted, &request(), NOW);
+    let others = bench.join_with(token, wanted, &request(), NOW);
     assert_eq!(others.unwrap_err(), used);
-    assert_eq!(desk.registrar.valid(NOW).count(), 2);
-    desk.registrar.revoke("am/a1", (&desk.me, NOW)).unwrap();
-    let again = desk.join_with(token, wanted, &mine, NOW);
+    assert_eq!(bench.registrar.valid(NOW).count(), 2);
+    bench.registrar.revoke("am/a1", (&bench.me, NOW)).unwrap();
+    let again = bench.join_with(token, wanted, &mine, NOW);
     assert_eq!(again.unwrap_err(), used);
 }
 
 #[test]
 fn a_certificate_that_was_kept_when_its_token_was_not_used_up_is_in_nobodys_way() {
-    let mut desk = Desk::new();
-    let token = desk.token(Role::Am, None);
-    let kept = desk
+    let mut bench = Bench::new();
+    let token = bench.token(Role::Am, None);
+    let kept = bench
         .registrar
         .directory
         .join(TOKENS)
         .join(token.to_string());
     let text = std::fs::read(&kept).unwrap();
-    let lost = desk.join(token, Role::Am, Some("a1"), NOW).unwrap();
+    let lost = bench.join(token, Role::Am, Some("a1"), NOW).unwrap();
     // As after a power cut between the two.
     std::fs::write(&kept, text).unwrap();
-    desk.registrar = desk.again();
-    let joined = desk.join(token, Role::Am, Some("a1"), NOW).unwrap();
+    bench.registrar = bench.again();
+    let joined = bench.join(token, Role::Am, Some("a1"), NOW).unwrap();
     assert_ne!(joined.serial, lost.serial);
-    assert_eq!(desk.again().roll().get(&lost.serial), None);
+    assert_eq!(bench.again().issued_certificates().get(&lost.serial), None);
 }
 
 /// When a certificate is to be renewed.
@@ -260,44 +264,44 @@ fn due(certificate: &Certificate) -> Wall {
 
 #[test]
 fn a_certificate_has_one_successor_when_it_is_due() {
-    let mut desk = Desk::new();
-    let token = desk.token(Role::User, None);
+    let mut bench = Bench::new();
+    let token = bench.token(Role::User, None);
     let mine = request();
     let wanted = (Role::User, Some("ana"));
-    let old = desk.join_with(token, wanted, &mine, NOW).unwrap();
+    let old = bench.join_with(token, wanted, &mine, NOW).unwrap();
     let due = due(&old);
     let early = Wall(due.0 - 1);
     for _ in 0..100 {
-        let refused = desk.registrar.renew(&old.serial, &mine, early);
+        let refused = bench.registrar.renew(&old.serial, &mine, early);
         assert!(matches!(refused, Err(RegistrarError::NotDue(at)) if at == due));
     }
-    let young = desk.registrar.renew(&old.serial, &mine, due).unwrap();
+    let young = bench.registrar.renew(&old.serial, &mine, due).unwrap();
     for _ in 0..100 {
-        let again = desk.registrar.renew(&old.serial, &mine, due).unwrap();
+        let again = bench.registrar.renew(&old.serial, &mine, due).unwrap();
         assert_eq!(again.certificate, young.certificate);
     }
-    desk.registrar = desk.again();
-    let other = desk.registrar.renew(&old.serial, &request(), due);
+    bench.registrar = bench.again();
+    let other = bench.registrar.renew(&old.serial, &request(), due);
     let other = other.unwrap_err().to_string();
     assert!(
         other.starts_with("the certificate was renewed already"),
         "{other}"
     );
-    assert_eq!(desk.registrar.roll().iter().count(), 3);
+    assert_eq!(bench.registrar.issued_certificates().iter().count(), 3);
 }
 
 #[test]
 fn certificates_that_hardly_last_are_not_renewed_in_a_circle() {
-    let mut desk = Desk::new();
-    desk.registrar.life = Span::from_secs(60);
-    let token = desk.token(Role::Am, None);
+    let mut bench = Bench::new();
+    bench.registrar.life = Span::from_secs(60);
+    let token = bench.token(Role::Am, None);
     let mine = request();
-    let first = desk.join_with(token, (Role::Am, Some("a1")), &mine, NOW);
+    let first = bench.join_with(token, (Role::Am, Some("a1")), &mine, NOW);
     let mut last = first.unwrap();
     let mut n_renewed = 0;
     for second in 0..120 {
         let now = after(Span::from_secs(second));
-        if let Ok(issued) = desk.registrar.renew(&last.serial, &mine, now) {
+        if let Ok(issued) = bench.registrar.renew(&last.serial, &mine, now) {
             n_renewed += u32::from(issued.certificate.serial != last.serial);
             last = issued.certificate;
         }
@@ -307,39 +311,41 @@ fn certificates_that_hardly_last_are_not_renewed_in_a_circle() {
 
 #[test]
 fn the_next_holder_of_a_name_is_another_one_unless_the_administrator_says_so() {
-    let mut desk = Desk::new();
+    let mut bench = Bench::new();
     let holder = |joined: Result<Certificate, String>| joined.unwrap().identity.to_string();
     for role in [Role::User, Role::Pm] {
-        let token = desk.token(role, Some("ana"));
-        let first = desk.join(token, role, None, NOW).unwrap();
-        let renewed = desk.registrar.renew(&first.serial, &request(), due(&first));
+        let token = bench.token(role, Some("ana"));
+        let first = bench.join(token, role, None, NOW).unwrap();
+        let renewed = bench
+            .registrar
+            .renew(&first.serial, &request(), due(&first));
         assert_eq!(renewed.unwrap().certificate.identity, first.identity);
         let what = format!("{role}/ana");
-        desk.registrar.revoke(&what, (&desk.me, NOW)).unwrap();
-        assert!(desk.registrar.was_held(role, "ana"));
-        let token = desk.token(role, Some("ana"));
-        let second = holder(desk.join(token, role, None, NOW));
+        bench.registrar.revoke(&what, (&bench.me, NOW)).unwrap();
+        assert!(bench.registrar.was_held(role, "ana"));
+        let token = bench.token(role, Some("ana"));
+        let second = holder(bench.join(token, role, None, NOW));
         assert_eq!(second, format!("xav://grid/lab/{role}/ana~2"));
-        desk.registrar.revoke(&what, (&desk.me, NOW)).unwrap();
+        bench.registrar.revoke(&what, (&bench.me, NOW)).unwrap();
         let terms = Terms {
             name: Some("ana".to_owned()),
             takes_over: true,
         };
-        let token = desk.token_with(role, &terms);
-        assert_eq!(holder(desk.join(token, role, None, NOW)), second);
+        let token = bench.token_with(role, &terms);
+        assert_eq!(holder(bench.join(token, role, None, NOW)), second);
     }
     // A machine's name says which machine it is.
     for n in 0..2 {
-        let token = desk.token(Role::Am, Some("a1"));
-        let joined = holder(desk.join(token, Role::Am, None, NOW));
+        let token = bench.token(Role::Am, Some("a1"));
+        let joined = holder(bench.join(token, Role::Am, None, NOW));
         assert_eq!(joined, "xav://grid/lab/am/a1", "{n}");
-        desk.registrar.revoke("am/a1", (&desk.me, NOW)).unwrap();
+        bench.registrar.revoke("am/a1", (&bench.me, NOW)).unwrap();
     }
     let nobodys = Terms {
         name: None,
         takes_over: true,
     };
-    let refused = desk
+    let refused = bench
         .registrar
         .create_token(Role::User, &nobodys, GM, (NOW, HOUR));
     assert!(matches!(refused, Err(RegistrarError::TakesOver)));
@@ -347,50 +353,59 @@ fn the_next_holder_of_a_name_is_another_one_unless_the_administrator_says_so() {
 
 #[test]
 fn a_name_stays_its_first_holders_long_after_that_has_expired() {
-    let mut desk = Desk::new();
-    let token = desk.token(Role::User, Some("ana"));
-    let first = desk.join(token, Role::User, None, NOW).unwrap();
-    let token = desk.token(Role::Am, Some("a1"));
-    let machine = desk.join(token, Role::Am, None, NOW).unwrap();
+    let mut bench = Bench::new();
+    let token = bench.token(Role::User, Some("ana"));
+    let first = bench.join(token, Role::User, None, NOW).unwrap();
+    let token = bench.token(Role::Am, Some("a1"));
+    let machine = bench.join(token, Role::Am, None, NOW).unwrap();
     let years = after(Span(900 * DAY.0));
-    let later = desk
+    let later = bench
         .registrar
         .create_token(Role::User, &Terms::default(), GM, (years, HOUR));
     let later = later.unwrap().id();
-    let second = desk.join(later, Role::User, Some("ana"), years).unwrap();
+    let second = bench.join(later, Role::User, Some("ana"), years).unwrap();
     assert_eq!(second.identity, first.identity.of_holder(2));
-    desk.registrar = desk.again();
+    bench.registrar = bench.again();
     assert_eq!(
-        desk.registrar.roll().last_holder(Role::User, "ana"),
+        bench
+            .registrar
+            .issued_certificates()
+            .last_holder(Role::User, "ana"),
         Some(2)
     );
     // Of machines nothing is kept that ended long ago.
-    assert_eq!(desk.registrar.roll().get(&machine.serial), None);
+    assert_eq!(
+        bench.registrar.issued_certificates().get(&machine.serial),
+        None
+    );
 }
 
 #[test]
 fn registrars_of_one_directory_see_what_the_others_do() {
-    let mut desk = Desk::new();
-    let mut other = desk.again();
+    let mut bench = Bench::new();
+    let mut other = bench.again();
     let admin = other.admit_again(&request(), (Role::Admin, "eve", false), (None, None), NOW);
     let admin = admin.unwrap().certificate;
-    let token = desk.token(Role::Am, None);
-    desk.join(token, Role::Am, Some("a1"), NOW).unwrap();
+    let token = bench.token(Role::Am, None);
+    bench.join(token, Role::Am, Some("a1"), NOW).unwrap();
     other.refresh().unwrap();
-    assert_eq!(desk.registrar.roll(), other.roll());
-    let revoked = desk.registrar.revoke("admin/eve", (&desk.me, NOW));
+    assert_eq!(
+        bench.registrar.issued_certificates(),
+        other.issued_certificates()
+    );
+    let revoked = bench.registrar.revoke("admin/eve", (&bench.me, NOW));
     assert_eq!(revoked.unwrap(), [admin.serial]);
 }
 
 #[test]
 fn who_is_at_the_authority_has_a_certificate_again_after_the_end_of_the_first() {
-    let mut desk = Desk::new();
-    let token = desk.token(Role::User, Some("ana"));
-    let old = desk.join(token, Role::User, None, NOW).unwrap();
+    let mut bench = Bench::new();
+    let token = bench.token(Role::User, Some("ana"));
+    let old = bench.join(token, Role::User, None, NOW).unwrap();
     let late = Wall(old.not_after.0 + DAY.0);
     let wanted = (Role::User, "ana", false);
     let mut admit = |before, now| {
-        let admitted = desk
+        let admitted = bench
             .registrar
             .admit_again(&request(), wanted, (before, None), now);
         admitted.map(|issued| issued.certificate.identity.label())
@@ -404,12 +419,12 @@ fn who_is_at_the_authority_has_a_certificate_again_after_the_end_of_the_first() 
 
 #[test]
 fn a_list_of_an_earlier_version_is_read() {
-    let desk = Desk::new();
-    let path = desk.registrar.directory.join(ROLL);
+    let bench = Bench::new();
+    let path = bench.registrar.directory.join(ISSUED);
     let line = "4001 1800000000 1900000000 xav://grid/lab/pm/pm 10.0.0.1:7401\n";
     std::fs::write(&path, line).unwrap();
-    let again = desk.again();
-    let (_, signed) = again.roll().iter().next().unwrap();
+    let again = bench.again();
+    let (_, signed) = again.issued_certificates().iter().next().unwrap();
     assert_eq!((signed.key, &signed.origin), (None, &None));
     assert_eq!(
         again.contacts(Role::Pm, NOW),
@@ -419,22 +434,22 @@ fn a_list_of_an_earlier_version_is_read() {
 
 #[test]
 fn members_whose_certificates_end_soon_are_named() {
-    let mut desk = Desk::new();
-    let token = desk.token(Role::Am, Some("a1"));
-    let old = desk.join(token, Role::Am, None, NOW).unwrap();
+    let mut bench = Bench::new();
+    let token = bench.token(Role::Am, Some("a1"));
+    let old = bench.join(token, Role::Am, None, NOW).unwrap();
     let days_before = |days: u64| Wall(old.not_after.0 - days * DAY.0);
-    let told = |desk: &Desk, now| -> Vec<String> {
-        let endings = desk.registrar.endings(now).into_iter();
+    let told = |bench: &Bench, now| -> Vec<String> {
+        let endings = bench.registrar.endings(now).into_iter();
         endings
             .filter(|(identity, _)| identity.role() == Role::Am)
             .map(|(identity, ending)| format!("{} {ending}", identity.label()))
             .collect()
     };
-    assert!(told(&desk, days_before(15)).is_empty());
-    assert_eq!(told(&desk, days_before(13)), ["a1 ends in 13 days"]);
-    let renewed = desk
+    assert!(told(&bench, days_before(15)).is_empty());
+    assert_eq!(told(&bench, days_before(13)), ["a1 ends in 13 days"]);
+    let renewed = bench
         .registrar
         .renew(&old.serial, &request(), days_before(13));
     renewed.unwrap();
-    assert!(told(&desk, days_before(13)).is_empty());
+    assert!(told(&bench, days_before(13)).is_empty());
 }

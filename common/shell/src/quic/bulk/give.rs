@@ -21,12 +21,12 @@ use super::super::links::duration;
 use super::pace::Bucket;
 use super::stream::{Broken, hear, read, say, write};
 use super::{
-    Arrival, Arriving, Asked, Depot, GuestEntry, MAY_GET, MAY_PUT, Received, Shared, lock, pause,
+    Arrival, Arriving, Asked, Depot, MAY_GET, MAY_PUT, PeerEntry, Received, Shared, lock, pause,
 };
 use crate::clock;
 use crate::limits::{
     BULK_CONNECTIONS_EACH_MAX, BULK_CONNECTIONS_MAX, BULK_PARKED_MAX, BULK_PIECE_BYTES,
-    BULK_SIGN_OF_LIFE, BULK_SILENCE_MAX, GUEST_CONNECTIONS_MAX, LINK_GREETING_MAX,
+    BULK_SIGN_OF_LIFE, BULK_SILENCE_MAX, LINK_GREETING_MAX, REMOTE_CONNECTIONS_EACH_MAX,
 };
 
 /// Blobs that were cut while they came, by whom they came from. The one that has waited longest
@@ -50,14 +50,14 @@ impl Parked {
 }
 
 /// One who has dialled, and is among those who may.
-struct Guest {
+struct ServedPeer {
     shared: Arc<Shared>,
     number: u64,
     identity: Identity,
     bucket: Arc<Mutex<Bucket>>,
 }
 
-impl Guest {
+impl ServedPeer {
     fn asks(&self, hash: Hash, of: Option<Belongs>) -> Asked {
         Asked {
             peer: self.identity.clone(),
@@ -67,13 +67,13 @@ impl Guest {
     }
 }
 
-impl Drop for Guest {
+impl Drop for ServedPeer {
     fn drop(&mut self) {
-        let mut guests = lock(&self.shared.guests);
-        guests.by_number.remove(&self.number);
-        let is_there = |entry: &GuestEntry| entry.identity == self.identity;
-        if !guests.by_number.values().any(is_there) {
-            guests.buckets.remove(&self.identity);
+        let mut served_peers = lock(&self.shared.served_peers);
+        served_peers.by_number.remove(&self.number);
+        let is_there = |entry: &PeerEntry| entry.identity == self.identity;
+        if !served_peers.by_number.values().any(is_there) {
+            served_peers.buckets.remove(&self.identity);
         }
     }
 }
@@ -105,25 +105,25 @@ async fn arrive(incoming: Incoming, _place: OwnedSemaphorePermit, shared: Arc<Sh
             return;
         }
     };
-    let entry = GuestEntry {
+    let entry = PeerEntry {
         identity: certificate.identity,
         serial: certificate.serial,
         connection: connection.clone(),
     };
-    let Some(guest) = enter(&shared, entry) else {
+    let Some(served) = enter(&shared, entry) else {
         refuse(&connection, hello::Refusal::Full);
         return;
     };
-    let guest = Arc::new(guest);
+    let served = Arc::new(served);
     // The peer opens no more streams at a time than it was told.
     while let Ok((send, recv)) = connection.accept_bi().await {
-        Handle::current().spawn(serve(Arc::clone(&guest), send, recv));
+        Handle::current().spawn(serve(Arc::clone(&served), send, recv));
     }
 }
 
-fn enter(shared: &Arc<Shared>, entry: GuestEntry) -> Option<Guest> {
-    let mut guests = lock(&shared.guests);
-    let of_peer = guests.by_number.values();
+fn enter(shared: &Arc<Shared>, entry: PeerEntry) -> Option<ServedPeer> {
+    let mut served_peers = lock(&shared.served_peers);
+    let of_peer = served_peers.by_number.values();
     let n_of_peer = of_peer
         .filter(|other| other.identity == entry.identity)
         .count();
@@ -131,18 +131,18 @@ fn enter(shared: &Arc<Shared>, entry: GuestEntry) -> Option<Guest> {
     let n_max = if entry.identity.role().is_manager() {
         BULK_CONNECTIONS_EACH_MAX
     } else {
-        GUEST_CONNECTIONS_MAX
+        REMOTE_CONNECTIONS_EACH_MAX
     };
     if n_of_peer >= n_max {
         return None;
     }
-    let number = guests.n_entered;
-    guests.n_entered += 1;
+    let number = served_peers.n_entered;
+    served_peers.n_entered += 1;
     let identity = entry.identity.clone();
-    guests.by_number.insert(number, entry);
-    let bucket = guests.buckets.entry(identity.clone());
+    served_peers.by_number.insert(number, entry);
+    let bucket = served_peers.buckets.entry(identity.clone());
     let bucket = bucket.or_insert_with(|| Arc::new(Mutex::new(Bucket::new(shared.rate))));
-    Some(Guest {
+    Some(ServedPeer {
         shared: Arc::clone(shared),
         number,
         identity,
@@ -151,22 +151,22 @@ fn enter(shared: &Arc<Shared>, entry: GuestEntry) -> Option<Guest> {
 }
 
 /// One transfer.
-async fn serve(guest: Arc<Guest>, mut send: SendStream, mut recv: RecvStream) {
-    let shared = &guest.shared;
+async fn serve(served: Arc<ServedPeer>, mut send: SendStream, mut recv: RecvStream) {
+    let shared = &served.shared;
     let Some(depot) = shared.depot.clone() else {
         return;
     };
-    let role = guest.identity.role();
+    let role = served.identity.role();
     let done = match hear(&mut recv, BULK_SILENCE_MAX).await {
         Ok(Request::Get { .. }) if !may(&MAY_GET, role) => Err(Stopped::Refused(Refusal::Role)),
         Ok(Request::Put { .. }) if !may(&MAY_PUT, role) => Err(Stopped::Refused(Refusal::Role)),
         Ok(Request::Get { hash, offset, of }) => {
-            let asked = guest.asks(hash, of);
-            give(&guest, depot, asked, offset, &mut send).await
+            let asked = served.asks(hash, of);
+            give(&served, depot, asked, offset, &mut send).await
         }
         Ok(Request::Put { hash, bytes, of }) => {
-            let asked = guest.asks(hash, of);
-            take(&guest, depot, asked, bytes, &mut send, &mut recv).await
+            let asked = served.asks(hash, of);
+            take(&served, depot, asked, bytes, &mut send, &mut recv).await
         }
         Err(Broken::Unreadable) => Err(Stopped::Refused(Refusal::Unreadable)),
         Err(broken) => Err(Stopped::Broken(broken)),
@@ -183,7 +183,7 @@ async fn serve(guest: Arc<Guest>, mut send: SendStream, mut recv: RecvStream) {
             }
         }
         Err(Stopped::Broken(broken)) => {
-            tracing::debug!(peer = %guest.identity, ?broken, "a transfer ended early");
+            tracing::debug!(peer = %served.identity, ?broken, "a transfer ended early");
             let _ = send.reset(VarInt::from_u32(0));
             return;
         }
@@ -223,7 +223,7 @@ impl From<io::Error> for Stopped {
 }
 
 async fn give(
-    guest: &Guest,
+    served: &ServedPeer,
     depot: Arc<dyn Depot>,
     asked: Asked,
     offset: u64,
@@ -249,30 +249,30 @@ async fn give(
                 return Err(Stopped::Broken(Broken::Unreadable));
             }
         };
-        pause_for(guest, piece.len()).await;
+        pause_for(served, piece.len()).await;
         write(send, &piece).await?;
         at += piece.len() as u64;
-        let counted = &guest.shared.served_bytes;
+        let counted = &served.shared.served_bytes;
         counted.fetch_add(piece.len() as u64, Ordering::Relaxed);
     }
     Ok(())
 }
 
 async fn take(
-    guest: &Guest,
+    served: &ServedPeer,
     depot: Arc<dyn Depot>,
     asked: Asked,
     bytes: u64,
     send: &mut SendStream,
     recv: &mut RecvStream,
 ) -> Result<(), Stopped> {
-    let shared = &guest.shared;
+    let shared = &served.shared;
     let bytes_max = shared.blob_bytes_max;
     if bytes > bytes_max {
         return Err(Stopped::Refused(Refusal::TooLarge { bytes_max }));
     }
     let hash = asked.hash;
-    let parked = lock(&shared.parked).take(&guest.identity, hash);
+    let parked = lock(&shared.parked).take(&served.identity, hash);
     let received = match parked.filter(|arriving| arriving.bytes() <= bytes) {
         Some(arriving) => Received::Coming(arriving),
         None => blocking(move || depot.receive_from(&asked, bytes)).await?,
@@ -285,7 +285,7 @@ async fn take(
     let offset = arriving.bytes();
     let mut slot = Some(arriving);
     let filled = match say(send, &Answer::Send { offset }).await {
-        Ok(()) => fill(guest, bytes, recv, &mut slot).await,
+        Ok(()) => fill(served, bytes, recv, &mut slot).await,
         Err(broken) => Err(broken.into()),
     };
     // What a cut has left is gone on with, should the peer come again.
@@ -293,7 +293,7 @@ async fn take(
     match filled {
         Ok(()) => {}
         Err(Stopped::Broken(broken)) => {
-            lock(&shared.parked).put(&guest.identity, hash, arriving);
+            lock(&shared.parked).put(&served.identity, hash, arriving);
             return Err(broken.into());
         }
         Err(refused @ Stopped::Refused(_)) => return Err(refused),
@@ -314,7 +314,7 @@ async fn take(
 
 /// Takes what comes until all is there. The slot is empty afterwards only where the disk failed.
 async fn fill(
-    guest: &Guest,
+    served: &ServedPeer,
     bytes: u64,
     recv: &mut RecvStream,
     slot: &mut Option<Box<dyn Arriving>>,
@@ -327,7 +327,7 @@ async fn fill(
             break;
         }
         let wanted = left.min(BULK_PIECE_BYTES as u64) as usize;
-        pause_for(guest, wanted).await;
+        pause_for(served, wanted).await;
         let filled = match read(recv, &mut piece[..wanted]).await {
             Ok(filled) => filled,
             Err(broken) => {
@@ -344,7 +344,7 @@ async fn fill(
         let (arriving, emptied) = written.await?;
         *slot = Some(arriving);
         piece = emptied;
-        let counted = &guest.shared.served_bytes;
+        let counted = &served.shared.served_bytes;
         counted.fetch_add(filled as u64, Ordering::Relaxed);
         if filled < wanted {
             return Err(Stopped::Refused(Refusal::Corrupt));
@@ -357,8 +357,8 @@ async fn fill(
     }
 }
 
-async fn pause_for(guest: &Guest, bytes: usize) {
-    let wait = guest.shared.pace(&guest.bucket, clock::mono(), bytes);
+async fn pause_for(served: &ServedPeer, bytes: usize) {
+    let wait = served.shared.pace(&served.bucket, clock::mono(), bytes);
     if wait > model::Span::ZERO {
         pause(wait).await;
     }

@@ -1,4 +1,4 @@
-//! Clients on other machines: let in by their certificates, and joined to the same hall as those of
+//! Clients on other machines: let in by their certificates, and joined to the same shared as those of
 //! the socket.
 
 use std::io::{Read, Write};
@@ -9,15 +9,15 @@ use wire::client::{Answer, Phase, Progress, Request, Totals};
 
 use super::*;
 use crate::client::{Client, ClientError};
-use crate::clients::{Clients, Visitor};
-use crate::limits::{GUEST_CONNECTIONS_MAX, GUEST_MESSAGE_BYTES_MAX};
+use crate::clients::{ClientInputs, Clients};
+use crate::limits::{REMOTE_CONNECTIONS_EACH_MAX, REMOTE_MESSAGE_BYTES_MAX};
 
 enum Input {
     Asked(u64, Option<Identity>, u64, Request),
     Gone,
 }
 
-const VISITOR: Visitor<Input> = Visitor {
+const CLIENT_INPUTS: ClientInputs<Input> = ClientInputs {
     request: |client, who, number, request| Input::Asked(client, who.cloned(), number, request),
     gone: |_| Input::Gone,
 };
@@ -26,7 +26,7 @@ const VISITOR: Visitor<Input> = Visitor {
 struct Manager {
     links: Option<Links>,
     clients: Arc<OnceLock<Clients<Input>>>,
-    came: Intake<Input>,
+    came: InputReceiver<Input>,
     credentials: Credentials,
     state: TempDir,
 }
@@ -36,7 +36,7 @@ impl Manager {
         let credentials = group.member(Role::Pm, 1);
         let (inbox, came) = inbox();
         let clients = Arc::new(OnceLock::new());
-        assert!(clients.set(Clients::new(&inbox, VISITOR)).is_ok());
+        assert!(clients.set(Clients::new(&inbox, CLIENT_INPUTS)).is_ok());
         let mut manager = Manager {
             links: None,
             clients,
@@ -54,13 +54,13 @@ impl Manager {
             credentials: self.credentials.clone(),
             epoch: LinkEpoch::begin(self.state.path()).unwrap(),
             resource: None,
-            desk: None,
+            requests: None,
             accepts: vec![Role::User, Role::Admin],
         };
         let clients = Arc::clone(&self.clients);
         let links = Links::bind(config, move |event| {
             if let Event::Up(link) = event {
-                match clients.get().unwrap().guest(&link.peer) {
+                match clients.get().unwrap().connect_as(&link.peer) {
                     Ok(stream) => link.carry(stream),
                     Err(_) => link.refuse(wire::hello::Refusal::Full),
                 }
@@ -238,12 +238,12 @@ fn one_user_takes_no_places_of_others() {
     let manager = Manager::new(&group);
     let clients = manager.clients.get().unwrap();
     let [ana, ben] = [2, 3].map(|n| group.member(Role::User, n).identity().clone());
-    let mut guests: Vec<_> = (0..GUEST_CONNECTIONS_MAX)
-        .map(|_| clients.guest(&ana).unwrap())
+    let mut remote: Vec<_> = (0..REMOTE_CONNECTIONS_EACH_MAX)
+        .map(|_| clients.connect_as(&ana).unwrap())
         .collect();
-    let refused = clients.guest(&ana).unwrap_err().to_string();
+    let refused = clients.connect_as(&ana).unwrap_err().to_string();
     assert_eq!(refused, "xav://grid/lab/user/n2 has 32 connections");
-    guests.push(clients.guest(&ben).unwrap());
+    remote.push(clients.connect_as(&ben).unwrap());
     assert!(clients.join().is_ok());
 }
 
@@ -253,9 +253,9 @@ fn a_guests_request_that_is_too_long_ends_its_own_connection() {
     let mut manager = Manager::new(&group);
     let clients = Arc::clone(&manager.clients);
     let ana = group.member(Role::User, 2).identity().clone();
-    let mut stream = clients.get().unwrap().guest(&ana).unwrap();
+    let mut stream = clients.get().unwrap().connect_as(&ana).unwrap();
     let mut neighbour = manager.dial(&group, 2).unwrap();
-    let bytes = u32::try_from(GUEST_MESSAGE_BYTES_MAX + 1).unwrap();
+    let bytes = u32::try_from(REMOTE_MESSAGE_BYTES_MAX + 1).unwrap();
     stream.write_all(&bytes.to_le_bytes()).unwrap();
     assert_eq!(stream.read(&mut [0; 8]).unwrap(), 0);
     let asker = std::thread::spawn(move || neighbour.ask(Request::List).unwrap());

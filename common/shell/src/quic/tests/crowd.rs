@@ -6,16 +6,16 @@ use std::net::{IpAddr, UdpSocket};
 use quinn::{Connection, Endpoint};
 use tokio::runtime::{Builder, Runtime};
 
-use super::super::errand::client_config;
+use super::super::request_client::client_config;
 use super::super::trust;
 use super::*;
-use crate::limits::{DESK_VISITS_EACH_MAX, HANDSHAKES_MAX, STRANGERS_MAX};
+use crate::limits::{HANDSHAKES_MAX, REQUEST_CONNECTIONS_EACH_MAX, STRANGERS_MAX};
 
 /// Answers what it is asked.
 struct Echo;
 
-impl Desk for Echo {
-    fn answer(&mut self, asker: Asker<'_>, question: &[u8]) -> Vec<u8> {
+impl RequestHandler for Echo {
+    fn answer(&mut self, asker: RequestOrigin<'_>, question: &[u8]) -> Vec<u8> {
         let is_member = asker.certificate.is_some();
         [
             if is_member {
@@ -46,7 +46,7 @@ impl Besieged {
             epoch: LinkEpoch::begin(state.path()).unwrap(),
             resource: None,
             accepts: vec![Role::Am],
-            desk: Some(Box::new(Echo)),
+            requests: Some(Box::new(Echo)),
         };
         Besieged {
             links: Links::bind(config, |_| {}).unwrap(),
@@ -55,9 +55,9 @@ impl Besieged {
         }
     }
 
-    fn ask(&self, visitor: Visitor<'_>) -> String {
+    fn ask(&self, requester: Requester<'_>) -> String {
         let address = self.links.address().to_string();
-        let told = ask(&address, visitor, b"who").unwrap();
+        let told = ask(&address, requester, b"who").unwrap();
         String::from_utf8(told).unwrap()
     }
 
@@ -65,12 +65,12 @@ impl Besieged {
     fn is_open(&self, group: &Group) {
         let user = group.member(Role::User, 2);
         for _ in 0..20 {
-            let member = Visitor::Member(&user, self.gm.identity());
+            let member = Requester::Member(&user, self.gm.identity());
             assert_eq!(self.ask(member), "member who");
         }
         let authority = self.gm.fingerprint();
         let (grid, group) = ("grid", "lab");
-        let stranger = Visitor::Stranger {
+        let stranger = Requester::Stranger {
             authority,
             grid,
             group,
@@ -177,11 +177,11 @@ fn a_member_has_a_bounded_number_of_visits_and_takes_none_of_others() {
     let besieged = Besieged::new(&group);
     let crowd = Crowd::of(&["127.0.0.1"]);
     let greedy = group.member(Role::Am, 3);
-    let config = client_config(trust::desk_client(&greedy).unwrap());
+    let config = client_config(trust::request_config(&greedy).unwrap());
     let target = besieged.links.address();
     let (held, error) = crowd.runtime.block_on(async {
         let mut held = Vec::new();
-        for _ in 0..=DESK_VISITS_EACH_MAX {
+        for _ in 0..=REQUEST_CONNECTIONS_EACH_MAX {
             let connecting = crowd.endpoints[0].connect_with(config.clone(), target, "x");
             held.push(connecting.unwrap().await.unwrap());
         }

@@ -24,7 +24,7 @@ fn n_entries(path: impl AsRef<Path>) -> usize {
 #[test]
 fn a_directory_is_used_again_only_if_nothing_has_happened_in_it() {
     let dir = TempDir::new().unwrap();
-    let mut places = Places::open(dir.path(), Untouched::Again).unwrap();
+    let mut places = Directories::open(dir.path(), Untouched::Again).unwrap();
     let first = places.give(attempt(5, 1, 1)).unwrap().directory;
     assert_eq!(Path::new(&first).parent().unwrap(), process_path(&dir, 5));
     let second = places.give(attempt(5, 1, 2)).unwrap().directory;
@@ -48,7 +48,7 @@ fn a_directory_is_used_again_only_if_nothing_has_happened_in_it() {
 #[test]
 fn a_directory_that_another_account_had_is_never_used_again() {
     let dir = TempDir::new().unwrap();
-    let mut places = Places::open(dir.path(), Untouched::Removed).unwrap();
+    let mut places = Directories::open(dir.path(), Untouched::Removed).unwrap();
     let first = places.give(attempt(5, 1, 1)).unwrap().directory;
     assert!(!places.take_back(ProcessId(5), &first));
     assert_ne!(places.give(attempt(5, 1, 2)).unwrap().directory, first);
@@ -57,20 +57,20 @@ fn a_directory_that_another_account_had_is_never_used_again() {
 #[test]
 fn what_an_earlier_epoch_has_left_is_not_given_to_another() {
     let dir = TempDir::new().unwrap();
-    let mut places = Places::open(dir.path(), Untouched::Again).unwrap();
+    let mut places = Directories::open(dir.path(), Untouched::Again).unwrap();
     let failed = places.give(attempt(5, 1, 1)).unwrap().directory;
     let spare = places.give(attempt(5, 2, 1)).unwrap().directory;
     assert!(places.take_back(ProcessId(5), &spare));
     drop(places);
     assert!(Path::new(&failed).is_dir() && !Path::new(&spare).exists());
-    let mut places = Places::open(dir.path(), Untouched::Again).unwrap();
+    let mut places = Directories::open(dir.path(), Untouched::Again).unwrap();
     assert_ne!(places.give(attempt(5, 1, 2)).unwrap().directory, failed);
 }
 
 #[test]
 fn a_process_directory_that_was_removed_is_made_again() {
     let dir = TempDir::new().unwrap();
-    let mut places = Places::open(dir.path(), Untouched::Again).unwrap();
+    let mut places = Directories::open(dir.path(), Untouched::Again).unwrap();
     places.give(attempt(5, 1, 1)).unwrap();
     fs::remove_dir_all(process_path(&dir, 5)).unwrap();
     let again = places.give(attempt(5, 2, 1)).unwrap().directory;
@@ -80,7 +80,7 @@ fn a_process_directory_that_was_removed_is_made_again() {
 #[test]
 fn more_processes_than_stay_open_are_served() {
     let dir = TempDir::new().unwrap();
-    let mut places = Places::open(dir.path(), Untouched::Again).unwrap();
+    let mut places = Directories::open(dir.path(), Untouched::Again).unwrap();
     for round in 1..=2 {
         for process in 0..2 * OPEN_PROCESSES_MAX as u64 {
             let made = places.give(attempt(process, 0, round)).unwrap();
@@ -94,10 +94,10 @@ fn more_processes_than_stay_open_are_served() {
 #[test]
 fn a_start_removes_what_is_empty_and_nothing_else() {
     let dir = TempDir::new().unwrap();
-    let mut places = Places::open(dir.path(), Untouched::Again).unwrap();
+    let mut places = Directories::open(dir.path(), Untouched::Again).unwrap();
     places.give(attempt(1, 1, 1)).unwrap();
     fs::create_dir(places.root().join("empty")).unwrap();
     drop(places);
-    let places = Places::open(dir.path(), Untouched::Again).unwrap();
+    let places = Directories::open(dir.path(), Untouched::Again).unwrap();
     assert_eq!(n_entries(places.root()), 1);
 }

@@ -35,7 +35,7 @@ const UNTOUCHED: Timespec = Timespec {
 
 /// Why the directories of attempts cannot be used.
 #[derive(Debug, Error)]
-pub enum PlacesError {
+pub enum DirectoriesError {
     /// One could not be made or read.
     #[error("could not {action} {}", path.display())]
     Io {
@@ -73,14 +73,14 @@ pub(crate) enum Untouched {
 /// make one and to remove it would cost more than a short command. Whether something has happened
 /// shows in the directory's time of change, which is set to [`UNTOUCHED`] when it is made: the
 /// system changes it with every entry that comes or goes.
-pub(crate) struct Places {
+pub(crate) struct Directories {
     root: String,
     untouched: Untouched,
-    processes: BTreeMap<ProcessId, Place>,
+    processes: BTreeMap<ProcessId, ProcessDirectories>,
 }
 
 /// The directories of one process.
-struct Place {
+struct ProcessDirectories {
     path: String,
     descriptor: OwnedFd,
     /// Larger than any that is there.
@@ -89,14 +89,17 @@ struct Place {
     spare: Vec<u32>,
 }
 
-impl Places {
+impl Directories {
     /// Under the manager's own directory, whose path is absolute. What an earlier life has left
     /// empty is removed.
-    pub(crate) fn open(directory: &Path, untouched: Untouched) -> Result<Places, PlacesError> {
+    pub(crate) fn open(
+        directory: &Path,
+        untouched: Untouched,
+    ) -> Result<Directories, DirectoriesError> {
         let root = work_directory(directory);
         let failed = |action| {
             let path = root.clone();
-            move |source| PlacesError::Io {
+            move |source| DirectoriesError::Io {
                 action,
                 path,
                 source,
@@ -113,12 +116,12 @@ impl Places {
             let _ = fs::remove_dir(entry.path());
         }
         match root.into_os_string().into_string() {
-            Ok(root) => Ok(Places {
+            Ok(root) => Ok(Directories {
                 root,
                 untouched,
                 processes: BTreeMap::new(),
             }),
-            Err(root) => Err(PlacesError::NotText(root.into())),
+            Err(root) => Err(DirectoriesError::NotText(root.into())),
         }
     }
 
@@ -207,22 +210,22 @@ impl Places {
         }
     }
 
-    fn place(&mut self, process: ProcessId) -> io::Result<&mut Place> {
+    fn place(&mut self, process: ProcessId) -> io::Result<&mut ProcessDirectories> {
         if !self.processes.contains_key(&process) && self.processes.len() >= OPEN_PROCESSES_MAX {
             self.processes.pop_first();
         }
         match self.processes.entry(process) {
             Entry::Occupied(place) => Ok(place.into_mut()),
             Entry::Vacant(entry) => {
-                let place = Place::open(format!("{}/{process}", self.root))?;
+                let place = ProcessDirectories::open(format!("{}/{process}", self.root))?;
                 Ok(entry.insert(place))
             }
         }
     }
 }
 
-impl Place {
-    fn open(path: String) -> io::Result<Place> {
+impl ProcessDirectories {
+    fn open(path: String) -> io::Result<ProcessDirectories> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -237,7 +240,7 @@ impl Place {
                 .and_then(|name| name.parse::<u32>().ok());
             number_next = number_next.max(number.unwrap_or(0).saturating_add(1));
         }
-        Ok(Place {
+        Ok(ProcessDirectories {
             path,
             descriptor,
             number_next,
@@ -246,7 +249,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ProcessDirectories {
     fn drop(&mut self) {
         for number in &self.spare {
             let _ = fs::remove_dir(format!("{}/{number}", self.path));

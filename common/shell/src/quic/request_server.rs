@@ -24,27 +24,27 @@ use super::links::duration;
 use crate::clock;
 use crate::identity::{Certificate, Revocations};
 use crate::limits::{
-    DESK_ANSWER_MAX, DESK_QUESTIONS_MAX, DESK_VISITS_EACH_MAX, DESK_VISITS_MAX, LINK_GREETING_MAX,
-    STRANGER_QUESTION_MAX, STRANGER_QUESTIONS_MAX,
+    LINK_GREETING_MAX, REQUEST_ANSWER_MAX, REQUEST_CONNECTIONS_EACH_MAX, REQUEST_CONNECTIONS_MAX,
+    REQUESTS_WAITING_MAX, STRANGER_REQUEST_MAX, STRANGER_REQUESTS_MAX,
 };
 
-/// Who answers questions. It is called from a thread of its own, one question at a time.
-pub trait Desk: Send {
-    /// The answer to a question.
-    fn answer(&mut self, asker: Asker<'_>, question: &[u8]) -> Vec<u8>;
+/// Who answers requests. It is called from a thread of its own, one request at a time.
+pub trait RequestHandler: Send {
+    /// The answer to a request.
+    fn answer(&mut self, origin: RequestOrigin<'_>, request: &[u8]) -> Vec<u8>;
 }
 
 /// Who asks.
 #[derive(Clone, Copy, Debug)]
-pub struct Asker<'a> {
+pub struct RequestOrigin<'a> {
     /// The certificate of the connection; none where a stranger asks.
     pub certificate: Option<&'a Certificate>,
-    /// Where the question comes from.
+    /// Where the request comes from.
     pub address: IpAddr,
 }
 
-/// A question that waits for its answer.
-struct Question {
+/// A request that waits for its answer.
+struct PendingRequest {
     certificate: Option<Certificate>,
     address: IpAddr,
     bytes: Vec<u8>,
@@ -53,37 +53,37 @@ struct Question {
 
 /// The desk of a program's links.
 #[derive(Default)]
-pub(super) struct Counter {
-    questions: Mutex<Option<SyncSender<Question>>>,
+pub(super) struct RequestServer {
+    requests: Mutex<Option<SyncSender<PendingRequest>>>,
     /// Questions of strangers that wait.
     n_of_strangers: AtomicUsize,
     /// Visits by the identities of their members.
-    visits: Mutex<BTreeMap<String, usize>>,
+    connections: Mutex<BTreeMap<String, usize>>,
 }
 
-impl Counter {
-    /// Opens a desk. The thread ends with [`Counter::close`], and the desk with it.
-    pub(super) fn open(&self, mut desk: Box<dyn Desk>) -> io::Result<JoinHandle<()>> {
-        let (sender, questions): (_, Receiver<Question>) = sync_channel(DESK_QUESTIONS_MAX);
+impl RequestServer {
+    /// Opens a desk. The thread ends with [`RequestServer::close`], and the desk with it.
+    pub(super) fn open(&self, mut handler: Box<dyn RequestHandler>) -> io::Result<JoinHandle<()>> {
+        let (sender, requests): (_, Receiver<PendingRequest>) = sync_channel(REQUESTS_WAITING_MAX);
         let serve = move || {
-            for question in questions {
-                let asker = Asker {
-                    certificate: question.certificate.as_ref(),
-                    address: question.address,
+            for request in requests {
+                let origin = RequestOrigin {
+                    certificate: request.certificate.as_ref(),
+                    address: request.address,
                 };
-                let answer = desk.answer(asker, &question.bytes);
+                let answer = handler.answer(origin, &request.bytes);
                 // Whoever has gone needs no answer.
-                let _ = question.answer.send(answer);
+                let _ = request.answer.send(answer);
             }
         };
         let thread = std::thread::Builder::new()
-            .name("desk".to_owned())
+            .name("requests".to_owned())
             .spawn(serve)?;
         *self.lock() = Some(sender);
         Ok(thread)
     }
 
-    /// Takes no more questions.
+    /// Takes no more requests.
     pub(super) fn close(&self) {
         self.lock().take();
     }
@@ -92,79 +92,79 @@ impl Counter {
         self.lock().is_some()
     }
 
-    fn put(&self, question: Question) -> Result<(), Refusal> {
+    fn put(&self, request: PendingRequest) -> Result<(), Refusal> {
         let sender = self.lock().clone().ok_or(Refusal::Role)?;
-        sender.try_send(question).map_err(|_| Refusal::Slow)
+        sender.try_send(request).map_err(|_| Refusal::Slow)
     }
 
-    fn visits(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
+    fn connections(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
         // Nothing panics while it holds the lock.
-        self.visits.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<SyncSender<Question>>> {
-        self.questions
+        self.connections
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<SyncSender<PendingRequest>>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The visit of a member at the desk.
-struct Visit<'a> {
-    counter: &'a Counter,
+struct MemberConnection<'a> {
+    server: &'a RequestServer,
     identity: String,
 }
 
-impl<'a> Visit<'a> {
-    /// None where there are too many visits, or too many of this member.
-    fn begin(counter: &'a Counter, identity: &Identity) -> Option<Visit<'a>> {
+impl<'a> MemberConnection<'a> {
+    /// None where there are too many connections, or too many of this member.
+    fn begin(server: &'a RequestServer, identity: &Identity) -> Option<MemberConnection<'a>> {
         let identity = identity.to_string();
-        let mut visits = counter.visits();
-        let n_all: usize = visits.values().sum();
-        let n_own = visits.get(&identity).copied().unwrap_or_default();
-        if n_all >= DESK_VISITS_MAX || n_own >= DESK_VISITS_EACH_MAX {
+        let mut connections = server.connections();
+        let n_all: usize = connections.values().sum();
+        let n_own = connections.get(&identity).copied().unwrap_or_default();
+        if n_all >= REQUEST_CONNECTIONS_MAX || n_own >= REQUEST_CONNECTIONS_EACH_MAX {
             return None;
         }
-        visits.insert(identity.clone(), n_own + 1);
-        drop(visits);
-        Some(Visit { counter, identity })
+        connections.insert(identity.clone(), n_own + 1);
+        drop(connections);
+        Some(MemberConnection { server, identity })
     }
 }
 
-impl Drop for Visit<'_> {
+impl Drop for MemberConnection<'_> {
     fn drop(&mut self) {
-        let mut visits = self.counter.visits();
-        match visits.get_mut(&self.identity) {
+        let mut connections = self.server.connections();
+        match connections.get_mut(&self.identity) {
             Some(n_own) if *n_own > 1 => *n_own -= 1,
             Some(_) | None => {
-                visits.remove(&self.identity);
+                connections.remove(&self.identity);
             }
         }
     }
 }
 
-/// A question of a stranger that waits.
-struct Waiting<'a>(&'a Counter);
+/// A request of a stranger that waits.
+struct StrangerRequest<'a>(&'a RequestServer);
 
-impl<'a> Waiting<'a> {
+impl<'a> StrangerRequest<'a> {
     /// None where too many of them wait.
-    fn begin(counter: &'a Counter) -> Option<Waiting<'a>> {
-        let before = counter.n_of_strangers.fetch_add(1, Ordering::Relaxed);
-        let waiting = Waiting(counter);
-        (before < STRANGER_QUESTIONS_MAX).then_some(waiting)
+    fn begin(server: &'a RequestServer) -> Option<StrangerRequest<'a>> {
+        let before = server.n_of_strangers.fetch_add(1, Ordering::Relaxed);
+        let waiting = StrangerRequest(server);
+        (before < STRANGER_REQUESTS_MAX).then_some(waiting)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for StrangerRequest<'_> {
     fn drop(&mut self) {
         self.0.n_of_strangers.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Serves a peer without a certificate: one question, asked at once.
+/// Serves a peer without a certificate: one request, asked at once.
 pub(super) async fn serve_stranger(
     connection: &Connection,
-    counter: &Counter,
+    server: &RequestServer,
     address: IpAddr,
 ) -> Result<(), LinkError> {
     let asking = async {
@@ -172,13 +172,13 @@ pub(super) async fn serve_stranger(
         let bytes = read(connection, &mut recv, ASK_BYTES_MAX).await?;
         Ok((send, bytes))
     };
-    let asked = timeout(duration(STRANGER_QUESTION_MAX), asking).await;
+    let asked = timeout(duration(STRANGER_REQUEST_MAX), asking).await;
     let (mut send, bytes) = asked.unwrap_or(Err(LinkError::Refused(Refusal::Late)))?;
-    let waiting = Waiting::begin(counter).ok_or(LinkError::Refused(Refusal::Slow))?;
-    answer(connection, counter, (None, address), bytes, &mut send).await?;
+    let waiting = StrangerRequest::begin(server).ok_or(LinkError::Refused(Refusal::Slow))?;
+    answer(connection, server, (None, address), bytes, &mut send).await?;
     drop(waiting);
     // The answer arrives before the end.
-    let patience = duration(STRANGER_QUESTION_MAX);
+    let patience = duration(STRANGER_REQUEST_MAX);
     let _ = timeout(patience, connection.closed()).await;
     refuse(connection, Refusal::Stopping);
     Ok(())
@@ -187,7 +187,7 @@ pub(super) async fn serve_stranger(
 /// Serves a member, which may ask for as long as it likes.
 pub(super) async fn serve_member(
     connection: &Connection,
-    counter: &Counter,
+    server: &RequestServer,
     member: (&Certificate, IpAddr),
     me: &Identity,
     revocations: impl Fn() -> Arc<Revocations>,
@@ -196,20 +196,20 @@ pub(super) async fn serve_member(
     if (identity.grid(), identity.group()) != (me.grid(), me.group()) {
         return refuse(connection, Refusal::Group);
     }
-    let Some(_visit) = Visit::begin(counter, identity) else {
+    let Some(_counted) = MemberConnection::begin(server, identity) else {
         return refuse(connection, Refusal::Full);
     };
     loop {
-        if let Err(error) = one_of(connection, counter, member, &revocations).await {
+        if let Err(error) = one_of(connection, server, member, &revocations).await {
             return error;
         }
     }
 }
 
-/// A question of a member, which may have been revoked since the connection began.
+/// A request of a member, which may have been revoked since the connection began.
 async fn one_of(
     connection: &Connection,
-    counter: &Counter,
+    server: &RequestServer,
     (member, address): (&Certificate, IpAddr),
     revocations: impl Fn() -> Arc<Revocations>,
 ) -> Result<(), LinkError> {
@@ -223,40 +223,40 @@ async fn one_of(
     let reading = read(connection, &mut recv, MEMBER_ASK_BYTES_MAX);
     let bytes = timeout(duration(LINK_GREETING_MAX), reading).await;
     let bytes = bytes.unwrap_or_else(|_| Err(refuse(connection, Refusal::Late)))?;
-    let asker = (Some(member.clone()), address);
-    answer(connection, counter, asker, bytes, &mut send).await
+    let origin = (Some(member.clone()), address);
+    answer(connection, server, origin, bytes, &mut send).await
 }
 
 async fn answer(
     connection: &Connection,
-    counter: &Counter,
+    server: &RequestServer,
     (certificate, address): (Option<Certificate>, IpAddr),
     bytes: Vec<u8>,
     send: &mut SendStream,
 ) -> Result<(), LinkError> {
     let (sender, answered) = oneshot::channel();
-    let question = Question {
+    let request = PendingRequest {
         certificate,
         address,
         bytes,
         answer: sender,
     };
-    counter
-        .put(question)
+    server
+        .put(request)
         .map_err(|refusal| refuse(connection, refusal))?;
-    let told = timeout(duration(DESK_ANSWER_MAX), answered).await;
+    let told = timeout(duration(REQUEST_ANSWER_MAX), answered).await;
     let Ok(Ok(told)) = told else {
         return Err(refuse(connection, Refusal::Slow));
     };
     let writing = write(send, &told);
-    let written = timeout(duration(DESK_ANSWER_MAX), writing).await;
+    let written = timeout(duration(REQUEST_ANSWER_MAX), writing).await;
     written.unwrap_or_else(|_| Err(refuse(connection, Refusal::Slow)))
 }
 
-/// Asks one question on a connection to a desk.
-pub(super) async fn ask(connection: &Connection, question: &[u8]) -> Result<Vec<u8>, LinkError> {
+/// Asks one request on a connection to a desk.
+pub(super) async fn ask(connection: &Connection, request: &[u8]) -> Result<Vec<u8>, LinkError> {
     let (mut send, mut recv) = connection.open_bi().await?;
-    write(&mut send, question).await?;
+    write(&mut send, request).await?;
     read(connection, &mut recv, TOLD_BYTES_MAX).await
 }
 
@@ -290,11 +290,11 @@ async fn read(
 }
 
 /// How long somebody waits for an answer, the way there and back included.
-pub(super) const PATIENCE: Span = Span(2 * LINK_GREETING_MAX.0 + DESK_ANSWER_MAX.0);
+pub(super) const PATIENCE: Span = Span(2 * LINK_GREETING_MAX.0 + REQUEST_ANSWER_MAX.0);
 
-impl fmt::Debug for Counter {
+impl fmt::Debug for RequestServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Counter")
+        f.debug_struct("RequestServer")
             .field("is_open", &self.is_open())
             .finish_non_exhaustive()
     }

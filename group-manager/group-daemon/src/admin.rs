@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use model::{Identity, Role, Span};
 use shell::identity::{Entry, Registrar, RegistrarError, Revocations, Terms, TokenId};
 use shell::program;
-use shell::quic::Asker;
+use shell::quic::RequestOrigin;
 use shell::{Lack, RefusalLine, RefusalLog, clock};
 use wire::admin::{
-    Ask, CertificateLine, Contact, Join, Joined, LogWish, Presence, Present, Refused, Told, Trouble,
+    CertificateLine, Contact, Join, Joined, LogRequest, Presence, Present, Refused, Request,
+    Response, Warning,
 };
 
 use crate::Handle;
@@ -21,7 +22,7 @@ use crate::members::Members;
 const REVOKED: &str = "revoked";
 
 /// Answers of a group manager. What it answers is durable before it answers.
-pub struct Desk {
+pub struct AdminServer {
     /// None where the authority is elsewhere: then nobody joins or renews here.
     pub registrar: Option<Arc<Mutex<Registrar>>>,
     /// The manager.
@@ -45,30 +46,30 @@ pub struct Desk {
 }
 
 /// Why there is no answer but a refusal.
-type Answer = Result<Told, Refused>;
+type Answer = Result<Response, Refused>;
 
-impl shell::quic::Desk for Desk {
-    fn answer(&mut self, asker: Asker<'_>, question: &[u8]) -> Vec<u8> {
-        let told = match wire::decode::<Ask>(question) {
-            Ok(ask) => self.tell(asker, ask),
+impl shell::quic::RequestHandler for AdminServer {
+    fn answer(&mut self, origin: RequestOrigin<'_>, question: &[u8]) -> Vec<u8> {
+        let told = match wire::decode::<Request>(question) {
+            Ok(ask) => self.tell(origin, ask),
             Err(_) => Err(Refused::Unreadable),
         };
-        wire::encode(&told.unwrap_or_else(Told::Refused))
+        wire::encode(&told.unwrap_or_else(Response::Refused))
     }
 }
 
-impl Desk {
-    fn tell(&mut self, asker: Asker<'_>, ask: Ask) -> Answer {
-        let visitor = asker.certificate;
-        let role = visitor.map(|visitor| visitor.identity.role());
+impl AdminServer {
+    fn tell(&mut self, origin: RequestOrigin<'_>, ask: Request) -> Answer {
+        let member = origin.certificate;
+        let role = member.map(|member| member.identity.role());
         let only = |roles: &[Role], whom: &str| match role {
             Some(role) if roles.contains(&role) => Ok(()),
             Some(_) | None => Err(Refused::Role(whom.to_owned())),
         };
         let admins = || only(&[Role::Admin], "administrators");
         match ask {
-            Ask::Join(join) => self.join(&join, asker.address),
-            Ask::CreateToken {
+            Request::Join(join) => self.join(&join, origin.address),
+            Request::CreateToken {
                 role,
                 name,
                 lifetime,
@@ -78,37 +79,37 @@ impl Desk {
                 let terms = Terms { name, takes_over };
                 self.create_token(&role, &terms, lifetime)
             }
-            Ask::Certificates => {
+            Request::Certificates => {
                 admins()?;
                 self.certificates()
             }
-            Ask::Renew { request } => {
-                let visitor = visitor.ok_or(Refused::Role("members".to_owned()))?;
+            Request::Renew { request } => {
+                let member = member.ok_or(Refused::Role("members".to_owned()))?;
                 let mut registrar = self.registrar()?;
-                let issued = registrar.renew(&visitor.serial, &request, clock::wall());
+                let issued = registrar.renew(&member.serial, &request, clock::wall());
                 let issued = issued.map_err(|error| refused(&error))?;
-                tracing::info!(member = %visitor.identity, "a certificate was renewed");
-                Ok(Told::Renewed {
+                tracing::info!(member = %member.identity, "a certificate was renewed");
+                Ok(Response::Renewed {
                     certificate: issued.pem,
                 })
             }
-            Ask::Revoke { what } => {
+            Request::Revoke { what } => {
                 admins()?;
                 self.revoke(&what)
             }
-            Ask::Present(presence) => {
+            Request::Present(presence) => {
                 only(&[Role::Pm, Role::Am], "process and activity managers")?;
-                let visitor = visitor.ok_or(Refused::Unreadable)?;
-                self.present(&visitor.identity, presence)
+                let member = member.ok_or(Refused::Unreadable)?;
+                self.present(&member.identity, presence)
             }
-            Ask::Nodes => {
+            Request::Nodes => {
                 only(&[Role::Admin, Role::User, Role::Pm], "users")?;
                 self.nodes()
             }
-            Ask::Drain { name, is_drained } => {
+            Request::Drain { name, is_drained } => {
                 admins()?;
                 match self.manager.drain(&name, is_drained) {
-                    Some(true) => Ok(Told::Drained),
+                    Some(true) => Ok(Response::Drained),
                     Some(false) => Err(Refused::Not(format!(
                         "there is no machine {:?}",
                         name.chars().take(80).collect::<String>()
@@ -116,15 +117,15 @@ impl Desk {
                     None => Err(no_answer()),
                 }
             }
-            Ask::Log { lines, of, from } => {
+            Request::Log { lines, of, from } => {
                 admins()?;
-                self.log(of.as_deref(), LogWish { lines, from })
+                self.log(of.as_deref(), LogRequest { lines, from })
             }
-            Ask::Written(part) => {
+            Request::Written(part) => {
                 only(&[Role::Pm, Role::Am], "process and activity managers")?;
-                let visitor = visitor.ok_or(Refused::Unreadable)?;
-                self.members.written(&visitor.identity, part);
-                Ok(Told::Taken)
+                let member = member.ok_or(Refused::Unreadable)?;
+                self.members.written(&member.identity, part);
+                Ok(Response::Taken)
             }
         }
     }
@@ -155,7 +156,7 @@ impl Desk {
             refused(&error)
         })?;
         tracing::info!(member = %issued.certificate.identity, "a member has joined");
-        Ok(Told::Joined(Joined {
+        Ok(Response::Joined(Joined {
             certificate: issued.pem,
             authority: registrar.authority().pem().to_owned(),
             group_manager: Contact {
@@ -177,7 +178,7 @@ impl Desk {
         let name = terms.name.as_deref();
         let was_held = name.is_some_and(|name| registrar.was_held(role, name));
         tracing::info!(token = %token.id(), %role, "a join token was made");
-        Ok(Told::Token {
+        Ok(Response::Token {
             text: token.text(),
             expires: token.expires,
             was_held: was_held && !terms.takes_over,
@@ -187,12 +188,12 @@ impl Desk {
     fn certificates(&self) -> Answer {
         let registrar = self.registrar()?;
         let mut lines: Vec<CertificateLine> = registrar
-            .roll()
+            .issued_certificates()
             .iter()
             .map(|(serial, _)| line(&registrar, serial))
             .collect();
         lines.sort_by(|a, b| (a.not_before, &a.identity).cmp(&(b.not_before, &b.identity)));
-        Ok(Told::Certificates(lines))
+        Ok(Response::Certificates(lines))
     }
 
     fn revoke(&self, what: &str) -> Answer {
@@ -210,7 +211,7 @@ impl Desk {
         for line in &lines {
             tracing::info!(member = line.identity, "a certificate was revoked");
         }
-        Ok(Told::Revoked(lines))
+        Ok(Response::Revoked(lines))
     }
 
     fn present(&mut self, who: &Identity, presence: Presence) -> Answer {
@@ -219,7 +220,7 @@ impl Desk {
         let log = self.members.present(who, presence, now);
         let Some(registrar) = &self.registrar else {
             let revision = known;
-            return Ok(Told::Present(Present {
+            return Ok(Response::Present(Present {
                 revision,
                 log,
                 ..Present::default()
@@ -227,7 +228,7 @@ impl Desk {
         };
         let registrar = lock(registrar);
         let revision = revision(registrar.revocations());
-        Ok(Told::Present(Present {
+        Ok(Response::Present(Present {
             revision,
             revoked: (known != revision).then(|| registrar.revocations().render()),
             process_managers: process_managers(&registrar),
@@ -236,7 +237,7 @@ impl Desk {
     }
 
     /// A part of a log. That of another daemon comes with what that says of itself next.
-    fn log(&mut self, of: Option<&str>, wish: LogWish) -> Answer {
+    fn log(&mut self, of: Option<&str>, wanted: LogRequest) -> Answer {
         let own = [Role::Gm.word(), self.me.name()];
         let is_own = |of: &str| own.contains(&of.strip_prefix("gm/").unwrap_or(of));
         let part = match of {
@@ -247,16 +248,16 @@ impl Desk {
                 let managers = managers.unwrap_or_default().into_iter();
                 let managers = managers.map(|contact| (Role::Pm, contact.name));
                 let others: Vec<(Role, String)> = managers.chain(machines).collect();
-                match self.members.log(of, wish, &others, clock::mono())? {
+                match self.members.log(of, wanted, &others, clock::mono())? {
                     Some(part) => part,
-                    None => return Ok(Told::Awaited),
+                    None => return Ok(Response::Awaited),
                 }
             }
-            Some(_) | None => shell::log_part(&self.log, &wish),
+            Some(_) | None => shell::log_part(&self.log, &wanted),
         };
         match part.trouble {
             Some(trouble) => Err(Refused::Failed(trouble)),
-            None => Ok(Told::Log(part)),
+            None => Ok(Response::Log(part)),
         }
     }
 
@@ -268,20 +269,20 @@ impl Desk {
                 node.load = presence.load.clone();
             }
         }
-        let own = self.lack.why().map(|why| Trouble {
+        let own = self.lack.why().map(|why| Warning {
             daemon: format!("{} {}", self.me.role(), self.me.name()),
             why,
         });
-        let others = self.members.troubles(clock::mono());
-        let mut troubles: Vec<Trouble> = own.into_iter().chain(others).collect();
+        let others = self.members.warnings(clock::mono());
+        let mut warnings: Vec<Warning> = own.into_iter().chain(others).collect();
         if let Ok(registrar) = self.registrar() {
             for node in &mut nodes {
                 let newest = registrar.newest(Role::Am, &node.name);
                 node.certificate_until = newest.map(|signed| signed.not_after);
             }
-            troubles.extend(endings(&registrar));
+            warnings.extend(endings(&registrar));
         }
-        Ok(Told::Nodes(nodes, troubles))
+        Ok(Response::Nodes(nodes, warnings))
     }
 
     fn registrar(&self) -> Result<MutexGuard<'_, Registrar>, Refused> {
@@ -309,11 +310,11 @@ fn process_managers(registrar: &Registrar) -> Vec<Contact> {
 }
 
 /// The managers whose certificates end soon: they renew them by themselves, so something is wrong.
-fn endings(registrar: &Registrar) -> Vec<Trouble> {
+fn endings(registrar: &Registrar) -> Vec<Warning> {
     let endings = registrar.endings(clock::wall()).into_iter();
     let of_managers = endings.filter(|(identity, _)| identity.role().is_manager());
     of_managers
-        .map(|(identity, ending)| Trouble {
+        .map(|(identity, ending)| Warning {
             daemon: format!("{} {}", identity.role(), identity.label()),
             why: format!("its certificate {ending}, and it has not renewed it"),
         })
@@ -321,7 +322,7 @@ fn endings(registrar: &Registrar) -> Vec<Trouble> {
 }
 
 fn line(registrar: &Registrar, serial: &shell::identity::Serial) -> CertificateLine {
-    let signed = registrar.roll().get(serial);
+    let signed = registrar.issued_certificates().get(serial);
     let revoked = registrar.revocations().get(serial);
     CertificateLine {
         serial: serial.to_string(),

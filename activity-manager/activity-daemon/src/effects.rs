@@ -5,32 +5,32 @@ use std::sync::Arc;
 
 use activity_core::{ActivityManager, Effect, Input};
 use model::{Artifact, AttemptId, Mono, ResourceId};
-use shell::{Outside, Peers, clock};
+use shell::{EffectHandler, Peers, clock};
 use wire::attempt::FromActivity;
 use wire::executor::ToExecutor;
 use wire::resource::FromResource;
 
 use crate::access::Gate;
 use crate::checker::{Checker, ToCheck};
-use crate::executor::Way;
+use crate::directories::Directories;
+use crate::eviction::Pins;
+use crate::executor::ExecutorSender;
 use crate::fetch::{Fetchers, Sources, ToCopy};
-use crate::keep::Pins;
-use crate::leavings::Answers;
-use crate::news::News;
-use crate::peek::{log_part, peeked};
-use crate::places::Places;
+use crate::latest::Latest;
 use crate::quotas::ProcessUsers;
+use crate::retention::Answers;
 use crate::sweeper::Sweeper;
+use crate::tail::{log_part, tail};
 use crate::workers::{Job, Workers};
 
 /// The one group manager's number among the links.
 const GROUP: u32 = 0;
 
 /// What the core's effects are carried out with.
-pub(crate) struct Hands {
+pub(crate) struct Handler {
     pub(crate) group: Peers<FromResource>,
     pub(crate) processes: Peers<FromActivity>,
-    pub(crate) executor: Way,
+    pub(crate) executor: ExecutorSender,
     /// What waits to be sent to the executor: where inputs come of effects at once, what comes of
     /// those goes with it, so that the executor is woken once.
     pub(crate) orders: Vec<ToExecutor>,
@@ -45,18 +45,18 @@ pub(crate) struct Hands {
     pub(crate) checker: Checker,
     pub(crate) gate: Gate,
     /// None where what processes leave is for others.
-    pub(crate) leavings: Option<Answers>,
-    pub(crate) places: Places,
+    pub(crate) retention: Option<Answers>,
+    pub(crate) places: Directories,
     /// Where the executor keeps what commands write.
     pub(crate) logs: PathBuf,
-    pub(crate) number: Arc<News<ResourceId>>,
+    pub(crate) number: Arc<Latest<ResourceId>>,
     /// Whether nothing is here that has not started, at the end.
-    pub(crate) left: Arc<News<()>>,
+    pub(crate) left: Arc<Latest<()>>,
     /// Whether the executor does not answer.
-    pub(crate) executor_silent: Arc<News<bool>>,
+    pub(crate) executor_silent: Arc<Latest<bool>>,
 }
 
-impl Outside<ActivityManager> for Hands {
+impl EffectHandler<ActivityManager> for Handler {
     fn carry_out(&mut self, effects: Vec<Effect>, inputs: &mut Vec<Input>) {
         let mut jobs = Vec::new();
         for effect in effects {
@@ -93,13 +93,13 @@ impl Outside<ActivityManager> for Hands {
                         self.sweeper.remove(clock::mono(), directory);
                     }
                 }
-                Effect::Peeked {
+                Effect::Tail {
                     to,
                     attempt,
                     written,
                 } => {
-                    let peeked = peeked(&self.logs, attempt, &written);
-                    let message = FromActivity::Peeked(attempt, Some(Box::new(peeked)));
+                    let tail = tail(&self.logs, attempt, &written);
+                    let message = FromActivity::Tail(attempt, Some(Box::new(tail)));
                     self.processes.send(to, &message);
                 }
                 Effect::ReadLog(to, wanted) => {
@@ -137,8 +137,8 @@ impl Outside<ActivityManager> for Hands {
                 Effect::Numbered(resource) => self.number.set(resource),
                 Effect::Unserved(processes) => {
                     // One look is answered before the next, so there is room.
-                    if let Some(leavings) = &self.leavings {
-                        let _ = leavings.try_send(processes);
+                    if let Some(retention) = &self.retention {
+                        let _ = retention.try_send(processes);
                     }
                 }
                 Effect::Left => self.left.set(()),
@@ -168,7 +168,7 @@ impl Outside<ActivityManager> for Hands {
         // While nothing is at work here, all that can come is what the process manager sends: it may
         // as well run in this thread.
         if inputs.is_empty() && self.executor.is_idle() {
-            self.processes.lend_to_receivers();
+            self.processes.run_receivers_inline();
         } else {
             self.processes.wake_receivers();
         }
@@ -195,12 +195,12 @@ impl Outside<ActivityManager> for Hands {
         if inputs.is_empty() {
             self.send_orders();
         }
-        self.processes.mend(now);
-        self.group.mend(now);
+        self.processes.reconnect(now);
+        self.group.reconnect(now);
     }
 }
 
-impl Hands {
+impl Handler {
     fn send_orders(&mut self) {
         self.executor.send(&self.orders);
         self.orders.clear();

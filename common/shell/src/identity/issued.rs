@@ -33,7 +33,7 @@ const AFTER: &str = "after:";
 
 /// The certificates that an authority has signed. In a file each stands on a line of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Roll(BTreeMap<Serial, Signed>);
+pub struct IssuedCertificates(BTreeMap<Serial, Signed>);
 
 /// A certificate that was signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub enum Origin {
 
 /// Why certificates are not known, or cannot be kept.
 #[derive(Debug, Error)]
-pub enum RollError {
+pub enum IssuedError {
     /// The file cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
@@ -78,20 +78,20 @@ pub enum RollError {
     Many,
 }
 
-impl Roll {
+impl IssuedCertificates {
     /// Reads a file; one that is not there has none.
-    pub fn load(path: &Path) -> Result<Roll, RollError> {
+    pub fn load(path: &Path) -> Result<IssuedCertificates, IssuedError> {
         match files::read_up_to(path, FILE_BYTES_MAX) {
-            Ok(text) => Roll::parse(&text),
+            Ok(text) => IssuedCertificates::parse(&text),
             Err(FileError::System { source, .. }) if source.kind() == ErrorKind::NotFound => {
-                Ok(Roll::default())
+                Ok(IssuedCertificates::default())
             }
             Err(error) => Err(error.into()),
         }
     }
 
     /// Writes a file, without what ended long ago.
-    pub fn save(&mut self, path: &Path, now: Wall) -> Result<(), RollError> {
+    pub fn save(&mut self, path: &Path, now: Wall) -> Result<(), IssuedError> {
         let mut last: BTreeMap<(Role, String), (Wall, Serial)> = BTreeMap::new();
         for (serial, signed) in self.0.iter().filter(|(_, one)| owns(one.identity.role())) {
             let name = (signed.identity.role(), signed.identity.name().to_owned());
@@ -110,10 +110,10 @@ impl Roll {
     }
 
     /// Whether one more has room.
-    pub fn has_room(&self) -> Result<(), RollError> {
+    pub fn has_room(&self) -> Result<(), IssuedError> {
         match self.0.len() < CERTIFICATES_MAX {
             true => Ok(()),
-            false => Err(RollError::Many),
+            false => Err(IssuedError::Many),
         }
     }
 
@@ -124,7 +124,7 @@ impl Roll {
         address: Option<String>,
         key: Fingerprint,
         origin: Option<Origin>,
-    ) -> Result<(), RollError> {
+    ) -> Result<(), IssuedError> {
         self.has_room()?;
         let signed = Signed {
             identity: certificate.identity.clone(),
@@ -175,16 +175,16 @@ impl Roll {
             .and_then(|one| one.address.as_deref())
     }
 
-    fn parse(text: &str) -> Result<Roll, RollError> {
-        let mut roll = Roll::default();
+    fn parse(text: &str) -> Result<IssuedCertificates, IssuedError> {
+        let mut issued = IssuedCertificates::default();
         for (index, line) in text.lines().enumerate() {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let (serial, signed) = parse_line(line).ok_or(RollError::Line { line: index + 1 })?;
-            roll.0.insert(serial, signed);
+            let (serial, signed) = parse_line(line).ok_or(IssuedError::Line { line: index + 1 })?;
+            issued.0.insert(serial, signed);
         }
-        Ok(roll)
+        Ok(issued)
     }
 
     fn render(&self) -> String {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use activity_executor::Account;
 use thiserror::Error;
 
-use crate::places::work_directory;
+use crate::directories::work_directory;
 
 /// What others than the owner may do in a directory on the way: pass.
 const PASS: u32 = 0o001;
@@ -19,7 +19,7 @@ const OTHERS: u32 = 0o077;
 
 /// Why commands cannot run as an account.
 #[derive(Debug, Error)]
-pub(crate) enum WayError {
+pub(crate) enum TraversalError {
     /// A directory cannot be changed or looked at.
     #[error("could not {action} {}", path.display())]
     Io {
@@ -46,10 +46,10 @@ pub(crate) enum WayError {
 /// Opens the way to the work directory in a manager's directory of state, and closes everything
 /// else in it. The directory above, where configuration and identity are, is opened too; of those
 /// above that one it is only seen whether they let pass.
-pub(crate) fn open(state: &Path, account: &Account) -> Result<(), WayError> {
+pub(crate) fn open(state: &Path, account: &Account) -> Result<(), TraversalError> {
     let failed = |action, path: &Path| {
         let path = path.to_owned();
-        move |source| WayError::Io {
+        move |source| TraversalError::Io {
             action,
             path,
             source,
@@ -88,7 +88,7 @@ pub(crate) fn open(state: &Path, account: &Account) -> Result<(), WayError> {
             PASS
         };
         if found.mode() & bit == 0 {
-            return Err(WayError::Closed {
+            return Err(TraversalError::Closed {
                 account: account.name.clone(),
                 path: path.display().to_string(),
             });

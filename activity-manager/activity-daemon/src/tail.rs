@@ -6,21 +6,21 @@ use std::path::Path;
 
 use activity_executor::{LogReader, Stream, open_log};
 use model::AttemptId;
-use wire::attempt::{Log, LogPart, PEEK_BYTES_MAX, Peeked, ReadLog};
+use wire::attempt::{Log, LogPart, ReadLog, TAIL_BYTES_MAX, Tail};
 use wire::executor::{Captured, Written};
 
 use crate::daemon::open_in;
 
 /// What the executor says that an attempt has written, with the ends of both streams. What cannot
 /// be read is left out; the log says so.
-pub(crate) fn peeked(logs: &Path, attempt: AttemptId, written: &Written) -> Peeked {
+pub(crate) fn tail(logs: &Path, attempt: AttemptId, written: &Written) -> Tail {
     let end = |stream, captured| {
         end_of(logs, attempt, stream, captured).unwrap_or_else(|error| {
             tracing::warn!(%attempt, %error, "could not read what it has written so far");
             Vec::new()
         })
     };
-    Peeked {
+    Tail {
         attempt,
         stdout_bytes: written.stdout.bytes,
         stdout: end(Stream::Stdout, &written.stdout),
@@ -58,7 +58,7 @@ fn read_part(logs: &Path, wanted: &ReadLog, log: &Log) -> io::Result<Vec<u8>> {
         wire::attempt::Stream::Stdout => Stream::Stdout,
         wire::attempt::Stream::Stderr => Stream::Stderr,
     };
-    let most = u64::from(PEEK_BYTES_MAX);
+    let most = u64::from(TAIL_BYTES_MAX);
     let mut part = Vec::new();
     match open_in(logs, wanted.attempt, stream, log).map_err(io::Error::other)? {
         LogReader::Record(mut record) => {
@@ -81,7 +81,7 @@ fn end_of(
     stream: Stream,
     captured: &Captured,
 ) -> io::Result<Vec<u8>> {
-    let most = u64::from(PEEK_BYTES_MAX);
+    let most = u64::from(TAIL_BYTES_MAX);
     let mut end = Vec::new();
     match open_log(logs, attempt, stream, captured).map_err(io::Error::other)? {
         LogReader::Record(record) => end = record.into_inner(),
@@ -92,7 +92,7 @@ fn end_of(
             file.take(bytes.min(most)).read_to_end(&mut end)?;
         }
     }
-    let too_many = end.len().saturating_sub(PEEK_BYTES_MAX as usize);
+    let too_many = end.len().saturating_sub(TAIL_BYTES_MAX as usize);
     end.drain(..too_many);
     Ok(end)
 }

@@ -7,7 +7,7 @@ use quinn::{ClientConfig, Endpoint};
 use tokio::runtime::Builder;
 use wire::admin::ASK_BYTES_MAX;
 
-use super::super::errand::client_config;
+use super::super::request_client::client_config;
 use super::super::trust;
 use super::*;
 use crate::identity::{Fingerprint, Revoked};
@@ -15,8 +15,8 @@ use crate::identity::{Fingerprint, Revoked};
 /// Says who asked what, and counts.
 struct Echo(Arc<AtomicUsize>);
 
-impl Desk for Echo {
-    fn answer(&mut self, asker: Asker<'_>, question: &[u8]) -> Vec<u8> {
+impl RequestHandler for Echo {
+    fn answer(&mut self, asker: RequestOrigin<'_>, question: &[u8]) -> Vec<u8> {
         self.0.fetch_add(1, Ordering::Relaxed);
         let member = asker.certificate;
         let name = member.map_or("nobody", |member| member.identity.name());
@@ -24,15 +24,15 @@ impl Desk for Echo {
     }
 }
 
-struct Office {
+struct Server {
     links: Links,
     n_asked: Arc<AtomicUsize>,
     gm: Credentials,
     _state: TempDir,
 }
 
-impl Office {
-    fn new(gm: Credentials) -> Office {
+impl Server {
+    fn new(gm: Credentials) -> Server {
         let state = TempDir::new().unwrap();
         let n_asked: Arc<AtomicUsize> = Arc::default();
         let config = LinkConfig {
@@ -41,9 +41,9 @@ impl Office {
             epoch: LinkEpoch::begin(state.path()).unwrap(),
             resource: None,
             accepts: vec![Role::Am],
-            desk: Some(Box::new(Echo(Arc::clone(&n_asked)))),
+            requests: Some(Box::new(Echo(Arc::clone(&n_asked)))),
         };
-        Office {
+        Server {
             links: Links::bind(config, |_| {}).unwrap(),
             n_asked,
             gm,
@@ -55,8 +55,8 @@ impl Office {
         self.links.address().to_string()
     }
 
-    fn ask(&self, visitor: Visitor<'_>, question: &[u8]) -> Result<String, String> {
-        let answer = ask(&self.address(), visitor, question);
+    fn ask(&self, requester: Requester<'_>, question: &[u8]) -> Result<String, String> {
+        let answer = ask(&self.address(), requester, question);
         let text = |bytes| String::from_utf8(bytes).unwrap();
         answer.map(text).map_err(|error| error.to_string())
     }
@@ -75,8 +75,8 @@ impl Office {
     }
 }
 
-fn stranger(authority: Fingerprint, group: &str) -> Visitor<'_> {
-    Visitor::Stranger {
+fn stranger(authority: Fingerprint, group: &str) -> Requester<'_> {
+    Requester::Stranger {
         authority,
         grid: "grid",
         group,
@@ -86,45 +86,45 @@ fn stranger(authority: Fingerprint, group: &str) -> Visitor<'_> {
 #[test]
 fn members_and_strangers_are_answered_and_told_apart() {
     let group = Group::new();
-    let office = Office::new(group.member(Role::Gm, 1));
-    let known = stranger(office.gm.fingerprint(), "lab");
-    assert_eq!(office.ask(known, b"a").unwrap(), "nobody asks a");
+    let server = Server::new(group.member(Role::Gm, 1));
+    let known = stranger(server.gm.fingerprint(), "lab");
+    assert_eq!(server.ask(known, b"a").unwrap(), "nobody asks a");
     let am = group.member(Role::Am, 2);
-    let member = Visitor::Member(&am, office.gm.identity());
-    assert_eq!(office.ask(member, b"b").unwrap(), "n2 asks b");
+    let member = Requester::Member(&am, server.gm.identity());
+    assert_eq!(server.ask(member, b"b").unwrap(), "n2 asks b");
     let elsewhere = group.member(Role::Gm, 7);
-    let member = Visitor::Member(&am, elsewhere.identity());
+    let member = Requester::Member(&am, elsewhere.identity());
     assert_eq!(
-        office.ask(member, b"c").unwrap_err(),
+        server.ask(member, b"c").unwrap_err(),
         "refused the peer: the certificate is not of the one that was dialled"
     );
-    assert_eq!(office.n_asked.load(Ordering::Relaxed), 2);
+    assert_eq!(server.n_asked.load(Ordering::Relaxed), 2);
 }
 
 #[test]
 fn a_stranger_tells_nothing_to_another_authority() {
     let (group, other) = (Group::new(), Group::new());
-    let office = Office::new(group.member(Role::Gm, 1));
-    let found = office.ask(stranger(other.authority.fingerprint(), "lab"), b"secret");
+    let server = Server::new(group.member(Role::Gm, 1));
+    let found = server.ask(stranger(other.authority.fingerprint(), "lab"), b"secret");
     let text = "refused the peer: the certificate is of an authority that is not trusted";
     assert_eq!(found.unwrap_err(), text);
     // Nor to another group's manager, nor to a member that is no group manager.
     let authority = group.authority.fingerprint();
-    let found = office.ask(stranger(authority, "barn"), b"secret");
+    let found = server.ask(stranger(authority, "barn"), b"secret");
     assert!(found.unwrap_err().contains("not of the one"));
-    let pm = Office::new(group.member(Role::Pm, 1));
+    let pm = Server::new(group.member(Role::Pm, 1));
     let found = pm.ask(stranger(authority, "lab"), b"secret");
     assert!(found.unwrap_err().contains("not of the one"));
-    assert_eq!(office.n_asked.load(Ordering::Relaxed), 0);
+    assert_eq!(server.n_asked.load(Ordering::Relaxed), 0);
     assert_eq!(pm.n_asked.load(Ordering::Relaxed), 0);
 }
 
 #[test]
 fn a_stranger_has_one_short_question_and_no_link() {
     let group = Group::new();
-    let office = Office::new(group.member(Role::Gm, 1));
-    let config = || client_config(trust::stranger(office.gm.fingerprint()).unwrap());
-    let why = office.connect(config(), async |connection| {
+    let server = Server::new(group.member(Role::Gm, 1));
+    let config = || client_config(trust::stranger(server.gm.fingerprint()).unwrap());
+    let why = server.connect(config(), async |connection| {
         let (mut send, _recv) = connection.open_bi().await.unwrap();
         // A length of 4 GiB, and nothing behind it.
         send.write_all(&[0xff; 4]).await.unwrap();
@@ -135,9 +135,9 @@ fn a_stranger_has_one_short_question_and_no_link() {
         "refused by the peer: a message is longer than messages may be"
     );
     let long = vec![b'x'; ASK_BYTES_MAX + 1];
-    let known = stranger(office.gm.fingerprint(), "lab");
-    assert!(office.ask(known, &long).unwrap_err().contains("longer"));
-    let why = office.connect(config(), async |connection| {
+    let known = stranger(server.gm.fingerprint(), "lab");
+    assert!(server.ask(known, &long).unwrap_err().contains("longer"));
+    let why = server.connect(config(), async |connection| {
         let (mut send, mut recv) = connection.open_bi().await.unwrap();
         send.write_all(b"\x01\0\0\0x").await.unwrap();
         let _ = recv.read_to_end(100).await.unwrap();
@@ -149,23 +149,25 @@ fn a_stranger_has_one_short_question_and_no_link() {
         LinkError::from(connection.closed().await).to_string()
     });
     assert_eq!(why, "refused by the peer: the manager is stopping");
-    assert_eq!(office.n_asked.load(Ordering::Relaxed), 1);
+    assert_eq!(server.n_asked.load(Ordering::Relaxed), 1);
 
     // The door for links needs a certificate.
-    let why = office.connect(
-        client_config(trust::stranger_for_links(office.gm.fingerprint()).unwrap()),
+    let why = server.connect(
+        client_config(trust::stranger_for_links(server.gm.fingerprint()).unwrap()),
         async |connection| LinkError::from(connection.closed().await).to_string(),
     );
     assert_eq!(why, "refused by the peer: the certificate cannot be used");
-    assert_eq!(office.links.counts().n_links, 0);
+    assert_eq!(server.links.counts().n_links, 0);
 }
 
 #[test]
 fn a_member_that_is_revoked_is_answered_no_more() {
     let group = Group::new();
-    let office = Office::new(group.member(Role::Gm, 1));
+    let server = Server::new(group.member(Role::Gm, 1));
     let am = Node::new(group.member(Role::Am, 2));
-    let mut line = am.links.line(&office.address(), office.gm.identity());
+    let mut line = am
+        .links
+        .request_client(&server.address(), server.gm.identity());
     assert_eq!(line.ask(b"a").unwrap(), b"n2 asks a");
     assert_eq!(line.ask(b"b").unwrap(), b"n2 asks b");
     let mut revocations = Revocations::default();
@@ -177,22 +179,24 @@ fn a_member_that_is_revoked_is_answered_no_more() {
     revocations.add(serial, revoked).unwrap();
     let trusted = &group.authority;
     let gm = group.member_trusting(Role::Gm, 1, trusted, revocations);
-    office.links.renew(&gm).unwrap();
+    server.links.renew(&gm).unwrap();
     let text = "refused by the peer: the certificate was revoked";
     assert_eq!(line.ask(b"c").unwrap_err().to_string(), text);
     // Dialling anew does not help.
     assert_eq!(line.ask(b"d").unwrap_err().to_string(), text);
-    assert_eq!(office.n_asked.load(Ordering::Relaxed), 2);
+    assert_eq!(server.n_asked.load(Ordering::Relaxed), 2);
 }
 
 #[test]
-fn a_desk_that_stops_ends_with_its_links() {
+fn a_request_server_that_stops_ends_with_its_links() {
     let group = Group::new();
-    let office = Office::new(group.member(Role::Gm, 1));
+    let server = Server::new(group.member(Role::Gm, 1));
     let am = Node::new(group.member(Role::Am, 2));
-    let mut line = am.links.line(&office.address(), office.gm.identity());
+    let mut line = am
+        .links
+        .request_client(&server.address(), server.gm.identity());
     assert_eq!(line.ask(b"a").unwrap(), b"n2 asks a");
-    let Office { links, n_asked, .. } = office;
+    let Server { links, n_asked, .. } = server;
     drop(links);
     assert_eq!(Arc::strong_count(&n_asked), 1);
     assert!(line.ask(b"b").is_err());

@@ -33,16 +33,16 @@ impl Pins {
 
 /// Looks after the size of a store.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct Evictor {
     blobs: Store,
     budget: Bytes,
     /// What was left when all that may go had gone.
     stuck_at: Option<Bytes>,
 }
 
-impl Keeper {
-    pub(crate) fn new(blobs: Store, budget: Bytes) -> Keeper {
-        Keeper {
+impl Evictor {
+    pub(crate) fn new(blobs: Store, budget: Bytes) -> Evictor {
+        Evictor {
             blobs,
             budget,
             stuck_at: None,

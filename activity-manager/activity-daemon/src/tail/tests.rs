@@ -18,7 +18,7 @@ fn attempt() -> AttemptId {
 #[test]
 fn what_is_in_memory_and_the_end_of_what_is_in_a_file_are_told() {
     let dir = TempDir::new().unwrap();
-    let spilled: Vec<u8> = (0..PEEK_BYTES_MAX + 10).map(|n| n as u8).collect();
+    let spilled: Vec<u8> = (0..TAIL_BYTES_MAX + 10).map(|n| n as u8).collect();
     let in_file = Captured {
         bytes: spilled.len() as u64,
         inline: Vec::new(),
@@ -36,7 +36,7 @@ fn what_is_in_memory_and_the_end_of_what_is_in_a_file_are_told() {
         stderr: in_memory,
     };
     // Not there: nothing but the numbers.
-    let told = peeked(dir.path(), attempt(), &written);
+    let told = tail(dir.path(), attempt(), &written);
     assert_eq!(
         (told.stdout_bytes, told.stdout.len()),
         (written.stdout.bytes, 0)
@@ -46,19 +46,19 @@ fn what_is_in_memory_and_the_end_of_what_is_in_a_file_are_told() {
         (5, &b"hello"[..])
     );
 
-    // Written after the executor told how much there is: that is for the next peek.
+    // Written after the executor told how much there is: that is for the next request.
     let mut more = spilled.clone();
     more.extend(b"more");
     let name = format!("{}-{}-1.stdout", attempt().process, attempt().activity);
     fs::write(dir.path().join(name), more).unwrap();
-    let told = peeked(dir.path(), attempt(), &written);
+    let told = tail(dir.path(), attempt(), &written);
     assert!(told.stdout == spilled[10..]);
 }
 
 #[test]
 fn parts_of_a_log_come_one_after_another_to_its_end() {
     let dir = TempDir::new().unwrap();
-    let all: Vec<u8> = (0..PEEK_BYTES_MAX * 2 + 10).map(|n| n as u8).collect();
+    let all: Vec<u8> = (0..TAIL_BYTES_MAX * 2 + 10).map(|n| n as u8).collect();
     let log = Log {
         stdout_bytes: all.len() as u64,
         stdout: Kept::File {

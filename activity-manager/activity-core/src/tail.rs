@@ -13,15 +13,15 @@ use crate::manager::ActivityManager;
 
 /// Attempts that are looked at at once. People look at one or two; those beyond are told that there
 /// is nothing, and ask again.
-const PEEKS_MAX: usize = 1_024;
+const TAILS_MAX: usize = 1_024;
 
 /// Who waits for which answer of the executor.
 #[derive(Debug, Default)]
-pub(crate) struct Peeks(BTreeMap<AttemptId, BTreeSet<u32>>);
+pub(crate) struct TailRequests(BTreeMap<AttemptId, BTreeSet<u32>>);
 
 impl ActivityManager {
     /// A process manager asks what an attempt has written so far.
-    pub(crate) fn on_peek(&mut self, cx: &mut Context<'_, Self>, from: u32, id: AttemptId) {
+    pub(crate) fn on_tail_request(&mut self, cx: &mut Context<'_, Self>, from: u32, id: AttemptId) {
         let runs = self.attempts.get(id).is_some_and(|attempt| {
             // Of an attempt that an earlier life has handed over only the executor knows how far it is.
             matches!(
@@ -29,13 +29,13 @@ impl ActivityManager {
                 AttemptState::Running { .. } | AttemptState::Queued(None)
             )
         });
-        let has_room = self.peeks.0.contains_key(&id) || self.peeks.0.len() < PEEKS_MAX;
+        let has_room = self.tails.0.contains_key(&id) || self.tails.0.len() < TAILS_MAX;
         if !runs || !has_room || !self.executor.is_ready {
             cx.effect(nothing(from, id));
             return;
         }
-        self.peeks.0.entry(id).or_default().insert(from);
-        cx.effect(Effect::Execute(ToExecutor::Peek(id)));
+        self.tails.0.entry(id).or_default().insert(from);
+        cx.effect(Effect::Execute(ToExecutor::Tail(id)));
     }
 
     /// The executor has told it.
@@ -45,9 +45,9 @@ impl ActivityManager {
         id: AttemptId,
         written: Option<Written>,
     ) {
-        for to in self.peeks.0.remove(&id).unwrap_or_default() {
+        for to in self.tails.0.remove(&id).unwrap_or_default() {
             cx.effect(match &written {
-                Some(written) => Effect::Peeked {
+                Some(written) => Effect::Tail {
                     to,
                     attempt: id,
                     written: Box::new(written.clone()),
@@ -58,8 +58,8 @@ impl ActivityManager {
     }
 
     /// The executor will not tell it any more.
-    pub(crate) fn end_peeks(&mut self, cx: &mut Context<'_, Self>) {
-        for (id, askers) in std::mem::take(&mut self.peeks.0) {
+    pub(crate) fn end_tails(&mut self, cx: &mut Context<'_, Self>) {
+        for (id, askers) in std::mem::take(&mut self.tails.0) {
             for to in askers {
                 cx.effect(nothing(to, id));
             }
@@ -68,5 +68,5 @@ impl ActivityManager {
 }
 
 fn nothing(to: u32, id: AttemptId) -> Effect {
-    Effect::ToProcess(to, FromActivity::Peeked(id, None))
+    Effect::ToProcess(to, FromActivity::Tail(id, None))
 }

@@ -38,23 +38,27 @@ pub(crate) type Answers = SyncSender<Vec<ProcessId>>;
 
 /// Starts a thread that asks the manager from time to time which processes are not served any more,
 /// and removes what they have left. It ends when the answers' way is dropped.
-pub(crate) fn start(house: House, inbox: &Inbox<Input>) -> io::Result<Answers> {
+pub(crate) fn start(retention: RetentionThread, inbox: &Inbox<Input>) -> io::Result<Answers> {
     let (answers, answered) = sync_channel(1);
     let inbox = inbox.clone();
     std::thread::Builder::new()
-        .name("leavings".to_owned())
-        .spawn(move || look_after(&house, &inbox, &answered))?;
+        .name("retention".to_owned())
+        .spawn(move || look_after(&retention, &inbox, &answered))?;
     Ok(answers)
 }
 
-fn look_after(house: &House, inbox: &Inbox<Input>, answered: &Receiver<Vec<ProcessId>>) {
+fn look_after(
+    retention: &RetentionThread,
+    inbox: &Inbox<Input>,
+    answered: &Receiver<Vec<ProcessId>>,
+) {
     let mut wait = FIRST;
     loop {
         let done = match answered.recv_timeout(wait) {
-            Ok(processes) => house.clear(&processes, clock::wall()),
+            Ok(processes) => retention.clear(&processes, clock::wall()),
             Err(RecvTimeoutError::Timeout) => {
                 wait = PERIOD;
-                let asked = house.processes();
+                let asked = retention.processes();
                 asked.map(|asked| inbox.tell(Input::Served(asked)))
             }
             Err(RecvTimeoutError::Disconnected) => return,
@@ -66,7 +70,7 @@ fn look_after(house: &House, inbox: &Inbox<Input>, answered: &Receiver<Vec<Proce
 }
 
 /// Where processes leave what they leave.
-pub(crate) struct House {
+pub(crate) struct RetentionThread {
     /// With a directory for each process, and in that one for each failed attempt.
     pub(crate) work: PathBuf,
     /// With what commands wrote, as the executor keeps it.
@@ -83,7 +87,7 @@ struct Leaving {
     bytes: u64,
 }
 
-impl House {
+impl RetentionThread {
     /// Processes that have left something, the longest unchanged first.
     fn processes(&self) -> io::Result<Vec<ProcessId>> {
         let mut changed: BTreeMap<ProcessId, Wall> = BTreeMap::new();

@@ -12,10 +12,10 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use wire::hello::Refusal;
 
-use super::desk;
 use super::error::{LinkError, code};
 use super::greeting::{certificate, refuse};
 use super::links::{Shared, duration, resolve, transport};
+use super::request_server;
 use super::retry;
 use super::trust;
 use crate::identity::{Credentials, Fingerprint};
@@ -25,7 +25,7 @@ const CROWDED_TRIES_MAX: u32 = 10;
 
 /// As whom somebody asks.
 #[derive(Clone, Copy, Debug)]
-pub enum Visitor<'a> {
+pub enum Requester<'a> {
     /// A holder of a certificate, who asks this member of the group.
     Member(&'a Credentials, &'a Identity),
     /// Somebody without one, who believes a group manager of this grid and group whose authority
@@ -40,12 +40,12 @@ pub enum Visitor<'a> {
     },
 }
 
-/// Asks one question at the desk of the one who listens at `address`, host and port.
-pub fn ask(address: &str, visitor: Visitor<'_>, question: &[u8]) -> Result<Vec<u8>, LinkError> {
+/// Asks one request at the desk of the one who listens at `address`, host and port.
+pub fn ask(address: &str, requester: Requester<'_>, request: &[u8]) -> Result<Vec<u8>, LinkError> {
     let failed = |error: &dyn std::fmt::Display| LinkError::Failed(error.to_string());
-    let config = match visitor {
-        Visitor::Member(credentials, _) => trust::desk_client(credentials),
-        Visitor::Stranger { authority, .. } => trust::stranger(authority),
+    let config = match requester {
+        Requester::Member(credentials, _) => trust::request_config(credentials),
+        Requester::Stranger { authority, .. } => trust::stranger(authority),
     };
     let config = client_config(config.map_err(|error| failed(&error))?);
     let runtime = Builder::new_current_thread().enable_all().build();
@@ -75,22 +75,22 @@ pub fn ask(address: &str, visitor: Visitor<'_>, question: &[u8]) -> Result<Vec<u
                 Err(error) => return Err(error),
             }
         };
-        check(&connection, visitor)?;
-        let answer = desk::ask(&connection, question).await?;
+        check(&connection, requester)?;
+        let answer = request_server::ask(&connection, request).await?;
         connection.close(code(Refusal::Stopping), b"");
         endpoint.wait_idle().await;
         Ok(answer)
     };
-    let bounded = async { timeout(duration(desk::PATIENCE), done).await };
+    let bounded = async { timeout(duration(request_server::PATIENCE), done).await };
     runtime.block_on(bounded).unwrap_or(Err(LinkError::Silent))
 }
 
 /// Whether the one who was dialled is the one who was meant.
-fn check(connection: &Connection, visitor: Visitor<'_>) -> Result<(), LinkError> {
+fn check(connection: &Connection, requester: Requester<'_>) -> Result<(), LinkError> {
     let found = certificate(connection).ok_or_else(|| refuse(connection, Refusal::Certificate))?;
-    let is_meant = match visitor {
-        Visitor::Member(_, expected) => found.identity.has_name_of(expected),
-        Visitor::Stranger { grid, group, .. } => {
+    let is_meant = match requester {
+        Requester::Member(_, expected) => found.identity.has_name_of(expected),
+        Requester::Stranger { grid, group, .. } => {
             let found = &found.identity;
             (found.role(), found.grid(), found.group()) == (Role::Gm, grid, group)
         }
@@ -103,7 +103,7 @@ fn check(connection: &Connection, visitor: Visitor<'_>) -> Result<(), LinkError>
 }
 
 /// A way to a desk beside the links of a program, over a connection that is kept.
-pub struct Line {
+pub struct RequestClient {
     handle: Handle,
     shared: Arc<Shared>,
     address: String,
@@ -112,7 +112,7 @@ pub struct Line {
     stopper: Stopper,
 }
 
-/// Ends the waiting of a [`Line`] for good.
+/// Ends the waiting of a [`RequestClient`] for good.
 #[derive(Clone, Debug, Default)]
 pub struct Stopper(Arc<Mutex<Stop>>);
 
@@ -138,9 +138,14 @@ impl Stopper {
     }
 }
 
-impl Line {
-    pub(super) fn new(handle: Handle, shared: Arc<Shared>, address: &str, peer: &Identity) -> Line {
-        Line {
+impl RequestClient {
+    pub(super) fn new(
+        handle: Handle,
+        shared: Arc<Shared>,
+        address: &str,
+        peer: &Identity,
+    ) -> RequestClient {
+        RequestClient {
             handle,
             shared,
             address: address.to_owned(),
@@ -155,23 +160,23 @@ impl Line {
         self.stopper.clone()
     }
 
-    /// Asks, and waits for the answer. After a failure the next question tries anew.
-    pub fn ask(&mut self, question: &[u8]) -> Result<Vec<u8>, LinkError> {
+    /// Asks, and waits for the answer. After a failure the next request tries anew.
+    pub fn ask(&mut self, request: &[u8]) -> Result<Vec<u8>, LinkError> {
         let (tell, told) = sync_channel(1);
         let shared = Arc::clone(&self.shared);
         let (address, peer) = (self.address.clone(), self.peer.clone());
         let connection = self.connection.take();
-        let question = question.to_vec();
-        let errand = async move {
+        let request = request.to_vec();
+        let exchange = async move {
             let connection = match connection.filter(|one| one.close_reason().is_none()) {
                 Some(connection) => connection,
                 None => dial(&shared, &address, &peer).await?,
             };
-            let answer = desk::ask(&connection, &question).await?;
+            let answer = request_server::ask(&connection, &request).await?;
             Ok((connection, answer))
         };
         let task = async move {
-            let done = timeout(duration(desk::PATIENCE), errand).await;
+            let done = timeout(duration(request_server::PATIENCE), exchange).await;
             // Nobody waits for longer than that.
             let _ = tell.send(done.unwrap_or(Err(LinkError::Silent)));
         };
@@ -183,7 +188,7 @@ impl Line {
             stop.task = Some(self.handle.spawn(task).abort_handle());
         }
         // The thread of links may have ended, and the task with it.
-        let done = told.recv_timeout(duration(desk::PATIENCE) * 2);
+        let done = told.recv_timeout(duration(request_server::PATIENCE) * 2);
         if let Some(task) = self.stopper.lock().task.take() {
             task.abort();
         }
@@ -192,7 +197,7 @@ impl Line {
         Ok(answer)
     }
 
-    /// Dials anew for the next question: with another certificate, for example.
+    /// Dials anew for the next request: with another certificate, for example.
     pub fn hang_up(&mut self) {
         if let Some(connection) = self.connection.take() {
             connection.close(code(Refusal::Stopping), b"");
@@ -200,9 +205,9 @@ impl Line {
     }
 }
 
-impl std::fmt::Debug for Line {
+impl std::fmt::Debug for RequestClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Line")
+        f.debug_struct("RequestClient")
             .field("address", &self.address)
             .field("peer", &self.peer)
             .finish_non_exhaustive()

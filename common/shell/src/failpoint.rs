@@ -11,14 +11,14 @@ const VARIABLE: &str = "XAVANTES_CRASH";
 
 /// Counts flushes down to the crash; usually there is none to come.
 #[derive(Debug, Default)]
-pub(crate) struct Mishap {
+pub(crate) struct Failpoint {
     n_flushes: Option<u64>,
 }
 
-impl Mishap {
+impl Failpoint {
     /// What the environment asks of a manager.
-    pub(crate) fn of(manager: &str) -> Mishap {
-        Mishap {
+    pub(crate) fn of(manager: &str) -> Failpoint {
+        Failpoint {
             n_flushes: environment::text(VARIABLE).and_then(|text| asked(&text, manager)),
         }
     }

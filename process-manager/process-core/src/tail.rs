@@ -3,7 +3,7 @@
 
 use machine::Context;
 use model::{ActivityId, AttemptId, Now, ProcessId, ResourceId};
-use wire::attempt::{LogPart, Peeked, ReadLog, Stream, ToActivity};
+use wire::attempt::{LogPart, ReadLog, Stream, Tail, ToActivity};
 use wire::client::Answer;
 
 use crate::answer::activity_status;
@@ -29,7 +29,7 @@ impl Looked {
 
 impl ProcessManager {
     /// A client asks what an attempt that runs has written. None where it is answered later.
-    pub(crate) fn peek(
+    pub(crate) fn tail(
         &mut self,
         cx: &mut Context<'_, Self>,
         now: Now,
@@ -44,7 +44,7 @@ impl ProcessManager {
             return Some(refused(format!("{attempt} does not run")));
         }
         let (resource, _) = known.out_of(attempt.activity);
-        let question = ToActivity::Peek(attempt);
+        let question = ToActivity::Tail(attempt);
         let looked = Looked::SoFar(attempt);
         self.look(cx, now, (client, number), looked, (resource, question))
     }
@@ -91,8 +91,8 @@ impl ProcessManager {
         looked: Looked,
         (resource, question): (ResourceId, ToActivity),
     ) -> Option<Answer> {
-        if self.peeks.len() >= limits::PEEKS_MAX {
-            let many = limits::PEEKS_MAX;
+        if self.tails.len() >= limits::TAILS_MAX {
+            let many = limits::TAILS_MAX;
             return Some(refused(format!(
                 "{many} clients are looking at attempts here already"
             )));
@@ -104,21 +104,21 @@ impl ProcessManager {
                 "the machine of {attempt} cannot be reached"
             )));
         }
-        self.peeks.insert((client, number), looked);
-        self.arm(Timer::Peek(client, number), now.mono + limits::PEEK);
+        self.tails.insert((client, number), looked);
+        self.arm(Timer::Tail(client, number), now.mono + limits::TAIL);
         cx.effect(Effect::ToActivity(resource, question));
         None
     }
 
     /// The machine has answered.
-    pub(crate) fn on_peeked(
+    pub(crate) fn on_tail(
         &mut self,
         cx: &mut Context<'_, Self>,
         attempt: AttemptId,
-        peeked: Option<Box<Peeked>>,
+        tail: Option<Box<Tail>>,
     ) {
-        self.tell_lookers(cx, Looked::SoFar(attempt), || match &peeked {
-            Some(peeked) => Answer::Peeked(peeked.clone()),
+        self.tell_lookers(cx, Looked::SoFar(attempt), || match &tail {
+            Some(tail) => Answer::Tail(tail.clone()),
             None => refused(format!("{attempt} does not run at this moment")),
         });
     }
@@ -140,14 +140,14 @@ impl ProcessManager {
         answer: impl Fn() -> Answer,
     ) {
         let asking: Vec<(ClientId, u64)> = self
-            .peeks
+            .tails
             .iter()
             .filter(|(_, asked)| **asked == looked)
             .map(|(&asking, _)| asking)
             .collect();
         for (client, number) in asking {
-            self.peeks.remove(&(client, number));
-            self.disarm(Timer::Peek(client, number));
+            self.tails.remove(&(client, number));
+            self.disarm(Timer::Tail(client, number));
             let answer = answer();
             cx.effect(Effect::Answer {
                 client,
@@ -158,13 +158,13 @@ impl ProcessManager {
     }
 
     /// The machine has not answered in time.
-    pub(crate) fn give_up_peek(
+    pub(crate) fn give_up_tail(
         &mut self,
         cx: &mut Context<'_, Self>,
         client: ClientId,
         number: u64,
     ) {
-        if let Some(looked) = self.peeks.remove(&(client, number)) {
+        if let Some(looked) = self.tails.remove(&(client, number)) {
             let attempt = looked.attempt();
             let answer = refused(format!("the machine of {attempt} has not answered"));
             cx.effect(Effect::Answer {
@@ -176,15 +176,15 @@ impl ProcessManager {
     }
 
     /// A client has gone.
-    pub(crate) fn forget_peeks(&mut self, client: ClientId) {
+    pub(crate) fn forget_tails(&mut self, client: ClientId) {
         let asked: Vec<(ClientId, u64)> = self
-            .peeks
+            .tails
             .range((client, 0)..=(client, u64::MAX))
             .map(|(&asking, _)| asking)
             .collect();
         for (client, number) in asked {
-            self.peeks.remove(&(client, number));
-            self.disarm(Timer::Peek(client, number));
+            self.tails.remove(&(client, number));
+            self.disarm(Timer::Tail(client, number));
         }
     }
 }

@@ -6,8 +6,8 @@ use model::{Identity, Role};
 use shell::clock;
 use shell::config::{Config, PeerAddress};
 use shell::identity::{Credentials, Ending};
-use shell::quic::{self, Visitor};
-use wire::admin::{Ask, Refused, Told};
+use shell::quic::{self, Requester};
+use wire::admin::{Refused, Request, Response};
 
 use super::arguments::Of;
 use crate::failure::{Failure, chain};
@@ -17,7 +17,7 @@ use crate::{screen, text};
 pub(crate) const FILE: &str = "grid.toml";
 
 /// A grid as its users know it.
-pub(crate) struct Office {
+pub(crate) struct AdminContext {
     group_manager: PeerAddress,
     /// Where the own certificate is.
     pub(crate) identity: PathBuf,
@@ -41,18 +41,18 @@ impl GridFile {
     }
 }
 
-impl Office {
-    pub(super) fn of(of: &Of) -> Result<Office, Failure> {
+impl AdminContext {
+    pub(super) fn of(of: &Of) -> Result<AdminContext, Failure> {
         let told = shell::environment::text("XAVANTES_GRID").map(PathBuf::from);
         let Some(dir) = of.dir.clone().or(told) else {
             let failure = Failure::refused("no grid was given");
             return Err(failure.help("give one: --grid DIR, as `xav grid init DIR` has made it"));
         };
-        Office::in_directory(&dir)
+        AdminContext::in_directory(&dir)
     }
 
     /// The grid that a directory describes.
-    pub(super) fn in_directory(dir: &Path) -> Result<Office, Failure> {
+    pub(super) fn in_directory(dir: &Path) -> Result<AdminContext, Failure> {
         let candidates = [dir.join(FILE), dir.join("client").join(FILE)];
         let Some(path) = candidates.into_iter().find(|path| path.exists()) else {
             let dir = text::quoted(&dir.display().to_string());
@@ -64,31 +64,31 @@ impl Office {
         if let Ok(credentials) = Credentials::load(&file.identity) {
             warn_of_ending(&credentials, dir);
         }
-        Ok(Office {
+        Ok(AdminContext {
             group_manager: file.group_manager,
             identity: file.identity,
         })
     }
 
     /// Asks, and gives the answer if it is not a refusal.
-    pub(super) fn ask(&self, ask: &Ask) -> Result<Told, Failure> {
+    pub(super) fn ask(&self, ask: &Request) -> Result<Response, Failure> {
         let credentials = load(&self.identity)?;
         let me = credentials.identity();
         let gm: Identity = self.group_manager.identity(me, Role::Gm);
-        let visitor = Visitor::Member(&credentials, &gm);
+        let requester = Requester::Member(&credentials, &gm);
         let address = &self.group_manager.address;
-        let told = quic::ask(address, visitor, &wire::encode(ask)).map_err(|error| {
+        let told = quic::ask(address, requester, &wire::encode(ask)).map_err(|error| {
             let error = chain(&error);
             Failure::new(format!(
                 "could not ask the group manager at {address}: {error}"
             ))
         })?;
         match wire::decode(&told) {
-            Ok(Told::Refused(Refused::NotDue(due))) => Err(Failure::new(format!(
+            Ok(Response::Refused(Refused::NotDue(due))) => Err(Failure::new(format!(
                 "the certificate is renewed from {} on, when two thirds of its time are over",
                 crate::text::moment(due)
             ))),
-            Ok(Told::Refused(refused)) => Err(Failure::new(format!(
+            Ok(Response::Refused(refused)) => Err(Failure::new(format!(
                 "the group manager refused: {refused}"
             ))),
             Ok(told) => Ok(told),

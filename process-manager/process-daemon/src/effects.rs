@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::Mono;
 use process_core::{Effect, Input, ProcessManager};
-use shell::{Answers, Outside, Peers};
+use shell::{Answers, EffectHandler, Peers};
 use wire::attempt::ToActivity;
 use wire::group::ToGroup;
 
@@ -12,7 +12,7 @@ use crate::machine_numbers::MachineNumbers;
 use crate::planner::Planner;
 
 /// What the core's effects are carried out with.
-pub(crate) struct Hands {
+pub(crate) struct Handler {
     pub(crate) groups: Peers<ToGroup>,
     pub(crate) machines: Peers<ToActivity>,
     pub(crate) answers: Answers<Input>,
@@ -20,7 +20,7 @@ pub(crate) struct Hands {
     pub(crate) numbers: Arc<MachineNumbers>,
 }
 
-impl Outside<ProcessManager> for Hands {
+impl EffectHandler<ProcessManager> for Handler {
     fn carry_out(&mut self, effects: Vec<Effect>, _: &mut Vec<Input>) {
         for effect in effects {
             match effect {
@@ -52,7 +52,7 @@ impl Outside<ProcessManager> for Hands {
     }
 
     fn wake(&mut self, now: Mono, _: &mut Vec<Input>) {
-        self.machines.mend(now);
-        self.groups.mend(now);
+        self.machines.reconnect(now);
+        self.groups.reconnect(now);
     }
 }

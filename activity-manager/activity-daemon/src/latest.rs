@@ -4,21 +4,21 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What a manager's loop tells others; the last of it stays.
-pub(crate) struct News<T> {
+pub(crate) struct Latest<T> {
     told: Mutex<Option<T>>,
     is_told: Condvar,
 }
 
-impl<T> Default for News<T> {
-    fn default() -> News<T> {
-        News {
+impl<T> Default for Latest<T> {
+    fn default() -> Latest<T> {
+        Latest {
             told: Mutex::new(None),
             is_told: Condvar::new(),
         }
     }
 }
 
-impl<T: Copy> News<T> {
+impl<T: Copy> Latest<T> {
     pub(crate) fn set(&self, news: T) {
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(news);
         self.is_told.notify_all();

@@ -13,19 +13,19 @@ fn what_live_processes_need_stays_and_the_rest_goes() {
     let pins = Pins::new(store.clone());
     let files: Vec<Artifact> = (0..10).map(|byte| file(&store, byte)).collect();
     let has = |number: usize| store.contains(files[number].hash);
-    let mut keeper = Keeper::new(store.clone(), Bytes(10_000));
-    keeper.look();
+    let mut evictor = Evictor::new(store.clone(), Bytes(10_000));
+    evictor.look();
     assert_eq!(store.n_blobs(), 10, "they fit");
     pins.keep(ProcessId(1), &files[..2]);
     pins.keep(ProcessId(2), &files[2..4]);
-    let mut keeper = Keeper::new(store.clone(), Bytes(5_000));
-    keeper.look();
+    let mut evictor = Evictor::new(store.clone(), Bytes(5_000));
+    evictor.look();
     // Four are pinned, and with those used last there is nine tenths of the budget.
     assert_eq!(store.n_blobs(), 4);
     assert!((0..4).all(has));
     pins.release(ProcessId(1));
-    let mut keeper = Keeper::new(store.clone(), Bytes(2_300));
-    keeper.look();
+    let mut evictor = Evictor::new(store.clone(), Bytes(2_300));
+    evictor.look();
     assert_eq!((store.n_blobs(), has(2), has(3)), (2, true, true));
 }
 
@@ -36,10 +36,10 @@ fn where_nothing_may_go_it_is_not_tried_again_before_something_changes() {
     let pins = Pins::new(store.clone());
     let kept = file(&store, 1);
     pins.keep(ProcessId(1), &[kept]);
-    let mut keeper = Keeper::new(store.clone(), Bytes(10));
-    keeper.look();
-    assert_eq!(keeper.stuck_at, Some(Bytes(1_000)));
+    let mut evictor = Evictor::new(store.clone(), Bytes(10));
+    evictor.look();
+    assert_eq!(evictor.stuck_at, Some(Bytes(1_000)));
     let other = file(&store, 2);
-    keeper.look();
+    evictor.look();
     assert!(store.contains(kept.hash) && !store.contains(other.hash));
 }

@@ -13,14 +13,14 @@ const DEAD: ProcessId = ProcessId(2);
 
 struct Stage {
     _directory: TempDir,
-    house: House,
+    retention: RetentionThread,
 }
 
 impl Stage {
     /// Kept for ten days, in logs of a thousand bytes.
     fn new() -> Stage {
         let directory = tempfile::tempdir().unwrap();
-        let house = House {
+        let retention = RetentionThread {
             work: directory.path().join("work"),
             logs: directory.path().join("log"),
             retention: Retention {
@@ -29,11 +29,11 @@ impl Stage {
             },
             users: ProcessUsers::default(),
         };
-        fs::create_dir(&house.work).unwrap();
-        fs::create_dir(&house.logs).unwrap();
+        fs::create_dir(&retention.work).unwrap();
+        fs::create_dir(&retention.logs).unwrap();
         Stage {
             _directory: directory,
-            house,
+            retention,
         }
     }
 
@@ -42,13 +42,13 @@ impl Stage {
     }
 
     fn log(&self, name: &str, bytes: usize, days: u32) {
-        let path = self.house.logs.join(name);
+        let path = self.retention.logs.join(name);
         fs::write(&path, vec![b'x'; bytes]).unwrap();
         Stage::age(&path, days);
     }
 
     fn directory(&self, process: ProcessId, days: u32) {
-        let path = self.house.work.join(process.to_string());
+        let path = self.retention.work.join(process.to_string());
         fs::create_dir_all(path.join("3")).unwrap();
         fs::write(path.join("3/left"), "x").unwrap();
         Stage::age(&path, days);
@@ -63,13 +63,13 @@ impl Stage {
 
     /// What is there after a clearing for which the manager has said that only one is served.
     fn cleared(&self) -> Vec<String> {
-        let asked = self.house.processes().unwrap();
+        let asked = self.retention.processes().unwrap();
         let over: Vec<ProcessId> = asked.into_iter().filter(|&id| id != LIVE).collect();
-        self.house.clear(&over, Stage::now()).unwrap();
-        let all = read(&self.house.work)
+        self.retention.clear(&over, Stage::now()).unwrap();
+        let all = read(&self.retention.work)
             .unwrap()
             .into_iter()
-            .chain(read(&self.house.logs).unwrap());
+            .chain(read(&self.retention.logs).unwrap());
         let name = |one: Leaving| one.path.file_name().unwrap().to_str().unwrap().to_owned();
         let mut names: Vec<String> = all.map(name).collect();
         names.sort();
@@ -126,9 +126,9 @@ fn who_writes_most_loses_the_oldest_first() {
     let stage = Stage::new();
     let (ana, bo) = (ProcessId(3), ProcessId(4));
     for (process, user) in [(ana, "ana"), (bo, "bo")] {
-        stage.house.users.note(process, user);
+        stage.retention.users.note(process, user);
         // Whose it was is known after its end.
-        stage.house.users.release(process);
+        stage.retention.users.release(process);
     }
     stage.log(&format!("{bo}-1-1.stdout"), 300, 9);
     for (activity, days) in [(1, 3), (2, 2), (3, 1)] {
@@ -148,9 +148,9 @@ fn those_longest_unchanged_are_asked_about_first_and_nothing_is_asked_of_a_new_m
     stage.directory(DEAD, 2);
     stage.log(&format!("{LIVE}-1-1.stdout"), 10, 3);
     stage.log(&format!("{DEAD}-1-1.stdout"), 10, 9);
-    assert_eq!(stage.house.processes().unwrap(), [LIVE, DEAD]);
-    fs::remove_dir_all(&stage.house.work).unwrap();
-    fs::remove_dir_all(&stage.house.logs).unwrap();
-    assert_eq!(stage.house.processes().unwrap(), []);
-    stage.house.clear(&[DEAD], Stage::now()).unwrap();
+    assert_eq!(stage.retention.processes().unwrap(), [LIVE, DEAD]);
+    fs::remove_dir_all(&stage.retention.work).unwrap();
+    fs::remove_dir_all(&stage.retention.logs).unwrap();
+    assert_eq!(stage.retention.processes().unwrap(), []);
+    stage.retention.clear(&[DEAD], Stage::now()).unwrap();
 }

@@ -4,21 +4,21 @@ use model::ProcessId;
 use wire::attempt::ToActivity;
 use wire::executor::FromExecutor;
 
-use super::bench::{Bench, dispatch, from_pm, id, id_of, job, leaves, staged, started};
+use super::bench::{Bench, dispatch, from_pm, grants, id, id_of, job, staged, started};
 use crate::Input;
 
 #[test]
-fn served_is_who_has_leave_or_an_attempt_here() {
+fn served_is_who_has_a_grant_or_an_attempt_here() {
     let mut bench = Bench::ready(1, 1);
     let ask = || Input::Served([1, 2, 3].map(ProcessId).into());
     assert_eq!(
-        bench.all([leaves(&[(1, 1), (2, 1)]), ask()]),
+        bench.all([grants(&[(1, 1), (2, 1)]), ask()]),
         "unserved 3\n"
     );
     // What waits here keeps it when the leave is gone.
     bench.feed(dispatch(vec![job(id_of(2, 5))]));
     assert_eq!(
-        bench.all([leaves(&[]), ask()]),
+        bench.all([grants(&[]), ask()]),
         "unneeded 1\nunneeded 2\nunserved 1 3\n"
     );
 }
