@@ -354,12 +354,7 @@ fn left(process: &Process, now: Wall) -> Option<Span> {
     }
     let totals = process.totals();
     let n_left = u64::from(totals.waiting + totals.ready + totals.running);
-    let n_slots: u64 = process
-        .course
-        .grants
-        .iter()
-        .map(|grant| u64::from(grant.slots))
-        .sum();
+    let n_slots: u64 = process.grants().map(|grant| u64::from(grant.slots)).sum();
     if process.course.n_seen > 0 && n_slots > 0 {
         let mean = process.course.seen_wall.0 / u64::from(process.course.n_seen);
         return Some(Span(

@@ -277,7 +277,7 @@ fn record_lost(
     let declared = known.definition().activity(maker);
     let event = if declared.is_some_and(|activity| activity.at_most_once) {
         Event::Faulted(Box::new(gone(known, maker.node(), "it must not run twice")))
-    } else if known.course.grants.is_empty() {
+    } else if known.grants().next().is_none() {
         let why = "the process holds no machine any more that could make it again";
         Event::Faulted(Box::new(gone(known, maker.node(), why)))
     } else {

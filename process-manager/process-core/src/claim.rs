@@ -1,15 +1,75 @@
-//! Slots: offers come in, claims go out, grants are recorded, and at the end all is given back.
+//! Slots: offers come in, claims go out to each group that a plan needs, and grants are recorded by
+//! group.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Context;
+use minicbor::{Decode, Encode};
 use model::{Epoch, GroupId, Now, Plan, ProcessId, ResourceId};
 use wire::group::{FromGroup, Grant, Held, ToGroup, Want};
 
 use crate::event::Event;
-use crate::held::held;
 use crate::io::{Effect, Stream};
-use crate::manager::{Live, ProcessManager, Stage, Timer, limits, process};
+use crate::links::GroupLink;
+use crate::manager::{ProcessManager, Stage, Timer, limits, process};
+use crate::process::Process;
+
+/// What a process holds in one group.
+#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
+pub(crate) struct Holding {
+    /// The number of its last claim that was answered.
+    #[n(0)]
+    pub(crate) number: u32,
+    /// All that was granted to it.
+    #[n(1)]
+    pub(crate) grants: Vec<Grant>,
+}
+
+/// A claim that a group manager has not answered.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    pub(crate) number: u32,
+    /// None where it only asks what was granted under its number.
+    pub(crate) wants: Vec<Want>,
+    n_repeats: u32,
+}
+
+impl Claim {
+    fn new(number: u32) -> Claim {
+        Claim {
+            number,
+            wants: Vec::new(),
+            n_repeats: 0,
+        }
+    }
+
+    /// Whether it was repeated already, so that others are planned without this group.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.n_repeats > 0
+    }
+
+    fn message(&self, process: ProcessId) -> ToGroup {
+        ToGroup::Claim {
+            number: self.number,
+            process,
+            wants: self.wants.clone(),
+        }
+    }
+}
+
+impl Process {
+    /// All grants that it has, in the order of their groups.
+    pub(crate) fn grants(&self) -> impl Iterator<Item = &Grant> {
+        let holdings = self.course.holdings.values();
+        holdings.flat_map(|holding| &holding.grants)
+    }
+
+    /// The number of its last claim that a group manager has answered; 0 where there was none.
+    fn claim_number(&self, group: GroupId) -> u32 {
+        let holding = self.course.holdings.get(&group);
+        holding.map_or(0, |holding| holding.number)
+    }
+}
 
 impl ProcessManager {
     pub(crate) fn on_group(
@@ -57,26 +117,16 @@ impl ProcessManager {
                 number,
                 process,
                 grants,
-            } => {
-                self.on_granted(cx, now, process, number, grants);
+            } => self.on_granted(cx, now, group, (process, number), grants),
+            FromGroup::Refused { number, process } => {
+                self.on_refused(cx, now, group, (process, number));
             }
-            FromGroup::Refused { number, process } => self.on_refused(cx, now, process, number),
-            FromGroup::Released(id) => {
-                let open = process(cx, id)
-                    .is_some_and(|known| known.phase().has_ended() && !known.course.is_released)
-                    || held(cx, id).is_some_and(|held| !held.is_released());
-                if open {
-                    cx.record(Stream::Process(id), Event::Released);
-                    self.disarm(Timer::Release(id));
-                    self.live.remove(&id);
-                    self.unkeep(id);
-                    self.plan_next(cx);
-                }
-            }
+            FromGroup::Released(id) => self.on_released(cx, group, id),
         }
     }
 
-    /// Claims what a plan needs beside what is held, or takes the plan where nothing is missing.
+    /// Claims what a plan needs beside what is held, or takes the plan where nothing is missing. Each
+    /// group is asked for its own machines; the plan is taken when all of them have granted.
     pub(crate) fn claim_for(
         &mut self,
         cx: &mut Context<'_, Self>,
@@ -86,89 +136,134 @@ impl ProcessManager {
         is_estimate: bool,
     ) {
         let Some(known) = process(cx, id) else { return };
-        let mut wants: Vec<Want> = needs(known.definition(), &plan);
-        for want in &mut wants {
+        let mut claims: BTreeMap<GroupId, Claim> = BTreeMap::new();
+        for mut want in needs(known.definition(), &plan) {
             want.slots = want.slots.saturating_sub(known.granted(want.resource));
+            if want.slots == 0 {
+                continue;
+            }
+            let Some(group) = self.group_of(want.resource) else {
+                // Its group has gone while the plan was made.
+                return self.set_stage(id, Stage::Wanting);
+            };
+            let claim = || Claim::new(known.claim_number(group) + 1);
+            claims.entry(group).or_insert_with(claim).wants.push(want);
         }
-        wants.retain(|want| want.slots > 0);
-        if wants.is_empty() {
+        if claims.is_empty() {
             return self.take_plan(cx, now, id, plan, is_estimate);
         }
-        let number = known.course.claim_number + 1;
-        let Some(group) = self.group_of(wants[0].resource) else {
-            self.set_stage(id, Stage::Wanting);
+        let Some(live) = self.live.get_mut(&id) else {
             return;
         };
-        let message = ToGroup::Claim {
-            number,
-            process: id,
-            wants: wants.clone(),
-        };
-        cx.effect(Effect::ToGroup(group, message));
-        if let Some(live) = self.live.get_mut(&id) {
-            live.may_hold = true;
+        if claims.keys().any(|group| live.claims.contains_key(group)) {
+            live.stage = Stage::Wanting;
+            return;
         }
-        let plan = Box::new(plan);
-        self.set_stage(
-            id,
-            Stage::Claiming {
-                number,
-                wants,
-                group,
-                plan,
-                is_estimate,
-            },
-        );
-        self.arm(Timer::Claim(id), now.mono + limits::REPEAT);
-    }
-
-    pub(crate) fn repeat_claim(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) {
-        let Some(live) = self.live.get(&id) else {
-            return;
+        live.asked.extend(claims.keys());
+        live.stage = Stage::Claiming {
+            plan: Box::new(plan),
+            is_estimate,
+            has_grants: false,
         };
-        match &live.stage {
-            Stage::Claiming {
-                number,
-                wants,
-                group,
-                ..
-            } => {
-                let wants = wants.clone();
-                let message = ToGroup::Claim {
-                    number: *number,
-                    process: id,
-                    wants,
-                };
-                cx.effect(Effect::ToGroup(*group, message));
-            }
-            Stage::Asking { number } => {
-                for (&group, _) in self.groups.iter().filter(|(_, link)| link.is_up) {
-                    let message = ToGroup::Claim {
-                        number: *number,
-                        process: id,
-                        wants: Vec::new(),
-                    };
-                    cx.effect(Effect::ToGroup(group, message));
-                }
-            }
-            Stage::Settled | Stage::Wanting | Stage::Planning { .. } => return,
+        for (group, claim) in claims {
+            cx.effect(Effect::ToGroup(group, claim.message(id)));
+            live.claims.insert(group, claim);
         }
         self.arm(Timer::Claim(id), now.mono + limits::REPEAT);
     }
 
-    /// A group manager is there: asks what processes hold of which an earlier life may have claimed
-    /// slots, and claims again what it has not answered.
+    /// Sends again what has not been answered. A group that takes so long is left out of the plans of
+    /// others from here on, so that they need not wait for it.
+    pub(crate) fn repeat_claims(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) {
+        let Some(live) = self.live.get_mut(&id) else {
+            return;
+        };
+        if live.claims.is_empty() {
+            return;
+        }
+        let mut silent = Vec::new();
+        for (&group, claim) in &mut live.claims {
+            claim.n_repeats = claim.n_repeats.saturating_add(1);
+            if claim.n_repeats >= limits::CLAIM_REPEATS_MAX {
+                silent.push(group);
+            }
+            if self.groups.get(&group).is_some_and(|link| link.is_up) {
+                cx.effect(Effect::ToGroup(group, claim.message(id)));
+            }
+        }
+        self.arm(Timer::Claim(id), now.mono + limits::REPEAT);
+        for group in silent {
+            self.withdraw(id, group);
+        }
+        self.plan_next(cx);
+    }
+
+    /// A group manager is there: asks what it has granted to processes of an earlier epoch that have no
+    /// plan, and claims again what it has not answered.
     pub(crate) fn claim_again(&mut self, cx: &mut Context<'_, Self>, now: Now, of: GroupId) {
-        let is_open = |live: &Live| match live.stage {
-            Stage::Asking { .. } => true,
-            Stage::Claiming { group, .. } => group == of,
-            Stage::Settled | Stage::Wanting | Stage::Planning { .. } => false,
-        };
-        let open = self.live.iter().filter(|(_, live)| is_open(live));
-        let open: Vec<ProcessId> = open.map(|(&id, _)| id).collect();
-        for id in open {
-            self.repeat_claim(cx, now, id);
+        for (&id, live) in &mut self.live {
+            let inherits = live.is_inherited && !live.asked.contains(&of);
+            if let Some(known) = process(cx, id)
+                && inherits
+                && known.course.plan.generation.0 == 0
+                && matches!(live.stage, Stage::Wanting)
+            {
+                // A claim for nothing, with the number that a claim of that epoch would have.
+                live.claims
+                    .insert(of, Claim::new(known.claim_number(of) + 1));
+                live.asked.insert(of);
+            }
         }
+        let open = self.live.iter();
+        let open = open.filter_map(|(&id, live)| Some((id, live.claims.get(&of)?.message(id))));
+        let open: Vec<(ProcessId, ToGroup)> = open.collect();
+        for (id, message) in open {
+            cx.effect(Effect::ToGroup(of, message));
+            self.arm_once(Timer::Claim(id), now.mono + limits::REPEAT);
+        }
+    }
+
+    /// The connection to a group manager is gone: nobody waits for its answers who can be planned on
+    /// the machines of other groups.
+    pub(crate) fn group_down(&mut self, cx: &mut Context<'_, Self>, group: GroupId) {
+        self.groups.insert(group, GroupLink::default());
+        let mut waiting = Vec::new();
+        for (&id, live) in &mut self.live {
+            if let Some(claim) = live.claims.get_mut(&group) {
+                claim.n_repeats = limits::CLAIM_REPEATS_MAX;
+                waiting.push(id);
+            }
+        }
+        for &id in &waiting {
+            self.withdraw(id, group);
+        }
+        if !waiting.is_empty() {
+            self.plan_next(cx);
+        }
+    }
+
+    /// Gives up a plan for which a group manager has not granted its machines, where other groups offer
+    /// some. The claim becomes a question with the same number: what it was granted is recorded
+    /// once the group manager tells of it, and if the claim comes late, nothing is granted.
+    fn withdraw(&mut self, id: ProcessId, group: GroupId) {
+        let silent = self.silent_groups();
+        let others = self.offered().any(|(of, _)| !silent.contains(&of));
+        if let Some(live) = self.live.get_mut(&id)
+            && let Some(claim) = live.claims.get_mut(&group)
+            && matches!(live.stage, Stage::Claiming { .. })
+            && others
+        {
+            claim.wants.clear();
+            live.stage = Stage::Wanting;
+        }
+    }
+
+    /// The groups whose managers have left a claim without an answer for so long that nobody waits for
+    /// them who can do without.
+    pub(crate) fn silent_groups(&self) -> BTreeSet<GroupId> {
+        let claims = self.live.values().flat_map(|live| &live.claims);
+        let overdue = claims.filter(|(_, claim)| claim.is_overdue());
+        overdue.map(|(&group, _)| group).collect()
     }
 
     /// Tells a group manager of the same program what its processes hold, since the journal of either
@@ -185,57 +280,114 @@ impl ProcessManager {
             return;
         }
         let held = |&id: &ProcessId| {
-            let course = &process(cx, id)?.course;
+            let holding = process(cx, id)?.course.holdings.get(&group);
+            let Holding { number, grants } = holding.cloned().unwrap_or_default();
             Some(Held {
                 process: id,
-                number: course.claim_number,
-                grants: course.grants.clone(),
+                number,
+                grants,
             })
         };
         let held = self.live.keys().filter_map(held).collect();
         cx.effect(Effect::ToGroup(group, ToGroup::Holds { held, epoch }));
     }
 
+    /// A group manager has granted all or a part of a claim.
     fn on_granted(
         &mut self,
         cx: &mut Context<'_, Self>,
         now: Now,
-        id: ProcessId,
-        number: u32,
+        group: GroupId,
+        (id, number): (ProcessId, u32),
         grants: Vec<Grant>,
     ) {
-        let Some(live) = self.live.get_mut(&id) else {
+        if !self.live.contains_key(&id) {
             // It ended meanwhile, and the release went before the grant: give it back again.
-            if let Some(group) = grants
-                .first()
-                .and_then(|grant| self.group_of(grant.resource))
-            {
-                cx.effect(Effect::ToGroup(group, ToGroup::Release(id)));
-            }
+            return cx.effect(Effect::ToGroup(group, ToGroup::Release(id)));
+        }
+        if self.answered(group, id, number).is_none() {
+            return;
+        }
+        let granted = Event::Granted {
+            group,
+            number,
+            grants,
+        };
+        cx.record(Stream::Process(id), granted);
+        if let Some(live) = self.live.get_mut(&id)
+            && let Stage::Claiming { has_grants, .. } = &mut live.stage
+        {
+            *has_grants = true;
+        }
+        self.on_answers(cx, now, id);
+    }
+
+    /// A group manager has granted nothing of a claim.
+    fn on_refused(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        group: GroupId,
+        (id, number): (ProcessId, u32),
+    ) {
+        let Some(claim) = self.answered(group, id, number) else {
             return;
         };
-        let claimed = match std::mem::take(&mut live.stage) {
-            Stage::Claiming {
-                number: asked,
-                plan,
-                is_estimate,
-                ..
-            } if asked == number => Some((plan, is_estimate)),
-            Stage::Asking { number: asked } if asked == number => None,
-            stage @ (Stage::Claiming { .. }
-            | Stage::Asking { .. }
-            | Stage::Settled
-            | Stage::Wanting
-            | Stage::Planning { .. }) => {
-                live.stage = stage;
-                return;
-            }
+        let held = process(cx, id).and_then(|known| known.course.holdings.get(&group));
+        let grants = held.map_or_else(Vec::new, |held| held.grants.clone());
+        // The number is used up: a group manager answers a repeat of it as before.
+        let granted = Event::Granted {
+            group,
+            number,
+            grants,
         };
-        self.disarm(Timer::Claim(id));
-        cx.record(Stream::Process(id), Event::Granted { number, grants });
-        let Some((plan, is_estimate)) = claimed else {
-            self.set_stage(id, Stage::Wanting);
+        cx.record(Stream::Process(id), granted);
+        if !claim.wants.is_empty() {
+            // The offer was older than what others claimed: wait for the next one.
+            if let Some(link) = self.groups.get_mut(&group) {
+                link.offer = None;
+            }
+            self.arm(Timer::AttachGroup(group), now.mono + limits::REPEAT);
+        }
+        self.on_answers(cx, now, id);
+    }
+
+    /// The open claim that an answer is for, which is open no more; none where the answer comes late
+    /// or twice.
+    fn answered(&mut self, group: GroupId, id: ProcessId, number: u32) -> Option<Claim> {
+        let live = self.live.get_mut(&id)?;
+        let is_open = |claim: &Claim| claim.number == number;
+        live.claims.get(&group).filter(|claim| is_open(claim))?;
+        let claim = live.claims.remove(&group)?;
+        if live.claims.is_empty() {
+            self.disarm(Timer::Claim(id));
+        }
+        if claim.is_overdue() {
+            // Processes may be planned on the machines of this group again.
+            self.n_offers += 1;
+        }
+        Some(claim)
+    }
+
+    /// Goes on with a process of which a claim was answered, once all of them are.
+    fn on_answers(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) {
+        let Some(live) = self.live.get_mut(&id) else {
+            return;
+        };
+        let is_claiming = matches!(live.stage, Stage::Claiming { .. });
+        if !is_claiming {
             return self.plan_next(cx);
+        }
+        if live.claims.values().any(|claim| !claim.wants.is_empty()) {
+            return;
+        }
+        let Stage::Claiming {
+            plan,
+            is_estimate,
+            has_grants,
+        } = std::mem::replace(&mut live.stage, Stage::Wanting)
+        else {
+            return;
         };
         let Some(known) = process(cx, id) else { return };
         let missing = needs(known.definition(), &plan)
@@ -244,83 +396,18 @@ impl ProcessManager {
         if !missing {
             return self.take_plan(cx, now, id, *plan, is_estimate);
         }
-        let Some(live) = self.live.get_mut(&id) else {
+        if has_grants {
+            // What was granted is kept, and the process planned on that alone.
+            live.n_replans += 1;
+            if live.n_replans <= limits::REPLANS_MAX {
+                self.plan_on_grants(cx, id);
+            }
             return;
-        };
-        live.stage = Stage::Wanting;
-        live.n_replans += 1;
-        if live.n_replans <= limits::REPLANS_MAX {
-            self.plan_on_grants(cx, id);
         }
-    }
-
-    fn on_refused(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId, number: u32) {
-        let Some(live) = self.live.get_mut(&id) else {
-            return;
-        };
-        let claimed_of = match &live.stage {
-            Stage::Claiming {
-                number: asked,
-                group,
-                ..
-            } if *asked == number => Some(*group),
-            Stage::Asking { number: asked } if *asked == number => None,
-            Stage::Claiming { .. }
-            | Stage::Asking { .. }
-            | Stage::Settled
-            | Stage::Wanting
-            | Stage::Planning { .. } => return,
-        };
-        live.stage = Stage::Wanting;
-        self.disarm(Timer::Claim(id));
-        // The number is used up: a group manager answers a repeat of it as before.
-        cx.record(
-            Stream::Process(id),
-            Event::Granted {
-                number,
-                grants: self.held(cx, id),
-            },
-        );
-        if let Some(group) = claimed_of {
-            // The offer was older than what others claimed: wait for the next one.
-            if let Some(live) = self.live.get_mut(&id) {
-                live.waiting_for = Some("the machines are held by other processes".to_owned());
-            }
-            if let Some(link) = self.groups.get_mut(&group) {
-                link.offer = None;
-            }
-            self.arm(Timer::AttachGroup(group), now.mono + limits::REPEAT);
-        } else {
+        live.waiting_for = Some("the machines are held by other processes".to_owned());
+        if self.offered().next().is_some() {
             self.plan_next(cx);
         }
-    }
-
-    fn held(&self, cx: &Context<'_, Self>, id: ProcessId) -> Vec<Grant> {
-        process(cx, id)
-            .map(|known| known.course.grants.clone())
-            .unwrap_or_default()
-    }
-
-    /// Gives all slots back, again and again until the group managers say so.
-    pub(crate) fn release(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) {
-        if held(cx, id).is_some_and(|held| !held.is_released()) {
-            return self.ask_release(cx, now, id);
-        }
-        let Some(known) = process(cx, id) else { return };
-        if known.course.is_released || !known.phase().has_ended() {
-            return;
-        }
-        let may_hold = self.live.get(&id).is_none_or(|live| live.may_hold);
-        let never_claimed = known.course.claim_number == 0
-            && (!may_hold || known.definition.activities().is_empty());
-        if never_claimed {
-            cx.record(Stream::Process(id), Event::Released);
-            self.live.remove(&id);
-            self.unkeep(id);
-            // Others may have waited while a plan was made for it.
-            return self.plan_next(cx);
-        }
-        self.ask_release(cx, now, id);
     }
 
     fn group_of(&self, resource: ResourceId) -> Option<GroupId> {

@@ -47,7 +47,7 @@ impl ProcessManager {
         for (&place, queue) in &known.index.ready {
             // What a plan of an earlier definition left without a place runs where slots are held.
             // With leases it is planned again instead, since what was lost is without one too.
-            let first = known.course.grants.first().map(|held| held.resource);
+            let first = known.grants().next().map(|held| held.resource);
             let resource = place.or(first.filter(|_| self.config.lease.is_none()));
             let Some(resource) = resource else { continue };
             let slots = known.granted(resource);

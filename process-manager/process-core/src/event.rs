@@ -2,7 +2,7 @@
 
 use minicbor::{Decode, Encode};
 use model::{
-    ActivityId, Artifact, AttemptId, Bytes, Definition, Draft, Epoch, Fault, NodeId, Plan,
+    ActivityId, Artifact, AttemptId, Bytes, Definition, Draft, Epoch, Fault, GroupId, NodeId, Plan,
     ProcessId, ResourceId, Span, SubmitKey, Value, Wall,
 };
 use wire::attempt::{Log, Outcome};
@@ -33,13 +33,16 @@ pub enum Event {
         #[n(2)]
         is_estimate: bool,
     },
-    /// What the group manager has granted, all of it.
+    /// A group manager has answered a claim.
     #[n(3)]
     Granted {
+        /// Which group.
+        #[n(2)]
+        group: GroupId,
         /// The claim that this answers.
         #[n(0)]
         number: u32,
-        /// All slots held.
+        /// All slots held in that group.
         #[n(1)]
         grants: Vec<Grant>,
     },
@@ -96,7 +99,7 @@ pub enum Event {
         #[n(2)]
         outputs: Vec<(String, Value)>,
     },
-    /// The group manager holds nothing for the process any more.
+    /// No group manager holds anything for the process any more.
     #[n(12)]
     Released,
     /// Activities that waited before another try may run.

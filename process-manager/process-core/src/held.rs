@@ -9,7 +9,7 @@ use wire::client::{Answer, Phase, Progress, Status, Submit, Summary, Totals};
 
 use crate::event::{Event, Founded};
 use crate::io::Stream;
-use crate::manager::{ProcessManager, State, Timer, limits};
+use crate::manager::{ProcessManager, State};
 use crate::process::Course;
 
 /// A process that is kept and not understood.
@@ -206,16 +206,6 @@ impl ProcessManager {
         for id in open {
             self.ask_release(cx, now, id);
         }
-    }
-
-    /// Asks the group managers to take the slots of a process back, again and again until one says
-    /// that it has.
-    pub(crate) fn ask_release(&mut self, cx: &mut Context<'_, Self>, now: Now, id: ProcessId) {
-        for &group in self.groups.keys() {
-            let release = wire::group::ToGroup::Release(id);
-            cx.effect(crate::io::Effect::ToGroup(group, release));
-        }
-        self.arm(Timer::Release(id), now.mono + limits::REPEAT);
     }
 }
 

@@ -28,6 +28,7 @@ mod outcome;
 mod planning;
 mod process;
 mod recall;
+mod release;
 mod remake;
 mod settle;
 mod sources;

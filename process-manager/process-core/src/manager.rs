@@ -14,9 +14,9 @@ use model::{
     Span, Wall,
 };
 use wire::client::Phase;
-use wire::group::Want;
 
 use crate::checks::Checks;
+use crate::claim::Claim;
 use crate::copies::Copying;
 use crate::event::Event;
 use crate::forget::Retention;
@@ -56,6 +56,8 @@ pub mod limits {
     pub const WINDOW_BASE: u32 = 48;
     /// Attempts lost while they ran before an activity is at an end: it may be what kills them.
     pub const LOSSES_MAX: u16 = 10;
+    /// Repeats of a claim after which its plan is given up where other groups offer machines.
+    pub const CLAIM_REPEATS_MAX: u32 = 10;
     /// Plans made again because less was granted than claimed.
     pub const REPLANS_MAX: u32 = 3;
     /// Recorded outcomes of all processes that can be found by what decided them, each about a
@@ -84,6 +86,8 @@ pub struct Config {
     /// How long a process waits for a machine that fits before it faults: machines of a group that
     /// has just started register one after another.
     pub patience: Span,
+    /// The groups of the grid; empty where those that are heard are all.
+    pub groups: BTreeSet<GroupId>,
     /// What files cross between two machines; none where nothing is known of it.
     pub link: Option<NetworkLink>,
     /// What is kept of processes that have ended; none where nothing is forgotten unasked.
@@ -134,6 +138,8 @@ pub struct ProcessManager {
     pub(crate) watchers: BTreeMap<(ClientId, u64), Watcher>,
     pub(crate) tails: BTreeMap<(ClientId, u64), Looked>,
     pub(crate) recorded: Recorded,
+    /// Processes whose slots are given back, and the group managers that have said so.
+    pub(crate) releasing: BTreeMap<ProcessId, BTreeSet<GroupId>>,
     /// In the order in which they were forgotten.
     pub(crate) forgotten: VecDeque<ProcessId>,
     pub(crate) n_offers: u64,
@@ -164,8 +170,15 @@ pub(crate) struct Live {
     /// How it comes to a plan.
     pub(crate) stage: Stage,
     pub(crate) n_replans: u32,
-    /// Whether a group manager may hold slots for it, as far as this life knows.
-    pub(crate) may_hold: bool,
+    /// Whether an earlier epoch has taken it up, and may have claimed slots for it anywhere.
+    pub(crate) is_inherited: bool,
+    /// The group managers that this epoch has asked for slots.
+    pub(crate) asked: BTreeSet<GroupId>,
+    /// Claims that are not answered, by group.
+    pub(crate) claims: BTreeMap<GroupId, Claim>,
+    /// Whether it could not be planned for want of a machine that only a group can have which does
+    /// not answer.
+    pub(crate) wants_absent: bool,
     /// What the process that it mends has recorded.
     pub(crate) base: BaseIndex,
     /// Of the activities for which a recorded outcome may stand, how many were looked at.
@@ -196,9 +209,6 @@ pub(crate) enum Stage {
     /// It needs none: it has one, or nothing to plan.
     #[default]
     Settled,
-    /// It needs one, and an earlier life may have claimed slots for it: the groups are asked by a
-    /// claim for nothing, with the number that such a claim would have had.
-    Asking { number: u32 },
     /// It needs one, and machines.
     Wanting,
     /// One is being made.
@@ -211,11 +221,10 @@ pub(crate) enum Stage {
     },
     /// Slots for it are claimed.
     Claiming {
-        number: u32,
-        wants: Vec<Want>,
-        group: GroupId,
         plan: Box<Plan>,
         is_estimate: bool,
+        /// Whether any group manager has granted some.
+        has_grants: bool,
     },
 }
 
@@ -318,7 +327,7 @@ impl ProcessManager {
             Timer::Outlived => self.lease_alone(cx),
             Timer::Forget => self.forget_over(cx, now),
             Timer::Plan(process) => self.plan_anew(cx, process),
-            Timer::Claim(process) => self.repeat_claim(cx, now, process),
+            Timer::Claim(process) => self.repeat_claims(cx, now, process),
             Timer::Unheard(process, resource) => self.repeat_unheard(cx, now, process, resource),
             Timer::Stop(process) => self.stop_what_is_out(cx, now, process),
             Timer::Release(process) => self.release(cx, now, process),
@@ -444,9 +453,7 @@ impl Machine for ProcessManager {
                 self.attach_group(cx, now, group);
                 self.claim_again(cx, now, group);
             }
-            Input::GroupDown(group) => {
-                self.groups.insert(group, GroupLink::default());
-            }
+            Input::GroupDown(group) => self.group_down(cx, group),
             Input::Activity(resource, message) => self.on_activity(cx, now, resource, message),
             Input::ActivityUp(resource) => {
                 self.machine_down(resource);
@@ -557,12 +564,9 @@ impl ProcessManager {
         };
         let wants_plan =
             process.course.plan.generation.0 == 0 && !process.definition.activities().is_empty();
-        let stage = match (wants_plan, is_new) {
-            (false, _) => Stage::Settled,
-            (true, true) => Stage::Wanting,
-            (true, false) => Stage::Asking {
-                number: process.course.claim_number + 1,
-            },
+        let stage = match wants_plan {
+            false => Stage::Settled,
+            true => Stage::Wanting,
         };
         let longest = |activity: ActivityId| {
             let declared = process.definition.activity(activity);
@@ -583,7 +587,7 @@ impl ProcessManager {
             id,
             Live {
                 stage,
-                may_hold: !is_new,
+                is_inherited: !is_new,
                 base,
                 revision: 1,
                 ..Live::default()

@@ -42,7 +42,7 @@ impl ProcessManager {
                 continue;
             }
             let resources: Vec<Resource> = self
-                .offered()
+                .answering()
                 .filter(|(_, offered)| self.is_trusted(offered.resource))
                 .filter_map(|(group, offered)| {
                     let held = known.granted(offered.resource);
@@ -72,18 +72,22 @@ impl ProcessManager {
         }
     }
 
-    /// The first process that wants a plan; none where one is at it. One that has no plan yet waits
-    /// for those before it, tried in vain or not. One that has a plan does not: what it holds, they
-    /// may be waiting for.
+    /// The process to plan next; none while one is planned or waits for the answers to its claims,
+    /// unless these are overdue: then the others are planned without the groups that are silent.
+    ///
+    /// Processes without a plan are planned in the order of their submission. One that was tried in
+    /// vain holds up those after it, but where it needs a group that does not answer. A process that
+    /// has a plan may replan out of turn, because others may wait for the slots that it holds.
     fn next_to_plan(&self, cx: &Context<'_, Self>) -> Option<ProcessId> {
         type Turn = (model::Wall, ProcessId);
         let (mut first, mut first_again): (Option<(Turn, bool)>, Option<Turn>) = (None, None);
         for (&id, live) in &self.live {
+            if live.claims.values().any(|claim| !claim.is_overdue()) {
+                return None;
+            }
             match live.stage {
-                Stage::Asking { .. } | Stage::Planning { .. } | Stage::Claiming { .. } => {
-                    return None;
-                }
-                Stage::Settled => {}
+                Stage::Planning { .. } => return None,
+                Stage::Settled | Stage::Claiming { .. } => {}
                 Stage::Wanting => {
                     let Some(known) = process(cx, id) else {
                         continue;
@@ -94,6 +98,9 @@ impl ProcessManager {
                     let turn = (known.submitted, id);
                     let is_tried = live.tried == Some(self.n_offers);
                     if known.course.plan.generation.0 == 0 {
+                        if is_tried && live.wants_absent {
+                            continue;
+                        }
                         let it = (turn, is_tried);
                         first = Some(first.map_or(it, |least| least.min(it)));
                     } else if !is_tried {
@@ -110,7 +117,7 @@ impl ProcessManager {
     /// Has a process planned again on the slots that it holds.
     pub(crate) fn plan_on_grants(&mut self, cx: &mut Context<'_, Self>, id: ProcessId) {
         let resources: Vec<Resource> = self
-            .offered()
+            .answering()
             .filter(|(_, offered)| self.is_trusted(offered.resource))
             .filter_map(|(group, offered)| {
                 let held = process(cx, id).map_or(0, |known| known.granted(offered.resource));
@@ -120,7 +127,38 @@ impl ProcessManager {
         self.request_plan(cx, id, resources);
     }
 
-    fn offered(&self) -> impl Iterator<Item = (GroupId, &Offered)> {
+    /// The machines of groups that answer claims.
+    fn answering(&self) -> impl Iterator<Item = (GroupId, &Offered)> {
+        let silent = self.silent_groups();
+        self.offered()
+            .filter(move |(group, _)| !silent.contains(group))
+    }
+
+    /// Whether a machine that fits an activity can only be in a group that does not answer.
+    fn is_absent(&self, known: &Process, refusal: &Refusal) -> bool {
+        let Refusal::NoResource { activity, .. } = refusal else {
+            return false;
+        };
+        let silent = self.silent_groups();
+        let answers = |group: &GroupId| {
+            let link = self.groups.get(group);
+            link.is_some_and(|link| link.offer.is_some()) && !silent.contains(group)
+        };
+        let mut groups = self.groups.keys().chain(&self.config.groups);
+        let is_any_away = !groups.all(answers);
+        let Some(declared) = known.definition().activity(*activity) else {
+            return false;
+        };
+        let fits = |(_, one): (GroupId, &Offered)| {
+            let mut labels = declared.labels.iter();
+            one.slots >= declared.cores
+                && declared.memory.is_none_or(|memory| memory <= one.memory)
+                && labels.all(|(name, value)| one.labels.get(name) == Some(value))
+        };
+        is_any_away && !self.answering().any(fits)
+    }
+
+    pub(crate) fn offered(&self) -> impl Iterator<Item = (GroupId, &Offered)> {
         let all = self.groups.iter().flat_map(|(&group, link)| {
             link.offer
                 .iter()
@@ -143,12 +181,14 @@ impl ProcessManager {
         let link = self.config.link.unwrap_or(LINK_UNKNOWN);
         let Ok(platform) = Platform::new(resources, Network::uniform(link)) else {
             let any = self.offered().next().is_some();
+            let is_answered = self.answering().next().is_some();
             if let Some(live) = self.live.get_mut(&id) {
-                let why = if any {
-                    "the machines are held by other processes"
-                } else {
-                    "no machine yet"
+                let why = match (any, is_answered) {
+                    (true, true) => "the machines are held by other processes",
+                    (true, false) => "an answer of the group manager",
+                    (false, _) => "no machine yet",
                 };
+                live.wants_absent = false;
                 live.waiting_for = Some(why.to_owned());
                 // Whether one of those fits is seen when they are free.
                 live.misfit_since = None;
@@ -209,11 +249,7 @@ impl ProcessManager {
                 n_offers,
                 is_whole,
             } if asked == basis => (n_offers, is_whole),
-            Stage::Planning { .. }
-            | Stage::Settled
-            | Stage::Asking { .. }
-            | Stage::Wanting
-            | Stage::Claiming { .. } => {
+            Stage::Planning { .. } | Stage::Settled | Stage::Wanting | Stage::Claiming { .. } => {
                 return;
             }
         };
@@ -225,16 +261,23 @@ impl ProcessManager {
         match result {
             Ok(plan) => {
                 live.misfit_since = None;
+                live.wants_absent = false;
                 let is_estimate = knows_work(known);
                 self.claim_for(cx, now, id, plan, is_estimate);
             }
             Err(refusal) => {
+                let wants_absent = self.is_absent(known, &refusal);
+                let Some(live) = self.live.get_mut(&id) else {
+                    return;
+                };
+                live.wants_absent = wants_absent;
                 live.stage = Stage::Wanting;
                 live.waiting_for = Some(format!("a machine that fits: {refusal}"));
                 live.tried = Some(n_offers);
                 // What has a plan waits for a machine that fits for as long as it takes; and what
                 // fits may only be held by others, so that the wait for it begins when it is gone.
-                let may_fault = known.course.plan.generation.0 == 0 && is_whole;
+                let is_first = known.course.plan.generation.0 == 0;
+                let may_fault = is_first && is_whole && !wants_absent;
                 if may_fault {
                     let since = *live.misfit_since.get_or_insert(now.mono);
                     let until = since + self.config.patience;

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use minicbor::{Decode, Encode};
 use model::limits::CORES_MAX;
 use model::{
-    ActivityId, Artifact, AttemptId, Definition, Fault, Identity, Plan, ProcessId, ResourceId,
-    Span, SubmitKey, Value, Wall,
+    ActivityId, Artifact, AttemptId, Definition, Fault, GroupId, Identity, Plan, ProcessId,
+    ResourceId, Span, SubmitKey, Value, Wall,
 };
 use wire::attempt::{End, Log};
 use wire::client::{ActivityPhase, AttemptStatus, Phase, Totals};
-use wire::group::Grant;
 
 use crate::attempt::ActivityState;
+use crate::claim::Holding;
 use crate::control::{Control, Turned};
 use crate::event::{ENTRY_BYTES, Ended, Event, Founded, Reused, SEMANTICS, Spot, Verdict};
 use crate::index::Index;
@@ -77,9 +77,7 @@ pub struct Course {
     #[n(10)]
     pub(crate) machines: Vec<(ResourceId, String)>,
     #[n(11)]
-    pub(crate) claim_number: u32,
-    #[n(12)]
-    pub(crate) grants: Vec<Grant>,
+    pub(crate) holdings: BTreeMap<GroupId, Holding>,
     #[n(13)]
     pub(crate) is_released: bool,
     /// When an activity may be tried again.
@@ -225,8 +223,8 @@ impl Process {
 
     /// Slots that are held on a machine.
     pub(crate) fn granted(&self, resource: ResourceId) -> u32 {
-        let grants = self.course.grants.iter();
-        let slots = grants
+        let slots = self
+            .grants()
             .filter(|grant| grant.resource == resource)
             .map(|grant| grant.slots);
         // A group that grants more than any machine has does no harm by it.
@@ -262,9 +260,14 @@ impl Process {
             } => {
                 self.replan(plan, machines, *is_estimate);
             }
-            Event::Granted { number, grants } => {
-                self.course.claim_number = *number;
-                self.course.grants.clone_from(grants);
+            Event::Granted {
+                group,
+                number,
+                grants,
+            } => {
+                let (number, grants) = (*number, grants.clone());
+                let holding = Holding { number, grants };
+                self.course.holdings.insert(*group, holding);
             }
             Event::Sent(attempts, memos) => {
                 for &(activity, number, resource) in attempts {
@@ -328,7 +331,7 @@ impl Process {
             }
             Event::Released => {
                 self.course.is_released = true;
-                self.course.grants.clear();
+                self.course.holdings.clear();
             }
         }
     }

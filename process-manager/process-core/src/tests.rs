@@ -3,6 +3,7 @@
 mod bench;
 mod checks;
 mod copies;
+mod groups;
 mod held;
 mod keep_going;
 mod liveness;

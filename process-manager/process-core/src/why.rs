@@ -160,10 +160,9 @@ fn open_below(process: &Process, node: NodeId, reasons: &mut Vec<Reason>) {
 
 fn ready(process: &Process, activity: ActivityId, live: Option<&Live>) -> Reason {
     let entry = process.course.plan.entry(activity);
-    let grants = &process.course.grants;
     let resource = entry
         .map(|entry| entry.resource)
-        .or_else(|| grants.first().map(|grant| grant.resource));
+        .or_else(|| process.grants().next().map(|grant| grant.resource));
     let (Some(resource), true) = (resource, process.course.plan.generation.0 > 0) else {
         let waiting_for = live.and_then(|live| live.waiting_for.clone());
         return Reason::Machines(waiting_for.unwrap_or_else(|| NO_PLAN.to_owned()));
