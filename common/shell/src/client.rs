@@ -20,10 +20,10 @@ use crate::quic::{Calls, LinkError};
 /// The longest sleep of a client that has no deadline; it only bounds a system call.
 const LONG_SECONDS: u64 = 3_600;
 
-/// A connection to a process manager. One question at a time.
+/// A connection to a process manager. It carries one request at a time.
 ///
-/// To a manager on another machine it is made again when it is lost, and what was asked and not
-/// answered is asked again: each request is such that this changes nothing.
+/// A connection over the network is dialled again when it is lost, and the request that was not
+/// answered is sent again. Every request may be repeated without another effect.
 pub struct Client {
     way: Way,
     /// None while the connection is lost.
@@ -32,7 +32,7 @@ pub struct Client {
     arrived: VecDeque<Envelope<Answer>>,
     /// The last request, as it was sent.
     asked: Vec<u8>,
-    /// Whether it was sent more than once.
+    /// True once the last request was sent more than once.
     is_repeated: bool,
     n_requests: u64,
     patience: Span,
@@ -40,7 +40,7 @@ pub struct Client {
 
 /// How the manager is reached.
 enum Way {
-    /// By the one stream: whoever is at its other end is not found again.
+    /// By this one stream, which cannot be opened again.
     Socket,
     /// Over the network.
     Calls {
@@ -50,10 +50,10 @@ enum Way {
     },
 }
 
-/// Why a question was not answered.
+/// Why a request has no answer.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// Nobody listens there.
+    /// Nothing listens on the socket.
     #[error("could not connect to {}", path.display())]
     Connect {
         /// The socket.
@@ -62,12 +62,12 @@ pub enum ClientError {
         #[source]
         source: io::Error,
     },
-    /// There is no connection to it.
+    /// The manager cannot be reached over the network.
     #[error("could not reach {manager} at {address}")]
     Reach {
-        /// Who it is, by role and name.
+        /// The manager, by role and name.
         manager: String,
-        /// Where it should be.
+        /// The address at which it was dialled.
         address: String,
         /// Why not.
         #[source]
@@ -82,22 +82,22 @@ pub enum ClientError {
         #[source]
         source: io::Error,
     },
-    /// The manager has ended, or does not want this client.
+    /// The manager has ended, or refuses this client.
     #[error("could not read an answer: the manager closed the connection")]
     Closed,
-    /// What came is not a message.
+    /// The received bytes are no frame.
     #[error("could not read an answer")]
     Frame(#[from] FrameError),
-    /// What came is not an answer.
+    /// The received frame is no answer.
     #[error("could not understand an answer")]
     Decode(#[from] minicbor::decode::Error),
-    /// Nothing came.
+    /// No answer came within this time.
     #[error("could not wait longer for an answer: {0} are over")]
     TimedOut(Span),
     /// The manager does not know the process.
     #[error("there is no process {0}")]
     UnknownProcess(ProcessId),
-    /// The answer is of a kind that does not fit the question, or that this version does not know.
+    /// The answer does not fit the request, or this version does not know it.
     #[error("could not use the answer: it does not fit the question")]
     Unfit,
 }
@@ -112,8 +112,8 @@ impl Client {
         UnixStream::connect(path).map(Client::over).map_err(failed)
     }
 
-    /// Connects to a manager on another machine, which has this certificate's identity. `address` is
-    /// host and port. It is tried for some seconds.
+    /// Connects to the manager on another machine that has this certificate's identity. `address`
+    /// is host and port. Dialling is repeated for some seconds.
     pub fn dial(
         credentials: &Credentials,
         address: &str,
@@ -158,12 +158,12 @@ impl Client {
         }
     }
 
-    /// How long to wait for an answer; a minute unless this was called.
+    /// Sets the time to wait for an answer, which is a minute by default.
     pub fn set_patience(&mut self, patience: Span) {
         self.patience = patience;
     }
 
-    /// Asks, and waits for the first answer.
+    /// Sends a request and waits for its first answer.
     pub fn ask(&mut self, request: Request) -> Result<Answer, ClientError> {
         let forgets = match &request {
             Request::Forget(process) => Some(*process),
@@ -188,7 +188,7 @@ impl Client {
             });
         };
         Ok(match (answer, forgets) {
-            // The answer that said so was lost.
+            // The first request was carried out, and its answer was lost.
             (Answer::Unknown(process), Some(forgotten))
                 if self.is_repeated && process == forgotten =>
             {
@@ -208,7 +208,7 @@ impl Client {
         })
     }
 
-    /// Why there is no connection, while there is none.
+    /// The reason why the connection is lost, while it is.
     fn trouble(&self) -> Option<LinkError> {
         match (&self.way, &self.stream) {
             (Way::Calls { calls, .. }, None) => Some(calls.trouble().unwrap_or(LinkError::Silent)),
@@ -250,7 +250,7 @@ impl Client {
         Ok(self.n_requests)
     }
 
-    /// The connection is lost, which is an error where there is no other.
+    /// Drops the connection. Returns the error where the stream cannot be opened again.
     fn lose(&mut self, error: ClientError) -> Result<(), ClientError> {
         match self.way {
             Way::Socket => Err(error),
@@ -261,7 +261,8 @@ impl Client {
         }
     }
 
-    /// Takes the next connection, and asks again. Without one until then, none is there.
+    /// Takes the next connection and repeats the last request on it. There is no connection if none
+    /// came about until `until`.
     fn reconnect(&mut self, until: Option<Mono>) -> Result<(), ClientError> {
         let Way::Calls { calls, .. } = &self.way else {
             return Err(ClientError::Closed);
@@ -279,8 +280,8 @@ impl Client {
         Ok(())
     }
 
-    /// The next answer to a request; none where nothing has come until then. Answers to earlier
-    /// requests are passed over.
+    /// The next answer to a request, or none if none came until `until`. Answers to earlier
+    /// requests are skipped.
     fn receive(&mut self, number: u64, until: Option<Mono>) -> Result<Option<Answer>, ClientError> {
         loop {
             while let Some(envelope) = self.arrived.pop_front() {
@@ -332,8 +333,8 @@ impl Client {
     }
 }
 
-/// The progress of a process, as its manager tells it. It ends after the progress that shows the
-/// process's end.
+/// The progress of a process, as its manager reports it. The iterator ends after the report that
+/// contains the end of the process.
 pub struct Watch<'a> {
     client: &'a mut Client,
     number: u64,
@@ -341,19 +342,19 @@ pub struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// The next progress, or none where there was none within this time or the process has ended:
-    /// [`Watch::has_ended`] tells which.
+    /// The next report. None if none came within this time, or if the process has ended: see
+    /// [`Watch::has_ended`].
     pub fn next_within(&mut self, patience: Span) -> Result<Option<Progress>, ClientError> {
         self.next_until(Some(clock::mono() + patience))
     }
 
-    /// Why nothing can be told at the moment: the connection is lost. It is made again, and then
-    /// there is progress again.
+    /// The reason why there are no reports at the moment: the connection is lost. Reports go on
+    /// when it has been dialled again.
     pub fn trouble(&self) -> Option<LinkError> {
         self.client.trouble()
     }
 
-    /// Whether the last progress has been given.
+    /// Returns true if the last report has been returned.
     pub fn has_ended(&self) -> bool {
         self.has_ended
     }

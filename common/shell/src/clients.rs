@@ -1,6 +1,6 @@
-//! The socket on which clients of the same user ask a manager, the doors for remote whom somebody
-//! else lets in, and the connections that came of both. Each connection has a thread that reads and
-//! one that writes, so that no client holds up another or the core.
+//! The socket on which clients of the same user ask a manager, streams for clients on other
+//! machines, and the connections of both. Each connection has a thread that reads and one that
+//! writes, so that no client delays another client or the core.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::error::Error;
@@ -29,23 +29,24 @@ use crate::limits::{
     REMOTE_CLIENTS_MAX, REMOTE_CONNECTIONS_EACH_MAX, REMOTE_MESSAGE_BYTES_MAX,
 };
 
-/// The clients of one manager. Dropping it cuts them off and removes the socket.
+/// The clients of one manager. Dropping it closes their connections and removes the socket.
 pub struct Clients<I> {
     shared: Arc<Shared<I>>,
     accepting: Option<Accepting>,
 }
 
-/// What a manager makes of a client's doings. Clients are numbered from 1 and never twice.
+/// The inputs that a manager makes of what clients do. Clients are numbered from 1, and a number is
+/// never used again.
 #[derive(Clone, Copy)]
 pub struct ClientInputs<I> {
-    /// It asks, and gave the request this number. Guests have a name; without one it is whoever the
-    /// manager itself belongs to.
+    /// A client sent a request with this number. `who` is the identity of a client on another
+    /// machine, and none for clients of the manager's own user.
     pub request: fn(client: u64, who: Option<&Identity>, number: u64, Request) -> I,
-    /// It has gone.
+    /// A client has disconnected.
     pub gone: fn(client: u64) -> I,
 }
 
-/// Why the socket for clients could not be opened.
+/// The socket for clients could not be opened.
 #[derive(Debug, Error)]
 #[error("could not {action} the socket {}", path.display())]
 pub struct ClientsError {
@@ -73,7 +74,7 @@ struct Shared<I> {
 
 struct Connection {
     stream: UnixStream,
-    /// The guest's name.
+    /// The identity of a client on another machine.
     who: Option<Identity>,
     state: Mutex<Traffic>,
     changed: Condvar,
@@ -83,7 +84,7 @@ struct Connection {
 struct Traffic {
     frames: VecDeque<Vec<u8>>,
     bytes: usize,
-    /// Requests without an answer so far.
+    /// Number of requests that are not answered yet.
     n_open: usize,
     is_closed: bool,
 }
@@ -105,8 +106,8 @@ impl<I: Send + 'static> Clients<I> {
         }
     }
 
-    /// Opens the socket. The caller has made sure that no other program uses that path; a socket
-    /// that is there is what a killed one has left.
+    /// Opens the socket and replaces an existing one. The caller must have made sure that no other
+    /// program uses the path; an existing socket was then left by a killed program.
     pub fn listen(&mut self, path: &Path) -> Result<(), ClientsError> {
         let failed = |action| {
             let path = path.to_owned();
@@ -146,15 +147,15 @@ impl<I: Send + 'static> Clients<I> {
         Ok(Client::over(ours))
     }
 
-    /// Lets a guest in, whose bytes the caller carries: what is written to the stream is read as its
-    /// requests, and its answers come out of it.
+    /// Connects a client on another machine: the caller writes the client's requests to the
+    /// returned stream and reads the answers from it.
     pub fn connect_as(&self, who: &Identity) -> io::Result<UnixStream> {
         let (ours, theirs) = UnixStream::pair()?;
         admit(&self.shared, theirs, Some(who.clone()))?;
         Ok(ours)
     }
 
-    /// The way for answers.
+    /// A sender of answers.
     pub fn answers(&self) -> Answers<I> {
         Answers(Arc::clone(&self.shared))
     }
@@ -187,8 +188,8 @@ impl<I> Drop for Clients<I> {
 pub struct Answers<I>(Arc<Shared<I>>);
 
 impl<I> Answers<I> {
-    /// Answers a client's request; one that has gone is no error, and one that does not read is
-    /// cut off.
+    /// Answers a client's request. A client that has disconnected is no error; a client that does
+    /// not read its answers is disconnected.
     pub fn send(&self, client: u64, number: u64, answer: Answer) {
         let connection = lock(&self.0.connections).get(&client).cloned();
         if let Some(connection) = connection {
@@ -242,7 +243,7 @@ fn is_passing(error: &io::Error) -> bool {
     )
 }
 
-/// Only the same user, and the one who may do everything anyway.
+/// Accepts the manager's own user and root.
 fn check(stream: &UnixStream) -> io::Result<()> {
     let who = rustix::net::sockopt::socket_peercred(stream)?;
     if who.uid == rustix::process::geteuid() || who.uid.is_root() {
@@ -304,7 +305,8 @@ fn admit<I: Send + 'static>(
     }
 }
 
-/// Whether one more may come in. Guests take no places of the others, nor one guest all of theirs.
+/// Checks the bounds for one more connection. Clients on other machines do not use up the places of
+/// local ones, and one user cannot use up all of theirs.
 fn has_room(
     connections: &BTreeMap<u64, Arc<Connection>>,
     who: Option<&Identity>,
@@ -331,7 +333,7 @@ fn has_room(
 }
 
 fn read_all<I>(client: u64, mut stream: UnixStream, shared: &Shared<I>, connection: &Connection) {
-    // It grows with what has come and not with what is announced.
+    // The buffer grows with the bytes that have arrived, not with the announced length.
     let mut frames = FrameBuffer::new(match connection.who {
         None => wire::MESSAGE_BYTES_MAX,
         Some(_) => REMOTE_MESSAGE_BYTES_MAX,
@@ -389,7 +391,7 @@ fn write_all(mut stream: UnixStream, connection: &Connection) {
 }
 
 impl Connection {
-    /// Hands a request on; `false` where nothing more is to be read.
+    /// Passes a request on. Returns false if the connection must not be read any further.
     fn take<I>(&self, client: u64, envelope: Envelope<Request>, shared: &Shared<I>) -> bool {
         let Envelope { number, message } = envelope;
         let Some(request) = message else {
@@ -422,7 +424,7 @@ impl Connection {
         self.changed.notify_all();
     }
 
-    /// What is to be written; none once the connection has ended and everything is written.
+    /// The next frame to write. None once the connection is closed and everything is written.
     fn next(&self) -> Option<Vec<u8>> {
         let mut state = lock(&self.state);
         loop {
@@ -444,7 +446,8 @@ impl Connection {
         state.bytes = state.bytes.saturating_sub(bytes);
     }
 
-    /// Waits until enough earlier requests have been answered. `false` once it is closed.
+    /// Waits until enough earlier requests are answered. Returns false once the connection is
+    /// closed.
     fn wait_for_turn(&self) -> bool {
         let mut state = lock(&self.state);
         while state.n_open >= CLIENT_REQUESTS_MAX && !state.is_closed {
@@ -457,14 +460,14 @@ impl Connection {
         !state.is_closed
     }
 
-    /// Ends it once what waits is written.
+    /// Closes the connection once the waiting frames are written.
     fn finish(&self) {
         lock(&self.state).is_closed = true;
         self.changed.notify_all();
         let _ = self.stream.shutdown(Shutdown::Read);
     }
 
-    /// Ends it at once.
+    /// Closes the connection at once.
     fn cut_off(&self) {
         let mut state = lock(&self.state);
         state.is_closed = true;

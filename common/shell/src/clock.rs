@@ -1,4 +1,5 @@
-//! The clocks. Intervals count the time in which the machine was suspended, as leases do.
+//! The clocks. The monotonic clock includes the time in which the machine was suspended, because
+//! leases do.
 
 use model::{Mono, Now, Wall};
 use rustix::time::{ClockId, clock_gettime};
@@ -11,12 +12,12 @@ pub fn now() -> Now {
     }
 }
 
-/// The clock that never goes back; it counts suspend.
+/// The monotonic clock, which includes suspension.
 pub fn mono() -> Mono {
     Mono(micros(ClockId::Boottime))
 }
 
-/// The calendar.
+/// Time of day.
 pub fn wall() -> Wall {
     Wall(micros(ClockId::Realtime))
 }

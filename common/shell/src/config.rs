@@ -1,5 +1,5 @@
 //! Configuration files of daemons: TOML, read with positions, so that all mistakes of a file are
-//! told at once.
+//! reported at once.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,15 +13,14 @@ use thiserror::Error;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Bytes of the longest configuration file; one has some hundred.
+/// Bytes of the longest configuration file. A usual one has some hundred.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// Peers that one file may name.
 const PEERS_MAX: usize = 64;
 
-/// A file that is being read. Each question names a key and answers with its value; where that is
-/// missing or wrong, the mistake is remembered, and the answer stands for nothing and is thrown away
-/// in the end.
+/// A file that is being read. Each method reads one key. A missing or wrong value is recorded as a
+/// mistake and replaced by a default, which is discarded with the whole result.
 pub struct Config<'t> {
     path: &'t Path,
     text: &'t str,
@@ -37,7 +36,7 @@ struct Entry<'t> {
     is_known: bool,
 }
 
-/// A value that is one text, or a table of them.
+/// A value that is one text or a table of texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextOrTexts {
     /// One.
@@ -46,7 +45,7 @@ pub enum TextOrTexts {
     Texts(BTreeMap<String, String>),
 }
 
-/// Somebody to dial.
+/// A peer to dial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerAddress {
     /// Its name, as in its certificate.
@@ -56,21 +55,21 @@ pub struct PeerAddress {
 }
 
 impl PeerAddress {
-    /// Who it is, as a peer of somebody.
+    /// The identity of the peer, in the grid and group of `of`.
     pub fn identity(&self, of: &Identity, role: Role) -> Identity {
         Identity::new(of.grid(), of.group(), role, &self.name)
             .expect("the name was checked when the file was read")
     }
 }
 
-/// What is wrong at a place of a file.
+/// A mistake at a position of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mistake {
     /// From 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// Column in characters, from 1.
     pub column: usize,
-    /// What is wrong, and what may stand there instead.
+    /// The mistake, and what is allowed instead.
     pub text: String,
 }
 
@@ -100,8 +99,8 @@ pub enum ConfigError {
 }
 
 impl Config<'_> {
-    /// Reads a file: `ask` asks for everything that it may hold, and what it makes of it is the
-    /// answer if the file has no mistakes.
+    /// Reads a file. `ask` reads all keys that the file may have; its result is returned if the
+    /// file has no mistakes.
     pub fn read<T>(path: &Path, ask: impl FnOnce(&mut Config<'_>) -> T) -> Result<T, ConfigError> {
         let failed = |source| ConfigError::Read {
             path: path.to_owned(),
@@ -117,7 +116,7 @@ impl Config<'_> {
         Config::read_text(path, &text, ask)
     }
 
-    /// As [`Config::read`], from a file's text. Paths in it begin at the file.
+    /// [`Config::read`] for a text. Relative paths in it start at the file's directory.
     pub(crate) fn read_text<T>(
         path: &Path,
         text: &str,
@@ -145,20 +144,20 @@ impl Config<'_> {
         Ok(answer)
     }
 
-    /// A text that must be there.
+    /// A required text.
     pub fn text(&mut self, key: &str) -> String {
         let text = self.optional_text(key);
         self.must_be(key, text).unwrap_or_default()
     }
 
-    /// A text, where it is there.
+    /// An optional text.
     pub fn optional_text(&mut self, key: &str) -> Option<String> {
         self.value(key, "a text in quotes", |value| {
             value.as_str().map(str::to_owned)
         })
     }
 
-    /// A text, or texts by names as a table, where it is there. `wanted` says what either means.
+    /// An optional text or table of texts by name. `wanted` explains both forms.
     pub fn optional_text_or_texts(&mut self, key: &str, wanted: &str) -> Option<TextOrTexts> {
         self.value(key, wanted, |value| {
             if let Some(text) = value.as_str() {
@@ -173,31 +172,31 @@ impl Config<'_> {
         })
     }
 
-    /// A path that must be there; a relative one begins at the file.
+    /// A required path; a relative one starts at the file's directory.
     pub fn path(&mut self, key: &str) -> PathBuf {
         let text = self.text(key);
         self.beside(&text)
     }
 
-    /// A path, where it is there; a relative one begins at the file.
+    /// An optional path; a relative one starts at the file's directory.
     pub fn optional_path(&mut self, key: &str) -> Option<PathBuf> {
         let text = self.optional_text(key)?;
         Some(self.beside(&text))
     }
 
-    /// An address to listen on, that must be there.
+    /// A required address to listen on.
     pub fn address(&mut self, key: &str) -> SocketAddr {
         let address = self.optional_address(key);
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         self.must_be(key, address).unwrap_or(nowhere)
     }
 
-    /// An address to listen on, where it is there.
+    /// An optional address to listen on.
     pub fn optional_address(&mut self, key: &str) -> Option<SocketAddr> {
         self.value(key, LISTENED, |value| value.as_str()?.parse().ok())
     }
 
-    /// A host and a port to be told to others, where they are there.
+    /// An optional host and port that others are told.
     pub fn optional_host_and_port(&mut self, key: &str) -> Option<String> {
         self.value(key, "\"HOST:PORT\"", |value| {
             let text = value.as_str()?;
@@ -205,7 +204,7 @@ impl Config<'_> {
         })
     }
 
-    /// A whole number, where it is there.
+    /// An optional whole number.
     pub fn optional_number(&mut self, key: &str, range: RangeInclusive<u32>) -> Option<u32> {
         let wanted = format!("a number from {} to {}", range.start(), range.end());
         self.value(key, &wanted, |value| {
@@ -215,7 +214,7 @@ impl Config<'_> {
         })
     }
 
-    /// A text of a certain kind, where it is there: `read` says what it means.
+    /// An optional text that `read` can convert.
     pub fn optional<T>(
         &mut self,
         key: &str,
@@ -225,12 +224,12 @@ impl Config<'_> {
         self.value(key, wanted, |value| read(value.as_str()?))
     }
 
-    /// A length of time, where it is there.
+    /// An optional length of time.
     pub fn optional_span(&mut self, key: &str) -> Option<Span> {
         self.optional(key, "a time such as \"30s\", \"12h\" or \"90d\"", span)
     }
 
-    /// A length of time within bounds, where it is there.
+    /// An optional length of time within bounds.
     pub fn optional_span_in(&mut self, key: &str, range: RangeInclusive<Span>) -> Option<Span> {
         let (least, most) = (range.start().seconds(), range.end().seconds());
         let wanted = format!("a time from {least} to {most} seconds, such as \"30s\" or \"2m\"");
@@ -239,17 +238,17 @@ impl Config<'_> {
         })
     }
 
-    /// A number of bytes, where it is there.
+    /// An optional number of bytes.
     pub fn optional_bytes(&mut self, key: &str) -> Option<Bytes> {
         self.optional(key, "an amount such as \"512MiB\" or \"8GiB\"", bytes)
     }
 
-    /// Yes or no, where it is there.
+    /// An optional boolean.
     pub fn optional_flag(&mut self, key: &str) -> Option<bool> {
         self.value(key, "true or false", |value| value.as_bool())
     }
 
-    /// A number with a fraction, where it is there.
+    /// An optional number with a fraction.
     pub fn optional_fraction(&mut self, key: &str, range: RangeInclusive<f64>) -> Option<f64> {
         let wanted = format!("a number from {} to {}", range.start(), range.end());
         self.value(key, &wanted, |value| {
@@ -261,7 +260,7 @@ impl Config<'_> {
         })
     }
 
-    /// One to dial, who must be there.
+    /// A required peer to dial.
     pub fn peer(&mut self, key: &str) -> PeerAddress {
         let nobody = PeerAddress {
             name: String::new(),
@@ -271,7 +270,7 @@ impl Config<'_> {
         self.must_be(key, found).unwrap_or(nobody)
     }
 
-    /// Those to dial, of whom there must be one at least.
+    /// Peers to dial, at least one.
     pub fn peers(&mut self, key: &str) -> Vec<PeerAddress> {
         let wanted = format!("a list of 1 to {PEERS_MAX} of {PEER}");
         let found = self.value(key, &wanted, |value| {
@@ -282,7 +281,7 @@ impl Config<'_> {
         self.must_be(key, found).unwrap_or_default()
     }
 
-    /// Those to dial, if there are any.
+    /// Peers to dial, possibly none.
     pub fn optional_peers(&mut self, key: &str) -> Vec<PeerAddress> {
         let is_there = self.values.iter().any(|entry| entry.key == key);
         if is_there {
@@ -292,7 +291,7 @@ impl Config<'_> {
         }
     }
 
-    /// Refuses keys that nobody has asked for, and tells all mistakes.
+    /// Reports keys that no method has read, and all mistakes.
     fn finish(mut self) -> Result<(), ConfigError> {
         let unknown: Vec<(usize, String)> = self
             .values
@@ -328,7 +327,7 @@ impl Config<'_> {
         value
     }
 
-    /// Tells that a key is missing, where it is.
+    /// Reports that a key is missing, at its table.
     fn must_be<T>(&mut self, key: &str, value: Option<T>) -> Option<T> {
         let is_there = self.values.iter().any(|entry| entry.key == key);
         if value.is_none() && !is_there {
@@ -353,7 +352,7 @@ impl Config<'_> {
     }
 }
 
-/// What an address to listen on is written as.
+/// The form of an address to listen on.
 const LISTENED: &str = "an address and a port, such as \"0.0.0.0:7400\"";
 
 fn is_host_and_port(text: &str) -> bool {
@@ -391,14 +390,14 @@ fn bytes(text: &str) -> Option<Bytes> {
     Some(Bytes(u64::from(number) << shift))
 }
 
-/// What a peer is written as.
+/// The form of a peer.
 const PEER: &str = "{ name = \"NAME\", address = \"HOST:PORT\" }";
 
 fn peer(value: &DeValue<'_>) -> Option<PeerAddress> {
     let table = value.as_table()?;
     let text = |key| Some(table.get(key)?.get_ref().as_str()?.to_owned());
     let (name, address): (String, String) = (text("name")?, text("address")?);
-    // Any role does: what is looked at is the name.
+    // The role does not matter: only the name is checked.
     let is_name = Identity::new("x", "x", Role::Gm, &name).is_ok();
     (table.len() == 2 && is_name && is_host_and_port(&address))
         .then_some(PeerAddress { name, address })

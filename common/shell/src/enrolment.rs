@@ -13,27 +13,27 @@ use crate::environment;
 use crate::identity::{Credentials, CredentialsError, JoinToken, KeyError, Revocations};
 use crate::quic::{self, LinkError, Requester};
 
-/// How often a group manager is asked that is crowded, or whose answer is lost.
+/// Number of times that a group manager is asked that is crowded or whose answer is lost.
 const TRIES_MAX: u32 = 3;
 
-/// Why somebody did not become a member.
+/// Why a join failed.
 #[derive(Debug, Error)]
 pub enum EnrolmentError {
-    /// The token is for something else.
+    /// The token is for another role.
     #[error("the join token is for {found}, not for {wanted}")]
     Role {
-        /// What it is for.
+        /// The role of the token.
         found: Role,
-        /// What was to join.
+        /// The role of the daemon.
         wanted: Role,
     },
-    /// There is a certificate already.
+    /// The directory has a certificate already.
     #[error("{} has a certificate already", .0.display())]
     Taken(PathBuf),
     /// No key could be made.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The group manager was not reached, or is not the one that made the token.
+    /// The group manager was not reached, or it is not the one that made the token.
     #[error("could not ask the group manager at {address}")]
     Link {
         /// Where it should be.
@@ -42,10 +42,10 @@ pub enum EnrolmentError {
         #[source]
         source: LinkError,
     },
-    /// The group manager does not want it.
+    /// The group manager refused the request.
     #[error("refused by the group manager: {0}")]
     Refused(Refused),
-    /// The group manager's answer is none.
+    /// The group manager's answer does not fit.
     #[error("could not use the group manager's answer")]
     Unfit,
     /// The certificate cannot be used or written.
@@ -61,21 +61,21 @@ pub(crate) fn refuse_member(identity: &Path) -> Result<(), EnrolmentError> {
     Ok(())
 }
 
-/// What somebody would like to be.
+/// The wanted name and address of a new member.
 #[derive(Clone, Copy, Debug)]
 pub struct Wishes<'a> {
-    /// Under this name or not at all.
+    /// The required name, if any.
     pub name: Option<&'a str>,
-    /// The name where the token does not say one either.
+    /// The name to use where the token names nobody either.
     pub otherwise: &'a str,
     /// Where others dial it, as host and port.
     pub address: Option<&'a str>,
 }
 
-/// Asks the group manager that made a token for a certificate, and writes it with its key into the
-/// directory `identity`. Where that has a key already, of a try that was interrupted, it is the one that
-/// is used: with the same token, the answer is the same. Gives who that is, and whom to dial. Nothing is
-/// said to anybody whose authority is not the token's.
+/// Requests a certificate from the group manager that made the token, and writes it with its key
+/// into the directory `identity`. If an interrupted join has left a key there, that key is used, so
+/// that the same token gives the same answer. Returns the new identity and the members to dial.
+/// Sends nothing to a server whose authority is not the token's.
 pub fn join(
     token: &JoinToken,
     role: Role,
@@ -89,8 +89,8 @@ pub fn join(
             wanted: role,
         });
     }
-    // Before anybody hears of it, and the one of a try that was interrupted: the group manager gives
-    // the holder of a key the same answer again.
+    // The key is stored before the request is sent and kept by an interrupted join: the group
+    // manager repeats its answer for the same key.
     let (key, made) = Credentials::key_of(identity)?;
     let ask = Request::Join(Join {
         secret: token.secret(),
@@ -109,7 +109,8 @@ pub fn join(
     let mut told = quic::ask(&token.address, requester, &question);
     for _ in 1..TRIES_MAX {
         match &told {
-            // The same request has the same answer, if it was heard and the answer was lost.
+            // The server repeats its answer for the same request, in case the first answer was
+            // lost.
             Err(LinkError::Silent | LinkError::Ended(_))
             | Err(LinkError::RefusedByPeer(Refusal::Full | Refusal::Slow)) => {
                 told = quic::ask(&token.address, requester, &question);
@@ -124,7 +125,7 @@ pub fn join(
     let joined = match wire::decode(&told) {
         Ok(Response::Joined(joined)) => joined,
         Ok(Response::Refused(refused)) => {
-            // Nobody was told of this key: nothing is left behind.
+            // The server knows nothing of this key, so it is removed.
             for path in made.iter().rev() {
                 let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
             }
@@ -147,7 +148,7 @@ pub fn join(
     Ok((credentials.identity().clone(), joined))
 }
 
-/// The name that a machine has where nobody gives it one: the first part of its host name.
+/// The default name of a machine: the first part of its host name.
 pub fn name_default() -> String {
     let host = environment::hostname().to_lowercase();
     let first = host.split('.').next().unwrap_or_default();
@@ -168,8 +169,7 @@ pub fn name_default() -> String {
     }
 }
 
-/// The address of this machine from which `peer`, host and port, is reached; where others of its
-/// network reach this one.
+/// The local address from which `peer` (host and port) is reached.
 pub fn own_address(peer: &str) -> io::Result<IpAddr> {
     let mut found = peer.to_socket_addrs()?;
     let peer = found
@@ -180,7 +180,7 @@ pub fn own_address(peer: &str) -> io::Result<IpAddr> {
     } else {
         (Ipv6Addr::UNSPECIFIED, 0).into()
     };
-    // Nothing is sent: the system only says which way it would go.
+    // Connecting a UDP socket sends nothing; the system only selects the route.
     let socket = UdpSocket::bind(any)?;
     socket.connect(peer)?;
     Ok(socket.local_addr()?.ip())

@@ -1,15 +1,15 @@
-//! What a program is told by its environment, read here and nowhere else.
+//! Everything that a program reads from its environment.
 
 use std::env;
 use std::path::PathBuf;
 
-/// Variables of the machine that every activity sees. All others of the daemon's environment stay
-/// out, so that a process runs the same whoever starts the daemon.
+/// Variables of the machine that every activity gets. All others of the daemon's environment are
+/// left out, so that a process runs alike whoever starts the daemon.
 const BASE: [&str; 7] = [
     "PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "TMPDIR",
 ];
 
-/// Where commands are looked up if the daemon itself was not told.
+/// The search path for commands if the daemon itself has none.
 const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The environment that activities start from. Values that are not text are left out.

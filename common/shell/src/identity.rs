@@ -1,9 +1,9 @@
-//! Who is who in a group: the authority that signs certificates, keys, what a certificate says,
-//! tokens by which a machine joins, when to renew, and what was revoked.
+//! Identities in a group: the authority that signs certificates, keys, the content of certificates,
+//! join tokens, renewal and revocation.
 //!
-//! Nothing here talks to anybody; links use it. Times come in, except that files are read and
-//! written here, keys with mode 0600. Read [`Authority`] and [`Credentials`] first, then
-//! [`Registrar`], which a group manager has.
+//! Nothing here uses the network, and times are passed in. Files are read and written here, keys
+//! with mode 0600. Read [`Authority`] and [`Credentials`] first, then [`Registrar`], which belongs
+//! to a group manager.
 
 mod authority;
 mod certificate;

@@ -1,10 +1,10 @@
-//! The queue before a core: many senders, one receiver, a bound on inputs and bytes. The receiver
-//! sleeps here and nowhere else, so everything that may wake it comes this way.
+//! The queue before a core: many senders, one receiver, and a bound on inputs and bytes. The
+//! receiver sleeps only here, so everything that must wake it goes through this queue.
 //!
-//! The receiver is a loop with a thread of its own. A sender that would only wait for what comes of
-//! its input may lend its thread instead of waking that one ([`Inbox::tell_inline`]): a switch of
-//! threads costs as much as a step. Who runs the loop is said under the queue's lock, so there is
-//! one at a time, and nothing that is sent meanwhile is overlooked.
+//! The receiver is a loop with a thread of its own. A sender with nothing else to do may run the
+//! receiver's loop on its own thread ([`Inbox::tell_inline`]), which saves a context switch, about
+//! the cost of a step. The lock of the queue guards the choice of the running thread, so that
+//! exactly one runs the loop and no input is overlooked.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -18,10 +18,10 @@ use crate::clock;
 use crate::limits::{INBOX_BYTES_MAX, INBOX_INPUTS_MAX};
 use crate::store::Committed;
 
-/// Makes an input of a message's bytes, in the receiver's thread; none where they are no message.
+/// Decodes an input from a message's bytes, in the receiver's thread; none if they are no message.
 pub(crate) type Opener<I> = Arc<dyn Fn(&[u8]) -> Option<I> + Send + Sync>;
 
-/// An empty queue: the end to send to, which may be cloned, and the end to take from.
+/// Creates an empty queue: the sender, which can be cloned, and the receiver.
 pub fn inbox<I>() -> (Inbox<I>, InputReceiver<I>) {
     let shared = Arc::new(Shared {
         state: Mutex::new(State {
@@ -51,19 +51,19 @@ pub fn inbox<I>() -> (Inbox<I>, InputReceiver<I>) {
     )
 }
 
-/// Where inputs of a core are sent.
+/// The sender of a core's inputs.
 pub struct Inbox<I>(Arc<Shared<I>>);
 
-/// Where a core's loop takes its inputs from.
+/// The receiver of a core's inputs.
 pub struct InputReceiver<I> {
     shared: Arc<Shared<I>>,
     taken: Vec<Item<I>>,
 }
 
-/// Why an input was not taken.
+/// Why an input was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refused {
-    /// Too many wait.
+    /// The queue is full.
     #[error("could not send to a manager: {INBOX_INPUTS_MAX} inputs wait there")]
     Full,
     /// The core has stopped.
@@ -83,20 +83,21 @@ struct State<I> {
     bytes: usize,
     committed: Option<Committed>,
     is_closed: bool,
-    /// Somebody runs the loop, or is about to: its own thread, or one that is lent.
+    /// Some thread runs the loop, or is about to.
     is_running: bool,
-    /// Its own thread has been called and has not looked yet.
+    /// The loop's own thread has been woken and has not looked yet.
     is_called: bool,
-    /// What the loop was ready for when it was left.
+    /// The condition under which the loop goes on, set when it last left.
     condition: WaitCondition,
-    /// Until when its own thread sleeps, where it does.
+    /// The deadline of the own thread's sleep, if it sleeps.
     asleep: Option<Until>,
     n_senders_asleep: usize,
 }
 
-/// A loop that any thread may run. It leaves the queue by [`InputReceiver::take`] or [`InputReceiver::leave`].
+/// A loop that any thread may run. It leaves the queue by [`InputReceiver::take`] or
+/// [`InputReceiver::leave`].
 pub(crate) trait Turns: Send + Sync {
-    /// Does what waits, in a bounded number of turns.
+    /// Handles the waiting inputs, in a bounded number of turns.
     fn run(&self);
 }
 
@@ -106,7 +107,7 @@ enum Item<I> {
 }
 
 impl<I> Inbox<I> {
-    /// Sends one input, where there is room, and wakes the core.
+    /// Sends one input if there is room, and wakes the core.
     pub fn try_send(&self, input: I) -> Result<(), Refused> {
         let mut state = self.0.lock();
         state.room(0)?;
@@ -115,15 +116,15 @@ impl<I> Inbox<I> {
         Ok(())
     }
 
-    /// Sends one input whatever waits there. For the few that must arrive and whose number is
-    /// bounded by something else, such as the ups and downs of links.
+    /// Sends one input even if the queue is full. Only for inputs that must arrive and whose number
+    /// is bounded elsewhere, such as the ups and downs of links.
     pub fn tell(&self, input: I) {
         self.tell_all([input]);
     }
 
-    /// As [`Inbox::tell`], for several with one waking. For whoever does what the core has asked
-    /// for, whose answers are bounded by the core's own questions: if it waited for the core, and
-    /// the core for it, both would wait for ever.
+    /// [`Inbox::tell`] for several inputs with one wake-up. For threads that carry out effects,
+    /// whose inputs are bounded by the core's requests: if such a thread waited for the core while
+    /// the core waited for it, both would wait for ever.
     pub fn tell_all(&self, inputs: impl IntoIterator<Item = I>) {
         let mut state = self.0.lock();
         if !state.is_closed {
@@ -132,8 +133,8 @@ impl<I> Inbox<I> {
         }
     }
 
-    /// As [`Inbox::tell_all`], and where the core sleeps, its loop runs in this thread. For readers
-    /// that have nothing better to do than to wait for what comes of it.
+    /// [`Inbox::tell_all`], after which the core's loop runs in this thread if the core sleeps. For
+    /// readers that would only wait for the result.
     pub fn tell_inline(&self, inputs: impl IntoIterator<Item = I>) {
         let mut state = self.0.lock();
         if !state.is_closed {
@@ -142,8 +143,8 @@ impl<I> Inbox<I> {
         }
     }
 
-    /// Sends inputs in their order, and waits where there is no room. For readers, which stop
-    /// reading that way.
+    /// Sends inputs in order and waits while the queue is full. For readers of connections, which
+    /// thereby stop reading.
     pub fn send_all(&self, inputs: impl IntoIterator<Item = I>) -> Result<(), Refused> {
         let mut state = self.0.lock();
         for input in inputs {
@@ -164,12 +165,12 @@ impl<I> Inbox<I> {
         Ok(())
     }
 
-    /// Whether a core is still there to take inputs.
+    /// Returns true if the core still takes inputs.
     pub fn is_open(&self) -> bool {
         !self.0.lock().is_closed
     }
 
-    /// Queues a message without waking the core: [`Inbox::wake`] follows.
+    /// Queues a message without waking the core; [`Inbox::wake`] must follow.
     pub(crate) fn offer(&self, bytes: Vec<u8>, open: &Opener<I>) -> Result<(), Refused> {
         let mut state = self.0.lock();
         state.room(bytes.len())?;
@@ -178,30 +179,30 @@ impl<I> Inbox<I> {
         Ok(())
     }
 
-    /// Whether there is much room.
+    /// Returns true if the queue is less than half full.
     pub(crate) fn has_drained(&self) -> bool {
         let state = self.0.lock();
         state.items.len() < INBOX_INPUTS_MAX / 2 && state.bytes < INBOX_BYTES_MAX / 2
     }
 
-    /// Wakes the core if it sleeps and something is there.
+    /// Wakes the core if it sleeps and has inputs.
     pub(crate) fn wake(&self) {
         self.0.wake(self.0.lock());
     }
 
-    /// As [`Inbox::wake`], but where the core sleeps, its loop runs in this thread.
+    /// [`Inbox::wake`], but the loop of a sleeping core runs in this thread.
     pub(crate) fn run(&self) {
         self.0.run(self.0.lock());
     }
 
-    /// Says what the loop is, so that threads can be lent to it.
+    /// Sets the loop that senders may run inline.
     pub(crate) fn run_inline_with(&self, turns: Weak<dyn Turns>) {
         let is_first = self.0.turns.set(turns).is_ok();
         debug_assert!(is_first, "a queue has one loop");
     }
 
-    /// Sleeps until there is something to do that nobody else does, and takes the loop. For the
-    /// loop's own thread, once the loop was left.
+    /// Sleeps until there is work that no other thread does, and takes the loop over. For the
+    /// loop's own thread, after the loop was left.
     pub(crate) fn enter(&self) {
         let mut state = self.0.lock();
         loop {
@@ -211,7 +212,7 @@ impl<I> Inbox<I> {
                 state.asleep = None;
                 return;
             }
-            // Whoever runs it says when it is due.
+            // The thread that runs the loop sets the next deadline.
             let until = match state.condition.until {
                 until if !state.is_running => until,
                 Until::Awake | Until::At(_) | Until::Something => Until::Something,
@@ -234,7 +235,7 @@ impl<I> Inbox<I> {
         self.0.leave(self.0.lock());
     }
 
-    /// Lets the core end after what it has taken.
+    /// Closes the queue: the core ends after the inputs that it has taken.
     pub(crate) fn close(&self) {
         let mut state = self.0.lock();
         state.is_closed = true;
@@ -245,12 +246,12 @@ impl<I> Inbox<I> {
         self.0.emptied.notify_all();
     }
 
-    /// Gives a journal back to the loop.
+    /// Returns a journal to the loop.
     pub(crate) fn give_back(&self, committed: Committed) {
         let mut state = self.0.lock();
         state.committed = Some(committed);
         drop(state);
-        // The loop may sleep for it while it runs.
+        // The running loop may wait for it.
         self.0.filled.notify_one();
     }
 }
@@ -270,16 +271,16 @@ impl<I> fmt::Debug for Inbox<I> {
     }
 }
 
-/// What the loop is ready for.
+/// The condition under which the loop goes on.
 #[derive(Clone, Copy)]
 pub(crate) struct WaitCondition {
-    /// Inputs at most.
+    /// Maximum number of inputs to take; 0 ignores inputs.
     pub(crate) n_inputs_max: usize,
-    /// Until when to sleep where nothing comes.
+    /// When to go on without inputs.
     pub(crate) until: Until,
 }
 
-/// How long to sleep.
+/// How long the loop sleeps without inputs.
 #[derive(Clone, Copy)]
 pub(crate) enum Until {
     Awake,
@@ -287,20 +288,20 @@ pub(crate) enum Until {
     Something,
 }
 
-/// What was found in the queue.
+/// The result of looking into the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// Something is to be done.
+    /// There is work.
     Work,
-    /// Nothing: the loop is left, and belongs to whoever takes it next.
+    /// There is no work. The loop is left for the next thread that takes it.
     Nothing,
-    /// The queue is closed, and there is nothing more to take.
+    /// The queue is closed and has nothing more.
     End,
 }
 
 impl<I> InputReceiver<I> {
-    /// The next input, for whoever has no loop: none where nothing comes within this time, or
-    /// nothing will come any more.
+    /// The next input, for a program without a loop. None if none comes within this time, or the
+    /// queue is closed.
     pub fn next_within(&mut self, patience: Span) -> Option<I> {
         let deadline = clock::mono() + patience;
         self.leave(WaitCondition {
@@ -317,8 +318,7 @@ impl<I> InputReceiver<I> {
         inputs.pop()
     }
 
-    /// Takes inputs, and the journal if it has come back. Where there is nothing to do yet, the loop
-    /// is left.
+    /// Takes inputs, and the journal if it was returned. Leaves the loop if there is nothing to do.
     pub(crate) fn take(
         &mut self,
         condition: WaitCondition,
@@ -357,14 +357,14 @@ impl<I> InputReceiver<I> {
         taken
     }
 
-    /// Leaves the loop to its own thread, with work in it or not.
+    /// Leaves the loop to its own thread, whether or not there is work.
     pub(crate) fn leave(&self, condition: WaitCondition) {
         let mut state = self.shared.lock();
         state.condition = condition;
         self.shared.leave(state);
     }
 
-    /// Sleeps until the journal has come back, whatever else comes.
+    /// Sleeps until the journal is returned, whatever else comes.
     pub(crate) fn wait_for_journal(&self) -> Committed {
         let mut state = self.shared.lock();
         loop {
@@ -375,7 +375,7 @@ impl<I> InputReceiver<I> {
         }
     }
 
-    /// Whether nothing waits.
+    /// Returns true if no input waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.shared.lock().items.is_empty()
     }
@@ -388,7 +388,7 @@ impl<I> Drop for InputReceiver<I> {
 }
 
 impl<I> State<I> {
-    /// Whether a loop that is ready for what it said has something to do.
+    /// Returns true if the wait condition of the loop is met.
     fn has_work(&self) -> bool {
         let is_due = match self.condition.until {
             Until::Awake => true,
@@ -399,7 +399,7 @@ impl<I> State<I> {
         has_inputs || self.committed.is_some() || self.is_closed || is_due
     }
 
-    /// Whether the loop's own thread must be called, which counts as done.
+    /// Returns true if the loop's own thread must be woken, and marks it as woken.
     fn calls(&mut self) -> bool {
         let calls = !self.is_running && !self.is_called && self.has_work();
         self.is_called |= calls;
@@ -421,7 +421,8 @@ impl<I> State<I> {
 
 impl<I> Shared<I> {
     fn lock(&self) -> MutexGuard<'_, State<I>> {
-        // Nothing panics while it holds the lock, and the queue would be whole if something did.
+        // Nothing panics while it holds the lock, and the queue would stay consistent if something
+        // did.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -433,7 +434,7 @@ impl<I> Shared<I> {
         }
     }
 
-    /// Lets the loop run in this thread, where it does not run and can.
+    /// Runs the loop in this thread if no other thread does and a loop was set.
     fn run(&self, mut state: MutexGuard<'_, State<I>>) {
         match self.turns.get().and_then(Weak::upgrade) {
             Some(turns) if !state.is_running && state.has_work() => {
@@ -445,8 +446,7 @@ impl<I> Shared<I> {
         }
     }
 
-    /// Gives the loop back; its own thread is called where there is work, or where it would sleep
-    /// too long.
+    /// Leaves the loop. Wakes its own thread if there is work, or if it would sleep too long.
     fn leave(&self, mut state: MutexGuard<'_, State<I>>) {
         state.is_running = false;
         let sleeps_too_long = match (state.condition.until, state.asleep) {

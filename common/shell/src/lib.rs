@@ -1,13 +1,12 @@
-//! What a manager's daemon needs around its core and shares with the other daemons: the loop that
-//! pumps a [`machine::Drive`], the journal behind it, links between daemons, the socket for clients,
-//! the clock, signals, the log file.
+//! The parts that the daemons share around their cores: the loop that drives a [`machine::Drive`],
+//! the journal behind it, links between daemons, the socket for clients, the clock, signals and the
+//! log file.
 //!
-//! It decides nothing: if there is an `if` about activities, it belongs in a core. It knows no
-//! manager either: a daemon brings its core and an [`EffectHandler`] that carries its effects out.
-//! Everything is plain threads, but for the one in which links to other machines run; each queue has
-//! its bound in [`limits`].
-//! Read [`Runner`] and [`EffectHandler`] first, then [`Inbox`] and [`link()`]; [`quic`] and [`identity`] are
-//! for grids of several machines.
+//! This crate decides nothing: an `if` about activities belongs in a core. It knows no manager: a
+//! daemon brings its core and an [`EffectHandler`] that carries out its effects. Everything uses
+//! plain threads but the one in which links to other machines run; every queue has its bound in
+//! [`limits`]. Read [`Runner`] and [`EffectHandler`] first, then [`Inbox`] and [`link()`]; [`quic`]
+//! and [`identity`] are for grids of several machines.
 
 pub mod clock;
 pub mod config;

@@ -1,5 +1,5 @@
 //! A link between two managers of one program. It carries encoded messages, so that nothing crosses
-//! it that could not cross a network, and loses itself where a receiver does not keep up, as a
+//! it that could not cross a network, and it goes down if a receiver does not keep up, as a
 //! connection would.
 
 mod carrier;
@@ -17,7 +17,7 @@ use crate::limits::LINK_PAUSE;
 
 pub(crate) use carrier::{Bringer, Carry};
 
-/// The two ends of a link. `A` is what the first end sends, `B` what it receives.
+/// Creates the two ends of a link. The first end sends `A` and receives `B`.
 pub fn link<A, B>() -> (End<A, B>, End<B, A>) {
     let wire = Arc::new(Wire {
         ends: [OnceLock::new(), OnceLock::new()],
@@ -39,14 +39,14 @@ pub fn link<A, B>() -> (End<A, B>, End<B, A>) {
     )
 }
 
-/// An end of a link that nobody has attached to.
+/// An end of a link to which no manager is attached.
 pub struct End<S, R> {
     wire: Arc<Wire>,
     side: usize,
     messages: PhantomData<fn(S) -> R>,
 }
 
-/// What a manager makes of a link's events.
+/// The inputs that a manager makes of a link's events.
 pub struct Received<R, I> {
     /// A message came.
     pub message: fn(Key, R) -> I,
@@ -56,20 +56,20 @@ pub struct Received<R, I> {
     pub down: fn(Key) -> I,
 }
 
-/// Which of a manager's links it is.
+/// The number of a link in its manager.
 pub type Key = u32;
 
-/// In which thread a receiver looks at what was sent to it.
+/// The thread in which the receiver handles sent messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wake {
-    /// In its own.
+    /// The receiver's own thread.
     Call,
-    /// In the sender's, where it sleeps and is in this program: for senders that have nothing to do
-    /// until an answer comes.
+    /// The sender's thread, if the receiver sleeps and is in this program: for senders that would
+    /// only wait for an answer.
     Lend,
 }
 
-/// The way to the other end. Dropping it closes the link.
+/// The sender to the other end. Dropping it closes the link.
 pub struct Sender<S> {
     wire: Arc<Wire>,
     side: usize,
@@ -83,7 +83,7 @@ pub(crate) struct Waker {
 }
 
 impl Waker {
-    /// Has the receiver look at what was sent.
+    /// Makes the receiver look at its queue.
     pub(crate) fn wake(&self, how: Wake) {
         if let Some(end) = self.wire.ends[1 - self.side].get() {
             end.wake(how);
@@ -126,8 +126,8 @@ where
     S: Encode<()>,
     R: for<'b> Decode<'b, ()> + 'static,
 {
-    /// Joins a manager to this end. `keep` is given the way to the other end before anything
-    /// arrives here; the link is up once both ends have managers.
+    /// Attaches a manager to this end. `keep` receives the sender to the other end before anything
+    /// arrives here. The link is up once both ends have managers.
     pub fn attach<I: Send + 'static>(
         self,
         inbox: &Inbox<I>,
@@ -164,8 +164,8 @@ where
 }
 
 impl<S: Encode<()>> Sender<S> {
-    /// Sends a message, where the link is up. The receiver is woken by [`Sender::wake`], once for
-    /// all messages of a batch.
+    /// Sends a message if the link is up. [`Sender::wake`] wakes the receiver, once for all
+    /// messages of a batch.
     pub fn send(&self, message: &S) {
         if self.wire.state() != State::Up {
             return;
@@ -188,7 +188,7 @@ impl<S: Encode<()>> Sender<S> {
         }
     }
 
-    /// What wakes the receiver.
+    /// The waker of the receiver.
     pub(crate) fn waker(&self) -> Waker {
         Waker {
             wire: Arc::clone(&self.wire),
@@ -196,13 +196,13 @@ impl<S: Encode<()>> Sender<S> {
         }
     }
 
-    /// When [`Sender::reconnect`] has something to do.
+    /// When [`Sender::reconnect`] is due, if the link is down.
     pub fn next_wakeup(&self) -> Option<Mono> {
         let broken_at = Mono(self.wire.broken_at.load(Ordering::Acquire));
         (self.wire.state() == State::Broken).then(|| broken_at + LINK_PAUSE)
     }
 
-    /// Takes a broken link up again, once its receivers have drained their queues.
+    /// Sets a broken link up again once its receivers have drained their queues.
     pub fn reconnect(&self, now: Mono) {
         if self.next_wakeup().is_none_or(|due| now < due) {
             return;
@@ -232,7 +232,7 @@ impl Wire {
         }
     }
 
-    /// Whether this call made the change.
+    /// Returns true if this call made the change.
     fn change(&self, from: State, to: State) -> bool {
         let (from, to) = (from as u8, to as u8);
         self.state
@@ -246,7 +246,7 @@ impl Wire {
         }
     }
 
-    /// Closes it for both; the side that is left is told.
+    /// Closes the link for both ends and notifies the other side.
     fn close(&self, side: usize) {
         let before = self.state.swap(State::Closed as u8, Ordering::AcqRel);
         if before == State::Up as u8

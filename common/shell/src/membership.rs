@@ -1,5 +1,5 @@
-//! What a manager does beside its work as a member of its group: says every few seconds that it is
-//! there, hears what was revoked and who has joined, and renews its certificate.
+//! The membership of a manager in its group: every few seconds it reports to the group manager,
+//! receives revocations and new members, and renews its certificate.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,24 +15,24 @@ use crate::identity::{Credentials, CredentialsError, Renewal, is_address};
 use crate::log_part::log_part;
 use crate::quic::{LinkError, RequestClient, Stopper};
 
-/// How often it says that it is there; what was revoked is known everywhere after this time.
+/// Interval of the reports. A revocation is known everywhere after this time.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Process managers of a group that are dialled.
 const PROCESS_MANAGERS_MAX: usize = 64;
 
-/// How long it waits after a certificate was not renewed. A third of its life is left then.
+/// Pause after a failed renewal. A third of the certificate's validity is left then.
 const RENEWAL_PAUSE: Span = Span::from_secs(60);
 
-/// How often a member warns of the end of its certificate.
+/// Interval of warnings about the end of a certificate.
 const WARNING_PERIOD: Span = Span::from_secs(86_400);
 
-/// How a member is.
+/// The state that a member reports.
 #[derive(Debug, Default)]
 pub struct Said {
     /// The load of its machine, from an activity manager.
     pub load: Option<Load>,
-    /// What is the matter with it; none where it is well.
+    /// The member's warning; none if it is well.
     pub trouble: Option<String>,
 }
 
@@ -56,7 +56,7 @@ struct State {
     process_managers: Vec<Contact>,
 }
 
-/// Why a question was not answered as it should be.
+/// Why a request failed.
 #[derive(Debug, Error)]
 enum MembershipError {
     #[error("could not ask the group manager")]
@@ -74,8 +74,8 @@ enum MembershipError {
 }
 
 impl Membership {
-    /// Keeps it up over a line to the group manager's desk. The certificate is in `identity`, what
-    /// the member logs in `log`; `say` says how it is.
+    /// Starts the membership over a request client. The certificate is in `identity`, the member's
+    /// log is `log`; `say` returns its state.
     pub fn begin(
         line: RequestClient,
         (identity, log): (&Path, &Path),
@@ -102,12 +102,12 @@ impl Membership {
         })
     }
 
-    /// Whether certificate or revocations have changed on the disk since this was asked last.
+    /// Returns true if certificate or revocations have changed on the disk since the last call.
     pub fn take_credentials_changed(&self) -> bool {
         std::mem::take(&mut self.shared.lock().has_credentials)
     }
 
-    /// The process managers of the group, as they were told last.
+    /// The process managers of the group, as last received.
     pub fn process_managers(&self) -> Vec<Contact> {
         self.shared.lock().process_managers.clone()
     }
@@ -136,7 +136,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the next time. `false` if there is none.
+    /// Waits for the next report. Returns false if there is none.
     fn wait(&self) -> bool {
         let waited = self
             .changed
@@ -157,7 +157,7 @@ struct Member {
 
 impl Member {
     fn run(&mut self) {
-        // What goes on failing is told once.
+        // A repeated failure is logged once.
         let mut last = String::new();
         loop {
             let done = self.present().and_then(|()| self.renew());
@@ -194,7 +194,7 @@ impl Member {
             tracing::info!(revision = present.revision, "certificates were revoked");
             self.shared.lock().has_credentials = true;
         }
-        // Whoever dials them relies on what a name and an address look like.
+        // Those who dial rely on the form of names and addresses.
         let is_sound = |contact: &Contact| {
             Identity::new("x", "x", Role::Pm, &contact.name).is_ok() && is_address(&contact.address)
         };
@@ -232,7 +232,7 @@ impl Member {
         Credentials::replace(&self.identity, &certificate)?;
         tracing::info!("the own certificate was renewed");
         self.shared.lock().has_credentials = true;
-        // The next question is asked with it.
+        // The next request uses the new certificate.
         self.line.hang_up();
         Ok(())
     }

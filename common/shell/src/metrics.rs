@@ -1,4 +1,4 @@
-//! Figures of a daemon for Prometheus: a text over HTTP, on this machine alone.
+//! Metrics of a daemon for Prometheus: text over HTTP, on the loopback interface alone.
 
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Read, Write};
@@ -8,28 +8,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Bytes of a request that are read; one has some hundred.
+/// Bytes of a request that are read; a usual one has some hundred.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 
-/// Pieces in which a request may come: a few letters at a time would hold up others for long.
+/// Pieces in which a request may arrive: single letters would occupy the thread for long.
 const PIECES_MAX: usize = 16;
 
-/// How long somebody may take for a piece, and to take the answer. Others wait meanwhile.
+/// Time for a piece of the request, and for sending the answer. Other requests wait meanwhile.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Figures at a moment.
+/// Metrics at a moment.
 #[derive(Debug, Default)]
 pub struct Figures {
     text: String,
 }
 
 impl Figures {
-    /// One that only grows. `name` has small letters and `_`, and a unit at its end.
+    /// Adds a counter. `name` has small letters and `_`, with the unit at its end.
     pub fn counter(&mut self, name: &str, about: &str, value: u64) {
         self.add("counter", name, about, &value.to_string());
     }
 
-    /// One that goes up and down.
+    /// Adds a gauge.
     pub fn gauge(&mut self, name: &str, about: &str, value: f64) {
         self.add("gauge", name, about, &value.to_string());
     }
@@ -42,7 +42,7 @@ impl Figures {
         .expect("a String takes every text");
     }
 
-    /// What this process uses.
+    /// Adds the resource use of this program.
     pub(crate) fn of_process(&mut self) {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let resident = status.lines().find_map(|line| {
@@ -61,7 +61,7 @@ impl Figures {
     }
 }
 
-/// Answers everybody on this machine with the newest figures.
+/// Serves the newest metrics on this machine.
 pub(crate) struct Board {
     newest: Arc<Mutex<String>>,
     has_ended: Arc<AtomicBool>,
@@ -100,7 +100,7 @@ impl Board {
 impl Drop for Board {
     fn drop(&mut self) {
         self.has_ended.store(true, Ordering::Release);
-        // Whoever comes next ends the waiting.
+        // A new connection ends the wait.
         let _ = TcpStream::connect_timeout(&self.address, PATIENCE);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -113,7 +113,7 @@ fn serve(listener: &TcpListener, newest: &Mutex<String>, has_ended: &AtomicBool)
         if has_ended.load(Ordering::Acquire) {
             return;
         }
-        // One who goes away, or says nothing, has no answer.
+        // A client that disconnects or is silent gets no answer.
         if let Ok(stream) = stream {
             let text = newest
                 .lock()
@@ -164,7 +164,7 @@ mod tests {
         let mut stream = TcpStream::connect(board.address()).unwrap();
         stream.write_all(request).unwrap();
         let mut text = String::new();
-        // A request that is too long may be answered before it has been read.
+        // A request that is too long may be answered before it is read.
         let _ = stream.read_to_string(&mut text);
         text
     }
@@ -187,7 +187,7 @@ mod tests {
         assert!(ask(&board, b"POST /metrics HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 404"));
         let long = vec![b'x'; REQUEST_BYTES_MAX + 1];
         assert!(!ask(&board, &long).contains("200 OK"));
-        // One who says nothing holds up nobody for ever.
+        // A silent client does not block the thread for ever.
         let silent = TcpStream::connect(board.address()).unwrap();
         assert!(ask(&board, b"GET /metrics HTTP/1.0\r\n\r\n").contains("200 OK"));
         drop(silent);

@@ -1,4 +1,4 @@
-//! Numbers for peers: managers number those whom they talk to, and certificates name them.
+//! Numbers of peers: managers number their peers, and certificates name them.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -8,17 +8,17 @@ use thiserror::Error;
 
 use crate::identity::{FileError, read_secret, write_secret};
 
-/// Peers that are numbered at most, those that are gone included: more names than a group gives to
-/// its managers in its life.
+/// Maximum number of peers with a number, including those that are gone: more names than a group
+/// ever gives to its managers.
 pub const NUMBERS_MAX: usize = 16_384;
 
-/// The numbers of peers of one kind, from 1 on. A name has its number for ever, and no other name
-/// has it.
+/// The numbers of peers of one kind, from 1 on. A name keeps its number for ever, and numbers are
+/// never reused.
 #[derive(Debug, Default)]
 pub struct Numbers {
-    /// Where they outlive this daemon; none where they need not.
+    /// The file in which they are stored; none if they end with this daemon.
     path: Option<PathBuf>,
-    /// In the order in which they were given.
+    /// Names in the order of their numbers.
     names: Vec<String>,
     numbers: BTreeMap<String, u32>,
 }
@@ -29,24 +29,24 @@ pub enum NumbersError {
     /// The file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The file holds something else.
+    /// The file has other content.
     #[error("{} holds no names of peers, each once and on a line", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
     },
-    /// There are too many.
+    /// All numbers are used.
     #[error("could not number another peer: there are {NUMBERS_MAX}")]
     Full,
 }
 
 impl Numbers {
-    /// Numbers that are good for this life of the daemon.
+    /// Numbers that end with this run of the daemon.
     pub fn of_this_epoch() -> Numbers {
         Numbers::default()
     }
 
-    /// Numbers that are kept in a file, which is made with the first of them.
+    /// Numbers that are stored in a file, which is created with the first of them.
     pub fn kept_in(path: &Path) -> Result<Numbers, NumbersError> {
         let text = match read_secret(path) {
             Ok(text) => text,
@@ -69,8 +69,7 @@ impl Numbers {
         Ok(numbers)
     }
 
-    /// The number of a peer. One that has none is given the next one, which is durable when this
-    /// returns.
+    /// The number of a peer. A new peer gets the next number, which is durable when this returns.
     pub fn of(&mut self, name: &str) -> Result<u32, NumbersError> {
         if let Some(&number) = self.numbers.get(name) {
             return Ok(number);
@@ -80,7 +79,7 @@ impl Numbers {
             let mut text = self.names.join("\n");
             text.push('\n');
             if let Err(error) = write_secret(path, &text) {
-                // It may be given to another one, since nobody has heard of it.
+                // The number was given to nobody, so the next name may get it.
                 self.names.pop();
                 self.numbers.remove(name);
                 return Err(error.into());
@@ -109,7 +108,7 @@ mod tests {
         let dir = tempfile::TempDir::new().unwrap();
         let path = dir.path().join("numbers");
         let mut numbers = Numbers::kept_in(&path).unwrap();
-        // Common hashes of 32 bits take these two for one.
+        // Common 32-bit hashes collide on these two names.
         assert_eq!(numbers.of("costarring").unwrap(), 1);
         assert_eq!(numbers.of("liquid").unwrap(), 2);
         assert_eq!(numbers.of("costarring").unwrap(), 1);

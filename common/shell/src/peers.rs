@@ -1,4 +1,4 @@
-//! The links of one kind that a manager has.
+//! The links of one kind of peer of a manager.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,13 +10,13 @@ use model::Mono;
 use crate::inbox::Inbox;
 use crate::link::{End, Key, Received, Sender, Wake, Waker};
 
-/// The ways to peers of one kind, by their numbers. Shared between the loop, which sends, and
-/// whoever joins links.
+/// The senders to peers of one kind, by number. The loop sends through it, and other threads attach
+/// links to it.
 pub struct Peers<S>(Arc<Mutex<BTreeMap<Key, Way<S>>>>);
 
 struct Way<S> {
     sender: Sender<S>,
-    /// Something was sent since the receiver was last woken.
+    /// True if something was sent since the receiver was last woken.
     is_touched: bool,
 }
 
@@ -26,8 +26,8 @@ impl<S: Encode<()>> Peers<S> {
         Peers::default()
     }
 
-    /// Joins a manager to an end of a link, as peer `key`; one that was there under that number is
-    /// cut off.
+    /// Attaches a manager to an end of a link, as peer `key`. An earlier link with that number is
+    /// closed.
     pub fn attach<R, I>(&self, end: End<S, R>, inbox: &Inbox<I>, key: Key, received: Received<R, I>)
     where
         R: for<'b> Decode<'b, ()> + 'static,
@@ -45,14 +45,15 @@ impl<S: Encode<()>> Peers<S> {
         });
     }
 
-    /// Ends the link to a peer.
+    /// Closes the link to a peer.
     pub fn cut(&self, key: Key) {
         let before = self.lock().remove(&key);
-        // Closing it calls others.
+        // Closing the link calls back.
         drop(before);
     }
 
-    /// Sends a message to a peer; without one it is lost, as on a connection that is down.
+    /// Sends a message to a peer. Without a link the message is lost, as on a connection that is
+    /// down.
     pub fn send(&self, key: Key, message: &S) {
         if let Some(way) = self.lock().get_mut(&key) {
             way.sender.send(message);
@@ -60,13 +61,13 @@ impl<S: Encode<()>> Peers<S> {
         }
     }
 
-    /// Wakes all to whom something was sent.
+    /// Wakes all peers to which something was sent.
     pub fn wake_receivers(&self) {
         self.wake_as(Wake::Call);
     }
 
-    /// As [`Peers::wake_receivers`]; those of this program that sleep look at it in this thread. For
-    /// a sender that has nothing to do until an answer comes.
+    /// [`Peers::wake_receivers`], except that sleeping receivers of this program run in this
+    /// thread. For a sender that would only wait for an answer.
     pub fn run_receivers_inline(&self) {
         self.wake_as(Wake::Lend);
     }
@@ -82,7 +83,7 @@ impl<S: Encode<()>> Peers<S> {
         }
     }
 
-    /// When [`Peers::reconnect`] has something to do.
+    /// When [`Peers::reconnect`] is due.
     pub fn next_wakeup(&self) -> Option<Mono> {
         self.lock()
             .values()
@@ -90,7 +91,7 @@ impl<S: Encode<()>> Peers<S> {
             .min()
     }
 
-    /// Takes broken links up again.
+    /// Sets broken links up again.
     pub fn reconnect(&self, now: Mono) {
         for way in self.lock().values() {
             way.sender.reconnect(now);

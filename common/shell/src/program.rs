@@ -1,4 +1,4 @@
-//! The frame of a daemon's program: arguments, configuration, log, links, signals, and the end.
+//! The frame of a daemon's program: arguments, configuration, log, links, signals, shutdown.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -26,33 +26,33 @@ mod joining;
 
 pub use joining::{Joining, Kind, Setting, contact, grid_file, place};
 
-/// How often a daemon looks after what is not told to it.
+/// Interval at which a daemon polls what is not reported to it.
 const TICK: Duration = Duration::from_millis(200);
 
-/// The exit status of a program that was called wrongly.
+/// The exit status for wrong arguments.
 const REFUSED: u8 = 2;
 
-/// What a manager's program is around its manager.
+/// The program around a manager.
 pub trait Service: Sized {
     /// The program's name.
     const NAME: &'static str;
-    /// What it is, in a line.
+    /// A one-line description.
     const ABOUT: &'static str;
-    /// How it joins a group with a token; none where it does not.
+    /// How it joins a group with a token, if it can.
     const JOINS: Option<Joining>;
-    /// What else its command line can do, a line or two of its usage; empty where nothing.
+    /// Usage of further subcommands, a line or two; empty if there are none.
     const USAGE: &'static str = "";
-    /// What its configuration says beside [`DaemonConfig`].
+    /// The settings beside [`DaemonConfig`].
     type Settings;
 
-    /// Does what else its command line can do, and gives what there is to say; none where these
-    /// words are nothing of that.
+    /// Runs a further subcommand and returns its output; none if the arguments are no such
+    /// subcommand.
     fn command(_: &[OsString]) -> Option<Result<String, Box<dyn Error>>> {
         None
     }
-    /// Asks for everything that the configuration may hold.
+    /// Reads all keys of its configuration.
     fn ask(config: &mut Config<'_>) -> Self::Settings;
-    /// Whether such a daemon can run here. Asked before it joins a group, and by itself at its start.
+    /// Checks that such a daemon can run here. Called before it joins a group, and at its start.
     fn approve(_: &Self::Settings) -> Result<(), Box<dyn Error>> {
         Ok(())
     }
@@ -62,42 +62,42 @@ pub trait Service: Sized {
         settings: Self::Settings,
         failed: Failed,
     ) -> Result<Self, Box<dyn Error>>;
-    /// Its links.
+    /// The links of the manager.
     fn links(&self) -> &Links;
-    /// Uses another certificate of the same holder, and what was revoked meanwhile, wherever it has
-    /// connections.
+    /// Uses a new certificate of the same holder and the new revocations for all connections.
     fn renew(&self, credentials: &Credentials) -> Result<(), LinksError> {
         self.links().renew(credentials)
     }
-    /// What its manager's loop has done.
+    /// Statistics of the manager's loop.
     fn stats(&self) -> Stats;
-    /// Figures beside those that every daemon has.
+    /// Metrics beside those of every daemon.
     fn figures(&self, _: &mut Figures) {}
     /// Called a few times a second.
     fn tick(&mut self) {}
-    /// Whether its certificate, or what was revoked, is to be read again. Asked after each tick.
+    /// Returns true if the certificate or the revocations must be read again. Called after each
+    /// tick.
     fn wants_reload(&mut self) -> bool {
         false
     }
-    /// Ends it: no more work, what was decided is durable.
+    /// Stops the manager: it takes no more work, and its decisions are durable.
     fn stop(self) -> Result<(), RunError>;
 }
 
-/// What a manager calls when it ends by an error.
+/// Called when a manager ends by an error.
 pub type Failed = Box<dyn FnOnce(&RunError) + Send>;
 
-/// Where a daemon lives.
+/// Settings that every daemon has.
 #[derive(Clone, Debug)]
 pub struct DaemonConfig {
-    /// Where it keeps its state; made if need be.
+    /// The directory of its state, created if missing.
     pub directory: PathBuf,
-    /// Where its certificate, its key and the authority's certificate are.
+    /// The directory of its certificate, its key and the authority's certificate.
     pub identity: PathBuf,
-    /// Where it listens.
+    /// The address on which it listens.
     pub listen: SocketAddr,
-    /// How it logs, where that is said.
+    /// The form of its log, if set.
     pub form: Option<LogForm>,
-    /// Where its figures are shown: an address of this machine alone.
+    /// The address for its metrics, on the loopback interface.
     pub metrics: Option<SocketAddr>,
 }
 
@@ -119,7 +119,7 @@ impl DaemonConfig {
         }
     }
 
-    /// Reads who the daemon is; it must be of this role.
+    /// Reads the daemon's credentials, which must be of this role.
     pub fn credentials(&self, role: Role) -> Result<Credentials, Box<dyn Error>> {
         let credentials = Credentials::load(&self.identity)?;
         let found = credentials.identity();
@@ -130,12 +130,12 @@ impl DaemonConfig {
         Ok(credentials)
     }
 
-    /// The daemon's log.
+    /// Path of the daemon's log.
     pub fn log(&self) -> PathBuf {
         self.directory.join("log")
     }
 
-    /// Begins another life, with links that take peers of these roles. Call it once.
+    /// Raises the epoch and opens links that accept peers of these roles. Call it once.
     pub fn links(
         &self,
         credentials: Credentials,
@@ -145,7 +145,7 @@ impl DaemonConfig {
         self.links_with(credentials, accepts, None, on_link)
     }
 
-    /// As [`DaemonConfig::links`], with a desk.
+    /// [`DaemonConfig::links`] with a handler of requests.
     pub fn links_with(
         &self,
         credentials: Credentials,
@@ -165,8 +165,8 @@ impl DaemonConfig {
     }
 }
 
-/// Hands links on and logs what else becomes of them. Those of users come and go with each command
-/// that they give; those that are turned away may be many, and have a line a minute and source.
+/// Passes links on and logs all other events. Links of users come and go with every command;
+/// refused peers may be many, and get one line a minute and source.
 pub fn to_log(on_link: impl Fn(Link) + Send + Sync + 'static) -> impl Fn(Event) + Send + Sync {
     let turned_away = RefusalLog::default();
     move |event| match event {
@@ -193,8 +193,8 @@ pub fn to_log(on_link: impl Fn(Link) + Send + Sync + 'static) -> impl Fn(Event) 
     }
 }
 
-/// Does what the command line says: `--config FILE` runs the daemon until a signal ends it,
-/// `config check FILE` tells all mistakes of a configuration, `join TOKEN` makes one.
+/// Runs the command line: `--config FILE` runs the daemon until a signal, `config check FILE`
+/// reports the mistakes of a configuration, `join TOKEN` creates one.
 pub fn main<S: Service>(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let given: Vec<OsString> = arguments.into_iter().skip(1).collect();
     let words: Vec<Option<&str>> = given.iter().map(|word| word.to_str()).collect();
@@ -252,7 +252,7 @@ fn usage<S: Service>() -> String {
     )
 }
 
-/// Reads a configuration of a kind of daemon, for nothing but its mistakes.
+/// Reads a configuration of a kind of daemon only for its mistakes.
 pub fn mistakes<S: Service>(path: &Path) -> Result<(), ConfigError> {
     Config::read(path, |config| {
         DaemonConfig::ask(config);
@@ -370,7 +370,7 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Whoever started the program may have gone.
+/// The program that started this one may have closed the stream.
 fn say(text: &str) {
     let _ = writeln!(io::stdout(), "{text}");
 }

@@ -1,13 +1,13 @@
 //! Links to managers on other machines: QUIC with TLS 1.3 and a certificate on both sides.
 //!
-//! A connection carries one stream of frames in each direction, the same encoded messages as a
-//! link inside a program. Each connection is one [`crate::link()`]: a manager attaches to its end
-//! and hears `down` when the connection is lost; the next connection is another link. A peer that
-//! does not keep up loses its link, and nobody waits for it.
+//! A connection carries one stream of frames in each direction, the same encoded messages as a link
+//! inside a program. Each connection is one [`crate::link()`]: a manager attaches to its end and
+//! gets `down` when the connection is lost; the next connection is another link. A peer that does
+//! not keep up loses its link, and nobody waits for it.
 //!
-//! One thread with a small runtime serves all links of a program. It knows no messages and decides
-//! nothing but whom to believe. Read [`Links`] first, then [`LinkConfig`] and [`Link`]; [`RequestHandler`] and
-//! [`ask`] are for questions that are not a manager's. Files go on connections of their own, with a
+//! One thread with a small runtime serves all links of a program. It does not read the messages and
+//! decides nothing but whom to trust. Read [`Links`] first, then [`LinkConfig`] and [`Link`];
+//! [`RequestHandler`] and [`ask`] are for requests outside of links. Files have connections and a
 //! thread of their own: [`Bulk`].
 
 mod admission;

@@ -1,4 +1,4 @@
-//! When a refusal is logged: once a minute for each source, however often it comes.
+//! The rate of log lines about refusals: one a minute for each source.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use model::Mono;
 use crate::limits::{REFUSED_PERIOD, REFUSED_SOURCES_MAX};
 
 /// Decides which refusals of peers are logged, and counts the others. It remembers a bounded number
-/// of sources; those beyond share a line.
+/// of sources; further ones share a line.
 #[derive(Debug, Default)]
 pub struct RefusalLog(Mutex<BTreeMap<String, Told>>);
 
@@ -18,25 +18,25 @@ struct Told {
     n_untold: u64,
 }
 
-/// A line that is to be logged.
+/// A line to log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusalLine {
-    /// Whom it is about: the source, or `others` where there are too many of them.
+    /// The source, or `others` if there are too many of them.
     pub source: String,
-    /// Refusals of this source since its last line, which were not logged.
+    /// Refusals of this source since its last line that were not logged.
     pub n_more: u64,
 }
 
-/// What the sources beyond the bound are called.
+/// The name of the sources beyond the bound.
 const OTHERS: &str = "others";
 
 impl RefusalLog {
-    /// Notes a refusal. The answer is a line where it is time for one.
+    /// Records a refusal. Returns a line if one is due.
     pub fn note(&self, source: &str, now: Mono) -> Option<RefusalLine> {
         let mut sources = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_full = sources.len() >= REFUSED_SOURCES_MAX;
         if is_full && !sources.contains_key(source) {
-            // The line of a source that has become silent says nothing more.
+            // A silent source gets no further line.
             sources.retain(|name, told| name == OTHERS || now.since(told.at) < REFUSED_PERIOD);
         }
         let is_full = sources.len() >= REFUSED_SOURCES_MAX;
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(log.note("x", at(1)), line(OTHERS, 0));
         assert_eq!(log.note("y", at(2)), None);
         assert_eq!(log.note("0", at(60)), line("0", 0));
-        // The others are silent for a minute by then, and forgotten.
+        // The others have been silent for a minute by then, and are forgotten.
         assert_eq!(log.note("z", at(61)), line("z", 0));
         assert!(log.0.lock().unwrap().len() <= REFUSED_SOURCES_MAX + 1);
     }

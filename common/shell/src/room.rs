@@ -1,34 +1,34 @@
-//! Whether a daemon's disk has room for more than what is under way.
+//! Free space on a daemon's disk.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::Bytes;
 
-/// Bytes that have to be free on the disk of a daemon that takes work: a long definition, and what
-/// a journal needs to bring it into its store.
+/// Bytes that must be free on the disk of a daemon that accepts work: a long definition, and room
+/// for the journal to move it into its store.
 const FREE_BYTES_MIN: u64 = 16 << 20;
 
-/// Bytes that have to be free until a disk that was full counts as one with room, so that it does
-/// not go to and fro.
+/// Bytes that must be free until a full disk counts as having room again, so that the state does
+/// not oscillate.
 const FREE_BYTES_AGAIN: u64 = 24 << 20;
 
-/// What is known of the room that a daemon has.
+/// The free space of a daemon, as last measured.
 #[derive(Debug)]
 pub struct Room {
     journal: PathBuf,
     reserve: Bytes,
-    /// Bytes that were free beside that the last time; none where nobody has looked.
+    /// Bytes that were free beside the reserve at the last measurement; none before the first.
     free: Option<u64>,
     lack: Lack,
 }
 
-/// Why there is no room, where there is none; whoever has a copy of it knows what the daemon knows.
+/// The reason why there is no room, shared between copies.
 #[derive(Clone, Debug, Default)]
 pub struct Lack(Arc<Mutex<Option<String>>>);
 
 impl Lack {
-    /// Why there is no room; none where there is.
+    /// The reason why there is no room; none if there is room.
     pub fn why(&self) -> Option<String> {
         self.lock().clone()
     }
@@ -40,7 +40,7 @@ impl Lack {
 }
 
 impl Room {
-    /// The room on the disk of a journal that keeps such a reserve.
+    /// The room on the disk of a journal with such a reserve.
     pub fn of(journal: &Path, reserve: Bytes) -> Room {
         Room {
             journal: journal.to_owned(),
@@ -50,20 +50,20 @@ impl Room {
         }
     }
 
-    /// Why there is none, as it is known after each [`Room::look`].
+    /// The shared reason, updated by each [`Room::look`].
     pub fn lack(&self) -> &Lack {
         &self.lack
     }
 
-    /// The largest of what may be recorded at once; none where that may be as large as messages are.
+    /// The largest record that fits; none if the longest message does.
     pub fn largest(&self) -> Option<Bytes> {
         let largest = journal::commit_bytes_max(self.free?);
         let is_less = largest < wire::MESSAGE_BYTES_MAX as u64;
         is_less.then_some(Bytes(largest))
     }
 
-    /// Looks. Whether it has changed since the last time, which is logged. What cannot be looked at
-    /// is as it was.
+    /// Measures. Returns true if the answer has changed, and logs the change. A failed measurement
+    /// changes nothing.
     pub fn look(&mut self) -> bool {
         let Ok(free) = journal::room(&self.journal, self.reserve.0) else {
             return false;

@@ -1,11 +1,11 @@
-//! The loop of a daemon: a thread that pumps one [`Drive`].
+//! The loop of a daemon: a thread that drives one [`Drive`].
 //!
-//! It takes what waits, steps it, closes the batch, makes the events durable, and only then carries
-//! out the effects. A small batch behind which nothing waits is flushed by the loop itself, since a
-//! lone hop of a chain should not pay for switching threads; otherwise the journal goes to a thread
-//! of its own and comes back when flushed, and the loop steps the next batches meanwhile.
+//! The loop takes waiting inputs, steps them, closes the batch, makes the events durable, and only
+//! then carries out the effects. It flushes a small batch itself if no more inputs wait, so that a
+//! single hop of a chain does not pay for a switch of threads. Otherwise a thread of its own
+//! flushes the journal and returns it, and the loop steps the next batches meanwhile.
 //!
-//! The loop has a thread of its own, and runs in the thread of a sender that lends it (see `inbox`).
+//! The loop has a thread of its own, and a sender may run it inline (see `inbox`).
 //!
 //! ```text
 //!   Inbox --> step.. --> close --+--> [journal here]  commit ------------+--> carry out --> step..
@@ -32,49 +32,49 @@ use crate::limits::{
 };
 use crate::store::{Committed, Flusher, Store, encode};
 
-/// The least time between two wake-ups, so that a clock that asks for one that is past does not
-/// keep the thread busy.
+/// The shortest time between two wake-ups, so that a deadline in the past does not keep the thread
+/// busy.
 const WAKE_PAUSE: Span = Span::from_millis(1);
 
-/// How often a loop turns in a thread that is lent: what an input brings about comes back in a turn
-/// or two, and the lender has its own work.
+/// Turns of a loop that a sender runs inline: the results of an input return within a turn or two,
+/// and the sender has work of its own.
 const LENT_TURNS: usize = 4;
 
-/// What carries a core's effects out, in the thread that runs the loop. It never waits.
+/// Carries out a core's effects, in the thread that runs the loop. It never waits.
 pub trait EffectHandler<M: Machine>: Send {
-    /// Does what is to be done. What comes of it at once is pushed to `inputs`.
+    /// Carries out effects. Immediate results are pushed to `inputs`.
     fn carry_out(&mut self, effects: Vec<M::Effect>, inputs: &mut Vec<M::Input>);
 
-    /// When [`EffectHandler::wake`] is to be called at the latest.
+    /// When [`EffectHandler::wake`] must be called at the latest.
     fn next_wakeup(&self) -> Option<Mono> {
         None
     }
 
-    /// Does what its own clock says is due.
+    /// Does what is due by its own timers.
     fn wake(&mut self, now: Mono, inputs: &mut Vec<M::Input>) {
         let _ = (now, inputs);
     }
 }
 
-/// A manager that runs.
+/// A running manager.
 pub struct Runner<M: Machine> {
     inbox: Inbox<M::Input>,
     thread: JoinHandle<Result<(), RunError>>,
     counts: Arc<Counts>,
 }
 
-/// Why a manager ended otherwise than by [`Runner::stop`].
+/// Why a manager ended other than by [`Runner::stop`].
 #[derive(Clone, Debug, Error)]
 pub enum RunError {
     /// Its events could not be made durable.
     #[error("could not go on without its journal")]
     Journal(#[source] Arc<CommitError>),
-    /// Its core or what carries out its effects has an error in its program.
+    /// Its core or its effect handler panicked.
     #[error("could not go on after an error in the program: {0}")]
     Panicked(String),
 }
 
-/// What a loop has done since its start.
+/// Statistics of a loop since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Inputs stepped.
@@ -83,7 +83,7 @@ pub struct Stats {
     pub n_batches: u64,
     /// Flushes on the loop's own thread.
     pub n_flushes_inline: u64,
-    /// Flushes beside the loop.
+    /// Flushes by the flusher thread.
     pub n_flushes_beside: u64,
     /// Effects carried out.
     pub n_effects: u64,
@@ -107,8 +107,8 @@ where
     M::Input: Send,
     M::Effect: Send,
 {
-    /// Replays the journal, makes durable what the machine records at its resumption, and starts
-    /// the loop. `failed` is called from the loop's thread if it ends by an error.
+    /// Replays the journal, makes durable what the machine records when it resumes, and starts the
+    /// loop. `failed` is called from the loop's thread if it ends by an error.
     pub fn start(
         name: &str,
         machine: M,
@@ -167,7 +167,7 @@ where
         })
     }
 
-    /// Where its inputs are sent.
+    /// The sender of its inputs.
     pub fn inbox(&self) -> &Inbox<M::Input> {
         &self.inbox
     }
@@ -190,7 +190,8 @@ where
         }
     }
 
-    /// Takes no more inputs, makes durable and carries out what was stepped, closes the journal.
+    /// Takes no more inputs, makes the stepped batches durable, carries out their effects, and
+    /// closes the journal.
     pub fn stop(self) -> Result<(), RunError> {
         self.inbox.close();
         match self.thread.join() {
@@ -218,24 +219,24 @@ fn said(payload: &(dyn Any + Send)) -> String {
         .to_owned()
 }
 
-/// A loop that goes from thread to thread.
+/// A loop that any thread can run.
 struct Engine<M: Machine, O> {
     inbox: Inbox<M::Input>,
     seat: Mutex<Seat<M, O>>,
 }
 
 struct Seat<M: Machine, O> {
-    /// None once it has ended.
+    /// None once the loop has ended.
     looping: Option<Loop<M, O>>,
-    /// What ended it in a thread that was lent.
+    /// The error that ended it in a sender's thread.
     trouble: Option<RunError>,
 }
 
 /// How the loop was left.
 enum Left {
-    /// It belongs to whoever takes it next.
+    /// Idle: the next thread may take it.
     Idle,
-    /// It is to end.
+    /// The loop must end.
     End,
 }
 
@@ -259,7 +260,7 @@ impl<M: Machine, O: EffectHandler<M>> Engine<M, O> {
         ended
     }
 
-    /// Lets the loop turn until there is nothing to do, or so often.
+    /// Runs the loop until it has nothing to do, or for at most so many turns.
     fn turn(&self, most: Option<usize>) -> Result<Left, RunError> {
         let mut seat = self.seat();
         match &mut *seat {
@@ -272,7 +273,7 @@ impl<M: Machine, O: EffectHandler<M>> Engine<M, O> {
     }
 
     fn seat(&self) -> MutexGuard<'_, Seat<M, O>> {
-        // A panic within is caught within, and ends the loop.
+        // A panic is caught inside, and ends the loop.
         self.seat.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -290,7 +291,7 @@ where
     fn run(&self) {
         match self.turn(Some(LENT_TURNS)) {
             Ok(Left::Idle) => {}
-            // Its own thread sees to the end.
+            // Its own thread handles the end.
             Ok(Left::End) => self.inbox.give_up(),
             Err(error) => {
                 self.seat().trouble = Some(error);
@@ -301,7 +302,7 @@ where
     }
 }
 
-/// A panic in a core or in what carries out its effects, as an error.
+/// Converts a panic in a core or its effect handler into an error.
 fn guarded<T>(what: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
     catch_unwind(AssertUnwindSafe(what))
         .unwrap_or_else(|payload| Err(RunError::Panicked(said(&*payload))))
@@ -312,23 +313,24 @@ struct Loop<M: Machine, O> {
     handler: O,
     receiver: InputReceiver<M::Input>,
     flusher: Flusher,
-    /// None while it is away with the flusher.
+    /// None while the flusher has it.
     journal: Option<Journal>,
-    /// Batches closed while the journal is away, in their order.
+    /// Batches closed while the flusher has the journal, in order.
     waiting: Vec<journal::Batch>,
     waiting_bytes: usize,
     /// All batches up to this one are durable.
     n_flushed: u64,
-    /// What is to be stepped next.
+    /// Inputs of the next step.
     inputs: Vec<M::Input>,
-    /// When the clock was last looked at for what is due.
+    /// The last time at which timers were checked.
     woken: Mono,
     counts: Arc<Counts>,
     failpoint: Failpoint,
 }
 
 impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
-    /// Turns until there is nothing to do, or so often; then the loop has been left, but at its end.
+    /// Turns until there is nothing to do, or at most so often. The loop is left then, unless it
+    /// ends.
     fn turn(&mut self, most: Option<usize>) -> Result<Left, RunError> {
         self.carry_out();
         for _ in 0..most.unwrap_or(usize::MAX) {
@@ -354,7 +356,7 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
         Ok(Left::Idle)
     }
 
-    /// What to take from the inbox, and how long to wait for it.
+    /// The inputs to take from the inbox, and the time to wait for them.
     fn wait_condition(&self) -> WaitCondition {
         if self.waiting_bytes > COMMIT_WAITING_BYTES_MAX
             || self.waiting.len() > COMMIT_WAITING_BATCHES_MAX
@@ -402,7 +404,7 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
         }
     }
 
-    /// Ends the batch and sees to its durability.
+    /// Closes the batch and makes it durable.
     fn close(&mut self) -> Result<(), RunError> {
         if self.drive.is_open() {
             let batch = self.drive.close();
@@ -414,7 +416,7 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
             } else if self.waiting.is_empty() && self.journal.is_some() {
                 self.n_flushed = batch.number;
             } else {
-                // Its effects wait for what is before it, so its number goes with that.
+                // Its effects wait for the batches before it, so its number goes with theirs.
                 self.waiting.push(journal::Batch {
                     number: batch.number,
                     ..Default::default()
@@ -424,7 +426,7 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
         self.flush()
     }
 
-    /// Writes what waits, if the journal is here.
+    /// Writes the waiting batches, if the journal is here.
     fn flush(&mut self) -> Result<(), RunError> {
         let Some(last) = self.waiting.last() else {
             return Ok(());
@@ -472,7 +474,7 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
         }
     }
 
-    /// Makes durable and carries out what was stepped, and closes the journal.
+    /// Makes the stepped batches durable, carries out their effects, and closes the journal.
     fn end(mut self) -> Result<(), RunError> {
         loop {
             if self.journal.is_none() {

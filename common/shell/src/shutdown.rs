@@ -10,10 +10,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Handle;
 use thiserror::Error;
 
-/// Signals that wait to be looked at; more of them say nothing more.
+/// Signals that may wait to be read. More of them mean nothing more.
 const SIGNALS_MAX: usize = 8;
 
-/// Which one came.
+/// A signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Ctrl-C.
@@ -24,20 +24,20 @@ pub enum Signal {
     HangUp,
 }
 
-/// The signals as they come. While it lives, none of them ends the program by itself.
+/// The signals as they arrive. While it exists, none of them ends the program by itself.
 pub struct Signals {
     came: Receiver<Signal>,
     handle: Handle,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Why signals cannot be waited for.
+/// Signals cannot be received.
 #[derive(Debug, Error)]
 #[error("could not prepare for signals")]
 pub struct SignalsError(#[from] io::Error);
 
 impl Signals {
-    /// Takes the signals over. A hang-up that is ignored, as `nohup` has it, stays ignored.
+    /// Takes the signals over. An ignored hang-up (`nohup`) stays ignored.
     pub fn take() -> Result<Signals, SignalsError> {
         let mut wanted = vec![SIGINT, SIGTERM];
         if !is_ignored(SIGHUP) {

@@ -1,4 +1,4 @@
-//! Where the sockets of a state directory lie.
+//! Paths of the sockets of a state directory.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use crate::environment;
 
-/// Bytes of the longest path that a socket may have, its closing zero left out.
+/// Bytes of the longest path of a socket, without its closing zero.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-/// The path for a socket of a state directory, always the same for the same directory: in it, where
-/// such a path is not too long for a socket, else in a directory of this user alone under the
-/// runtime directory, which is made.
+/// The path of a socket of a state directory, always the same for the same directory: inside it if
+/// that path is short enough for a socket, else in a directory of this user alone under the runtime
+/// directory, which is created.
 pub fn socket_path(directory: &Path, name: &str) -> io::Result<PathBuf> {
     let directory = directory.canonicalize()?;
     let near = directory.join(name);

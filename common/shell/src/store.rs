@@ -1,4 +1,4 @@
-//! A machine's events as the journal's bytes, and back.
+//! The encoding of a machine's events for the journal.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use thiserror::Error;
 use crate::inbox::Inbox;
 use crate::program::chain;
 
-/// A journal and what it held.
+/// A journal and its content.
 pub struct Store<M: Machine> {
     pub(crate) journal: Journal,
     pub(crate) histories: Vec<History<M>>,
-    /// What was found at the opening, for the log.
+    /// Findings at the opening, for the log.
     pub opened: Opened,
 }
 
@@ -27,39 +27,39 @@ pub enum StoreError {
     /// It could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// What it holds is not what this program writes.
+    /// The content was not written by this program.
     #[error("could not understand {what} of stream {stream} in the journal")]
     Decode {
         /// Which stream.
         stream: StreamKey,
-        /// Which part of it.
+        /// The part of the stream.
         what: String,
-        /// Where its bytes are wrong.
+        /// The decoding error.
         #[source]
         source: minicbor::decode::Error,
     },
 }
 
-/// What is done about a manager's journal that is damaged.
+/// The treatment of a damaged journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damaged {
-    /// The start is refused: nobody else knows what it holds.
+    /// Refuse to start: nobody else has its content.
     Refused,
-    /// It is put aside, and an empty one begins: others tell again what it held.
+    /// Set it aside and begin an empty one: others report its content again.
     SetAside,
 }
 
-/// A damaged journal that was put aside.
+/// A damaged journal that was set aside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetAside {
-    /// Where it lies.
+    /// Its new path.
     pub path: PathBuf,
-    /// What was wrong with it.
+    /// The damage.
     pub why: String,
 }
 
 impl StoreError {
-    /// Whether what lies there is damaged.
+    /// Returns true if the error is damage to the stored data.
     fn is_damage(&self) -> bool {
         match self {
             StoreError::Open(error) => error.is_damage(),
@@ -69,8 +69,8 @@ impl StoreError {
 }
 
 impl<M: Machine> Store<M> {
-    /// As [`Store::open_reserving`], with something done about damage. The second answer is what was
-    /// put aside.
+    /// [`Store::open_reserving`] with a treatment of damage. Also returns the journal that was set
+    /// aside.
     pub fn open_despite(
         directory: &Path,
         reserve: Bytes,
@@ -93,7 +93,7 @@ impl<M: Machine> Store<M> {
         Store::open_reserving(directory, Bytes::ZERO)
     }
 
-    /// As [`Store::open`], with so much of the disk kept for when that is full.
+    /// [`Store::open`] with bytes of the disk reserved for when it is full.
     pub fn open_reserving(directory: &Path, reserve: Bytes) -> Result<Store<M>, StoreError> {
         let mut histories = Vec::new();
         let mut wrong = None;
@@ -123,7 +123,7 @@ impl<M: Machine> Store<M> {
     }
 }
 
-/// What a journal holds that nobody has open: for questions to a manager that does not run.
+/// Reads a journal that no program has open: for requests about a manager that does not run.
 pub fn read_only<M: Machine>(directory: &Path) -> Result<Vec<History<M>>, StoreError> {
     let (histories, _) = journal::open_read(directory)?;
     histories.iter().map(decode).collect()
@@ -157,7 +157,7 @@ fn decode<M: Machine>(history: &journal::History) -> Result<History<M>, StoreErr
     })
 }
 
-/// A batch as the journal takes it.
+/// Encodes a batch for the journal.
 pub(crate) fn encode<M: Machine>(batch: &Batch<M>) -> journal::Batch {
     fn bytes(value: &impl Codec) -> Vec<u8> {
         let mut out = Vec::new();
@@ -181,10 +181,10 @@ pub(crate) fn encode<M: Machine>(batch: &Batch<M>) -> journal::Batch {
     }
 }
 
-/// A journal that comes back from its flush.
+/// A journal that returns from its flush.
 pub(crate) struct Committed {
     pub(crate) journal: Journal,
-    /// All batches up to this number are durable, where there was no error.
+    /// All batches up to this number are durable, unless there was an error.
     pub(crate) number: u64,
     pub(crate) result: Result<(), CommitError>,
 }
@@ -196,7 +196,7 @@ pub(crate) struct Flusher {
 }
 
 impl Flusher {
-    /// Starts the thread, which sleeps until it is given a journal.
+    /// Starts the thread, which sleeps until it gets a journal.
     pub(crate) fn start<I: Send + 'static>(name: &str, back: Inbox<I>) -> io::Result<Flusher> {
         let (queue, given) = sync_channel(1);
         let thread = std::thread::Builder::new()
@@ -208,11 +208,11 @@ impl Flusher {
         })
     }
 
-    /// Gives a journal and what is to be written. It comes back by the inbox.
+    /// Passes a journal and the batches to write. The journal returns through the inbox.
     pub(crate) fn give(&self, journal: Journal, batches: Vec<journal::Batch>) {
         let queue = self.queue.as_ref().expect("only drop takes it");
-        // The thread ends only after the queue, so it is there; without it the loop would wait for
-        // the journal for ever, which no caller could mend.
+        // The thread ends only after the queue, so it exists. Without it the loop would wait for
+        // the journal for ever, and no caller could help.
         queue
             .send((journal, batches))
             .expect("the flushing thread lives as long as its queue");
@@ -235,7 +235,7 @@ impl Drop for Flusher {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
-            // A panic there was told by the panic hook; the journal is gone with it.
+            // The panic hook has reported the panic; the journal is lost with it.
             let _ = thread.join();
         }
     }

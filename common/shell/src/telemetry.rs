@@ -15,10 +15,10 @@ mod lines;
 use bounded::Bounded;
 pub(crate) use bounded::aside;
 
-/// The variable that says how: `text` or `json`.
+/// The variable for the form of the log: `text` or `json`.
 const FORM_VARIABLE: &str = "XAVANTES_LOG_FORM";
 
-/// How a log is written.
+/// The form of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogForm {
     /// A line for people.
@@ -29,7 +29,7 @@ pub enum LogForm {
 }
 
 impl LogForm {
-    /// By its word.
+    /// The form with this name.
     pub fn named(word: &str) -> Option<LogForm> {
         match word {
             "text" => Some(LogForm::Text),
@@ -39,13 +39,13 @@ impl LogForm {
     }
 }
 
-/// The variable that says what is logged: `debug`, `shell=debug,info`...
+/// The variable for the levels: `debug`, `shell=debug,info`...
 const VARIABLE: &str = "XAVANTES_LOG";
 
-/// What is logged where nobody says otherwise.
+/// The default level.
 const LEVEL_DEFAULT: &str = "info";
 
-/// Why there is no log.
+/// The log could not be opened.
 #[derive(Debug, Error)]
 pub enum TelemetryError {
     /// The file cannot be written.
@@ -67,13 +67,13 @@ pub enum TelemetryError {
     },
 }
 
-/// Appends what the program logs from here on to a file. Where a log was opened before in this
-/// program, that one stays.
+/// Appends the program's log to a file from here on. If the program has opened a log before, that
+/// one stays.
 pub fn log_to(path: &Path) -> Result<(), TelemetryError> {
     log_as(path, None)
 }
 
-/// As [`log_to`], in a form; where none is given, in that of `XAVANTES_LOG_FORM`.
+/// [`log_to`] in a given form; by default that of `XAVANTES_LOG_FORM`.
 pub fn log_as(path: &Path, form: Option<LogForm>) -> Result<(), TelemetryError> {
     let told = || environment::text(FORM_VARIABLE).and_then(|word| LogForm::named(&word));
     let form = form.or_else(told).unwrap_or_default();
@@ -88,11 +88,11 @@ pub fn log_as(path: &Path, form: Option<LogForm>) -> Result<(), TelemetryError> 
     })?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        // A full disk is told by whoever needs the disk, not by the log.
+        // A full disk is reported by those who need the disk, not by the log.
         .log_internal_errors(false)
         .with_ansi(false)
         .with_writer(Mutex::new(file));
-    // The second log of a program is refused, which is what is promised above.
+    // A second log of the program is refused, as documented.
     let _ = match form {
         LogForm::Text => tracing::subscriber::set_global_default(log.finish()),
         LogForm::Json => {

@@ -93,7 +93,7 @@ refusals! {
     /// The dialer wanted somebody else.
     Stranger = 9, "the certificate is not of the one that was dialled";
     /// A later life of the same peer is connected.
-    Epoch = 10, "a later life of the same peer is connected";
+    Epoch = 10, "a later epoch of the same peer is connected";
     /// There are as many connections as there may be.
     Full = 11, "there are as many connections as there may be";
     /// The peer does not read what is sent to it, or the manager here does not take what came.

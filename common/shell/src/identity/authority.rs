@@ -1,4 +1,4 @@
-//! The authority of a group. It alone says who is who: of a request it takes the key and nothing
+//! The authority of a group. It alone decides identities: it takes the key of a request and nothing
 //! else.
 
 use std::fmt;
@@ -22,14 +22,14 @@ use super::files::{self, FileError, PUBLIC};
 use super::key::{Key, KeyError};
 use super::pem;
 
-/// How long before its signing a certificate is valid, so that a clock that is a little behind
-/// does not refuse it.
+/// Time before its signing from which a certificate is valid, so that a clock that is a little
+/// behind accepts it.
 pub(super) const BACKDATE: Span = Span::from_secs(5 * 60);
 
 /// Bytes of the longest request; one with a key of P-256 has about 300.
 const REQUEST_BYTES_MAX: usize = 4 << 10;
 
-/// Bytes of the serial numbers that it gives: drawn, so that none comes twice.
+/// Bytes of the serial numbers that the authority draws at random, so that none occurs twice.
 const SERIAL_BYTES: usize = 16;
 
 /// Seconds from 1970 to the end of the year 9999, after which a certificate cannot be dated.
@@ -52,13 +52,13 @@ pub struct Authority {
 /// A certificate that was signed.
 #[derive(Clone, Debug)]
 pub struct Issued {
-    /// What it says.
+    /// The content of the certificate.
     pub certificate: Certificate,
-    /// Itself.
+    /// The certificate itself.
     pub pem: String,
 }
 
-/// Why nothing was signed, or there is no authority.
+/// Why the authority could not sign, or could not be used.
 #[derive(Debug, Error)]
 pub enum AuthorityError {
     /// A name cannot be one.
@@ -70,7 +70,7 @@ pub enum AuthorityError {
     /// A file cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
-    /// What is there is not an authority's certificate, or not with this key.
+    /// The file is not an authority's certificate, or belongs to another key.
     #[error("{path:?} is not the certificate of this group's authority")]
     NotAnAuthority {
         /// Which file.
@@ -85,43 +85,43 @@ pub enum AuthorityError {
     /// There was no random number.
     #[error("could not draw a serial number")]
     Random,
-    /// The request is none, is too long, or its signature is not by its key.
+    /// The request is unreadable or too long, or its signature is not by its key.
     #[error("the signing request cannot be read, or is not signed with its own key")]
     Request,
-    /// The request's key is of a kind that is not signed.
+    /// The request's key is of an unsupported kind.
     #[error("the signing request has a key of another kind than ECDSA on P-256 or Ed25519")]
     Algorithm,
     /// It signs for its own group alone.
     #[error("{identity} is not of the group {group:?} of the grid {grid:?}")]
     Foreign {
-        /// Who was to be named.
+        /// The identity that was to be signed.
         identity: Box<Identity>,
         /// The authority's grid.
         grid: String,
         /// The authority's group.
         group: String,
     },
-    /// Its own time is over.
+    /// The authority has expired.
     #[error("the authority's own certificate has expired")]
     Expired,
 }
 
 impl Authority {
-    /// An authority for a group of a grid, with another key than any before.
+    /// Creates an authority for a group of a grid, with a new key.
     pub fn create(
         grid: &str,
         group: &str,
         now: Wall,
         lifetime: Span,
     ) -> Result<Authority, AuthorityError> {
-        // Whoever it will name must have names like these.
+        // Members' names are checked against the same rules.
         let sample = Identity::new(grid, group, Role::Gm, "x")?;
         let pair = Key::generate()?.into_pair();
         let serial = serial()?;
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
         let mut name = |what, text: &str| params.distinguished_name.push(what, text);
-        // Two authorities of one name are two names, so that none is mistaken for the other.
+        // Each authority gets a name of its own, so that none is mistaken for another.
         let number: String = serial[..4]
             .iter()
             .map(|byte| format!("{byte:02x}"))
@@ -174,7 +174,7 @@ impl Authority {
         })
     }
 
-    /// Writes it into a directory, the key for its owner alone.
+    /// Writes the authority into a directory, the key readable by its owner alone.
     pub fn save(&self, directory: &Path) -> Result<(), AuthorityError> {
         let key = pem::key(self.issuer.key().serialized_der());
         files::write(&directory.join(KEY), key.as_bytes(), files::SECRET)?;
@@ -182,8 +182,8 @@ impl Authority {
         Ok(())
     }
 
-    /// Signs the key of a request (DER) for somebody, from now on. Names, usages and times are the
-    /// authority's. It ends no later than the authority.
+    /// Signs the key of a request (DER) for an identity. The authority decides name, usages and
+    /// times. The certificate ends no later than the authority.
     pub fn issue(
         &self,
         request: &[u8],
@@ -210,7 +210,7 @@ impl Authority {
         self.sign(request, identity, &serial()?, (begin, end))
     }
 
-    /// Signs what was signed before, for whoever has not heard the first answer.
+    /// Signs an earlier certificate again, for a holder who did not get the first answer.
     pub fn issue_again(
         &self,
         request: &SigningRequest,
@@ -261,7 +261,7 @@ impl Authority {
         })
     }
 
-    /// When its own time is over.
+    /// End of the authority's own validity.
     pub fn not_after(&self) -> Wall {
         self.not_after
     }
@@ -281,7 +281,7 @@ impl Authority {
         &self.pem
     }
 
-    /// By what it is recognised.
+    /// The fingerprint by which the authority is recognised.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.der)
     }
@@ -296,14 +296,13 @@ impl fmt::Debug for Authority {
     }
 }
 
-/// A request to sign a key that the requester has shown to have. Of all that stands in it, the key
-/// alone counts.
+/// A request to sign a key that the requester has proved to hold. Only the key is used.
 pub struct SigningRequest {
     key: rcgen::PublicKey,
 }
 
 impl SigningRequest {
-    /// Reads one in DER.
+    /// Reads a request in DER.
     pub fn read(der: &[u8]) -> Result<SigningRequest, AuthorityError> {
         if der.len() > REQUEST_BYTES_MAX {
             return Err(AuthorityError::Request);
@@ -320,7 +319,7 @@ impl SigningRequest {
         }
     }
 
-    /// By what its key is recognised.
+    /// The fingerprint of its key.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(self.key.der_bytes())
     }
@@ -338,17 +337,18 @@ fn serial() -> Result<[u8; SERIAL_BYTES], AuthorityError> {
     let mut bytes = [0; SERIAL_BYTES];
     let drawn = SystemRandom::new().fill(&mut bytes);
     drawn.map_err(|_| AuthorityError::Random)?;
-    // Neither negative nor with a leading zero, which would be written otherwise than it is read.
+    // A serial number is positive and has no leading zero byte, so that it is read as it was
+    // written.
     bytes[0] = bytes[0] & 0x7f | 0x40;
     Ok(bytes)
 }
 
-/// Certificates count in seconds.
+/// Rounds to seconds, the unit of certificates.
 fn whole(time: Wall) -> Wall {
     Wall(time.0 - time.0 % 1_000_000)
 }
 
-/// Sets from when to when a certificate is valid.
+/// Sets the validity of a certificate.
 fn set_times(params: &mut CertificateParams, begin: Wall, end: Wall) {
     let date = |time: Wall| {
         let seconds = (time.0 / 1_000_000).min(DATE_SECONDS_MAX);

@@ -1,4 +1,4 @@
-//! What a certificate says.
+//! The content of a certificate.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
 use x509_parser::time::ASN1Time;
 
-/// What links and people need of a certificate. It was signed by somebody; by whom is not said.
+/// The fields of a certificate that links and people use. Its signature is not checked here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     /// Whose it is.
@@ -25,14 +25,14 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Reads the identity and what else counts from DER.
+    /// Reads the identity and the other fields from DER.
     pub fn read(der: &[u8]) -> Result<Certificate, CertificateError> {
         let parsed = parse(der)?;
         let names = parsed
             .subject_alternative_name()
             .map_err(|_| CertificateError::Unreadable)?
             .ok_or(CertificateError::Nameless)?;
-        // The authority signs exactly one name; a second one would leave open which is meant.
+        // The authority signs exactly one name; a second one would be ambiguous.
         let [GeneralName::URI(uri)] = &names.value.general_names[..] else {
             return Err(CertificateError::Nameless);
         };
@@ -45,7 +45,7 @@ impl Certificate {
     }
 }
 
-/// A certificate of which nothing but its form is known.
+/// Parses a certificate without checking its content.
 pub(super) fn parse(der: &[u8]) -> Result<X509Certificate<'_>, CertificateError> {
     match X509Certificate::from_der(der) {
         Ok(([], parsed)) => Ok(parsed),
@@ -58,7 +58,7 @@ pub(super) fn wall(time: ASN1Time) -> Wall {
     Wall(seconds.saturating_mul(1_000_000))
 }
 
-/// Why a certificate names nobody.
+/// Why a certificate has no identity.
 #[derive(Debug, Error)]
 pub enum CertificateError {
     /// It is no certificate.
@@ -74,7 +74,7 @@ pub enum CertificateError {
     Identity(#[from] IdentityError),
 }
 
-/// The number of a certificate among those of its authority. Written in hexadecimal.
+/// The serial number of a certificate, unique within its authority. Written in hexadecimal.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Serial(Vec<u8>);
 
@@ -82,7 +82,7 @@ pub struct Serial(Vec<u8>);
 const SERIAL_BYTES_MAX: usize = 20;
 
 impl Serial {
-    /// The number with these bytes, the highest first.
+    /// A serial number from bytes, the highest first.
     pub fn new(bytes: &[u8]) -> Result<Serial, SerialError> {
         let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
         let bytes = &bytes[zeros..];
@@ -137,7 +137,7 @@ pub struct SerialError;
 pub struct Fingerprint(pub [u8; 32]);
 
 impl Fingerprint {
-    /// That of these bytes, a certificate in DER.
+    /// The fingerprint of a certificate in DER or of a key.
     pub fn of(der: &[u8]) -> Fingerprint {
         let mut bytes = [0; 32];
         bytes.copy_from_slice(digest(&SHA256, der).as_ref());

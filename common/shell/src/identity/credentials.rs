@@ -1,4 +1,4 @@
-//! What a daemon needs to be believed and to judge others.
+//! The certificate, key and trusted authority of a member.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ const KEY: &str = "certificate.key";
 const AUTHORITY: &str = "authority.pem";
 const REVOKED: &str = "revoked";
 
-/// A certificate with its key, the authority that is trusted, and what was revoked. Read again
-/// after a change, and given to links as a whole.
+/// A certificate with its key, the trusted authority, and the revoked certificates. Read again as a
+/// whole after a change.
 #[derive(Clone)]
 pub struct Credentials {
     certificate: Certificate,
@@ -32,7 +32,7 @@ pub struct Credentials {
     revocations: Arc<Revocations>,
 }
 
-/// Why nobody would be believed.
+/// Why credentials cannot be used.
 #[derive(Debug, Error)]
 pub enum CredentialsError {
     /// A file cannot be used.
@@ -41,25 +41,25 @@ pub enum CredentialsError {
     /// The key cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The certificate names nobody.
+    /// The certificate has no identity.
     #[error("could not use the own certificate")]
     Certificate(#[source] CertificateError),
-    /// The authority's certificate is none.
+    /// The authority's certificate is unreadable.
     #[error("could not use the certificate of the authority")]
     Authority,
     /// The key belongs to another certificate.
     #[error("the key is not the one of the certificate")]
     OtherKey,
-    /// Another certificate is of somebody else.
+    /// The other certificate belongs to another holder.
     #[error("the other certificate is of somebody else")]
     OtherHolder,
-    /// What was revoked cannot be read.
+    /// The list of revoked certificates cannot be read.
     #[error(transparent)]
     Revocations(#[from] RevocationsError),
 }
 
 impl Credentials {
-    /// Those of a certificate and an authority in PEM.
+    /// Credentials from a certificate and an authority in PEM.
     pub fn new(
         certificate: &str,
         key: &Key,
@@ -110,8 +110,8 @@ impl Credentials {
         Ok(())
     }
 
-    /// The key of a directory that has no certificate yet, which is made where there is none that can be
-    /// read; and what was made for it: the file, and directories from the outermost one inwards.
+    /// The key of a directory without a certificate, created if there is no readable one; and the
+    /// paths that were created for it: the file, and directories from the outermost one inwards.
     pub(crate) fn key_of(directory: &Path) -> Result<(Key, Vec<PathBuf>), KeyError> {
         let path = directory.join(KEY);
         if let Ok(key) = Key::load(&path) {
@@ -130,8 +130,8 @@ impl Credentials {
         Ok(Key::load(&directory.join(KEY))?.request()?)
     }
 
-    /// Puts another certificate of the same holder and key into a member's directory. Whatever
-    /// fails, the old one or this one is there.
+    /// Replaces the certificate of a member's directory by another one of the same holder and key.
+    /// If it fails, the old certificate stays.
     pub fn replace(directory: &Path, certificate: &str) -> Result<(), CredentialsError> {
         let before = Credentials::load(directory)?;
         let authority = files::read(&directory.join(AUTHORITY))?;
@@ -144,14 +144,14 @@ impl Credentials {
         Ok(())
     }
 
-    /// Puts another list of what was revoked into a member's directory.
+    /// Replaces the list of revoked certificates in a member's directory.
     pub fn revoke(directory: &Path, revoked: &str) -> Result<(), CredentialsError> {
         let revocations = Revocations::parse(revoked)?;
         revocations.save(&directory.join(REVOKED))?;
         Ok(())
     }
 
-    /// What to do about the own certificate.
+    /// Whether, and when, to renew the own certificate.
     pub fn renewal(&self, now: Wall) -> Renewal {
         let Certificate {
             not_before,
@@ -161,12 +161,12 @@ impl Credentials {
         renewal(not_before, not_after, now)
     }
 
-    /// Whether the own certificate is to be warned of.
+    /// The warning about the end of the own certificate, if it is due.
     pub fn ending(&self, now: Wall) -> Option<Ending> {
         ending(self.certificate.not_before, self.certificate.not_after, now)
     }
 
-    /// Who it is.
+    /// The identity of the holder.
     pub fn identity(&self) -> &Identity {
         &self.certificate.identity
     }
@@ -176,12 +176,12 @@ impl Credentials {
         &self.certificate
     }
 
-    /// By what its authority is recognised.
+    /// The fingerprint of the authority.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.authority)
     }
 
-    /// What counts no more.
+    /// The revoked certificates.
     pub fn revocations(&self) -> &Arc<Revocations> {
         &self.revocations
     }

@@ -1,4 +1,4 @@
-//! Small files of an identity: whole or not there, and secret where they must be.
+//! Small files of an identity: written atomically, and secret where they must be.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -53,8 +53,8 @@ pub enum FileError {
     },
 }
 
-/// Writes a file durably under its name, and its directory where there is none: after a crash there is
-/// the old one or this one.
+/// Writes a file durably under its name, creating its directory if needed. After a crash the file
+/// has its old or its new content.
 pub(crate) fn write(path: &Path, text: &[u8], mode: u32) -> Result<(), FileError> {
     let failed = |action, path: &Path| {
         let path = path.to_owned();
@@ -71,7 +71,7 @@ pub(crate) fn write(path: &Path, text: &[u8], mode: u32) -> Result<(), FileError
     durable::write(path, text, mode).map_err(failed("write", path))
 }
 
-/// Makes names in a directory durable.
+/// Makes the names in a directory durable.
 pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     durable::flush_directory(directory)
 }

@@ -1,4 +1,4 @@
-//! Which certificates an authority has signed.
+//! The list of the certificates that an authority has signed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -12,14 +12,15 @@ use super::certificate::{Certificate, Fingerprint, Serial};
 use super::files::{self, FileError, SECRET};
 use super::token::TokenId;
 
-/// Certificates that are remembered: more than a group has members, with what they had before.
+/// Maximum number of remembered certificates: those of all members, with their predecessors.
 const CERTIFICATES_MAX: usize = 50_000;
 
 /// Bytes of the longest file of them.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// How long a certificate is remembered after its end, for people who look back. The last one of a
-/// name that owns processes is remembered for ever: its next holder is another one.
+/// Time for which a certificate is remembered after its end, for people who look back. The last one
+/// of a name that owns processes is remembered for ever, because the next holder must get another
+/// number.
 const REMEMBERED: Span = Span::from_secs(30 * 86_400);
 
 /// The first line of a file.
@@ -27,11 +28,11 @@ const HEAD: &str = "# Certificates: serial number, valid from and until in secon
                     whose it is, where the holder is dialled, SHA-256 of the key, and the token or \
                     the certificate that it was given for.\n";
 
-/// Before a token and before a certificate, as what another certificate was given for.
+/// Prefixes of a token and of an earlier certificate as the origin of a certificate.
 const TOKEN: &str = "token:";
 const AFTER: &str = "after:";
 
-/// The certificates that an authority has signed. In a file each stands on a line of its own.
+/// The certificates that an authority has signed. The file has one line for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IssuedCertificates(BTreeMap<Serial, Signed>);
 
@@ -46,40 +47,40 @@ pub struct Signed {
     pub not_after: Wall,
     /// Where others dial its holder, as host and port.
     pub address: Option<String>,
-    /// SHA-256 of its public key; none where an earlier version has signed it.
+    /// SHA-256 of its public key; none if an earlier version signed it.
     pub key: Option<Fingerprint>,
-    /// What it was given for; none where an administrator gave it at the authority itself.
+    /// What entitled the holder to it; none if an administrator signed it at the authority itself.
     pub origin: Option<Origin>,
 }
 
-/// What a certificate was given for. Each gives one certificate, however often it is shown.
+/// What entitles a holder to one certificate, however often it is presented.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A join token.
     Token(TokenId),
-    /// A certificate, to which it is the successor.
+    /// An earlier certificate, which this one succeeds.
     After(Serial),
 }
 
-/// Why certificates are not known, or cannot be kept.
+/// Why the list cannot be used.
 #[derive(Debug, Error)]
 pub enum IssuedError {
     /// The file cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A line is not one of such a file.
+    /// A line has another form.
     #[error("line {line} of the list of certificates cannot be understood")]
     Line {
         /// Which line, from 1.
         line: usize,
     },
-    /// There are too many.
+    /// The list is full.
     #[error("there are {CERTIFICATES_MAX} certificates already")]
     Many,
 }
 
 impl IssuedCertificates {
-    /// Reads a file; one that is not there has none.
+    /// Reads a file. A missing file is an empty list.
     pub fn load(path: &Path) -> Result<IssuedCertificates, IssuedError> {
         match files::read_up_to(path, FILE_BYTES_MAX) {
             Ok(text) => IssuedCertificates::parse(&text),
@@ -90,7 +91,7 @@ impl IssuedCertificates {
         }
     }
 
-    /// Writes a file, without what ended long ago.
+    /// Writes the file, without certificates that ended long ago.
     pub fn save(&mut self, path: &Path, now: Wall) -> Result<(), IssuedError> {
         let mut last: BTreeMap<(Role, String), (Wall, Serial)> = BTreeMap::new();
         for (serial, signed) in self.0.iter().filter(|(_, one)| owns(one.identity.role())) {
@@ -109,7 +110,7 @@ impl IssuedCertificates {
         Ok(())
     }
 
-    /// Whether one more has room.
+    /// Checks that there is room for one more.
     pub fn has_room(&self) -> Result<(), IssuedError> {
         match self.0.len() < CERTIFICATES_MAX {
             true => Ok(()),
@@ -138,18 +139,18 @@ impl IssuedCertificates {
         Ok(())
     }
 
-    /// Forgets a certificate of which nobody was told.
+    /// Removes a certificate that nobody has received.
     pub fn remove(&mut self, serial: &Serial) {
         self.0.remove(serial);
     }
 
-    /// The certificate that was given for something.
+    /// The certificate that was signed for an origin.
     pub fn given_for(&self, origin: &Origin) -> Option<(&Serial, &Signed)> {
         let mut all = self.0.iter();
         all.find(|(_, signed)| signed.origin.as_ref() == Some(origin))
     }
 
-    /// The number of the last holder of a name; none where nobody has had it.
+    /// The number of the last holder of a name; none if nobody has had it.
     pub fn last_holder(&self, role: Role, name: &str) -> Option<u32> {
         let identities = self.0.values().map(|signed| &signed.identity);
         let own = identities.filter(|one| one.role() == role && one.name() == name);
@@ -166,7 +167,7 @@ impl IssuedCertificates {
         self.0.iter()
     }
 
-    /// Where a holder is dialled, by the newest of its certificates that says so.
+    /// The address of a holder, from the newest of its certificates that has one.
     pub fn address(&self, identity: &Identity) -> Option<&str> {
         let own = self.0.values().filter(|one| one.identity == *identity);
         let known = own.filter(|one| one.address.is_some());
@@ -216,7 +217,7 @@ impl IssuedCertificates {
     }
 }
 
-/// Whether processes are owned under a name of this role, or controlled.
+/// Returns true if processes are owned or controlled under names of this role.
 pub(super) fn owns(role: Role) -> bool {
     match role {
         Role::User | Role::Pm => true,

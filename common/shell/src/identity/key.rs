@@ -12,19 +12,19 @@ use x509_parser::certificate::X509Certificate;
 use super::files::{self, FileError, SECRET};
 use super::pem;
 
-/// A private key (ECDSA on P-256) that never leaves its machine but in a file of mode 0600.
+/// A private key (ECDSA on P-256). It leaves its machine only in a file of mode 0600.
 pub struct Key(KeyPair);
 
 /// Why there is no key.
 #[derive(Debug, Error)]
 pub enum KeyError {
-    /// It could not be made, or a request with it.
+    /// The key or a request could not be made.
     #[error("could not make a key")]
     Make(#[source] rcgen::Error),
     /// Its file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Its file holds none.
+    /// The file contains no key.
     #[error("{path:?} holds no private key")]
     Unreadable {
         /// Which file.
@@ -33,12 +33,12 @@ pub enum KeyError {
 }
 
 impl Key {
-    /// Another key than any before.
+    /// Generates a key.
     pub fn generate() -> Result<Key, KeyError> {
         KeyPair::generate().map(Key).map_err(KeyError::Make)
     }
 
-    /// Reads one; a file that others may read is refused.
+    /// Reads a key. A file that others may read is refused.
     pub fn load(path: &Path) -> Result<Key, KeyError> {
         let text = files::read_secret(path)?;
         let unreadable = || KeyError::Unreadable {
@@ -49,13 +49,13 @@ impl Key {
         Ok(Key(pair))
     }
 
-    /// Writes it for its owner alone.
+    /// Writes the key, readable by its owner alone.
     pub fn save(&self, path: &Path) -> Result<(), KeyError> {
         files::write(path, pem::key(self.0.serialized_der()).as_bytes(), SECRET)?;
         Ok(())
     }
 
-    /// A request to sign this key, in DER. It names nobody: who it is for is the signer's to say.
+    /// A request to sign this key, in DER. It contains no name: the signer decides that.
     pub fn request(&self) -> Result<Vec<u8>, KeyError> {
         let mut params = CertificateParams::default();
         params.distinguished_name = rcgen::DistinguishedName::new();
@@ -67,7 +67,7 @@ impl Key {
         self.0
     }
 
-    /// Whether a certificate is of this key.
+    /// Returns true if a certificate is for this key.
     pub(super) fn is_of(&self, certificate: &X509Certificate<'_>) -> bool {
         certificate.public_key().subject_public_key.data == self.0.public_key_raw()
     }

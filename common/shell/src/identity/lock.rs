@@ -1,4 +1,4 @@
-//! One program at a time changes what an authority has in its directory.
+//! A lock by which one program at a time changes an authority's directory.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -10,18 +10,19 @@ use super::files::{FileError, SECRET};
 /// The file that is locked.
 const LOCK: &str = "lock";
 
-/// How often it is tried, and how long that is waited for: a change takes some flushes of a disk.
+/// Number of tries to take the lock, and the pause between them: a change takes some flushes of a
+/// disk.
 const TRIES: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The lock of a directory. Dropping it gives it back, as the end of the program does.
+/// The lock of a directory. It ends when it is dropped and when the program ends.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Takes it, and waits for some seconds while another program has it.
+    /// Takes the lock, waiting for some seconds while another program holds it.
     pub(super) fn take(directory: &Path) -> Result<Lock, FileError> {
         let path = directory.join(LOCK);
         let failed = |source| FileError::System {
@@ -43,7 +44,7 @@ impl Lock {
     }
 }
 
-/// By what it is seen that another program has replaced a file.
+/// Identifies the version of a file, to notice that another program has replaced it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stamp {
     inode: u64,
@@ -52,7 +53,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// That of a file; the same for all that are not there.
+    /// The stamp of a file. All missing files have the same one.
     pub(super) fn of(path: &Path) -> Stamp {
         let Ok(metadata) = path.metadata() else {
             return Stamp::default();

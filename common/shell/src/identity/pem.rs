@@ -1,4 +1,4 @@
-//! The text form of certificates and keys (RFC 7468). Reading it is rustls' part.
+//! The text form of certificates and keys (RFC 7468). rustls reads it.
 
 /// Characters of a line.
 const LINE: usize = 64;

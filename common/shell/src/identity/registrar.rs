@@ -1,4 +1,4 @@
-//! What a group manager does with its authority: lets members in, renews, revokes, and remembers.
+//! What a group manager does with its authority: admit members, renew, revoke, and remember.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,20 +15,19 @@ use super::renewal::{Ending, Renewal, ending, renewal};
 use super::revocation::{Revocations, RevocationsError, Revoked};
 use super::token::{JoinToken, Terms, TokenError, TokenId, Tokens, TokensError};
 
-/// How long certificates last where nobody says otherwise: members renew theirs by themselves when
-/// two thirds of it are over.
+/// Default validity of a certificate. Members renew theirs when two thirds of it are over.
 pub const CERTIFICATE_LIFE: Span = Span::from_secs(90 * 86_400);
 
-/// How long an authority lasts: when it ends, the group is made anew.
+/// Validity of an authority. After it the group must be created anew.
 pub const AUTHORITY_LIFE: Span = Span::from_secs(3_650 * 86_400);
 
-/// How long a token may wait to be used.
+/// Longest validity of a join token.
 const TOKEN_LIFE_MAX: Span = Span::from_secs(30 * 86_400);
 
-/// How long a token that has expired is remembered, so that whoever comes late is told so.
+/// Time for which an expired token is remembered, so that a late user is told that it expired.
 const TOKEN_REMEMBERED: Span = Span::from_secs(7 * 86_400);
 
-/// How long a member waits between two renewals, however short its certificates last.
+/// Shortest time between two renewals of a member, however short its certificates last.
 const RENEWAL_GAP: Span = Span::from_secs(30);
 
 /// Bytes of the longest address: a host name, and a port.
@@ -39,9 +38,8 @@ const ISSUED: &str = "certificates";
 const REVOKED: &str = "revoked";
 const TOKENS: &str = "tokens";
 
-/// An authority with everything that it remembers, in a directory. What it answers is durable
-/// before it answers. Several may have the same directory: each sees what the others have changed.
-/// Times come in.
+/// An authority with its directory. Every answer is durable before it is returned. Several programs
+/// may use the same directory: each sees the others' changes. Times are passed in.
 #[derive(Debug)]
 pub struct Registrar {
     directory: PathBuf,
@@ -49,7 +47,7 @@ pub struct Registrar {
     life: Span,
     issued: IssuedCertificates,
     revocations: Revocations,
-    /// Of the files of both, as they were read or written here.
+    /// The versions of both files, as last read or written here.
     stamps: (Stamp, Stamp),
     tokens: Tokens,
 }
@@ -57,13 +55,13 @@ pub struct Registrar {
 /// A request to become a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
-    /// The token, by its id.
+    /// The id of the token.
     pub token: TokenId,
-    /// As what.
+    /// The wanted role.
     pub role: Role,
-    /// Under which name; the token's own where that has one.
+    /// The required name; the token's own if it has one.
     pub name: Option<&'a str>,
-    /// Under which name where neither insists on one.
+    /// The name to use if neither the token nor the request requires one.
     pub otherwise: Option<&'a str>,
     /// The signing request, in DER.
     pub request: &'a [u8],
@@ -71,80 +69,80 @@ pub struct Entry<'a> {
     pub address: Option<&'a str>,
 }
 
-/// Why a registrar did not do what it was asked for.
+/// Why a registrar refused a request.
 #[derive(Debug, Error)]
 pub enum RegistrarError {
-    /// The authority cannot be used, or does not sign this.
+    /// The authority cannot be used, or refuses to sign.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
     /// The list of certificates cannot be used.
     #[error(transparent)]
     Issued(#[from] IssuedError),
-    /// What was revoked cannot be used.
+    /// The list of revoked certificates cannot be used.
     #[error(transparent)]
     Revocations(#[from] RevocationsError),
-    /// The token does not let in, or tokens cannot be kept.
+    /// The token is refused, or tokens cannot be stored.
     #[error(transparent)]
     Tokens(#[from] TokensError),
-    /// There is no such token to be made.
+    /// The token cannot be made.
     #[error(transparent)]
     Token(#[from] TokenError),
     /// A name cannot be one.
     #[error(transparent)]
     Name(#[from] IdentityError),
-    /// A token gives more than it may.
+    /// The role cannot be given by a token.
     #[error("a join token is for the role am, pm, user or admin, and not for {0}")]
     Role(Role),
-    /// A token that gives what the holder before has names nobody.
+    /// A token that takes over another holder's processes needs a name.
     #[error(
         "a join token that takes over has a name, of the role user or pm: --role user --name NAME"
     )]
     TakesOver,
-    /// A token would wait for too long, or not at all.
+    /// The validity of the token is zero or too long.
     #[error("a join token can be used for at least a second and at most 30 days")]
     Lifetime,
-    /// Whoever joins has not said its name, and the token has none.
+    /// Neither the request nor the token has a name.
     #[error("the join token is for no particular name: one must be given")]
     Nameless,
-    /// The token is for somebody else.
+    /// The token is for another name.
     #[error("the join token is for the name {0:?}")]
     OtherName(String),
     /// There is a member of this name.
     #[error("there is a member {0} already: revoke its certificate first, or take another name")]
     Taken(Box<Identity>),
-    /// The address is none.
+    /// The address is not a host and a port.
     #[error("{0:?} is not a host and a port")]
     Address(String),
-    /// The certificate is not one of this authority's, or counts no more.
+    /// The certificate is unknown to this authority, or no longer valid.
     #[error("the certificate is not one that can be renewed")]
     NotRenewed,
-    /// It lasts for long enough.
+    /// The certificate is valid for long enough.
     #[error("the certificate cannot be renewed before two thirds of its time are over")]
     NotDue(Wall),
-    /// It was renewed for another key.
+    /// The certificate was renewed for another key.
     #[error("the certificate was renewed already: its successor has the serial number {0}")]
     Renewed(Serial),
-    /// It is itself the answer to a renewal of a moment ago.
+    /// The certificate was issued a moment ago, by a renewal.
     #[error("the certificate was renewed less than {RENEWAL_GAP} ago")]
     Hasty,
-    /// There is nothing to revoke.
+    /// No valid certificate matches.
     #[error(
         "there is no certificate of {0:?} that is valid: give a serial number, ROLE/NAME, or xav://..."
     )]
     Nobody(String),
-    /// The group manager's own certificate.
+    /// The group manager's own certificate cannot be revoked.
     #[error("the group manager does not revoke its own certificate")]
     Own,
 }
 
 impl Registrar {
-    /// A registrar of another authority than any before, in a directory that has none.
+    /// Creates an authority's files in a directory that has none.
     pub fn create(directory: &Path, authority: Authority) -> Result<Registrar, RegistrarError> {
         authority.save(directory)?;
         Registrar::open(directory, CERTIFICATE_LIFE)
     }
 
-    /// The registrar of a directory, which gives certificates of this life.
+    /// Opens the registrar of a directory. New certificates are valid for `life`.
     pub fn open(directory: &Path, life: Span) -> Result<Registrar, RegistrarError> {
         let mut registrar = Registrar {
             authority: Authority::load(directory)?,
@@ -159,7 +157,7 @@ impl Registrar {
         Ok(registrar)
     }
 
-    /// Reads again what another program has changed.
+    /// Reads the files again that another program has changed.
     pub fn refresh(&mut self) -> Result<(), RegistrarError> {
         let (issued, revoked) = (self.directory.join(ISSUED), self.directory.join(REVOKED));
         let stamps = (Stamp::of(&issued), Stamp::of(&revoked));
@@ -169,12 +167,12 @@ impl Registrar {
         if stamps.1 != self.stamps.1 {
             self.revocations = Revocations::load(&revoked)?;
         }
-        // A change after that is seen the next time.
+        // A change after this point is seen at the next call.
         self.stamps = stamps;
         Ok(())
     }
 
-    /// Signs for somebody whom the administrator names, without a token.
+    /// Signs for an identity that the administrator names, without a token.
     pub fn admit(
         &mut self,
         request: &[u8],
@@ -187,8 +185,8 @@ impl Registrar {
         self.sign(&request, identity, (address, None), now)
     }
 
-    /// Signs for somebody who is at the authority itself, and shows the certificate that they have
-    /// where they have one: it is believed even if it has expired.
+    /// Signs for somebody who works at the authority itself and presents an earlier certificate,
+    /// which may have expired.
     pub fn admit_again(
         &mut self,
         request: &[u8],
@@ -215,7 +213,7 @@ impl Registrar {
         self.sign(&request, &identity, (address.as_deref(), None), now)
     }
 
-    /// A token by which somebody can join once.
+    /// Creates a token with which one member can join.
     pub fn create_token(
         &mut self,
         role: Role,
@@ -246,9 +244,9 @@ impl Registrar {
         Ok(token)
     }
 
-    /// Lets somebody in who has a token. Whatever can be wrong is told before the token is used up:
-    /// it is used up when the certificate is durable. The same request again has the same answer,
-    /// for whoever has not heard the first one.
+    /// Admits the holder of a token. Everything that can be wrong is reported before the token is
+    /// used up; it is used up once the certificate is durable. The same request gets the same
+    /// answer again, in case the first one was lost.
     pub fn join(&mut self, entry: Entry<'_>, now: Wall) -> Result<Issued, RegistrarError> {
         let _lock = self.begin()?;
         let request = SigningRequest::read(entry.request)?;
@@ -261,7 +259,7 @@ impl Registrar {
             }
             Err(error) => return Err(error.into()),
         };
-        // With a token that is not used up, nobody was told of a certificate.
+        // If the token is not used up, its certificate has not been sent to anybody.
         if let Some((untold, _)) = self.issued.given_for(&origin) {
             let untold = untold.clone();
             self.issued.remove(&untold);
@@ -287,8 +285,8 @@ impl Registrar {
         Ok(issued)
     }
 
-    /// The successor of a certificate, for its holder. There is one, when it is time for it; the
-    /// same request again has the same answer.
+    /// Issues the successor of a certificate to its holder, when the renewal is due. The same
+    /// request gets the same answer again.
     pub fn renew(
         &mut self,
         serial: &Serial,
@@ -321,7 +319,7 @@ impl Registrar {
         self.sign(&request, &own.identity, (address, Some(origin)), now)
     }
 
-    /// Revokes a certificate by its number, or all of a member, and says which.
+    /// Revokes the certificate with a serial number, or all of a member, and returns them.
     pub fn revoke(
         &mut self,
         what: &str,
@@ -367,19 +365,19 @@ impl Registrar {
         &self.issued
     }
 
-    /// What counts no more.
+    /// The revoked certificates.
     pub fn revocations(&self) -> &Revocations {
         &self.revocations
     }
 
-    /// Certificates that count at this time.
+    /// The certificates that are valid at this time.
     pub fn valid(&self, now: Wall) -> impl Iterator<Item = (&Serial, &Signed)> {
         self.issued.iter().filter(move |(serial, signed)| {
             signed.not_after > now && !self.revocations.contains(serial)
         })
     }
 
-    /// The certificate of a name that lasts longest, if it was not revoked.
+    /// The certificate of a name that is valid longest, unless it is revoked.
     pub fn newest(&self, role: Role, name: &str) -> Option<&Signed> {
         let all = self.issued.iter();
         let own = all.filter(|(serial, signed)| {
@@ -406,7 +404,7 @@ impl Registrar {
         endings.collect()
     }
 
-    /// The members of a role that are dialled: names and addresses, by their names.
+    /// Names and addresses of the members of a role that can be dialled, by name.
     pub fn contacts(&self, role: Role, now: Wall) -> Vec<(String, String)> {
         let mut contacts: Vec<(String, String)> = self
             .valid(now)
@@ -421,12 +419,12 @@ impl Registrar {
         contacts
     }
 
-    /// Whether somebody has had a name before, and its next holder will not be the same.
+    /// Returns true if a name had a holder before and the next holder will be another one.
     pub fn was_held(&self, role: Role, name: &str) -> bool {
         owns(role) && self.issued.last_holder(role, name).is_some()
     }
 
-    /// Begins a change that other programs do not come between.
+    /// Locks the directory for a change and reads it again.
     fn begin(&mut self) -> Result<Lock, RegistrarError> {
         let lock = Lock::take(&self.directory)?;
         self.refresh()?;
@@ -448,7 +446,7 @@ impl Registrar {
         let address = address.map(str::to_owned);
         self.issued.add(certificate, address, key, origin)?;
         if let Err(error) = self.save_issued(now) {
-            // Nobody has it.
+            // No other holder is valid.
             self.issued.remove(&issued.certificate.serial);
             return Err(error);
         }
@@ -462,8 +460,7 @@ impl Registrar {
         Ok(())
     }
 
-    /// The certificate that was given for something, for the same key; none where there is none, or
-    /// it counts no more.
+    /// The valid certificate that was issued for an origin and the same key, if any.
     fn given_again(
         &self,
         origin: &Origin,
@@ -484,7 +481,7 @@ impl Registrar {
         Ok(Some(again))
     }
 
-    /// Whether nobody has a name at this time.
+    /// Checks that a name has no valid certificate at this time.
     fn is_free(&self, identity: &Identity, now: Wall) -> Result<(), RegistrarError> {
         let mut valid = self.valid(now);
         match valid.find(|(_, signed)| signed.identity.has_name_of(identity)) {
@@ -493,7 +490,7 @@ impl Registrar {
         }
     }
 
-    /// Which holder of its name the next one is.
+    /// The number of the next holder of a name.
     fn holder(&self, identity: &Identity, takes_over: bool) -> u32 {
         let last = self.issued.last_holder(identity.role(), identity.name());
         match last {
@@ -508,7 +505,7 @@ impl Registrar {
     }
 }
 
-/// An address as it was given, if it is one.
+/// Checks that an address is a host and a port.
 fn checked(address: &str) -> Result<&str, RegistrarError> {
     match is_address(address) {
         true => Ok(address),
@@ -519,7 +516,7 @@ fn checked(address: &str) -> Result<&str, RegistrarError> {
     }
 }
 
-/// Whether a text is a host and a port, and a word.
+/// Returns true if a text is a host and a port, in one word.
 pub fn is_address(address: &str) -> bool {
     address.rsplit_once(':').is_some_and(|(host, port)| {
         !host.is_empty()

@@ -4,23 +4,23 @@ use std::fmt;
 
 use model::{Span, Wall};
 
-/// How long before its end a certificate that was not renewed is warned of.
+/// Time before its end from which a certificate that was not renewed is warned of.
 const WARNED: Span = Span::from_secs(14 * 86_400);
 
-/// What to do about a certificate.
+/// The next step of a certificate's renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
-    /// Nothing before this time.
+    /// Nothing to do before this time.
     At(Wall),
-    /// Ask for another one.
+    /// Request a new certificate.
     Due,
-    /// It cannot be renewed with itself any more; somebody has to join again.
+    /// The certificate has ended and cannot renew itself: the member must join again.
     Expired,
 }
 
-/// Whether a certificate that is valid between two times is to be renewed: when two thirds of its
-/// life are over, so that an authority that is away for some days harms nobody. A clock that stands
-/// before the certificate's time is wrong, and renewing would not better it.
+/// The renewal state of a certificate: it is due when two thirds of its validity are over, so that
+/// some days without the authority do no harm. A clock before the validity is wrong, and renewing
+/// would not help.
 pub fn renewal(not_before: Wall, not_after: Wall, now: Wall) -> Renewal {
     let life = Span(not_after.0.saturating_sub(not_before.0));
     let due = Wall(not_after.0.saturating_sub(life.0 / 3));
@@ -33,18 +33,18 @@ pub fn renewal(not_before: Wall, not_after: Wall, now: Wall) -> Renewal {
     }
 }
 
-/// That a certificate is about to end, or has ended. Written as what can stand behind its name:
-/// `ends in 3 days`.
+/// A certificate that is about to end or has ended. Its text follows the certificate's name: `ends
+/// in 3 days`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// So long from now.
+    /// It ends after this time.
     Soon(Span),
-    /// So long ago.
+    /// It ended this long ago.
     Over(Span),
 }
 
-/// Whether a certificate that is valid between two times is to be warned of: two weeks before its
-/// end, or when half of the time for its renewal is over where its life is shorter.
+/// The warning about a certificate: it is due two weeks before its end, or when half of the time
+/// for its renewal is over if its validity is shorter.
 pub fn ending(not_before: Wall, not_after: Wall, now: Wall) -> Option<Ending> {
     let life = Span(not_after.0.saturating_sub(not_before.0));
     let left = Span(not_after.0.saturating_sub(now.0));

@@ -1,4 +1,4 @@
-//! Certificates that count no more before their time is over.
+//! The list of revoked certificates.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::certificate::Serial;
 use super::files::{self, FileError, PUBLIC};
 
-/// Revoked certificates at most: far more than a group has members.
+/// Maximum number of revoked certificates: far more than a group has members.
 const REVOCATIONS_MAX: usize = 100_000;
 
 /// Bytes of the longest file of them.
@@ -20,34 +20,33 @@ const FILE_BYTES_MAX: u64 = 32 << 20;
 /// The first line of a file.
 const HEAD: &str = "# Revoked certificates: serial number, seconds since 1970, whose it was.\n";
 
-/// The revoked certificates of a group's authority. In a file each stands on a line of its own:
-/// its serial number, when it was revoked, and whose it was; a line that begins with `#` is for
-/// people.
+/// The revoked certificates of a group's authority. The file has one line for each: serial number,
+/// time of the revocation, and holder; lines that begin with `#` are comments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revocations(BTreeMap<Serial, Revoked>);
 
 /// A certificate that was revoked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revoked {
-    /// When.
+    /// Time of the revocation.
     pub at: Wall,
-    /// Whose it was.
+    /// The holder.
     pub identity: Identity,
 }
 
-/// Why revoked certificates are not known, or cannot be kept.
+/// Why the list cannot be used.
 #[derive(Debug, Error)]
 pub enum RevocationsError {
     /// The file cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A line is not one of such a file. Nothing is taken from a file that is damaged.
+    /// A line has another form. Nothing is taken from a damaged file.
     #[error("line {line} of the revoked certificates is not of the form SERIAL SECONDS IDENTITY")]
     Line {
         /// Which line, from 1.
         line: usize,
     },
-    /// There are too many.
+    /// The list is full.
     #[error("more than {REVOCATIONS_MAX} certificates are revoked")]
     Many,
 }
@@ -87,7 +86,7 @@ impl Revocations {
         text
     }
 
-    /// Reads a file; one that is not there revokes nothing.
+    /// Reads a file. A missing file revokes nothing.
     pub fn load(path: &Path) -> Result<Revocations, RevocationsError> {
         match files::read_up_to(path, FILE_BYTES_MAX) {
             Ok(text) => Revocations::parse(&text),
@@ -104,7 +103,7 @@ impl Revocations {
         Ok(())
     }
 
-    /// Revokes one; the first time counts.
+    /// Revokes a certificate. A second revocation changes nothing.
     pub fn add(&mut self, serial: Serial, revoked: Revoked) -> Result<(), RevocationsError> {
         if self.0.len() >= REVOCATIONS_MAX {
             return Err(RevocationsError::Many);
@@ -113,12 +112,12 @@ impl Revocations {
         Ok(())
     }
 
-    /// Whether a certificate counts no more.
+    /// Returns true if a certificate is revoked.
     pub fn contains(&self, serial: &Serial) -> bool {
         self.0.contains_key(serial)
     }
 
-    /// When and whose, if a certificate counts no more.
+    /// The revocation of a certificate, if it is revoked.
     pub fn get(&self, serial: &Serial) -> Option<&Revoked> {
         self.0.get(serial)
     }

@@ -25,7 +25,7 @@ fn identity(role: Role, name: &str) -> Identity {
 #[test]
 fn a_certificate_says_what_the_authority_says_and_nothing_of_the_request() {
     let authority = authority();
-    // A request that would like to be much more.
+    // A request that asks for much more than a key.
     let mut params = rcgen::CertificateParams::default();
     params.subject_alt_names = vec![rcgen::SanType::URI(
         "xav://grid/lab/admin/eve".to_owned().try_into().unwrap(),
@@ -48,7 +48,7 @@ fn a_certificate_says_what_the_authority_says_and_nothing_of_the_request() {
     let usage = parsed.key_usage().unwrap().unwrap().value;
     assert!(usage.digital_signature() && !usage.key_cert_sign());
     assert!(!issued.pem.contains("eve"));
-    // Each has a number of its own.
+    // Every certificate has a serial number of its own.
     let again = authority
         .issue(request.der(), &node, NOW, days(30))
         .unwrap();
@@ -118,7 +118,7 @@ fn an_authority_is_the_same_after_a_restart_and_its_key_is_its_own() {
         error.ends_with("a key must be readable by its owner alone (chmod 600)"),
         "{error}"
     );
-    // Another key is not taken for this authority's.
+    // Another key under the same name is not mistaken for this authority.
     Key::generate().unwrap().save(&path).unwrap();
     let error = Authority::load(dir.path()).unwrap_err();
     assert!(

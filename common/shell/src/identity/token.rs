@@ -1,4 +1,4 @@
-//! Leave to join a group: a text that is shown once, and what the group keeps of it.
+//! Join tokens: a text that is shown once, and the file by which the group recognises it.
 
 use std::fmt;
 use std::fs;
@@ -21,28 +21,28 @@ const PREFIX: &str = "xav1";
 /// Characters of the longest token: about 330 with the longest names.
 const TOKEN_CHARACTERS_MAX: usize = 1_024;
 
-/// Bytes of the sum behind a token, by which a slip of the hand is noticed.
+/// Bytes of the checksum at the end of a token, which detects typing errors.
 const SUM_BYTES: usize = 4;
 
 /// Bytes of a token's secret.
 const SECRET_BYTES: usize = 16;
 
-/// Tokens that may wait to be used: people make them one by one.
+/// Maximum number of unused tokens: people make them one by one.
 const TOKENS_MAX: usize = 10_000;
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Leave to join a group once. Its text is all that the one who joins needs; whoever has it can
-/// join, so it is written nowhere.
+/// Permission to join a group once. Whoever has its text can join with it alone, so the text is
+/// stored nowhere.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JoinToken {
-    /// The authority that the group has: somebody else who answers is not believed.
+    /// The group's authority. A server with another one is not trusted.
     pub authority: Fingerprint,
     /// The grid.
     pub grid: String,
     /// The group.
     pub group: String,
-    /// As what.
+    /// The role of the new member.
     pub role: Role,
     /// Where the group manager listens, as host and port.
     pub address: String,
@@ -72,16 +72,16 @@ struct Plain {
 /// Why a text is no token.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TokenError {
-    /// It does not look like one.
+    /// The text does not have the form of a token.
     #[error("a join token begins with {PREFIX} and has small letters and digits alone")]
     Form,
-    /// A character is wrong or missing.
+    /// The checksum does not match: a character is wrong or missing.
     #[error("the join token was not copied whole: its check sum is wrong")]
     Sum,
-    /// It is of a later version, or not made by this program.
+    /// The token is of a later version, or was not made by this program.
     #[error("the join token cannot be read by this version of the program")]
     Content,
-    /// It names nobody.
+    /// A name in the token is invalid.
     #[error(transparent)]
     Name(#[from] IdentityError),
     /// There was no random number.
@@ -90,7 +90,7 @@ pub enum TokenError {
 }
 
 impl JoinToken {
-    /// Another token than any before.
+    /// Creates a token with a random secret.
     pub fn create(
         authority: Fingerprint,
         (grid, group, role): (&str, &str, Role),
@@ -131,12 +131,12 @@ impl JoinToken {
         text
     }
 
-    /// By what the group knows it. It tells nothing of the text.
+    /// The id by which the group recognises the token. It reveals nothing of the text.
     pub fn id(&self) -> TokenId {
         TokenId::of(&self.secret)
     }
 
-    /// What whoever joins shows to the group's manager, and to nobody else.
+    /// The secret that the new member sends to the group's manager and to nobody else.
     pub fn secret(&self) -> Vec<u8> {
         self.secret.to_vec()
     }
@@ -154,7 +154,7 @@ impl FromStr for JoinToken {
         if letters.bytes().any(|letter| !ALPHABET.contains(&letter)) {
             return Err(TokenError::Form);
         }
-        // A letter too few leaves bits over.
+        // A missing character leaves bits over.
         let bytes = bytes(letters).ok_or(TokenError::Sum)?;
         let (plain, rest) = bytes
             .split_last_chunk::<SUM_BYTES>()
@@ -177,7 +177,7 @@ impl FromStr for JoinToken {
     }
 }
 
-/// Without the secret, which is not for logs.
+/// Omits the secret, which must not be logged.
 impl fmt::Debug for JoinToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JoinToken")
@@ -193,7 +193,7 @@ impl fmt::Debug for JoinToken {
 pub struct TokenId([u8; SECRET_BYTES]);
 
 impl TokenId {
-    /// That of the token with this secret; a token of no group has one too.
+    /// The id of the token with this secret, known to the group or not.
     pub fn of(secret: &[u8]) -> TokenId {
         let mut bytes = [0; SECRET_BYTES];
         bytes.copy_from_slice(&digest(&SHA256, secret).as_ref()[..SECRET_BYTES]);
@@ -221,60 +221,59 @@ impl fmt::Debug for TokenId {
     }
 }
 
-/// The tokens that a group has given, in a directory: a file for each, under its id, which is
-/// renamed when it is used. Renaming is what makes it single-use, whoever tries at the same time
-/// and whatever crashes.
+/// The tokens of a group in a directory: one file for each, named by its id and renamed when it is
+/// used. The rename makes a token single-use, even with concurrent users and crashes.
 #[derive(Clone, Debug)]
 pub struct Tokens {
     directory: PathBuf,
 }
 
-/// Under what a token lets in.
+/// The terms under which a token admits a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// The only name; none where any will do.
+    /// The only permitted name; none if any name is permitted.
     pub name: Option<String>,
-    /// Whether the processes of the one who had the name before go with it.
+    /// True if the new holder takes over the processes of the name's previous holder.
     pub takes_over: bool,
 }
 
-/// The word for that in a token's file.
+/// The word for this in a token's file.
 const TAKES_OVER: &str = "takes-over";
 
-/// Why somebody does not join, or tokens cannot be kept.
+/// Why a token is refused, or tokens cannot be stored.
 #[derive(Debug, Error)]
 pub enum TokensError {
-    /// The group has given no such token, or has cleared it away.
+    /// The group has given no such token, or has removed it.
     #[error("the join token is not known here")]
     Unknown,
-    /// It was used.
+    /// The token was used.
     #[error("the join token has been used")]
     Used,
-    /// Its time is over.
+    /// The token has expired.
     #[error("the join token has expired")]
     Expired,
-    /// It is for something else than is asked for.
+    /// The token is for another role.
     #[error("the join token is for another role")]
     Role,
-    /// There are too many.
+    /// There are too many tokens.
     #[error("{TOKENS_MAX} join tokens wait to be used")]
     Many,
     /// A file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// What is kept of it is damaged.
+    /// The stored token is damaged.
     #[error("what is kept of the join token {0} cannot be read")]
     Damaged(TokenId),
 }
 
 impl Tokens {
-    /// Those of a directory, which is made with the first token.
+    /// The tokens of a directory, which is created with the first token.
     pub fn of(directory: &Path) -> Tokens {
         let directory = directory.to_owned();
         Tokens { directory }
     }
 
-    /// Keeps what is needed to know a token again, and under what it lets in.
+    /// Stores the id and terms of a token.
     pub fn add(&self, token: &JoinToken, terms: &Terms) -> Result<(), TokensError> {
         let n_tokens = match fs::read_dir(&self.directory) {
             Ok(entries) => entries.count(),
@@ -294,7 +293,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// Whether a token would let in, and under what.
+    /// Checks that a token would admit somebody, and returns its terms.
     pub fn look(&self, id: TokenId, role: Role, now: Wall) -> Result<Terms, TokensError> {
         let path = self.path(id);
         let text = match files::read(&path) {
@@ -319,7 +318,7 @@ impl Tokens {
         Ok(terms)
     }
 
-    /// Uses a token up. From then on it is refused.
+    /// Uses a token up. It is refused from then on.
     pub fn redeem(&self, id: TokenId, role: Role, now: Wall) -> Result<(), TokensError> {
         self.look(id, role, now)?;
         match fs::rename(self.path(id), self.used(id)) {
@@ -330,7 +329,7 @@ impl Tokens {
         files::sync_directory(&self.directory).map_err(|source| self.failed("write", source))
     }
 
-    /// Removes what is kept of tokens that expired so long ago.
+    /// Removes the files of tokens that expired longer ago than `age`.
     pub fn clear(&self, now: Wall, age: Span) -> Result<(), TokensError> {
         let entries = match fs::read_dir(&self.directory) {
             Ok(entries) => entries,
@@ -384,7 +383,7 @@ fn sum(bytes: &[u8]) -> [u8; SUM_BYTES] {
     sum
 }
 
-/// Five bits a letter; the last one is filled up with zeros.
+/// Encodes five bits a letter; the last letter is padded with zeros.
 fn letters(bytes: &[u8], text: &mut String) {
     let (mut bits, mut n_bits) = (0_u32, 0);
     for &byte in bytes {

@@ -2,7 +2,7 @@ use std::thread::ThreadId;
 
 use super::*;
 
-/// What is there once the loop has something to do.
+/// Takes inputs once there is something to do.
 fn take(receiver: &mut InputReceiver<u64>, n_inputs_max: usize, until: Until) -> Vec<u64> {
     let mut inputs = Vec::new();
     let condition = WaitCondition {
@@ -70,7 +70,7 @@ fn nothing_is_taken_after_the_end() {
     assert!(!inbox.is_open());
 }
 
-/// A loop that counts what it was given, and by whom it was run.
+/// A loop that records its inputs and the threads that ran it.
 struct Counter {
     inbox: Inbox<u64>,
     seen: Mutex<(InputReceiver<u64>, Vec<u64>, Vec<ThreadId>)>,

@@ -1,32 +1,33 @@
-//! The far end of a link whose other manager is on another machine: it takes encoded messages away
-//! and brings those that come, without knowing what they say.
+//! The end of a link whose other manager is on another machine: it forwards encoded messages
+//! without reading them.
 
 use std::sync::Arc;
 
 use super::{Attached, End, State, Wake, Wire};
 use crate::inbox::Refused;
 
-/// Takes messages away. Its methods are called from the manager's thread and never wait.
+/// Takes messages for the other machine. Its methods are called from the manager's thread and never
+/// wait.
 pub(crate) trait Carry: Send + Sync {
     /// Takes a message.
     fn take(&self, bytes: &[u8]) -> Result<(), Refused>;
-    /// Sends what was taken.
+    /// Sends the taken messages.
     fn wake(&self);
-    /// The manager is there.
+    /// The manager is attached.
     fn up(&self);
     /// The link is lost: the manager is gone, or [`Carry::take`] refused.
     fn down(&self);
 }
 
-/// Brings messages to the manager. Dropping it closes the link.
+/// Passes messages to the manager. Dropping it closes the link.
 pub(crate) struct Bringer {
     wire: Arc<Wire>,
     side: usize,
 }
 
 impl<S, R> End<S, R> {
-    /// Joins somebody to this end who carries messages elsewhere. The link is up once a manager is
-    /// attached to the other end; a link that was lost is not taken up again.
+    /// Attaches a carrier to this end. The link is up once a manager is attached to the other end;
+    /// a lost link does not come up again.
     pub(crate) fn carried_by(self, carrier: Arc<dyn Carry>) -> Bringer {
         let End { wire, side, .. } = self;
         let is_first = wire.ends[side].set(Box::new(Carried(carrier))).is_ok();
@@ -39,7 +40,7 @@ impl<S, R> End<S, R> {
 }
 
 impl Bringer {
-    /// Gives the manager a message; [`Bringer::wake`] follows.
+    /// Gives the manager a message; [`Bringer::wake`] must follow.
     pub(crate) fn bring(&self, bytes: Vec<u8>) -> Result<(), Refused> {
         match self.wire.ends[1 - self.side].get() {
             Some(manager) if self.wire.state() == State::Up => manager.offer(bytes),
@@ -54,7 +55,7 @@ impl Bringer {
         }
     }
 
-    /// Whether the manager has much room for messages.
+    /// Returns true if the manager's queue has drained.
     pub(crate) fn has_room(&self) -> bool {
         let manager = self.wire.ends[1 - self.side].get();
         manager.is_some_and(|manager| manager.has_drained())
@@ -86,7 +87,7 @@ impl Attached for Carried {
         self.0.down();
     }
 
-    /// A connection that has lost a message is another one afterwards.
+    /// After a lost message there is another connection, and another link.
     fn has_drained(&self) -> bool {
         false
     }

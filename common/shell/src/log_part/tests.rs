@@ -33,7 +33,7 @@ fn what_follows_is_told_from_a_byte_on() {
     let told = |from| log_part(&path, &wanted(0, Some(from)));
     assert_eq!((told(4).text.as_str(), told(4).end), ("two\nthree\n", 14));
     assert_eq!((told(14).text.as_str(), told(14).end), ("", 14));
-    // One that is shorter than what was read of it is another one.
+    // A log shorter than the bytes already read is another log.
     assert_eq!(
         (told(99).text.as_str(), told(99).end),
         ("one\ntwo\nthree\n", 14)
@@ -48,11 +48,11 @@ fn no_line_is_missed_where_the_log_was_put_aside() {
     assert_eq!(last(1), "three\n");
     assert_eq!(last(2), "two\nthree\n");
     assert_eq!(last(9), "one\nand a half\ntwo\nthree\n");
-    // Whoever has read to the end of the first two lines goes on with what followed them.
+    // A reader of the first two lines goes on with those that follow them.
     let told = |from| log_part(&path, &wanted(0, Some(from)));
     assert_eq!((told(15).text.as_str(), told(15).end), ("two\n", 0));
     assert_eq!((told(0).text.as_str(), told(0).end), ("three\n", 6));
-    // Who has read all of it, with the new one.
+    // A reader of the whole rotated log goes on with the new one.
     assert_eq!((told(19).text.as_str(), told(19).end), ("three\n", 6));
 }
 
@@ -68,7 +68,7 @@ fn of_a_long_log_some_bytes_are_read_at_once_and_whole_lines_told() {
     let start = log_part(&path, &wanted(0, Some(0)));
     assert_eq!(start.end, start.text.len() as u64);
     assert_eq!(start.end, LOG_BYTES_MAX / 21 * 21);
-    // One line that is longer than that stops nobody.
+    // A line that is too long for one answer does not stop the reader.
     let (_dir, path) = log(&[0xff; 1 << 20]);
     let part = log_part(&path, &wanted(0, Some(0)));
     assert_eq!(part.end, LOG_BYTES_MAX);

@@ -17,15 +17,15 @@ use crate::identity::{JoinToken, is_address, write_secret};
 /// How a kind of daemon joins a group.
 #[derive(Clone, Copy, Debug)]
 pub struct Joining {
-    /// As what.
+    /// The role of the daemon.
     pub role: Role,
     /// The name of its configuration file.
     pub file: &'static str,
-    /// The port that others dial, unless it is said otherwise; 0 where nobody needs to know it.
+    /// The port that others dial, unless given; 0 if nobody dials the daemon.
     pub port: u16,
-    /// Whether its configuration names the process managers.
+    /// True if its configuration names the process managers.
     pub names_process_managers: bool,
-    /// What else may be said on the command line, and goes into the configuration.
+    /// Further arguments that go into the configuration.
     pub settings: &'static [Setting],
 }
 
@@ -34,18 +34,18 @@ pub struct Joining {
 pub struct Setting {
     /// The key; the argument is the same after `--`.
     pub key: &'static str,
-    /// What stands behind it.
+    /// The form of its value.
     pub kind: Kind,
 }
 
-/// What stands behind an argument.
+/// The form of an argument's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing: it is `true`.
+    /// No value: it becomes `true`.
     Flag,
     /// Digits.
     Number,
-    /// Whatever stands in quotes in the configuration.
+    /// A text, in quotes in the configuration.
     Text,
 }
 
@@ -80,15 +80,15 @@ struct Arguments {
 
 /// A daemon that has joined.
 pub(super) struct Enrolled {
-    /// What there is to say.
+    /// The message for the user.
     pub(super) told: String,
     /// Its configuration.
     pub(super) config: PathBuf,
-    /// Whether it is to run at once.
+    /// True if the daemon is to run at once.
     pub(super) runs: bool,
 }
 
-/// Joins, and says what is to be done next.
+/// Joins, and returns the message about the next step.
 pub(super) fn join<S: Service>(
     joining: &Joining,
     token: &str,
@@ -122,7 +122,7 @@ pub(super) fn join<S: Service>(
         listen,
         lines: &arguments.lines,
     };
-    // What would be wrong is told before the token is used up.
+    // Mistakes are reported before the token is used up.
     let nobody = || Contact {
         name: "x".to_owned(),
         address: "x:1".to_owned(),
@@ -138,7 +138,7 @@ pub(super) fn join<S: Service>(
         address: address.as_deref(),
     };
     let place = directory.join("identity");
-    // Without its configuration it was interrupted, and goes on.
+    // A directory without a configuration belongs to an interrupted join, which goes on.
     if path.exists() {
         enrolment::refuse_member(&place)?;
     }
@@ -198,19 +198,19 @@ impl Head<'_> {
     }
 }
 
-/// The lines that every daemon has in its configuration.
+/// The configuration lines that every daemon has.
 pub fn place(listen: SocketAddr) -> String {
     format!("directory = \"state\"\nidentity = \"identity\"\nlisten = \"{listen}\"\n")
 }
 
-/// Somebody to dial, as a configuration has it.
+/// A peer to dial, in the form of a configuration.
 pub fn contact(contact: &Contact) -> String {
     let Contact { name, address } = contact;
     format!("{{ name = \"{name}\", address = \"{address}\" }}")
 }
 
-/// The text of `grid.toml`, by which users know a grid: whom to dial, and their own certificate in
-/// `identity` beside it.
+/// The text of `grid.toml`, with which users address a grid: the managers to dial, and their own
+/// certificate in `identity` beside it.
 pub fn grid_file(group_manager: &Contact, process_managers: &[Contact]) -> String {
     let mut text = format!("group-manager = {}\n", contact(group_manager));
     if !process_managers.is_empty() {
@@ -270,7 +270,7 @@ fn parse(joining: &Joining, given: &[OsString]) -> Result<Arguments, Box<dyn Err
     Ok(arguments)
 }
 
-/// A text in quotes of TOML.
+/// A quoted TOML text.
 fn quoted(text: &str) -> Result<String, Box<dyn Error>> {
     if text.contains(|letter: char| letter.is_control() || letter == '"' || letter == '\\') {
         return Err(format!("{text:?} has characters that a setting cannot have").into());
@@ -278,8 +278,8 @@ fn quoted(text: &str) -> Result<String, Box<dyn Error>> {
     Ok(format!("\"{text}\""))
 }
 
-/// Reads a token where it was given as `-`, from standard input, so that it stands in no list of
-/// commands; else it is what was given.
+/// Reads the token from standard input if it was given as `-`, so that it appears in no list of
+/// processes.
 pub(super) fn token_text(given: &str) -> Result<String, Box<dyn Error>> {
     if given != "-" {
         return Ok(given.to_owned());

@@ -1,10 +1,9 @@
-//! How many incoming connections may be unfinished at a time, so that strangers do not keep members
-//! out.
+//! Bounds on unfinished incoming connections, so that strangers do not keep members out.
 //!
-//! A peer shows its certificate at the end of its handshake, so a member cannot be told from a
-//! stranger before. Nobody is turned away for that: where a pool is full, the oldest connection of
-//! its largest crowd ends. A handshake takes milliseconds, so only those who hold on to one grow
-//! old. Addresses from which members came lately have a pool of their own.
+//! A peer presents its certificate at the end of its handshake, so members and strangers look alike
+//! before. Nobody is refused for that: when a pool is full, the oldest connection of its largest
+//! crowd ends. A handshake takes milliseconds, so only idle connections grow old. Addresses of
+//! recent members have a pool of their own.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -24,13 +23,13 @@ use crate::limits::{
     STRANGERS_EACH_MAX, STRANGERS_MAX,
 };
 
-/// The pools of connections that are not yet links or visits.
+/// The pools of connections that are neither links nor connections for requests yet.
 pub(super) struct Admission {
-    /// Handshakes of addresses that no member is known by.
+    /// Handshakes from addresses of no known member.
     handshakes: Arc<Pool<Source>>,
-    /// Handshakes of addresses from which a member came lately.
+    /// Handshakes from addresses of recent members.
     of_known: Arc<Pool<Source>>,
-    /// Members that have not greeted yet, by their identities.
+    /// Members that have not greeted yet, by identity.
     members: Arc<Pool<String>>,
     /// Peers without a certificate, which may ask to join.
     strangers: Arc<Pool<Source>>,
@@ -63,7 +62,7 @@ impl Admission {
         }
     }
 
-    /// A place for a handshake. Where there is none, another one ends.
+    /// Takes a place for a handshake. If the pool is full, another handshake ends.
     pub(super) fn handshake(&self, address: IpAddr) -> Admitted<Source> {
         let source = Source::of(address);
         let pool = match self.known().contains(source.host) {
@@ -73,31 +72,31 @@ impl Admission {
         pool.enter(source, source.network())
     }
 
-    /// Whether an address has to show that packets reach it before it gets a place: whoever gives
-    /// another's address does not hear that.
+    /// Returns true if an address must prove that packets reach it before it gets a place. A sender
+    /// with a forged address cannot prove that.
     pub(super) fn wants_proof(&self, address: IpAddr) -> bool {
         self.handshakes.len() >= HANDSHAKES_MAX / 2
             && !self.known().contains(Source::of(address).host)
     }
 
-    /// A place for a member that is to greet; its address is remembered.
+    /// Takes a place for a member that has not greeted yet, and remembers its address.
     pub(super) fn member(&self, identity: String, address: IpAddr) -> Admitted<String> {
         self.known().add(Source::of(address).host);
         self.members.enter(identity, String::new())
     }
 
-    /// A place for a peer without a certificate.
+    /// Takes a place for a peer without a certificate.
     pub(super) fn stranger(&self, address: IpAddr) -> Admitted<Source> {
         let source = Source::of(address);
         self.strangers.enter(source, source.network())
     }
 
-    /// Connections that are under way.
+    /// Number of unfinished connections.
     pub(super) fn len(&self) -> usize {
         self.handshakes.len() + self.of_known.len() + self.members.len() + self.strangers.len()
     }
 
-    /// Connections that have ended for others since the start.
+    /// Number of connections that were ended for others since the start.
     pub(super) fn n_evicted(&self) -> u64 {
         let of_addresses = [&self.handshakes, &self.of_known, &self.strangers];
         let of_addresses: u64 = of_addresses.iter().map(|pool| pool.lock().n_evicted).sum();
@@ -110,7 +109,7 @@ impl Admission {
     }
 }
 
-/// Where a connection comes from: an IPv4 address, or the /64 network that one IPv6 host has.
+/// The origin of a connection: an IPv4 address, or the /64 network of one IPv6 host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Source {
     host: IpAddr,
@@ -142,13 +141,13 @@ fn masked(address: Ipv6Addr, bits: u32) -> Ipv6Addr {
     Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (128 - bits)))
 }
 
-/// How many connections a pool has.
+/// The bounds of a pool.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     most: usize,
-    /// Of one source.
+    /// Connections of one source.
     each: usize,
-    /// Of the sources of one network.
+    /// Connections of the sources of one network.
     network: usize,
 }
 
@@ -218,7 +217,7 @@ impl<K: Clone + Ord> Pool<K> {
 }
 
 impl<K: Clone + Ord> State<K> {
-    /// Which connection has to end for one more of this source.
+    /// The connection that must end for one more of this source.
     fn excess(&self, bounds: Bounds, source: &K, network: &K) -> Option<u64> {
         let mut of_source = self.entries.iter().filter(|(_, one)| one.source == *source);
         let oldest = of_source.next().map(|(&number, _)| number);
@@ -249,7 +248,7 @@ impl<K: Clone + Ord> State<K> {
     }
 }
 
-/// What comes most often; of several, what came first.
+/// The most frequent key; of several, the first.
 fn largest<'a, K: Ord + 'a>(keys: impl Iterator<Item = &'a K>) -> Option<&'a K> {
     let mut counts: BTreeMap<&K, (usize, Reverse<usize>)> = BTreeMap::new();
     for (index, key) in keys.enumerate() {
@@ -259,7 +258,7 @@ fn largest<'a, K: Ord + 'a>(keys: impl Iterator<Item = &'a K>) -> Option<&'a K> 
     Some(largest.0)
 }
 
-/// A connection's place in a pool; dropping it gives it back.
+/// A connection's place in a pool, which is released on drop.
 pub(super) struct Admitted<K> {
     pool: Arc<Pool<K>>,
     number: u64,
@@ -267,7 +266,7 @@ pub(super) struct Admitted<K> {
 }
 
 impl<K> Admitted<K> {
-    /// Does what needs the place. It ends early where another connection gets the place.
+    /// Does work that needs the place. It ends early if another connection takes the place.
     pub(super) async fn hold<T>(
         &self,
         work: impl Future<Output = Result<T, LinkError>>,
@@ -293,11 +292,11 @@ impl<K> Drop for Admitted<K> {
     }
 }
 
-/// Addresses from which members came, those that were seen last.
+/// Addresses of members, the most recent ones.
 #[derive(Default)]
 struct Known {
     n_seen: u64,
-    /// When each was seen last, as a count.
+    /// A counter of the last sighting of each.
     addresses: BTreeMap<IpAddr, u64>,
 }
 
@@ -326,7 +325,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Whether a place was given to somebody else.
+    /// Returns true if the place was given to another connection.
     fn is_gone<K: Clone + Ord>(place: &Admitted<K>) -> bool {
         !place.pool.lock().entries.contains_key(&place.number)
     }
@@ -343,7 +342,7 @@ mod tests {
         let (old, young) = crowd.split_at(crowd.len() - HANDSHAKES_EACH_MAX);
         assert!(old.iter().all(is_gone) && !young.iter().any(is_gone));
         assert_eq!(admission.n_evicted(), old.len() as u64);
-        // A member behind the same address comes in all the same.
+        // A member behind the same address still gets in.
         assert!(!is_gone(&admission.handshake(address("10.9.0.1"))));
     }
 

@@ -1,9 +1,9 @@
 //! Files between machines: connections of their own, on a socket and a thread of their own, so that
 //! no transfer delays a message between managers.
 //!
-//! A [`Bulk`] fetches blobs from others and brings blobs to them; with a [`Depot`] it also gives
-//! and takes them. A transfer is a stream. One that is cut goes on from the byte that it had come
-//! to; what has come is compared with its name before anybody sees it.
+//! A [`Bulk`] fetches blobs from others and uploads blobs to them; with a [`Depot`] it also serves
+//! and receives them. A transfer is a stream. An interrupted transfer continues at the byte that it
+//! had reached; the hash is checked before anybody sees the blob.
 
 mod ask;
 mod give;
@@ -44,26 +44,25 @@ use crate::limits::{
 };
 use pace::Bucket;
 
-/// Who may fetch a blob by its name. Which ones a user may is for the depot to say.
+/// Roles that may fetch a blob by its hash. The depot decides which blobs a user may fetch.
 const MAY_GET: [Role; 4] = [Role::Pm, Role::Am, Role::User, Role::Admin];
-/// Who may bring one: those who submit, and those who do so for them.
+/// Roles that may upload a blob: those who submit, and those who do so for them.
 const MAY_PUT: [Role; 3] = [Role::Pm, Role::User, Role::Admin];
 
-/// Where blobs are kept. Its calls come from threads that may wait for a disk.
+/// A store of blobs. Its methods are called from threads that may wait for a disk.
 pub trait Depot: Send + Sync + 'static {
-    /// A blob to read from, with its size; none where it is not here.
+    /// Opens a blob for reading, and returns its size; none if it is not here.
     fn open(&self, hash: Hash) -> io::Result<Option<(File, u64)>>;
 
-    /// Begins to take a blob; none where it is here already, durably.
+    /// Begins to receive a blob; none if it is durably here already.
     fn receive(&self, hash: Hash) -> io::Result<Option<Box<dyn Arriving>>>;
 
-    /// [`Depot::open`] for a peer, which may not be given all that is here: what it may not have is not
-    /// there.
+    /// [`Depot::open`] for a peer. Blobs that the peer may not have are reported as missing.
     fn open_for(&self, asked: &Asked) -> io::Result<Option<(File, u64)>> {
         self.open(asked.hash)
     }
 
-    /// [`Depot::receive`] of so many bytes from a peer, of which not all need be taken.
+    /// [`Depot::receive`] of so many bytes from a peer, which may be refused.
     fn receive_from(&self, asked: &Asked, _bytes: u64) -> io::Result<Received> {
         Ok(match self.receive(asked.hash)? {
             Some(arriving) => Received::Coming(arriving),
@@ -72,78 +71,78 @@ pub trait Depot: Send + Sync + 'static {
     }
 }
 
-/// A blob that a peer asks for, or brings.
+/// A blob that a peer fetches or uploads.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// Who asks.
+    /// The peer.
     pub peer: Identity,
-    /// Which blob.
+    /// The hash of the blob.
     pub hash: Hash,
-    /// What the peer says that it belongs to.
+    /// The process that the blob belongs to, as the peer says.
     pub of: Option<Belongs>,
 }
 
-/// What becomes of a blob that a peer brings.
+/// The answer to an upload.
 pub enum Received {
-    /// It is here already, durably.
+    /// The blob is durably here already.
     Here,
-    /// Its bytes are wanted.
+    /// The bytes are wanted.
     Coming(Box<dyn Arriving>),
-    /// It is not taken.
+    /// The blob is refused.
     Refused(Refusal),
 }
 
-/// A blob of which a part has come. Dropped, it is gone.
+/// A partly received blob. Dropping it discards it.
 pub trait Arriving: Send {
-    /// Bytes that have come.
+    /// Number of received bytes.
     fn bytes(&self) -> u64;
 
-    /// Takes the next bytes.
+    /// Writes the next bytes.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Compares what has come with its name, makes it durable and lets others see it.
+    /// Checks the hash, makes the blob durable and visible to others.
     fn finish(self: Box<Self>) -> io::Result<Arrival>;
 }
 
-/// What has come.
+/// The result of checking the hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// What its name says.
+    /// The content matches the hash.
     Sound,
-    /// Something else; it is thrown away.
+    /// The content does not match and is discarded.
     Corrupt,
 }
 
-/// Somebody who has a blob.
+/// A peer that has a blob.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source {
-    /// Who.
+    /// Its identity.
     pub peer: Identity,
-    /// Where: host and port.
+    /// Its address: host and port.
     pub address: String,
 }
 
-/// How blobs are given and fetched.
+/// Settings of a [`Bulk`].
 pub struct BulkConfig {
     /// Where to listen and from where to dial; with port 0 the system chooses one.
     pub address: SocketAddr,
-    /// Who this is, and whom to believe.
+    /// The own certificate and the trusted authority.
     pub credentials: Credentials,
-    /// What tells those that were connected to an earlier life at this address that it has ended;
-    /// none for one that nobody dials.
+    /// The key that resets connections of an earlier epoch at this address; none for a program that
+    /// nobody dials.
     pub key: Option<ResetKey>,
-    /// From where blobs are given, and where they are taken to; without it nobody is let in.
+    /// The store to serve from and receive into; without one nobody may connect.
     pub depot: Option<Arc<dyn Depot>>,
-    /// Bytes a second to and from each peer that dials; none for as many as there can be.
+    /// Bytes a second to and from each peer that dials; none for no limit.
     pub rate: Option<u64>,
-    /// Bytes of the largest blob that is taken, from whomever.
+    /// Bytes of the largest blob that is received from anybody.
     pub blob_bytes_max: u64,
 }
 
-/// Why a blob did not come or was not taken.
+/// Why a transfer failed.
 #[derive(Debug, Error)]
 pub enum BulkError {
-    /// The peer cannot be reached, or is not who it should be.
+    /// The peer cannot be reached, or has another identity.
     #[error("could not connect to {address} for files")]
     Connect {
         /// Where it should be.
@@ -152,60 +151,60 @@ pub enum BulkError {
         #[source]
         source: LinkError,
     },
-    /// The connection ended in the middle, again and again.
+    /// The connection broke repeatedly during the transfer.
     #[error("the transfer was cut")]
     Cut(#[source] LinkError),
-    /// The peer gave too few bytes for too long.
+    /// The peer moved too few bytes for too long.
     #[error("the transfer was too slow")]
     Slow,
-    /// The peer refuses it.
+    /// The peer refused it.
     #[error("the transfer was refused: {0}")]
     Refused(Refusal),
-    /// The peer said something else than what was asked.
+    /// The peer's answer does not fit the request.
     #[error("the peer gave an answer that means nothing here")]
     Answer,
-    /// The blob is larger than is taken here.
+    /// The blob is larger than the limit here.
     #[error("the blob has {bytes} bytes; at most {bytes_max} are taken")]
     TooLarge {
-        /// What the peer says.
+        /// The size, as the peer says.
         bytes: u64,
         /// The bound.
         bytes_max: u64,
     },
-    /// What came was not what its name says.
+    /// The received content does not match the hash.
     #[error("what came is not what its name says")]
     Corrupt,
-    /// The own disk failed.
+    /// The local disk failed.
     #[error("could not read or write the blob")]
     Disk(#[source] io::Error),
-    /// The own end is closing.
+    /// This end is closing.
     #[error("transfers are ending")]
     Stopping,
-    /// Nobody was named who has it.
+    /// No source was given.
     #[error("nobody is known to have it")]
     Nobody,
 }
 
-/// What transfers have done since the start.
+/// Statistics of transfers since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BulkCounts {
     /// Connections that others have to this program.
     pub n_connections: usize,
-    /// Blobs given or taken in answer to others.
+    /// Blobs that were served or received at a peer's request.
     pub n_served: u64,
-    /// Bytes of blobs given or taken in answer to others.
+    /// Bytes of those blobs.
     pub served_bytes: u64,
-    /// What was asked and refused.
+    /// Number of refused requests.
     pub n_refused: u64,
-    /// Blobs fetched from others or brought to them.
+    /// Blobs that this program fetched or uploaded.
     pub n_asked: u64,
-    /// Bytes of those, those that came twice after a cut counted twice.
+    /// Bytes of those blobs; bytes that were repeated after an interruption count twice.
     pub asked_bytes: u64,
-    /// How often a piece had to wait since the rate of its link was used up.
+    /// Number of pieces that had to wait for the rate limit.
     pub n_paced: u64,
 }
 
-/// Fetches, brings and gives blobs. Dropping it ends all transfers.
+/// Fetches, uploads and serves blobs. Dropping it ends all transfers.
 pub struct Bulk {
     shared: Arc<Shared>,
     handle: Handle,
@@ -230,18 +229,18 @@ struct Shared {
     n_paced: AtomicU64,
 }
 
-/// What may change while transfers go on.
+/// Settings that may change while transfers run.
 struct Present {
     endpoint: Endpoint,
     client: ClientConfig,
 }
 
-/// Those who have dialled.
+/// The peers that have dialled.
 #[derive(Default)]
 struct ServedPeers {
     n_entered: u64,
     by_number: BTreeMap<u64, PeerEntry>,
-    /// One bucket for all connections of a peer.
+    /// One token bucket for all connections of a peer.
     buckets: BTreeMap<Identity, Arc<Mutex<Bucket>>>,
 }
 
@@ -252,7 +251,7 @@ struct PeerEntry {
 }
 
 impl Bulk {
-    /// Opens the socket and, where there is a depot, lets peers in.
+    /// Opens the socket and, if there is a depot, accepts peers.
     pub fn bind(config: BulkConfig) -> Result<Bulk, LinksError> {
         let address = config.address;
         let listen = |source| LinksError::Listen { address, source };
@@ -300,11 +299,11 @@ impl Bulk {
                 let _ = runtime.block_on(stopped);
                 let why = hello::Refusal::Stopping;
                 endpoint.close(code(why), why.to_string().as_bytes());
-                // A peer that hears this keeps no place for the connection.
+                // A peer that receives the farewell releases its place for the connection.
                 runtime.block_on(async {
                     let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
                 });
-                // What waits for a disk is not waited for.
+                // Threads that wait for a disk are not waited for.
                 runtime.shutdown_background();
             })
             .map_err(LinksError::Thread)?;
@@ -326,13 +325,14 @@ impl Bulk {
         &self.shared.me
     }
 
-    /// Fetches a blob into a depot from the first of these that gives it whole. Blocks its caller,
-    /// which must not be a thread that serves connections. The error is that of the last source.
+    /// Fetches a blob into a depot from the first of these sources that has it whole. Blocks the
+    /// caller, which must not be a thread that serves connections. The error is that of the last
+    /// source.
     pub fn fetch(&self, sources: &[Source], hash: Hash, into: &dyn Depot) -> Result<(), BulkError> {
         self.fetch_of(sources, (hash, None), into)
     }
 
-    /// [`Bulk::fetch`] for a user, who is only given what belongs to own processes.
+    /// [`Bulk::fetch`] for a user, who may fetch only the blobs of own processes.
     pub fn fetch_of(
         &self,
         sources: &[Source],
@@ -360,20 +360,20 @@ impl Bulk {
                     }
                 },
                 Err(error @ (BulkError::Disk(_) | BulkError::Stopping)) => return Err(error),
-                // The next one goes on where this one has ended.
+                // The next source continues where this one has stopped.
                 Err(error) => failure = error,
             }
         }
         Err(failure)
     }
 
-    /// Brings a blob to a peer, which keeps it durably. Blocks its caller, which must not be a
+    /// Uploads a blob to a peer, which stores it durably. Blocks the caller, which must not be a
     /// thread that serves connections.
     pub fn put(&self, to: &Source, hash: Hash, file: File, bytes: u64) -> Result<(), BulkError> {
         self.put_of(to, (hash, None), file, bytes)
     }
 
-    /// [`Bulk::put`] for a user, of whom only what belongs to a process is taken.
+    /// [`Bulk::put`] for a user, who may upload only what belongs to a process.
     pub fn put_of(
         &self,
         to: &Source,
@@ -386,8 +386,7 @@ impl Bulk {
         Ok(())
     }
 
-    /// Fetches what is missing of a blob. It is not compared with its name: see
-    /// [`Arriving::finish`].
+    /// Fetches the missing part of a blob. The hash is not checked: see [`Arriving::finish`].
     fn get(
         &self,
         from: &Source,
@@ -397,8 +396,8 @@ impl Bulk {
         ask::get(self, from, what, into)
     }
 
-    /// Uses another certificate of the same identity for each connection from then on, and ends
-    /// those of peers that were revoked.
+    /// Uses another certificate of the same identity for new connections, and ends connections of
+    /// revoked peers.
     pub fn renew(&self, credentials: &Credentials) -> Result<(), LinksError> {
         let trust = trust(credentials)?;
         if *credentials.identity() != self.shared.me {
@@ -425,7 +424,7 @@ impl Bulk {
         Ok(())
     }
 
-    /// Ends all transfers, those under way too.
+    /// Ends all transfers, including running ones.
     pub fn close(&self) {
         let why = hello::Refusal::Stopping;
         let endpoint = &lock(&self.shared.present).endpoint;
@@ -446,7 +445,7 @@ impl Bulk {
         }
     }
 
-    /// Ends the connections that others have, as a bad network does.
+    /// Ends the connections of peers, as a bad network does.
     #[cfg(test)]
     fn cut(&self) {
         for served in lock(&self.shared.served_peers).by_number.values() {
@@ -474,7 +473,7 @@ impl fmt::Debug for Bulk {
 }
 
 impl Shared {
-    /// How long the next bytes to or from a peer wait.
+    /// Takes bytes from a peer's token bucket and returns the time to wait.
     fn pace(&self, bucket: &Mutex<Bucket>, now: Mono, bytes: usize) -> model::Span {
         let wait = lock(bucket).take(now, bytes as u64);
         if wait > model::Span::ZERO {
@@ -510,7 +509,7 @@ fn client_config(trust: &Trust) -> ClientConfig {
     config
 }
 
-/// A connection on which nothing moves ends by itself: nobody keeps it alive.
+/// An idle connection ends by itself: nothing keeps it alive.
 fn transport() -> TransportConfig {
     let silence = u32::try_from(BULK_SILENCE_MAX.0 / 1_000).expect("some seconds");
     let mut config = TransportConfig::default();
@@ -524,7 +523,7 @@ fn transport() -> TransportConfig {
     config
 }
 
-/// A pause that no message between managers waits for.
+/// Waits without delaying messages between managers.
 async fn pause(span: model::Span) {
     tokio::time::sleep(duration(span)).await;
 }

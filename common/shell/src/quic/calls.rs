@@ -1,5 +1,5 @@
-//! The way of a client to a manager on another machine: dialled when it is wanted and again when it
-//! is lost, so that whoever asks only sees one stream after another.
+//! A client's connection to a manager on another machine: dialled when it is needed and again when
+//! it is lost, so that the caller only sees one stream after another.
 
 use std::fmt;
 use std::io;
@@ -30,16 +30,17 @@ use crate::clock;
 use crate::identity::Credentials;
 use crate::limits::{LINK_GREETING_MAX, LINK_RETRY_MAX};
 
-/// How long the end waits for its farewell to leave; a manager that does not hear it sees silence.
+/// Time for which the end waits for its farewell to be sent. A manager that misses it notices
+/// silence instead.
 pub(super) const FAREWELL: Duration = Duration::from_millis(10);
 
-/// Streams to one manager, one at a time. Dropping it ends the last one.
+/// The streams to one manager, one at a time. Dropping it ends the last one.
 pub(crate) struct Calls {
     shared: Arc<Shared>,
     thread: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
-/// Whom to dial, and as whom.
+/// The manager to dial, and the credentials for it.
 struct Target {
     address: String,
     peer: Identity,
@@ -57,14 +58,14 @@ struct Shared {
 struct State {
     /// A connection that nobody has taken yet.
     stream: Option<UnixStream>,
-    /// Why there is none, since the last one.
+    /// Why there is no stream, since the last one.
     trouble: Option<LinkError>,
-    /// It will not be otherwise in another try.
+    /// True if another try would fail alike.
     is_final: bool,
 }
 
 impl Calls {
-    /// Dials a manager for as long as this is held. `address` is host and port, looked up at each
+    /// Dials a manager for as long as this is held. `address` is host and port, resolved at each
     /// attempt.
     pub(crate) fn begin(
         credentials: &Credentials,
@@ -99,7 +100,7 @@ impl Calls {
         })
     }
 
-    /// The next stream; none where there is none until then. An error says that there will be none.
+    /// The next stream; none if there was none until then. An error means that there will be none.
     pub(crate) fn next(&self, until: Option<Mono>) -> Result<Option<UnixStream>, LinkError> {
         let mut state = self.shared.lock();
         loop {
@@ -124,7 +125,7 @@ impl Calls {
         }
     }
 
-    /// Why there is no stream, where there is a reason.
+    /// The reason why there is no stream, if there is one.
     pub(crate) fn trouble(&self) -> Option<LinkError> {
         self.shared.lock().trouble.clone()
     }
@@ -161,13 +162,13 @@ fn failed(error: impl fmt::Display) -> LinkError {
     LinkError::Failed(error.to_string())
 }
 
-/// Dials until it is told to stop, or it is no use.
+/// Dials until it is told to stop or dialling is pointless.
 async fn serve(target: &Target, shared: &Shared, stopped: oneshot::Receiver<()>) {
     let dialler = Dialler::default();
     let error = first([
         pin!(async {
             let _ = stopped.await;
-            // Before the connection is dropped, which would say nothing.
+            // Dropping the connection alone would tell the peer nothing.
             dialler.close();
             LinkError::Refused(Refusal::Stopping)
         }),
@@ -183,12 +184,12 @@ async fn serve(target: &Target, shared: &Shared, stopped: oneshot::Receiver<()>)
     }
 }
 
-/// The socket from which is dialled, once it is known to what kind of address.
+/// The socket to dial from, opened once the address family is known.
 #[derive(Default)]
 struct Dialler(Mutex<Option<Endpoint>>);
 
 impl Dialler {
-    /// Ends all connections and tells the peers; the answer is what ends.
+    /// Ends all connections and notifies the peers. Returns the endpoint that ends.
     fn close(&self) -> Option<Endpoint> {
         let endpoint = self
             .0
@@ -200,7 +201,7 @@ impl Dialler {
         Some(endpoint)
     }
 
-    /// One that fits an address.
+    /// The endpoint that fits an address.
     fn towards(&self, target: SocketAddr) -> io::Result<Endpoint> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_fit = |kept: &Endpoint| {
@@ -215,7 +216,7 @@ impl Dialler {
     }
 }
 
-/// Dials again and again. The answer is why that is of no use.
+/// Dials repeatedly. Returns the error that makes further tries pointless.
 async fn call(target: &Target, shared: &Shared, dialler: &Dialler) -> LinkError {
     let mut n_failures = 0_u32;
     loop {
@@ -274,7 +275,8 @@ fn open(target: SocketAddr) -> io::Result<Endpoint> {
     Endpoint::new(EndpointConfig::default(), None, socket, runtime)
 }
 
-/// Whether another try would end alike. What a manager that starts or is crowded answers is not.
+/// Returns true if another try would fail alike. The answers of a manager that starts or is crowded
+/// are not final.
 fn is_final(error: &LinkError) -> bool {
     match error {
         LinkError::Refused(refusal) | LinkError::RefusedByPeer(refusal) => match refusal {

@@ -1,5 +1,5 @@
-//! What outlives a daemon for its links' sake: the number of its life, and the key by which it tells
-//! the peers of an earlier life that there is another one.
+//! The state of a daemon's links that survives it: its epoch, and the key with which it resets
+//! connections of an earlier epoch.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -22,36 +22,36 @@ const KEY_BYTES: usize = 32;
 const KEY: &str = "links.key";
 const EPOCH: &str = "links.epoch";
 
-/// A life of a daemon on a network.
+/// An epoch of a daemon on a network: one run between a start and its end.
 #[derive(Clone, Debug)]
 pub struct LinkEpoch {
     epoch: Epoch,
     key: ResetKey,
 }
 
-/// What only this daemon has, in all its lives: packets of a connection of an earlier life at the
-/// same place are answered with what it makes, and their sender ends the connection at once instead
-/// of waiting for the end of its patience.
+/// A secret that the daemon keeps over all its epochs. Packets of a connection of an earlier epoch
+/// are answered with a reset that is made from it, so that their sender ends the connection at once
+/// instead of waiting for a timeout.
 #[derive(Clone)]
 pub struct ResetKey([u8; KEY_BYTES]);
 
-/// Why a life cannot begin.
+/// Why an epoch cannot begin.
 #[derive(Debug, Error)]
 pub enum LinkEpochError {
     /// A file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A file holds something else.
-    #[error("{0:?} holds no key of links or no number of a life")]
+    /// A file has other content.
+    #[error("{0:?} holds no key of links or no epoch")]
     Unreadable(String),
-    /// There was no random number.
+    /// No random number could be drawn.
     #[error("could not draw a key")]
     Random,
 }
 
 impl LinkEpoch {
-    /// Begins another life of the daemon that keeps its state in a directory: its number is
-    /// durable before anybody is told of it.
+    /// Begins the next epoch of the daemon with this state directory. Its number is durable before
+    /// any peer gets it.
     pub fn begin(directory: &Path) -> Result<LinkEpoch, LinkEpochError> {
         let key = ResetKey::kept_in(directory)?;
         let path = directory.join(EPOCH);
@@ -64,7 +64,7 @@ impl LinkEpoch {
         Ok(LinkEpoch { epoch, key })
     }
 
-    /// Its number: that of the life before, and one.
+    /// The number: one more than that of the epoch before.
     pub fn epoch(&self) -> Epoch {
         self.epoch
     }
@@ -75,7 +75,7 @@ impl LinkEpoch {
 }
 
 impl ResetKey {
-    /// That of the daemon that keeps its state in a directory, drawn where there is none.
+    /// Reads the key of the daemon with this state directory, and draws it if there is none.
     pub fn kept_in(directory: &Path) -> Result<ResetKey, LinkEpochError> {
         let key = directory.join(KEY);
         if let Some(text) = read_if_there(&key)? {
@@ -89,7 +89,7 @@ impl ResetKey {
         Ok(ResetKey(drawn))
     }
 
-    /// What names connections, the same in each life.
+    /// The generator of connection ids, the same in each epoch.
     pub(super) fn connection_ids(&self) -> HashedConnectionIdGenerator {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
         let tag = hmac::sign(&key, b"connection ids");

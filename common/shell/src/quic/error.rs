@@ -1,4 +1,4 @@
-//! Why there is no connection, told alike on both sides.
+//! Why there is no connection; both sides report the same reason.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use quinn::{ConnectionError, ReadError, TransportErrorCode, VarInt, WriteError};
 use thiserror::Error;
 use wire::hello::Refusal;
 
-/// Why a connection did not come about, or ended.
+/// Why a connection was not made, or ended.
 #[derive(Clone, Debug, Error)]
 pub enum LinkError {
     /// This side ended it.
@@ -15,19 +15,19 @@ pub enum LinkError {
     /// The other side ended it.
     #[error("refused by the peer: {0}")]
     RefusedByPeer(Refusal),
-    /// Nothing was heard for as long as a peer may be silent.
+    /// Nothing was received for the time that a peer may be silent.
     #[error("the peer is silent")]
     Silent,
-    /// The peer has another life than the one that this connection was with.
+    /// The peer has another epoch than the one that was connected.
     #[error("the peer has started again")]
     Restarted,
-    /// The peer ended it in a way that this version does not know.
+    /// The peer ended it with a reason that this version does not know.
     #[error("ended by the peer: {0}")]
     Ended(String),
     /// The connection itself failed.
     #[error("the connection failed: {0}")]
     Failed(String),
-    /// The peer's address is none, or cannot be found.
+    /// The peer's address cannot be parsed or resolved.
     #[error("could not find the address {address}: {reason}")]
     Address {
         /// As it was given.
@@ -38,7 +38,7 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    /// Why the address of a peer is not known.
+    /// The error of an address that cannot be resolved.
     pub(super) fn address(address: &str, error: &io::Error) -> LinkError {
         LinkError::Address {
             address: address.to_owned(),
@@ -47,7 +47,7 @@ impl LinkError {
     }
 }
 
-/// The number to close a connection with.
+/// The code with which a connection is closed.
 pub(super) fn code(refusal: Refusal) -> VarInt {
     VarInt::from_u32(refusal.code())
 }
@@ -104,11 +104,11 @@ impl From<WriteError> for LinkError {
     }
 }
 
-/// What a TLS alert (RFC 8446, 6.2) says of a certificate.
+/// The meaning of a TLS alert (RFC 8446, 6.2) about a certificate.
 fn of_alert(code: TransportErrorCode) -> Option<Refusal> {
     let alert = u8::try_from(u64::from(code).checked_sub(0x100)?).ok()?;
     match alert {
-        // decrypt_error comes where an authority of the same name has another key.
+        // decrypt_error is sent if an authority of the same name has another key.
         48 | 51 => Some(Refusal::Authority),
         45 => Some(Refusal::Expired),
         44 => Some(Refusal::Revoked),

@@ -1,4 +1,4 @@
-//! Moves frames between a link and a connection until one of them ends.
+//! Forwards frames between a link and a connection until one of them ends.
 
 use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
@@ -24,16 +24,16 @@ use crate::link::{Bringer, Carry};
 /// Pieces of the stream that are taken at once.
 const PIECES: usize = 32;
 
-/// How often a reader that has stopped looks whether its manager has room.
+/// Interval at which a paused reader checks for room in its manager's queue.
 const ROOM_PAUSE: Duration = Duration::from_millis(2);
 
-/// Messages that were taken from the manager and not yet given to the connection.
+/// Messages from the manager that are not yet written to the connection.
 #[derive(Default)]
 pub(super) struct Outgoing {
     waiting: Mutex<Waiting>,
     /// There is something to write.
     filled: Notify,
-    /// The manager is there.
+    /// The manager is attached.
     joined: Notify,
     /// The link is lost.
     lost: Notify,
@@ -81,8 +81,8 @@ impl Carry for Outgoing {
     }
 }
 
-/// Serves a link until its end, which it tells the peer and the manager. After `farewell` it ends when
-/// the peer has what the manager had sent until then.
+/// Serves a link until its end, and notifies the peer and the manager. After `farewell` it ends
+/// once the peer has everything that the manager had sent until then.
 pub(super) async fn run(
     greeted: Greeted,
     outgoing: Arc<Outgoing>,
@@ -123,7 +123,7 @@ pub(super) async fn run(
     why
 }
 
-/// The outcome of whichever ends first; the others are dropped.
+/// The result of the future that ends first; the others are dropped.
 pub(super) async fn first<const N: usize>(
     mut futures: [Pin<&mut (dyn Future<Output = LinkError> + Send)>; N],
 ) -> LinkError {
@@ -139,7 +139,7 @@ pub(super) async fn first<const N: usize>(
     .await
 }
 
-/// What comes of `work`, or nothing where `end` comes first; `work` is dropped then.
+/// The result of `work`, or none if `end` comes first; `work` is dropped then.
 pub(super) async fn unless<T>(
     end: impl Future<Output = ()>,
     work: impl Future<Output = T>,
@@ -152,7 +152,7 @@ pub(super) async fn unless<T>(
     .await
 }
 
-/// Takes all that waits and writes it at once.
+/// Writes all waiting frames at once.
 async fn write(outgoing: &Outgoing, send: &mut SendStream) -> LinkError {
     loop {
         let (bytes, is_lost) = {
@@ -165,7 +165,7 @@ async fn write(outgoing: &Outgoing, send: &mut SendStream) -> LinkError {
             return error.into();
         }
         if is_lost {
-            // What was sent before the end still arrives, if the peer takes it in time.
+            // Frames that were sent before the end still arrive, if the peer reads them in time.
             if send.finish().is_ok() {
                 let _ = send.stopped().await;
             }
@@ -175,7 +175,7 @@ async fn write(outgoing: &Outgoing, send: &mut SendStream) -> LinkError {
     }
 }
 
-/// Gives the manager what comes, and stops reading while it has no room.
+/// Passes received frames to the manager, and stops reading while its queue is full.
 async fn read(outgoing: &Outgoing, bringer: &Bringer, recv: &mut RecvStream) -> LinkError {
     let patience = Duration::from_micros(LINK_GREETING_MAX.0);
     if timeout(patience, outgoing.joined.notified()).await.is_err() {
@@ -223,8 +223,8 @@ fn bring(frames: &mut FrameBuffer, bringer: &Bringer) -> Result<(), Refusal> {
     }
 }
 
-/// Whether bytes are one value of the codec. What it means is for the manager to see: a message of
-/// a later version is none of its own and harms nobody.
+/// Returns true if bytes are one value of the codec. The manager interprets it: an unknown message
+/// of a later version is ignored and does no harm.
 fn is_message(body: &[u8]) -> bool {
     let mut decoder = minicbor::Decoder::new(body);
     decoder.skip().is_ok() && decoder.position() == body.len()
@@ -241,7 +241,7 @@ async fn lost(outgoing: &Outgoing) -> LinkError {
     LinkError::Refused(Refusal::Stopping)
 }
 
-/// Waits until the peer's certificate is over.
+/// Waits until the peer's certificate has expired.
 pub(super) async fn expired(not_after: Wall) -> LinkError {
     let left = not_after.0.saturating_sub(clock::wall().0);
     sleep(Duration::from_micros(left)).await;

@@ -1,5 +1,5 @@
-//! The first frames of a connection: both sides say who they are, and are held to their
-//! certificates.
+//! The first frames of a connection: both sides identify themselves, and their certificates must
+//! agree.
 
 use model::{Identity, Role};
 use quinn::{Connection, ReadExactError, RecvStream, SendStream};
@@ -10,7 +10,7 @@ use wire::hello::{HELLO_BYTES_MAX, Hello, PROTOCOLS, Refusal};
 use super::error::{LinkError, code};
 use crate::identity::Certificate;
 
-/// A connection whose peer is known.
+/// A connection with an identified peer.
 pub(super) struct Greeted {
     pub(super) connection: Connection,
     pub(super) send: SendStream,
@@ -20,15 +20,15 @@ pub(super) struct Greeted {
     pub(super) protocol: u16,
 }
 
-/// Whom to greet.
+/// The expected peer.
 pub(super) enum Wanted<'a> {
-    /// The one of this name.
+    /// The peer of this name.
     Peer(&'a Identity),
-    /// Those of the own group with one of these roles.
+    /// Peers of the own group with one of these roles.
     Roles(&'a [Role], &'a Identity),
 }
 
-/// Greets the one who was dialled. Refusals close the connection with their number.
+/// Greets the dialled peer. Refusals close the connection with their number.
 pub(super) async fn greet(
     connection: Connection,
     expected: &Identity,
@@ -48,8 +48,8 @@ pub(super) async fn greet(
     })
 }
 
-/// Hears the greeting of one who has dialled. The answer is for [`answer`], when it is clear that
-/// there is a place for the link.
+/// Receives the greeting of a dialling peer. [`answer`] answers it, once there is a place for the
+/// link.
 pub(super) async fn listen(
     connection: Connection,
     roles: &[Role],
@@ -68,25 +68,25 @@ pub(super) async fn listen(
     })
 }
 
-/// Tells the one who has dialled that the link stands.
+/// Tells the dialling peer that the link is established.
 pub(super) async fn answer(greeted: &mut Greeted, hello: &Hello) -> Result<(), LinkError> {
     say(&mut greeted.send, hello).await
 }
 
-/// Closes a connection with the reason.
+/// Closes a connection with a reason.
 pub(super) fn refuse(connection: &Connection, refusal: Refusal) -> LinkError {
     connection.close(code(refusal), refusal.to_string().as_bytes());
     LinkError::Refused(refusal)
 }
 
-/// The certificate of the other side; none where there is none, or it names nobody.
+/// The certificate of the other side; none if it has none or the certificate has no identity.
 pub(super) fn certificate(connection: &Connection) -> Option<Certificate> {
     let chain = connection.peer_identity()?;
     let chain = chain.downcast::<Vec<CertificateDer<'static>>>().ok()?;
     Certificate::read(chain.first()?).ok()
 }
 
-/// The certificate of a peer that is wanted. Others are told why they are not.
+/// The certificate of an expected peer. Others are refused with the reason.
 pub(super) fn known(
     connection: &Connection,
     wanted: &Wanted<'_>,
@@ -130,7 +130,7 @@ async fn hear(
     };
     let mut header = [0; HEADER_BYTES];
     recv.read_exact(&mut header).await.map_err(unreadable)?;
-    // The length is compared before there is room for it.
+    // The length is checked before memory is allocated.
     let bytes = u32::from_le_bytes(header);
     let bytes = usize::try_from(bytes)
         .ok()

@@ -1,4 +1,4 @@
-//! Peers that dial: their handshake, who they are, and what they come for.
+//! Incoming connections: their handshake, identity and purpose.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use super::request_server;
 use super::trust;
 use crate::limits::{LINK_GREETING_MAX, LINK_WINDOW_BYTES};
 
-/// Lets peers in that dial.
+/// Accepts peers that dial.
 pub(super) async fn accept(endpoint: Endpoint, shared: Arc<Shared>, on_event: Arc<OnEvent>) {
     while let Some(incoming) = endpoint.accept().await {
         let address = incoming.remote_address().ip();
@@ -25,7 +25,7 @@ pub(super) async fn accept(endpoint: Endpoint, shared: Arc<Shared>, on_event: Ar
             && !incoming.remote_address_validated()
             && shared.admission.wants_proof(address)
         {
-            // Cannot fail where it may be done.
+            // Cannot fail where a retry is permitted.
             let _ = incoming.retry();
             continue;
         }
@@ -35,7 +35,7 @@ pub(super) async fn accept(endpoint: Endpoint, shared: Arc<Shared>, on_event: Ar
     }
 }
 
-/// One that has dialled.
+/// Handles one incoming connection.
 async fn arrive(
     incoming: Incoming,
     place: Admitted<Source>,
@@ -47,7 +47,7 @@ async fn arrive(
         shared.n_failed.fetch_add(1, Ordering::Relaxed);
         on_event(Event::TurnedAway { address, error });
     };
-    // A handshake has no bound of its own but silence; a slow trickle would keep it.
+    // A handshake is otherwise bounded only by silence, and a slow trickle would keep it alive.
     let handshake = async { Ok(incoming.accept()?.await?) };
     let handshake = timeout(duration(LINK_GREETING_MAX), place.hold(handshake));
     let handshake = handshake.await;
@@ -72,7 +72,7 @@ async fn arrive(
     let identity = member.identity.to_string();
     let place_of_member = shared.admission.member(identity, address.ip());
     drop(place);
-    // Until here it was a stranger, of whom little is kept.
+    // Until here the peer was a stranger with a small window.
     connection.set_receive_window(VarInt::from_u32(LINK_WINDOW_BYTES));
     if is_for_requests {
         drop(place_of_member);
@@ -101,7 +101,7 @@ async fn arrive(
     }
 }
 
-/// Hears the greeting, and answers it when there is a place for the link.
+/// Receives the greeting, and answers it when there is a place for the link.
 async fn greet(
     connection: &Connection,
     shared: &Arc<Shared>,

@@ -1,4 +1,4 @@
-//! The thread that serves all links of a program, and what the program asks of it.
+//! The thread that serves all links of a program, and the program's interface to it.
 
 use std::fmt;
 use std::io;
@@ -43,29 +43,29 @@ use crate::limits::{
 };
 use crate::link::{Bringer, Carry, End, link};
 
-/// How links are made.
+/// Settings of [`Links`].
 pub struct LinkConfig {
     /// Where to listen and from where to dial; with port 0 the system chooses one.
     pub address: SocketAddr,
-    /// Who this is, and whom to believe.
+    /// The own certificate and the trusted authority.
     pub credentials: Credentials,
-    /// The daemon's life.
+    /// The daemon's epoch.
     pub epoch: LinkEpoch,
-    /// The number of the machine, where it is known from the start.
+    /// The number of the machine, if known from the start.
     pub resource: Option<ResourceId>,
-    /// Whose links are taken. With none of them, nobody gets in.
+    /// Roles of accepted peers. With none of them, nobody may connect.
     pub accepts: Vec<Role>,
-    /// Who answers questions; nobody where it is left out.
+    /// The handler of requests; none to refuse them.
     pub requests: Option<Box<dyn RequestHandler>>,
 }
 
-/// Why there are no links.
+/// Why links could not be opened or changed.
 #[derive(Debug, Error)]
 pub enum LinksError {
-    /// The address cannot be listened on.
+    /// The address cannot be bound.
     #[error("could not listen on {address} (UDP)")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
         /// What the system says.
         #[source]
@@ -77,67 +77,68 @@ pub enum LinksError {
     /// The credentials cannot be used.
     #[error("could not use the own certificate")]
     Credentials(#[source] rustls::Error),
-    /// Links do not change whose they are.
+    /// Links do not change their identity.
     #[error("the certificate is of {found}, and the links are of {wanted}")]
     OtherIdentity {
-        /// Whose the certificate is.
+        /// The identity of the new certificate.
         found: Box<Identity>,
-        /// Whose the links are.
+        /// The identity of the links.
         wanted: Box<Identity>,
     },
 }
 
-/// What happens to links. It is told from the links' thread, which must not be made to wait.
+/// An event of links. It is reported from the links' thread, which must not wait.
 #[derive(Debug)]
 pub enum Event {
-    /// A peer is there.
+    /// A peer is connected.
     Up(Link),
-    /// A link has ended; its manager has heard `down`.
+    /// A link has ended; its manager has received `down`.
     Down {
-        /// Whose it was.
+        /// The peer.
         peer: Identity,
         /// Why it ended.
         error: LinkError,
     },
-    /// A peer was dialled, and there is no link.
+    /// Dialling a peer failed.
     Failed {
-        /// Where it was dialled.
+        /// The dialled address.
         address: String,
         /// Why not.
         error: LinkError,
     },
-    /// A peer has dialled, and there is no link. Strangers can have this told as often as they like.
+    /// An incoming connection was refused. Strangers can cause this as often as they like.
     TurnedAway {
-        /// Where it has dialled from.
+        /// The address that it came from.
         address: SocketAddr,
         /// Why not.
         error: LinkError,
     },
 }
 
-/// A connection to a peer, which waits for a manager. Dropping it ends the connection.
+/// A connection to a peer that waits for a manager. Dropping it ends the connection.
 pub struct Link {
-    /// Who the peer is, by its certificate.
+    /// The identity of the peer, from its certificate.
     pub peer: Identity,
-    /// What the peer said of itself. Its identity is the one of the certificate.
+    /// The greeting of the peer. Its identity agrees with the certificate.
     pub hello: Hello,
     /// The version of the messages.
     pub protocol: u16,
     joint: oneshot::Sender<Joint>,
 }
 
-/// What is on this side of a link.
+/// The local end of a link.
 enum Joint {
     /// A manager.
     Manager(Arc<Outgoing>, Bringer),
-    /// Whatever reads and writes bytes: frames are not looked at.
+    /// A stream of bytes: frames are not inspected.
     Stream(UnixStream),
-    /// Nobody, for this reason.
+    /// Nothing, for this reason.
     Nobody(Refusal),
 }
 
 impl Link {
-    /// The end for a manager that sends `S` and receives `R`. The link is up when it is attached.
+    /// The end for a manager that sends `S` and receives `R`. The link is up when the manager is
+    /// attached.
     pub fn open<S, R>(self) -> End<S, R>
     where
         S: Encode<()>,
@@ -146,19 +147,19 @@ impl Link {
         let (ours, theirs) = link::<S, R>();
         let outgoing: Arc<Outgoing> = Arc::default();
         let bringer = theirs.carried_by(Arc::clone(&outgoing) as Arc<dyn Carry>);
-        // If the connection has ended by itself, the end is down from the beginning.
+        // If the connection has ended already, the end is down from the beginning.
         let _ = self.joint.send(Joint::Manager(outgoing, bringer));
         ours
     }
 
-    /// Joins the link to a stream: what the peer sends can be read from it, and what is written to it
-    /// is sent. Who of both does not keep up is not read from.
+    /// Joins the link to a stream: the peer's bytes can be read from it, and written bytes are sent
+    /// to the peer. A side that does not read is not read from.
     pub fn carry(self, stream: UnixStream) {
-        // If the connection has ended by itself, the stream ends too.
+        // If the connection has ended already, the stream ends too.
         let _ = self.joint.send(Joint::Stream(stream));
     }
 
-    /// Ends the link, and tells the peer why.
+    /// Ends the link with a reason for the peer.
     pub fn refuse(self, refusal: Refusal) {
         let _ = self.joint.send(Joint::Nobody(refusal));
     }
@@ -173,7 +174,7 @@ impl fmt::Debug for Link {
     }
 }
 
-/// All links of a program to other machines. Dropping it ends them and tells the peers.
+/// All links of a program to other machines. Dropping it ends them and notifies the peers.
 pub struct Links {
     shared: Arc<Shared>,
     handle: Handle,
@@ -184,35 +185,35 @@ pub struct Links {
 
 /// How links end.
 enum Farewell {
-    /// Peers are told.
+    /// Peers are notified.
     Said,
-    /// As if the machine had lost its power.
+    /// Silently, as if the machine had lost its power.
     #[cfg(test)]
     Unsaid,
 }
 
-/// A peer that is dialled, again and again. Dropping it ends that, and the link once what was sent on
-/// it has arrived.
+/// A peer that is dialled again and again. Dropping it ends that, and ends the link once everything
+/// sent on it has arrived.
 pub struct Kept {
     stop: watch::Sender<bool>,
     shared: Arc<Shared>,
     peer: Identity,
 }
 
-/// What links have done.
+/// Statistics of links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
-    /// Links that stand.
+    /// Number of established links.
     pub n_links: usize,
     /// Connections that have not greeted yet, and those of peers that want to join.
     pub n_greetings: usize,
-    /// Links that came about since the start.
+    /// Links established since the start.
     pub n_up: u64,
     /// Connections that did not become links since the start.
     pub n_failed: u64,
-    /// Connections that ended for others before it was known whose they were, or before they greeted.
+    /// Connections that were ended for others before their greeting.
     pub n_crowded_out: u64,
-    /// Packets that belong to no connection: strays, noise, and what is left of former lives.
+    /// Packets of no connection: strays, noise, and packets of earlier epochs.
     pub n_foreign_packets: u64,
 }
 
@@ -227,11 +228,11 @@ pub(super) struct Shared {
     n_foreign_packets: Arc<AtomicU64>,
 }
 
-/// What may change while links stand.
+/// Settings that may change while links are up.
 pub(super) struct Present {
     endpoint: Endpoint,
     client: ClientConfig,
-    /// For questions at the desks of others.
+    /// For requests to other members.
     request_config: ClientConfig,
     pub(super) revocations: Arc<Revocations>,
     pub(super) me: Identity,
@@ -239,7 +240,7 @@ pub(super) struct Present {
 }
 
 impl Links {
-    /// Opens the socket and lets peers in. `on_event` is told of the links that others dial.
+    /// Opens the socket and accepts peers. `on_event` receives the events of incoming links.
     pub fn bind(
         config: LinkConfig,
         on_event: impl Fn(Event) + Send + Sync + 'static,
@@ -319,7 +320,7 @@ impl Links {
     }
 
     /// Keeps a link to a peer: dials it, and dials again when the link has ended. `address` is host
-    /// and port, looked up at each attempt.
+    /// and port, resolved at each attempt.
     pub fn keep(
         &self,
         address: &str,
@@ -338,7 +339,7 @@ impl Links {
         }
     }
 
-    /// A way to ask at a peer's requests.
+    /// A client for requests to a peer.
     pub fn request_client(&self, address: &str, peer: &Identity) -> RequestClient {
         RequestClient::new(self.handle.clone(), Arc::clone(&self.shared), address, peer)
     }
@@ -348,8 +349,8 @@ impl Links {
         self.shared.now().hello.resource = Some(resource);
     }
 
-    /// Uses another certificate of the same identity, and another list of what was revoked: for
-    /// each connection from then on. Links of peers that were revoked end at once.
+    /// Uses another certificate of the same identity and another list of revocations for new
+    /// connections. Links of revoked peers end at once.
     pub fn renew(&self, credentials: &Credentials) -> Result<(), LinksError> {
         let trust = if self.shared.requests.is_open() {
             Trust::with_requests(credentials)
@@ -401,7 +402,7 @@ impl Links {
         }
     }
 
-    /// Ends without a word, as a killed daemon does.
+    /// Ends silently, as a killed daemon does.
     #[cfg(test)]
     pub(super) fn vanish(mut self) {
         self.end(Farewell::Unsaid);
@@ -425,7 +426,7 @@ impl fmt::Debug for Links {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // Before the farewell: a link that comes about after it looks at this first.
+        // Set before the farewell, because a new link checks it first.
         self.stop.send_replace(true);
         let is_meant = |peer: &Identity| peer.has_name_of(&self.peer);
         self.shared.registry.say_farewell(is_meant);
@@ -461,11 +462,11 @@ impl Shared {
     }
 }
 
-/// Runs the endpoint until it is to stop.
+/// Runs the endpoint until it is told to stop.
 async fn serve(endpoint: Endpoint, registry: Arc<Registry>, stopped: oneshot::Receiver<Farewell>) {
     match stopped.await {
         Ok(Farewell::Said) | Err(_) => {
-            // What managers have sent arrives before the end.
+            // Messages that managers have sent arrive before the end.
             registry.say_farewell(|_| true);
             let _ = timeout(duration(LINK_FAREWELL_MAX), registry.emptied()).await;
             let why = Refusal::Stopping;
@@ -477,7 +478,7 @@ async fn serve(endpoint: Endpoint, registry: Arc<Registry>, stopped: oneshot::Re
     }
 }
 
-/// Dials a peer until `stopped` says so. A link that has come about ends by its farewell instead.
+/// Dials a peer until `stopped` is set. An established link ends by its farewell instead.
 async fn keep(
     shared: Arc<Shared>,
     address: String,
@@ -500,7 +501,8 @@ async fn keep(
             Ok((greeted, place)) => {
                 let began = tokio::time::Instant::now();
                 live(&shared, greeted, place, &*on_event).await;
-                // A peer that ends each link at once is dialled as seldom as one that is not there.
+                // A peer that ends each link at once is dialled as rarely as one that is
+                // unreachable.
                 if began.elapsed() > duration(LINK_RETRY_MAX) {
                     n_failures = 0;
                 }
@@ -524,7 +526,7 @@ async fn keep(
 
 /// Waits until a peer is no longer to be dialled.
 async fn is_over(stopped: &mut watch::Receiver<bool>) {
-    // An error says that nobody can ask for more.
+    // An error means that the sender is gone.
     let _ = stopped.wait_for(|&stopped| stopped).await;
 }
 
@@ -561,7 +563,7 @@ pub(super) async fn resolve(address: &str) -> Result<SocketAddr, LinkError> {
     })
 }
 
-/// Hands a link to its manager and serves it until its end.
+/// Passes a link to its manager and serves it until its end.
 pub(super) async fn live(
     shared: &Shared,
     greeted: Greeted,

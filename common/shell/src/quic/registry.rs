@@ -1,4 +1,4 @@
-//! Who is connected: one link for each manager and direction, and no more links than there may be.
+//! The connected peers: one link for each manager and direction, and a bound on all links.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -36,7 +36,7 @@ struct Entry {
     farewell: Arc<Notify>,
 }
 
-/// A link's place; dropping it gives it back.
+/// The registration of a link, which is removed on drop.
 pub(super) struct LinkRegistration {
     registry: Arc<Registry>,
     number: u64,
@@ -45,7 +45,7 @@ pub(super) struct LinkRegistration {
 }
 
 impl LinkRegistration {
-    /// Why the program itself has ended the link, if it has.
+    /// The reason for which the program itself has ended the link, if it has.
     pub(super) fn reason(&self) -> Option<Refusal> {
         self.reason.get().copied()
     }
@@ -64,15 +64,15 @@ impl Entry {
 }
 
 impl Registry {
-    /// Gives a link its place. Another link of the same manager ends first, so that whom it is with
-    /// hears of that end before it hears of this beginning; people may have several.
+    /// Registers a link. Another link of the same manager ends first, so that its owner is told of
+    /// that end before this beginning; users may have several links.
     pub(super) async fn enter(
         self: &Arc<Registry>,
         greeted: &Greeted,
     ) -> Result<LinkRegistration, Refusal> {
         let side = greeted.connection.side();
         loop {
-            // Asked for before looking, so that an end in between is not missed.
+            // Registered before the check, so that an end in between is not missed.
             let mut left = std::pin::pin!(self.left.notified());
             left.as_mut().enable();
             {
@@ -94,7 +94,7 @@ impl Registry {
         }
     }
 
-    /// Ends the links whose certificate is one of these.
+    /// Ends the links whose certificate matches.
     pub(super) fn end(&self, refusal: Refusal, is_meant: impl Fn(&Identity, &Serial) -> bool) {
         let state = self.lock();
         let meant = state.entries.values();
@@ -103,7 +103,7 @@ impl Registry {
         }
     }
 
-    /// Asks links to peers to end once what was sent on them has arrived.
+    /// Asks links to end once everything sent on them has arrived.
     pub(super) fn say_farewell(&self, is_meant: impl Fn(&Identity) -> bool) {
         let state = self.lock();
         let meant = state.entries.values();
@@ -112,7 +112,7 @@ impl Registry {
         }
     }
 
-    /// Waits until there is no link.
+    /// Waits until no link is left.
     pub(super) async fn emptied(&self) {
         loop {
             let mut left = std::pin::pin!(self.left.notified());

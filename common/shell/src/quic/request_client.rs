@@ -1,4 +1,4 @@
-//! Asking at a desk: once, from a program that has no links, or again and again beside links.
+//! The client of requests: once, from a program without links, or repeatedly beside links.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::mpsc::sync_channel;
@@ -20,18 +20,18 @@ use super::retry;
 use super::trust;
 use crate::identity::{Credentials, Fingerprint};
 
-/// How often a desk is dialled again that has ended the handshake for those of others.
+/// Number of tries while the server drops the handshake in favour of others.
 const CROWDED_TRIES_MAX: u32 = 10;
 
-/// As whom somebody asks.
+/// The identity and target of a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Requester<'a> {
-    /// A holder of a certificate, who asks this member of the group.
+    /// The holder of a certificate, and the member of the group to ask.
     Member(&'a Credentials, &'a Identity),
-    /// Somebody without one, who believes a group manager of this grid and group whose authority
-    /// has this fingerprint, and tells nobody else a word.
+    /// A peer without a certificate. It trusts only the group manager of this grid and group whose
+    /// authority has this fingerprint, and sends nothing to anybody else.
     Stranger {
-        /// By what the authority is recognised.
+        /// The fingerprint of the authority.
         authority: Fingerprint,
         /// The grid.
         grid: &'a str,
@@ -40,7 +40,7 @@ pub enum Requester<'a> {
     },
 }
 
-/// Asks one request at the desk of the one who listens at `address`, host and port.
+/// Sends one request to the server at `address`, host and port.
 pub fn ask(address: &str, requester: Requester<'_>, request: &[u8]) -> Result<Vec<u8>, LinkError> {
     let failed = |error: &dyn std::fmt::Display| LinkError::Failed(error.to_string());
     let config = match requester {
@@ -65,7 +65,7 @@ pub fn ask(address: &str, requester: Requester<'_>, request: &[u8]) -> Result<Ve
                 .map_err(|error| failed(&error))?;
             match connecting.await.map_err(LinkError::from) {
                 Ok(connection) => break connection,
-                // A crowd at its door: nothing was asked yet.
+                // The server was crowded; the request was not sent yet.
                 Err(LinkError::RefusedByPeer(Refusal::Full) | LinkError::Ended(_))
                     if n_failures < CROWDED_TRIES_MAX =>
                 {
@@ -85,7 +85,7 @@ pub fn ask(address: &str, requester: Requester<'_>, request: &[u8]) -> Result<Ve
     runtime.block_on(bounded).unwrap_or(Err(LinkError::Silent))
 }
 
-/// Whether the one who was dialled is the one who was meant.
+/// Checks that the peer is the expected one.
 fn check(connection: &Connection, requester: Requester<'_>) -> Result<(), LinkError> {
     let found = certificate(connection).ok_or_else(|| refuse(connection, Refusal::Certificate))?;
     let is_meant = match requester {
@@ -102,7 +102,7 @@ fn check(connection: &Connection, requester: Requester<'_>) -> Result<(), LinkEr
     }
 }
 
-/// A way to a desk beside the links of a program, over a connection that is kept.
+/// A client for requests to one peer beside the links of a program. It keeps its connection.
 pub struct RequestClient {
     handle: Handle,
     shared: Arc<Shared>,
@@ -112,7 +112,7 @@ pub struct RequestClient {
     stopper: Stopper,
 }
 
-/// Ends the waiting of a [`RequestClient`] for good.
+/// Stops a [`RequestClient`] for good.
 #[derive(Clone, Debug, Default)]
 pub struct Stopper(Arc<Mutex<Stop>>);
 
@@ -123,7 +123,7 @@ struct Stop {
 }
 
 impl Stopper {
-    /// Ends it: whoever waits for an answer has none, and so has whoever asks later.
+    /// Stops the client: a waiting request fails, and so do later ones.
     pub fn stop(&self) {
         let mut stop = self.lock();
         stop.has_stopped = true;
@@ -155,12 +155,12 @@ impl RequestClient {
         }
     }
 
-    /// What ends the waiting for an answer, from another thread.
+    /// The stopper of this client, for another thread.
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
     }
 
-    /// Asks, and waits for the answer. After a failure the next request tries anew.
+    /// Sends a request and waits for the answer. After a failure the next request dials anew.
     pub fn ask(&mut self, request: &[u8]) -> Result<Vec<u8>, LinkError> {
         let (tell, told) = sync_channel(1);
         let shared = Arc::clone(&self.shared);
@@ -177,7 +177,7 @@ impl RequestClient {
         };
         let task = async move {
             let done = timeout(duration(request_server::PATIENCE), exchange).await;
-            // Nobody waits for longer than that.
+            // The server answers or fails within that time.
             let _ = tell.send(done.unwrap_or(Err(LinkError::Silent)));
         };
         {
@@ -187,7 +187,7 @@ impl RequestClient {
             }
             stop.task = Some(self.handle.spawn(task).abort_handle());
         }
-        // The thread of links may have ended, and the task with it.
+        // The links' thread, and the task with it, may have ended.
         let done = told.recv_timeout(duration(request_server::PATIENCE) * 2);
         if let Some(task) = self.stopper.lock().task.take() {
             task.abort();
@@ -197,7 +197,7 @@ impl RequestClient {
         Ok(answer)
     }
 
-    /// Dials anew for the next request: with another certificate, for example.
+    /// Dials anew for the next request, with another certificate for example.
     pub fn hang_up(&mut self) {
         if let Some(connection) = self.connection.take() {
             connection.close(code(Refusal::Stopping), b"");

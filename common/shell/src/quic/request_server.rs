@@ -1,5 +1,6 @@
-//! Questions and answers beside links: each on a stream of its own, on a connection for nothing
-//! else. The only door through which somebody without a certificate gets a word in.
+//! The server of requests outside of links: each on a stream of its own, on a connection for
+//! nothing else. It is the only endpoint that accepts requests from peers without a certificate
+//! (enrolment).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,18 +29,18 @@ use crate::limits::{
     REQUESTS_WAITING_MAX, STRANGER_REQUEST_MAX, STRANGER_REQUESTS_MAX,
 };
 
-/// Who answers requests. It is called from a thread of its own, one request at a time.
+/// Answers requests. It is called from a thread of its own, one request at a time.
 pub trait RequestHandler: Send {
     /// The answer to a request.
     fn answer(&mut self, origin: RequestOrigin<'_>, request: &[u8]) -> Vec<u8>;
 }
 
-/// Who asks.
+/// The sender of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestOrigin<'a> {
-    /// The certificate of the connection; none where a stranger asks.
+    /// The certificate of the connection; none for a stranger.
     pub certificate: Option<&'a Certificate>,
-    /// Where the request comes from.
+    /// The address of the sender.
     pub address: IpAddr,
 }
 
@@ -51,18 +52,18 @@ struct PendingRequest {
     answer: oneshot::Sender<Vec<u8>>,
 }
 
-/// The desk of a program's links.
+/// The queue of requests to a program, and the number of its clients.
 #[derive(Default)]
 pub(super) struct RequestServer {
     requests: Mutex<Option<SyncSender<PendingRequest>>>,
-    /// Questions of strangers that wait.
+    /// Number of waiting requests of strangers.
     n_of_strangers: AtomicUsize,
-    /// Visits by the identities of their members.
+    /// Number of connections of each member, by identity.
     connections: Mutex<BTreeMap<String, usize>>,
 }
 
 impl RequestServer {
-    /// Opens a desk. The thread ends with [`RequestServer::close`], and the desk with it.
+    /// Starts the thread of a handler. It ends with [`RequestServer::close`].
     pub(super) fn open(&self, mut handler: Box<dyn RequestHandler>) -> io::Result<JoinHandle<()>> {
         let (sender, requests): (_, Receiver<PendingRequest>) = sync_channel(REQUESTS_WAITING_MAX);
         let serve = move || {
@@ -72,7 +73,7 @@ impl RequestServer {
                     address: request.address,
                 };
                 let answer = handler.answer(origin, &request.bytes);
-                // Whoever has gone needs no answer.
+                // The client may have gone.
                 let _ = request.answer.send(answer);
             }
         };
@@ -109,14 +110,14 @@ impl RequestServer {
     }
 }
 
-/// The visit of a member at the desk.
+/// A counted connection of a member.
 struct MemberConnection<'a> {
     server: &'a RequestServer,
     identity: String,
 }
 
 impl<'a> MemberConnection<'a> {
-    /// None where there are too many connections, or too many of this member.
+    /// None if there are too many connections, in all or of this member.
     fn begin(server: &'a RequestServer, identity: &Identity) -> Option<MemberConnection<'a>> {
         let identity = identity.to_string();
         let mut connections = server.connections();
@@ -143,11 +144,11 @@ impl Drop for MemberConnection<'_> {
     }
 }
 
-/// A request of a stranger that waits.
+/// A counted request of a stranger that waits for its answer.
 struct StrangerRequest<'a>(&'a RequestServer);
 
 impl<'a> StrangerRequest<'a> {
-    /// None where too many of them wait.
+    /// None if too many of them wait.
     fn begin(server: &'a RequestServer) -> Option<StrangerRequest<'a>> {
         let before = server.n_of_strangers.fetch_add(1, Ordering::Relaxed);
         let waiting = StrangerRequest(server);
@@ -161,7 +162,7 @@ impl Drop for StrangerRequest<'_> {
     }
 }
 
-/// Serves a peer without a certificate: one request, asked at once.
+/// Serves a peer without a certificate: one request, sent at once.
 pub(super) async fn serve_stranger(
     connection: &Connection,
     server: &RequestServer,
@@ -177,14 +178,14 @@ pub(super) async fn serve_stranger(
     let waiting = StrangerRequest::begin(server).ok_or(LinkError::Refused(Refusal::Slow))?;
     answer(connection, server, (None, address), bytes, &mut send).await?;
     drop(waiting);
-    // The answer arrives before the end.
+    // The answer arrives before the connection ends.
     let patience = duration(STRANGER_REQUEST_MAX);
     let _ = timeout(patience, connection.closed()).await;
     refuse(connection, Refusal::Stopping);
     Ok(())
 }
 
-/// Serves a member, which may ask for as long as it likes.
+/// Serves a member, which may send requests for as long as it likes.
 pub(super) async fn serve_member(
     connection: &Connection,
     server: &RequestServer,
@@ -206,7 +207,7 @@ pub(super) async fn serve_member(
     }
 }
 
-/// A request of a member, which may have been revoked since the connection began.
+/// Serves a request of a member, which may have been revoked since the connection began.
 async fn one_of(
     connection: &Connection,
     server: &RequestServer,
@@ -253,7 +254,7 @@ async fn answer(
     written.unwrap_or_else(|_| Err(refuse(connection, Refusal::Slow)))
 }
 
-/// Asks one request on a connection to a desk.
+/// Sends one request on a connection to a server.
 pub(super) async fn ask(connection: &Connection, request: &[u8]) -> Result<Vec<u8>, LinkError> {
     let (mut send, mut recv) = connection.open_bi().await?;
     write(&mut send, request).await?;
@@ -279,7 +280,7 @@ async fn read(
     };
     let mut header = [0; HEADER_BYTES];
     recv.read_exact(&mut header).await.map_err(unreadable)?;
-    // The length is compared before there is room for it.
+    // The length is checked before memory is allocated.
     let bytes = usize::try_from(u32::from_le_bytes(header))
         .ok()
         .filter(|bytes| *bytes <= bytes_max)
@@ -289,7 +290,7 @@ async fn read(
     Ok(body)
 }
 
-/// How long somebody waits for an answer, the way there and back included.
+/// Time to wait for an answer, including the way there and back.
 pub(super) const PATIENCE: Span = Span(2 * LINK_GREETING_MAX.0 + REQUEST_ANSWER_MAX.0);
 
 impl fmt::Debug for RequestServer {

@@ -8,9 +8,8 @@ use super::error::LinkError;
 use super::links::duration;
 use crate::limits::{LINK_KNOCK_MAX, LINK_RETRY_MAX, LINK_RETRY_MIN};
 
-/// The connection to a peer that gives a sign of life in time. One that is not there says nothing,
-/// and another attempt reaches it sooner than the packets that this one still sends, further and
-/// further apart.
+/// Connects to a peer that answers in time. An absent peer does not answer, and another attempt
+/// reaches it sooner than the packets of this one, whose intervals grow.
 pub(super) async fn reach(mut connecting: Connecting) -> Result<Connection, LinkError> {
     let heard = timeout(duration(LINK_KNOCK_MAX), connecting.handshake_data()).await;
     match heard.map(|heard| heard.map(drop)) {
@@ -20,8 +19,9 @@ pub(super) async fn reach(mut connecting: Connecting) -> Result<Connection, Link
     }
 }
 
-/// The pause after so many failures in a row (from 1): it doubles, and a drawn number takes up to
-/// half of it away, so that a group whose manager comes back is not one crowd at its door.
+/// The pause after so many failures in a row (from 1). It doubles, and a random number takes up to
+/// half of it away, so that the members of a group do not all reconnect at once when its manager
+/// comes back.
 pub(super) fn pause(n_failures: u32, drawn: u32) -> Span {
     let doublings = n_failures.saturating_sub(1).min(16);
     let whole = (LINK_RETRY_MIN.0 << doublings).min(LINK_RETRY_MAX.0);

@@ -1,4 +1,4 @@
-//! The socket of links: large buffers, and a count of what is none of ours.
+//! The socket of links: large buffers, and a count of foreign packets.
 
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -14,7 +14,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::limits::LINK_SOCKET_BYTES;
 
-/// The version of QUIC that is spoken.
+/// The supported version of QUIC.
 const QUIC: [u8; 4] = [0, 0, 0, 1];
 
 /// Opens a socket for links.
@@ -24,15 +24,15 @@ pub(super) fn open(address: SocketAddr) -> io::Result<UdpSocket> {
         Type::DGRAM,
         Some(Protocol::UDP),
     )?;
-    // The system gives as much as it may; with less, links are slower and still work.
+    // The system grants as much as it allows; with less, links are slower and still work.
     socket.set_recv_buffer_size(LINK_SOCKET_BYTES)?;
     socket.set_send_buffer_size(LINK_SOCKET_BYTES)?;
     socket.bind(&address.into())?;
     Ok(socket.into())
 }
 
-/// A socket that counts packets which are of none of its connections and begin none. They are
-/// dropped by what reads the socket.
+/// A socket that counts packets that belong to none of its connections and begin none. The reader
+/// of the socket drops them.
 pub(super) struct CountedSocket {
     inner: Arc<dyn AsyncUdpSocket>,
     ids: HashedConnectionIdGenerator,
@@ -52,8 +52,8 @@ impl CountedSocket {
         }
     }
 
-    /// Whether a packet may be one of ours: a long header of this version of QUIC, or a short one
-    /// with a connection id of this endpoint.
+    /// Returns true if a packet may belong to this endpoint: a long header of this version of QUIC,
+    /// or a short one with a connection id of this endpoint.
     fn is_ours(&self, packet: &[u8]) -> bool {
         let Some((first, rest)) = packet.split_first() else {
             return false;

@@ -1,6 +1,6 @@
 //! Moves bytes between a connection and a stream inside the program until one of them ends. Nothing
-//! waits here: who does not read is not read from either, and whoever is at the other end of the
-//! stream decides how long that may last.
+//! is buffered without bound here: a side that does not read is not read from either, and the owner
+//! of the stream's other end decides how long that may last.
 
 use std::future::pending;
 use std::io::{self, ErrorKind};
@@ -77,7 +77,7 @@ async fn outwards(from: &UnixStream, to: &mut SendStream) -> LinkError {
             }
         }
     }
-    // What was sent before the end still arrives, if the peer takes it in time.
+    // Bytes that were sent before the end still arrive, if the peer reads them in time.
     if to.finish().is_ok() {
         let _ = timeout(duration(LINK_FAREWELL_MAX), to.stopped()).await;
     }
@@ -99,7 +99,7 @@ async fn inwards(from: &mut RecvStream, to: &UnixStream) -> LinkError {
             Err(error) => return error.into(),
         }
     }
-    // What goes the other way goes on to its own end.
+    // The other direction goes on to its own end.
     pending().await
 }
 

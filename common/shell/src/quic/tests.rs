@@ -1,5 +1,4 @@
-//! Links over loopback. Waiting is always for what happens, with a bound that is only reached where
-//! something is wrong.
+//! Links over loopback. Tests wait for events, with a bound that is reached only on failure.
 
 mod clients;
 mod crowd;
@@ -27,7 +26,7 @@ const PATIENCE: Span = Span::from_secs(60);
 
 const DAY: Span = Span::from_secs(86_400);
 
-/// What a manager of these tests hears.
+/// An event at a manager of these tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Came {
     Up(u32),
@@ -52,7 +51,7 @@ struct Node {
     to: Peers<String>,
     inbox: Inbox<Came>,
     came: InputReceiver<Came>,
-    /// Its state, where the test does not keep it.
+    /// Its state directory, if the test does not hold it.
     _state: Option<TempDir>,
 }
 
@@ -108,7 +107,7 @@ impl Node {
     fn next(&mut self) -> Came {
         let deadline = clock::mono() + PATIENCE;
         loop {
-            // A message that means nothing here is passed over.
+            // A message without meaning here is ignored.
             let next = self.came.next_within(deadline.since(clock::mono()));
             if let Some(next) = next {
                 return next;
@@ -117,7 +116,7 @@ impl Node {
         }
     }
 
-    /// What comes, up to this.
+    /// The events up to and including this one.
     fn until(&mut self, wanted: &Came) -> Vec<Came> {
         let mut all = vec![self.next()];
         while all.last() != Some(wanted) {
@@ -126,7 +125,7 @@ impl Node {
         all
     }
 
-    /// Why the next link fails or ends.
+    /// The reason for which the next link fails or ends.
     fn next_reason(&mut self) -> String {
         loop {
             match self.next() {
@@ -136,7 +135,7 @@ impl Node {
         }
     }
 
-    /// A message there and back; whatever comes before is passed over.
+    /// A message there and back; earlier events are skipped.
     fn ping(&mut self, peer: &mut Node, text: &str) {
         let (us, them) = (number(self.identity()), number(peer.identity()));
         self.send(them, text);
@@ -146,7 +145,7 @@ impl Node {
     }
 }
 
-/// Joins the manager to links as they come; a peer's key is the number in its name.
+/// Attaches the manager to links as they come; a peer's key is the number in its name.
 fn teller(to: &Peers<String>, inbox: &Inbox<Came>) -> impl Fn(Event) + Send + Sync + use<> {
     let (to, inbox) = (to.clone(), inbox.clone());
     move |event| match event {
@@ -176,7 +175,7 @@ fn any_port() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
 }
 
-/// A group and what it gives to its members.
+/// A group and the credentials of its members.
 struct Group {
     authority: Authority,
 }
@@ -237,7 +236,7 @@ fn messages_cross_in_both_directions_and_the_last_ones_arrive() {
     assert_eq!(gm.links.counts().n_links, 1);
     assert_eq!(gm.links.counts().n_greetings, 0);
 
-    // What was sent before the manager went away still arrives.
+    // A message that was sent before the manager went away still arrives.
     (0..10).for_each(|n| gm.send(2, &n.to_string()));
     gm.to.close();
     for n in 0..10 {
@@ -246,7 +245,7 @@ fn messages_cross_in_both_directions_and_the_last_ones_arrive() {
     assert_eq!(am.next(), Came::Down(1));
     let stopping = "refused by the peer: the manager is stopping";
     assert_eq!(am.next(), Came::Ended("n1".to_owned(), stopping.to_owned()));
-    // The one who dialled dials again.
+    // The dialling side dials again.
     assert_eq!(am.next(), Came::Up(1));
     drop(kept);
     assert_eq!(am.next(), Came::Down(1));
@@ -256,14 +255,14 @@ fn messages_cross_in_both_directions_and_the_last_ones_arrive() {
 fn what_was_sent_before_a_program_ends_still_arrives() {
     let group = Group::new();
     let mut gm = Node::new(group.member(Role::Gm, 1));
-    // More than what the connection takes at once, so that some of it waits.
+    // More than the connection takes at once, so that some of it waits.
     let long = "x".repeat(100_000);
     for n in 2..12 {
         let mut am = Node::new(group.member(Role::Am, n));
         let kept = am.dial(&gm);
         gm.until(&Came::Up(n));
         am.until(&Came::Up(1));
-        // Both ways of an end: the one who has dialled stops that first.
+        // Both directions of an end: the dialling side stops first.
         if n % 2 == 0 {
             am.send(1, &long);
             am.send(1, "last");

@@ -1,5 +1,5 @@
-//! Whom to believe: the chain to the group's authority, the time, the purpose and the list of what
-//! was revoked. Names are judged afterwards, when it is known who is meant.
+//! Trust: the chain to the group's authority, the time, the purpose and the revocations. Names are
+//! checked afterwards, against the expected peer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,36 +20,36 @@ use rustls::{
 
 use crate::identity::{Certificate, Credentials, Fingerprint, Revocations};
 
-/// What a connection is for; both sides must say the same.
+/// The purpose of a connection; both sides must name the same one.
 const CONTROL: &[u8] = b"xavantes";
 
-/// The same of a connection to a desk.
+/// The purpose of a connection for requests.
 const REQUESTS: &[u8] = b"xavantes-desk";
 
-/// The settings of TLS on both sides. Sessions are never resumed: each connection is judged by
-/// what is known at its time.
+/// The TLS settings of both sides. Sessions are never resumed: each connection is checked against
+/// the present trust.
 pub(super) struct Trust {
     pub(super) server: Arc<QuicServerConfig>,
     pub(super) client: Arc<QuicClientConfig>,
 }
 
-/// Where the arithmetic comes from.
+/// The cryptography provider.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
 impl Trust {
-    /// For links alone: whoever has no certificate is turned away before a word.
+    /// For links alone: a peer without a certificate is refused in the handshake.
     pub(super) fn of(credentials: &Credentials) -> Result<Trust, Error> {
         Trust::speaking(CONTROL, credentials)
     }
 
-    /// For connections that are for something else, which both sides name.
+    /// For connections of another purpose, which both sides name.
     pub(super) fn speaking(purpose: &[u8], credentials: &Credentials) -> Result<Trust, Error> {
         Trust::with(credentials, purpose, &[purpose], Strangers::TurnedAway)
     }
 
-    /// For links and a desk, at which somebody without a certificate may ask to join.
+    /// For links and requests, with which a peer without a certificate may ask to join.
     pub(super) fn with_requests(credentials: &Credentials) -> Result<Trust, Error> {
         Trust::with(credentials, CONTROL, &[CONTROL, REQUESTS], Strangers::Heard)
     }
@@ -78,19 +78,19 @@ impl Trust {
     }
 }
 
-/// The settings of a member that asks at a desk.
+/// The settings of a member that sends requests.
 pub(super) fn request_config(credentials: &Credentials) -> Result<QuicClientConfig, Error> {
     let judge = Arc::new(Judge::of(credentials, Strangers::TurnedAway)?);
     let client = client(judge, REQUESTS, credentials)?;
     client.try_into().map_err(no_suite)
 }
 
-/// The settings of somebody who has no certificate and knows an authority by its fingerprint.
+/// The settings of a peer without a certificate that knows an authority by its fingerprint.
 pub(super) fn stranger(authority: Fingerprint) -> Result<QuicClientConfig, Error> {
     stranger_for(authority, REQUESTS)
 }
 
-/// The settings of one who comes to the wrong door.
+/// The settings of a stranger that tries to open a link.
 #[cfg(test)]
 pub(super) fn stranger_for_links(authority: Fingerprint) -> Result<QuicClientConfig, Error> {
     stranger_for(authority, CONTROL)
@@ -111,7 +111,7 @@ fn stranger_for(authority: Fingerprint, purpose: &[u8]) -> Result<QuicClientConf
     client.try_into().map_err(no_suite)
 }
 
-/// Whether a connection is one to a desk.
+/// Returns true if the purpose of a connection is requests.
 pub(super) fn is_for_requests(connection: &Connection) -> bool {
     let data = connection.handshake_data();
     let data = data.and_then(|any| any.downcast::<HandshakeData>().ok());
@@ -143,14 +143,14 @@ fn no_suite<E>(_: E) -> Error {
     Error::General("no cipher suite for QUIC".to_owned())
 }
 
-/// What becomes of somebody without a certificate.
+/// The treatment of peers without a certificate.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strangers {
     TurnedAway,
     Heard,
 }
 
-/// Judges certificates of both sides by the same rules.
+/// Checks certificates of both sides by the same rules.
 struct Judge {
     clients: Arc<dyn ClientCertVerifier>,
     roots: Arc<RootCertStore>,
@@ -178,7 +178,7 @@ impl Judge {
         })
     }
 
-    /// What the chain does not say.
+    /// Checks the revocations, which are not part of the chain.
     fn is_not_revoked(&self, certificate: &CertificateDer<'_>) -> Result<(), Error> {
         let read = Certificate::read(certificate)
             .map_err(|_| Error::InvalidCertificate(CertificateError::BadEncoding))?;
@@ -205,7 +205,7 @@ fn schemes(provider: &CryptoProvider) -> Vec<SignatureScheme> {
         .supported_schemes()
 }
 
-/// TLS 1.2 is not spoken.
+/// TLS 1.2 is not supported.
 fn never() -> Result<HandshakeSignatureValid, Error> {
     Err(Error::General("TLS 1.2 is not spoken".to_owned()))
 }
@@ -255,7 +255,7 @@ impl ClientCertVerifier for Judge {
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        // Whoever dials has one certificate; hints would only tell strangers the group's name.
+        // A client has one certificate; hints would only reveal the group's name to strangers.
         &[]
     }
 
@@ -293,8 +293,7 @@ impl ClientCertVerifier for Judge {
     }
 }
 
-/// Believes whoever has a certificate of the authority with this fingerprint, which the other side
-/// sends along.
+/// Trusts certificates of the authority with this fingerprint, which the other side sends along.
 struct Pinned {
     authority: Fingerprint,
     provider: Arc<CryptoProvider>,

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::inbox::inbox;
 
-/// Adds numbers up and tells each sum.
+/// Adds numbers up and reports each sum.
 struct Adder {
     wake_at: Option<Mono>,
 }

@@ -1,14 +1,14 @@
-//! A log that does not grow for ever: what is full is put aside, and the one put aside before goes.
+//! A log of bounded size: a full file is set aside, and the one set aside before is deleted.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes after which a new file begins: weeks of a daemon that has nothing to complain of.
+/// Bytes after which a new file begins: weeks of a daemon without trouble.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Appends to a file. Beside it is at most one more, its name with `.1`, with what came before.
+/// Appends to a file. Beside it is at most one older file, its name with `.1`.
 #[derive(Debug)]
 pub(super) struct Bounded {
     path: PathBuf,
@@ -42,7 +42,7 @@ impl Bounded {
 impl Write for Bounded {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         if self.bytes > 0 && self.bytes + line.len() as u64 > self.bytes_max {
-            // Where that cannot be, the log goes on as it is, and the next try is as far away.
+            // If that fails, the log goes on in the same file, and the next try is as far away.
             let _ = self.begin_anew();
             self.bytes = 0;
         }
@@ -56,7 +56,7 @@ impl Write for Bounded {
     }
 }
 
-/// What came before a log.
+/// The path of the older part of a log.
 pub(crate) fn aside(path: &Path) -> PathBuf {
     let mut aside = path.to_owned().into_os_string();
     aside.push(".1");
@@ -88,7 +88,7 @@ mod tests {
             }
         };
         write(0..2);
-        // Another start goes on where the first one was.
+        // A restarted program continues the same file.
         write(2..4);
         let aside = directory.path().join("log.1");
         assert_eq!(read(&aside), line(0) + &line(1) + &line(2));
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(read(&aside), line(3) + &line(4) + &line(5));
         assert_eq!(read(&path), line(6) + &line(7));
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
-        // A line that is longer than a file is whole all the same.
+        // A line longer than a file is written whole.
         let long = "x".repeat(40);
         Bounded::of(&path, 25)
             .unwrap()

@@ -109,7 +109,7 @@ fn a_token_lets_in_once_and_what_is_wrong_is_told_before_it_is_used_up() {
         wrong(bench.join(token, Role::Am, Some("a2"), NOW)),
         "the join token has been used"
     );
-    // So it is for a registrar that starts again.
+    // A registrar that is opened again gives the same answer.
     bench.registrar = bench.again();
     assert_eq!(
         wrong(bench.join(token, Role::Am, Some("a2"), NOW)),
@@ -171,7 +171,7 @@ fn a_certificate_is_renewed_until_it_is_revoked_or_over() {
     let young = issued.certificate;
     assert_eq!(young.identity, old.identity);
     assert_eq!(young.not_after, Wall(due.0 + CERTIFICATE_LIFE.0));
-    // Both count until the first one is over; one is dialled.
+    // Both are valid until the first one ends; only one is dialled.
     assert_eq!(
         bench.registrar.contacts(Role::Pm, due),
         [("pm".to_owned(), "pm.example:7401".to_owned())]
@@ -208,7 +208,7 @@ fn a_token_survives_a_request_that_is_not_served() {
         let refused = bench.join_with(token, wanted, wrong, NOW).unwrap_err();
         assert!(refused.contains("the signing request"), "{refused}");
     }
-    // Nor is it used up where the certificate cannot be kept.
+    // The token is not used up if the certificate cannot be stored either.
     let list = bench.registrar.directory.join(ISSUED);
     std::fs::remove_file(&list).unwrap();
     std::fs::create_dir_all(list.join("in the way")).unwrap();
@@ -245,7 +245,7 @@ fn a_certificate_that_was_kept_when_its_token_was_not_used_up_is_in_nobodys_way(
         .join(token.to_string());
     let text = std::fs::read(&kept).unwrap();
     let lost = bench.join(token, Role::Am, Some("a1"), NOW).unwrap();
-    // As after a power cut between the two.
+    // The state after a power cut between the two writes.
     std::fs::write(&kept, text).unwrap();
     bench.registrar = bench.again();
     let joined = bench.join(token, Role::Am, Some("a1"), NOW).unwrap();
@@ -253,7 +253,7 @@ fn a_certificate_that_was_kept_when_its_token_was_not_used_up_is_in_nobodys_way(
     assert_eq!(bench.again().issued_certificates().get(&lost.serial), None);
 }
 
-/// When a certificate is to be renewed.
+/// When a certificate is due for renewal.
 fn due(certificate: &Certificate) -> Wall {
     let (from, until) = (certificate.not_before, certificate.not_after);
     match renewal(from, until, from) {
@@ -334,7 +334,7 @@ fn the_next_holder_of_a_name_is_another_one_unless_the_administrator_says_so() {
         let token = bench.token_with(role, &terms);
         assert_eq!(holder(bench.join(token, role, None, NOW)), second);
     }
-    // A machine's name says which machine it is.
+    // The name of a machine identifies it, so it needs no holder number.
     for n in 0..2 {
         let token = bench.token(Role::Am, Some("a1"));
         let joined = holder(bench.join(token, Role::Am, None, NOW));
@@ -373,7 +373,7 @@ fn a_name_stays_its_first_holders_long_after_that_has_expired() {
             .last_holder(Role::User, "ana"),
         Some(2)
     );
-    // Of machines nothing is kept that ended long ago.
+    // Certificates of machines that ended long ago are dropped.
     assert_eq!(
         bench.registrar.issued_certificates().get(&machine.serial),
         None

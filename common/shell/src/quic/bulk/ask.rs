@@ -1,4 +1,5 @@
-//! The side that asks: dials whoever has a blob or is to have one, and goes on after a cut.
+//! The client of transfers: dials the peer that has a blob or is to get one, and continues after an
+//! interruption.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -25,19 +26,19 @@ use crate::limits::{
     BULK_UNREACHABLE, BULK_WAITING_PIECES_MAX, LINK_GREETING_MAX,
 };
 
-/// Connections to others, one for each place; they end by themselves when nothing moves.
+/// Connections to peers, one for each; idle ones end by themselves.
 #[derive(Default)]
 pub(super) struct Dialled(BTreeMap<Source, Arc<AsyncMutex<Line>>>);
 
-/// A way to a peer.
+/// A connection to a peer.
 #[derive(Default)]
 struct Line {
     connection: Option<Connection>,
-    /// Why the peer was not reached, and when.
+    /// The last failure to reach the peer, and its time.
     failed: Option<(Mono, LinkError)>,
 }
 
-/// What comes from the network for whoever writes it.
+/// Data from the network for the writer.
 enum Piece {
     /// The size of the whole blob.
     Whole(u64),
@@ -47,13 +48,13 @@ enum Piece {
 
 /// Why a try has ended.
 pub(super) enum Failed {
-    /// Another one may go on from there.
+    /// Another try may continue from there.
     Cut(BulkError),
-    /// Another one would end the same way.
+    /// Another try would fail alike.
     Final(BulkError),
 }
 
-/// Fetches what is missing of a blob.
+/// Fetches the missing part of a blob.
 pub(super) fn get(
     bulk: &Bulk,
     from: &Source,
@@ -91,7 +92,7 @@ fn get_once(
     let offset = into.bytes();
     bulk.handle.spawn(async move {
         if let Err(failed) = pull(&shared, &from, what, offset, &pieces).await {
-            // Whoever waits may have gone.
+            // The waiting thread may have gone.
             let _ = pieces.send(Piece::Failed(failed)).await;
         }
     });
@@ -115,12 +116,12 @@ fn get_once(
     }
     match whole {
         Some(bytes) if bytes == into.bytes() => Ok(()),
-        // The end of all transfers came before the end of this one.
+        // All transfers ended before this one did.
         Some(_) | None => Err(Failed::Final(BulkError::Stopping)),
     }
 }
 
-/// Carries the bytes of a blob from the network to whoever writes them.
+/// Moves the bytes of a blob from the network to the writer.
 async fn pull(
     shared: &Shared,
     from: &Source,
@@ -159,7 +160,7 @@ async fn pull(
     Ok(())
 }
 
-/// Brings a blob to a peer.
+/// Uploads a blob to a peer.
 pub(super) fn put(
     bulk: &Bulk,
     to: &Source,
@@ -185,7 +186,7 @@ pub(super) fn put(
             }
             pause(BULK_PAUSE).await;
         };
-        // Whoever waits may have gone.
+        // The waiting thread may have gone.
         let _ = done.send(result).await;
     });
     is_done.blocking_recv().unwrap_or(Err(BulkError::Stopping))
@@ -220,7 +221,7 @@ async fn push(
         let disk = |error| Failed::Final(BulkError::Disk(error));
         piece = read.await.map_err(disk)?;
         if let Err(broken) = write(&mut send, &piece).await {
-            // A refusal in the middle stands on the other half of the stream.
+            // A refusal during the upload arrives on the other half of the stream.
             return Err(match hear(&mut recv, BULK_PAUSE).await {
                 Ok(Answer::Refused(refusal)) => Failed::Final(BulkError::Refused(refusal)),
                 Ok(Answer::Sending { .. } | Answer::Send { .. } | Answer::Stored) | Err(_) => {
@@ -237,7 +238,7 @@ async fn push(
     loop {
         return match hear(&mut recv, BULK_SILENCE_MAX).await? {
             Answer::Stored => Ok(()),
-            // All has come; its disk is still at it.
+            // The peer has all bytes and still writes them.
             Answer::Send { offset } if offset == bytes => continue,
             Answer::Refused(refusal) => Err(Failed::Final(BulkError::Refused(refusal))),
             Answer::Sending { .. } | Answer::Send { .. } => Err(Failed::Final(BulkError::Answer)),
@@ -245,7 +246,7 @@ async fn push(
     }
 }
 
-/// A stream to a peer, on the connection that is there or on another one.
+/// Opens a stream to a peer, on the existing connection or on a new one.
 pub(super) async fn open(shared: &Shared, to: &Source) -> Result<(SendStream, RecvStream), Failed> {
     let line = {
         let mut dialled = lock(&shared.dialled);

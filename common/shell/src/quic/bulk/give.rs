@@ -1,4 +1,4 @@
-//! The side that is asked: gives blobs out of the depot and takes others into it.
+//! The server of transfers: reads blobs from the depot and receives others into it.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -29,8 +29,7 @@ use crate::limits::{
     BULK_SIGN_OF_LIFE, BULK_SILENCE_MAX, LINK_GREETING_MAX, REMOTE_CONNECTIONS_EACH_MAX,
 };
 
-/// Blobs that were cut while they came, by whom they came from. The one that has waited longest
-/// goes first.
+/// Partly received blobs of interrupted uploads, by peer. The oldest one is dropped first.
 #[derive(Default)]
 pub(super) struct Parked(VecDeque<(Identity, Hash, Box<dyn Arriving>)>);
 
@@ -49,7 +48,7 @@ impl Parked {
     }
 }
 
-/// One who has dialled, and is among those who may.
+/// A peer that has dialled and may transfer.
 struct ServedPeer {
     shared: Arc<Shared>,
     number: u64,
@@ -78,7 +77,7 @@ impl Drop for ServedPeer {
     }
 }
 
-/// Lets those who dial in.
+/// Accepts peers that dial.
 pub(super) async fn accept(endpoint: Endpoint, shared: Arc<Shared>) {
     let places = Arc::new(Semaphore::new(BULK_CONNECTIONS_MAX));
     while let Some(incoming) = endpoint.accept().await {
@@ -115,7 +114,7 @@ async fn arrive(incoming: Incoming, _place: OwnedSemaphorePermit, shared: Arc<Sh
         return;
     };
     let served = Arc::new(served);
-    // The peer opens no more streams at a time than it was told.
+    // The transport limits the peer's concurrent streams.
     while let Ok((send, recv)) = connection.accept_bi().await {
         Handle::current().spawn(serve(Arc::clone(&served), send, recv));
     }
@@ -195,7 +194,7 @@ fn may(roles: &[Role], role: Role) -> bool {
     roles.contains(&role)
 }
 
-/// Why a transfer is not done.
+/// Why a transfer stopped.
 enum Stopped {
     Refused(Refusal),
     Broken(Broken),
@@ -244,7 +243,7 @@ async fn give(
         piece = match read_at(Arc::clone(&file), piece, at, wanted).await {
             Ok(piece) => piece,
             Err(error) => {
-                // The answer has been given: all that is left is to end in the middle.
+                // The answer was sent; the stream only needs to end.
                 tracing::warn!(%hash, %error, "a blob could not be read to its end");
                 return Err(Stopped::Broken(Broken::Unreadable));
             }
@@ -288,7 +287,7 @@ async fn take(
         Ok(()) => fill(served, bytes, recv, &mut slot).await,
         Err(broken) => Err(broken.into()),
     };
-    // What a cut has left is gone on with, should the peer come again.
+    // The part is kept in case the peer continues the upload.
     let arriving = slot.ok_or(Stopped::Refused(Refusal::Failed))?;
     match filled {
         Ok(()) => {}
@@ -302,7 +301,7 @@ async fn take(
     let arrival = loop {
         match timeout(duration(BULK_SIGN_OF_LIFE), &mut finishing).await {
             Ok(arrival) => break arrival?,
-            // The disk takes its time: the peer is told that all has come.
+            // The disk is slow, so the peer is told that all bytes have arrived.
             Err(_) => say(send, &Answer::Send { offset: bytes }).await?,
         }
     };
@@ -312,7 +311,8 @@ async fn take(
     }
 }
 
-/// Takes what comes until all is there. The slot is empty afterwards only where the disk failed.
+/// Writes the arriving bytes until the blob is complete. The slot is empty afterwards only if the
+/// disk failed.
 async fn fill(
     served: &ServedPeer,
     bytes: u64,
@@ -350,7 +350,7 @@ async fn fill(
             return Err(Stopped::Refused(Refusal::Corrupt));
         }
     }
-    // Whoever sends more than was said has said something else than is the case.
+    // A peer that sends more bytes than announced is in error.
     match read(recv, &mut [0]).await? {
         0 => Ok(()),
         _ => Err(Stopped::Refused(Refusal::Corrupt)),
@@ -378,7 +378,7 @@ async fn read_at(
     .await
 }
 
-/// Lets another thread wait for the disk.
+/// Runs disk work on another thread and waits for it.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {

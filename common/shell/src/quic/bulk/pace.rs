@@ -1,20 +1,20 @@
-//! How fast a link may be used.
+//! The rate limit of a link.
 
 use model::{Mono, Span};
 
 use crate::limits::{BULK_BURST, BULK_RATE_MAX};
 
-/// A token bucket: over any time t no more than `rate * (t + burst)` bytes pass, and one piece.
+/// A token bucket: within any time t, at most `rate * (t + burst)` bytes pass, and one piece.
 /// Pieces pass in the order in which they ask.
 #[derive(Debug)]
 pub(super) struct Bucket {
     rate: Option<u64>,
-    /// When all that has passed will have taken its time.
+    /// The time at which everything that has passed is paid for.
     paid: Mono,
 }
 
 impl Bucket {
-    /// One that lets so many bytes a second pass; all without a rate.
+    /// A bucket with a rate in bytes a second; without one everything passes.
     pub(super) fn new(rate: Option<u64>) -> Bucket {
         Bucket {
             rate: rate.map(|rate| rate.clamp(1, BULK_RATE_MAX)),
@@ -22,7 +22,7 @@ impl Bucket {
         }
     }
 
-    /// Takes so many bytes. They pass after this wait.
+    /// Takes bytes. They may pass after the returned wait.
     pub(super) fn take(&mut self, now: Mono, bytes: u64) -> Span {
         let Some(rate) = self.rate else {
             return Span::ZERO;

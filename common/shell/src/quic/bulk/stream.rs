@@ -1,4 +1,4 @@
-//! Frames and pieces on a stream, each within its time.
+//! Frames and pieces on a stream, each with a time limit.
 
 use minicbor::{Decode, Encode};
 use model::Span;
@@ -10,19 +10,19 @@ use wire::frame::{self, HEADER_BYTES};
 use super::super::links::duration;
 use crate::limits::{BULK_PROGRESS_BYTES, BULK_SILENCE_MAX};
 
-/// Why nothing more comes or goes on a stream.
+/// Why a stream cannot be used any further.
 #[derive(Debug)]
 pub(super) enum Broken {
-    /// It was cut.
+    /// The stream was cut.
     Read(ReadError),
     Write(WriteError),
-    /// It is too slow.
+    /// The stream is too slow.
     Slow,
-    /// It ended in the middle of a frame, or the frame is none.
+    /// The stream ended within a frame, or the frame cannot be decoded.
     Unreadable,
 }
 
-/// Reads one frame. Its length is compared before there is room for it.
+/// Reads one frame. Its length is checked before memory is allocated for it.
 pub(super) async fn hear<T>(recv: &mut RecvStream, patience: Span) -> Result<T, Broken>
 where
     T: for<'b> Decode<'b, ()>,
@@ -54,7 +54,7 @@ pub(super) async fn say<T: Encode<()>>(send: &mut SendStream, message: &T) -> Re
     write(send, &bytes).await
 }
 
-/// Writes a piece; each part of it in its time.
+/// Writes a piece; each part of it has a time limit.
 pub(super) async fn write(send: &mut SendStream, piece: &[u8]) -> Result<(), Broken> {
     for part in piece.chunks(BULK_PROGRESS_BYTES) {
         let written = async { send.write_all(part).await.map_err(Broken::Write) };
@@ -63,7 +63,8 @@ pub(super) async fn write(send: &mut SendStream, piece: &[u8]) -> Result<(), Bro
     Ok(())
 }
 
-/// Fills a piece, each part of it in its time. How much there was: less than asked for at the end.
+/// Fills a piece; each part of it has a time limit. Returns the number of bytes, which is smaller
+/// at the end.
 pub(super) async fn read(recv: &mut RecvStream, piece: &mut [u8]) -> Result<usize, Broken> {
     let mut filled = 0;
     while filled < piece.len() {

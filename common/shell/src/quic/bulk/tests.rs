@@ -14,7 +14,7 @@ use crate::identity::{Authority, Key, Revocations};
 const DAY: Span = Span::from_secs(86_400);
 const MIB: usize = 1 << 20;
 
-/// Here a blob is named by another hash than in a grid: transfers do not care which.
+/// The tests name blobs by another hash than a grid does, which transfers do not check.
 fn name_of(content: &[u8]) -> Hash {
     let digest = digest(&SHA256, content);
     Hash(digest.as_ref().try_into().unwrap())
@@ -30,9 +30,9 @@ type OnWrite = dyn Fn(u64) + Send + Sync;
 #[derive(Clone, Default)]
 struct Shelf {
     blobs: Arc<Mutex<BTreeMap<Hash, Vec<u8>>>>,
-    /// Told how much of a blob has come.
+    /// Called with the number of received bytes of a blob.
     on_write: Option<Arc<OnWrite>>,
-    /// Waited for before a blob is given.
+    /// Waited for before a blob is served.
     before: Option<Arc<Mutex<Receiver<()>>>>,
 }
 
@@ -185,7 +185,7 @@ fn sixty_four_mebibytes_are_fetched_and_brought() {
     user.fetch(&[source(&giver)], hash, &here).unwrap();
     assert!(here.get(hash).unwrap() == content);
     assert_eq!(giver.counts().served_bytes, 64 << 20);
-    // What is here is not fetched again.
+    // A blob that is here is not fetched again.
     user.fetch(&[source(&giver)], hash, &here).unwrap();
     assert_eq!(giver.counts().n_served, 1);
 
@@ -196,7 +196,7 @@ fn sixty_four_mebibytes_are_fetched_and_brought() {
     user.put(&source(&taker), hash, file.try_clone().unwrap(), bytes)
         .unwrap();
     assert!(there.get(hash).unwrap() == content);
-    // What is there is not brought again.
+    // A blob that is there is not uploaded again.
     user.put(&source(&taker), hash, file, bytes).unwrap();
     assert_eq!(taker.counts().served_bytes, bytes);
 }
@@ -240,7 +240,7 @@ fn a_transfer_that_is_cut_goes_on_where_it_was() {
     };
     user.fetch(&[source(&giver)], hash, &here).unwrap();
     assert!(here.get(hash).unwrap() == content);
-    // Twenty had come and were not sent again, beside what was under way.
+    // Twenty pieces had arrived and were not sent again, beside those in flight.
     let served = giver.counts().served_bytes;
     assert!(served < (40 + 15) << 20, "{served}");
 }
@@ -291,7 +291,7 @@ fn what_is_not_what_its_name_says_is_refused_on_both_sides() {
     let refused = user.fetch(&[source(&liar)], hash, &here).unwrap_err();
     assert!(matches!(refused, BulkError::Corrupt), "{refused}");
     assert_eq!(here.get(hash), None);
-    // The next one is asked instead.
+    // The next source is asked instead.
     let both = [source(&liar), source(&honest)];
     user.fetch(&both, hash, &here).unwrap();
     assert!(here.get(hash).unwrap() == good);
@@ -334,7 +334,7 @@ fn roles_and_groups_are_held_apart() {
         cause.unwrap(),
         "refused by the peer: the role in the certificate is not served here"
     );
-    // A stranger's certificate, and a stranger in the place of the one who is meant.
+    // A stranger's certificate, and a stranger at the address of the expected peer.
     let other = Group::new("yard");
     let stranger = bind(
         other.member_trusting(Role::User, &group.authority),
@@ -398,8 +398,8 @@ fn a_frame_of_four_gibibytes_is_refused_by_its_header() {
     assert_eq!(taker.counts().n_refused, 1);
 }
 
-/// Passes datagrams between whoever sends to it and a socket, which can be another one from a moment
-/// on: as where a daemon is killed and the next one listens in its place.
+/// Forwards datagrams to a socket that can be replaced at runtime, as when a daemon is killed and
+/// the next one listens at its address.
 struct Passage {
     address: SocketAddr,
     to: Arc<Mutex<SocketAddr>>,
@@ -410,7 +410,7 @@ impl Passage {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let (address, to) = (socket.local_addr().unwrap(), Arc::new(Mutex::new(first)));
         let target = Arc::clone(&to);
-        // It ends with the program.
+        // The thread ends with the program.
         std::thread::spawn(move || {
             let (mut datagram, mut client) = ([0; 65_536], None);
             while let Ok((bytes, from)) = socket.recv_from(&mut datagram) {
@@ -418,7 +418,7 @@ impl Passage {
                 let receiver = if from == target {
                     client
                 } else if from.port() == first.port() {
-                    // What the killed one says.
+                    // Packets of the killed daemon.
                     None
                 } else {
                     client = Some(from);
@@ -516,7 +516,7 @@ proptest! {
         let (mut passed, mut last) = (0, 0);
         for (pause, bytes) in asks {
             now = now + Span(pause);
-            // Whoever asks waits before asking again.
+            // The client waits before it asks again.
             now = now + bucket.take(now, bytes);
             passed += bytes;
             last = last.max(bytes);

@@ -1,5 +1,4 @@
-//! Clients on other machines: let in by their certificates, and joined to the same shared as those of
-//! the socket.
+//! Clients on other machines, admitted by certificates, together with those of the socket.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, OnceLock};
@@ -22,7 +21,7 @@ const CLIENT_INPUTS: ClientInputs<Input> = ClientInputs {
     gone: |_| Input::Gone,
 };
 
-/// A process manager that knows nothing, and lets clients in.
+/// A process manager that knows nothing and accepts clients.
 struct Manager {
     links: Option<Links>,
     clients: Arc<OnceLock<Clients<Input>>>,
@@ -73,7 +72,7 @@ impl Manager {
         self.links.as_ref().unwrap().address()
     }
 
-    /// Ends without a word, and is there again with another life.
+    /// Ends silently, and starts again with another epoch.
     fn start_again(&mut self) {
         let address = self.address();
         self.links.take().unwrap().vanish();
@@ -89,7 +88,7 @@ impl Manager {
         Client::dial(credentials, &self.address().to_string(), peer)
     }
 
-    /// The next request, and who asks.
+    /// The next request, and its sender.
     fn asked(&mut self) -> (u64, String, u64, Request) {
         loop {
             match self.came.next_within(PATIENCE).unwrap() {
@@ -159,7 +158,7 @@ fn what_was_not_answered_is_asked_again_of_the_next_epoch() {
     let (client, _, again, request) = manager.asked();
     assert_eq!((again, request), (number, Request::Cancel(ProcessId(1))));
     manager.answer(client, again, Answer::Cancelling(ProcessId(1)));
-    // What was forgotten at the first asking is not known at the second.
+    // A process that was forgotten after the first request is unknown to the second.
     let (_, _, _, request) = manager.asked();
     assert_eq!(request, Request::Forget(ProcessId(2)));
     manager.start_again();
@@ -168,7 +167,7 @@ fn what_was_not_answered_is_asked_again_of_the_next_epoch() {
     let (cancelled, forgotten, mut client) = asker.join().unwrap();
     assert_eq!(cancelled, Answer::Cancelling(ProcessId(1)));
     assert_eq!(forgotten.unwrap(), Answer::Forgotten(ProcessId(2)));
-    // One that is asked for the first time and is not known is just that.
+    // A first request for an unknown process just reports that.
     let asker = std::thread::spawn(move || client.ask(Request::Forget(ProcessId(3))).unwrap());
     let (client, _, number, _) = manager.asked();
     manager.answer(client, number, Answer::Unknown(ProcessId(3)));
@@ -193,7 +192,7 @@ fn a_watch_goes_on_with_the_next_epoch() {
     manager.answer(client, number, progress(1, Phase::Running));
     manager.answer(client, number, progress(2, Phase::Completed));
     let seen = watcher.join().unwrap();
-    // Whether the first one arrived before the end of that life is left to chance.
+    // It is random whether the first request arrived before the end of that epoch.
     assert!(seen.ends_with(&[1, 2]), "{seen:?}");
 }
 

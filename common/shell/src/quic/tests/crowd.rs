@@ -1,4 +1,4 @@
-//! Crowds of strangers: members come in all the same, from other addresses and from theirs.
+//! Crowds of strangers: members still get in, from other addresses and from the same ones.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, UdpSocket};
@@ -29,7 +29,7 @@ impl RequestHandler for Echo {
     }
 }
 
-/// A group manager with a desk.
+/// A group manager that answers requests.
 struct Besieged {
     links: Links,
     gm: Credentials,
@@ -61,7 +61,7 @@ impl Besieged {
         String::from_utf8(told).unwrap()
     }
 
-    /// A member asks, each time on a connection of its own; and somebody joins.
+    /// A member sends requests, each on a connection of its own; and somebody joins.
     fn is_open(&self, group: &Group) {
         let user = group.member(Role::User, 2);
         for _ in 0..20 {
@@ -98,7 +98,7 @@ impl Crowd {
         Crowd { runtime, endpoints }
     }
 
-    /// So many connections to a desk, which are kept and say nothing.
+    /// Connections for requests that stay idle.
     fn hold(&self, besieged: &Besieged, n: usize) -> Vec<Connection> {
         let config = client_config(trust::stranger(besieged.gm.fingerprint()).unwrap());
         let held = async {
@@ -113,10 +113,10 @@ impl Crowd {
         self.runtime.block_on(held)
     }
 
-    /// The first packets of so many handshakes, of which nobody will send more.
+    /// The first packets of handshakes that are never continued.
     fn first_packets(&self, besieged: &Besieged, n: usize) -> Vec<Vec<u8>> {
         let config = client_config(trust::stranger(besieged.gm.fingerprint()).unwrap());
-        // By the name of the connection, which stands behind the version and its own length.
+        // The connection id follows the version and its own length.
         let mut packets: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
         self.runtime.block_on(async {
             let catcher = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await;
@@ -142,7 +142,7 @@ impl Crowd {
 fn strangers_that_hold_connections_do_not_keep_members_out() {
     let group = Group::new();
     let besieged = Besieged::new(&group);
-    // In the member's own network, and behind its own address.
+    // In the member's own network, and at its own address.
     let crowd = Crowd::of(&["127.0.0.2", "127.0.0.3", "127.9.9.9", "127.0.0.1"]);
     let held = crowd.hold(&besieged, 3 * HANDSHAKES_MAX);
     besieged.is_open(&group);

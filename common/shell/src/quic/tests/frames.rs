@@ -1,4 +1,4 @@
-//! What is no message ends its link and no other.
+//! A malformed message ends its link and no other.
 
 use proptest::prelude::*;
 use wire::frame;
@@ -6,7 +6,7 @@ use wire::frame;
 use super::raw::Raw;
 use super::*;
 
-/// A group manager, a well-behaved peer, and somebody else.
+/// A group manager, a well-behaved peer, and another peer.
 struct Bench {
     gm: Node,
     am: Node,
@@ -30,8 +30,8 @@ impl Bench {
         }
     }
 
-    /// How a link ends on which these bytes are sent: what was received, what the manager hears,
-    /// and what the peer hears.
+    /// The end of a link on which these bytes are sent: the received messages, the manager's
+    /// reason, and the peer's.
     fn end_with(&mut self, bytes: &[u8]) -> (Vec<String>, String, String) {
         let link = self.raw.link(&self.gm);
         self.gm.until(&Came::Up(3));
@@ -88,7 +88,7 @@ fn bad_frames_end_their_own_link_with_a_reason() {
         assert_eq!(ours, format!("refused the peer: {reason}"));
         assert_eq!(theirs, format!("refused by the peer: {reason}"));
     }
-    // What a later version may say is passed over.
+    // Messages of a later version are ignored.
     let (received, ours, _) = bench.end_with(&framed(&[&good, &other_kind, &good]));
     assert_eq!(received, ["good", "good"]);
     assert_eq!(ours, "refused by the peer: the manager is stopping");
@@ -136,7 +136,7 @@ fn strange_packets_are_ignored_and_counted() {
             .collect();
         socket.send_to(&packet, gm.links.address()).unwrap();
     }
-    // They are in the socket before this is, and so they are read before.
+    // They are in the socket before this one, so they are read before.
     am.ping(gm, "the link goes on");
     assert_eq!(gm.links.counts().n_foreign_packets - before, PACKETS);
     assert_eq!(gm.links.counts().n_links, 1);

@@ -45,7 +45,7 @@ fn an_epoch_is_later_than_the_one_before() {
     std::fs::write(state.path().join("links.epoch"), "x").unwrap();
     let error = LinkEpoch::begin(state.path()).unwrap_err().to_string();
     assert!(
-        error.ends_with("holds no key of links or no number of a life"),
+        error.ends_with("holds no key of links or no epoch"),
         "{error}"
     );
 }
@@ -62,8 +62,8 @@ fn a_slow_reader_loses_its_link_and_nobody_elses() {
     let _other = other.dial(&gm);
     other.until(&Came::Up(1));
     gm.until(&Came::Up(3));
-    // The slow one takes nothing. What its queue, the connection and the queue to it hold is
-    // bounded; then the link is lost. The sender never waits.
+    // The slow peer takes nothing. Its queue, the connection and the queue to it are bounded; then
+    // the link is lost. The sender never waits.
     let text = "x".repeat(1_000);
     let mut came = Vec::new();
     let mut n_sent = 0;
@@ -84,7 +84,7 @@ fn a_slow_reader_loses_its_link_and_nobody_elses() {
     }
     assert_eq!(came[..2], [Came::Down(2), ended]);
     other.ping(&mut gm, "still here");
-    // When it takes again what has come, it hears of the loss, and is linked again.
+    // When it reads again, it notices the loss and is linked again.
     assert_eq!(slow.next_reason(), format!("refused by the peer: {reason}"));
     slow.until(&Came::Up(1));
     slow.ping(&mut gm, "here again");

@@ -1,4 +1,4 @@
-//! A peer that knows how to connect and does as it likes afterwards.
+//! A peer that can connect and then does as it likes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,7 @@ impl Raw {
         async move { Ok(connecting.await?) }
     }
 
-    /// Connects and sends these bytes as a greeting; the reason of the end.
+    /// Connects and sends these bytes as a greeting; returns the reason of the end.
     pub(super) fn greet_with(&self, node: &Node, greeting: &[u8]) -> String {
         self.bounded(async {
             let connection = self.connect(node).await.unwrap();
@@ -66,7 +66,7 @@ impl Raw {
         })
     }
 
-    /// Connects and greets as one should.
+    /// Connects and greets correctly.
     pub(super) fn link(&self, node: &Node) -> RawLink {
         self.bounded(async {
             let connection = self.connect(node).await.unwrap();

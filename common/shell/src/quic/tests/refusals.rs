@@ -1,4 +1,4 @@
-//! Who is not let in, and that both sides say why.
+//! Refused peers, and the reasons on both sides.
 
 use model::{Epoch, Span};
 use wire::hello::Protocols;
@@ -8,7 +8,7 @@ use super::*;
 use crate::identity::Revoked;
 use crate::limits::LINK_GREETINGS_EACH_MAX;
 
-/// What each side says of the end of the first attempt: the one who was dialled, the dialer.
+/// The reason on each side for the end of the first attempt: the dialled one, the dialling one.
 fn reasons(gm: Credentials, am: Credentials) -> (String, String) {
     let mut gm = Node::new(gm);
     let mut am = Node::new(am);
@@ -87,7 +87,7 @@ fn a_role_that_has_no_business_there_is_refused() {
     let text = "the role in the certificate is not served here";
     let found = reasons(group.member(Role::Gm, 1), group.member(Role::User, 2));
     assert_eq!(found, (us(text), them(text)));
-    // A user's certificate is not one to be dialled with.
+    // A user's certificate cannot be dialled with.
     let found = reasons(group.member(Role::User, 1), group.member(Role::Am, 2));
     let text = "the certificate cannot be used";
     assert_eq!(found, (them(text), us(text)));
@@ -144,12 +144,12 @@ fn an_earlier_epoch_is_refused_and_a_later_one_takes_its_place() {
     let first = raw.link(&gm);
     assert_eq!(gm.next(), Came::Up(2));
     raw.hello.epoch = Epoch(4);
-    let text = "a later life of the same peer is connected";
+    let text = "a later epoch of the same peer is connected";
     assert_eq!(raw.greet_with(&gm, &framed(&raw.hello)), them(text));
     assert_eq!(gm.next(), Came::Failed(us(text)));
     raw.hello.epoch = Epoch(6);
     let _second = raw.link(&gm);
-    // The manager hears the end of the one before the beginning of the other.
+    // The manager gets the end of the old link before the beginning of the new one.
     assert_eq!(gm.next(), Came::Down(2));
     let text = "the peer has connected anew";
     assert_eq!(gm.next(), Came::Ended("n2".to_owned(), us(text)));
@@ -185,7 +185,7 @@ fn a_peer_that_is_revoked_while_it_is_linked_loses_its_link_at_once() {
     );
 }
 
-/// Connections that say nothing, far more than there may be.
+/// Silent connections, far more than permitted.
 const SILENT: usize = 1_000;
 
 #[test]
@@ -211,7 +211,8 @@ fn members_that_say_nothing_are_bounded_and_let_go() {
         }
         ends
     });
-    // The last ones had their time; the others ended for them, early or late in their handshake.
+    // The last ones had their time; the others were ended for them, early or late in their
+    // handshake.
     let n_late = ends
         .iter()
         .filter(|end| **end == them("the greeting did not come in time"))
@@ -228,17 +229,17 @@ fn members_that_say_nothing_are_bounded_and_let_go() {
 
 #[test]
 fn a_renewed_certificate_serves_from_the_next_connection_on() {
-    // A link that is not heard for too long, where others have the machine, ends for that reason:
-    // then nothing is seen of what is to be seen here, and another one is looked at.
+    // On a loaded machine a link may end by silence instead; then the test proves nothing and looks
+    // at another link.
     assert!((0..10).any(|_| a_link_ends_with_its_certificate_and_comes_again_with_another()));
 }
 
-/// Whether it was the end of the certificate that ended the link.
+/// Returns true if the end of the certificate ended the link.
 fn a_link_ends_with_its_certificate_and_comes_again_with_another() -> bool {
     let group = Group::new();
     let mut gm = Node::new(group.member(Role::Gm, 1));
     let mut am = Node::new(group.member(Role::Am, 2));
-    // So short that it is over when the first connection has been made and another is wanted.
+    // So short that it has expired when the first connection is made and another is wanted.
     let short = (Wall(clock::wall().0 - DAY.0), Span(DAY.0 + 6_000_000));
     let before = group.sign(Role::Am, 2, short, &group.authority, Revocations::default());
     am.links.renew(&before).unwrap();
@@ -252,7 +253,7 @@ fn a_link_ends_with_its_certificate_and_comes_again_with_another() -> bool {
             }
         }
     }
-    // A link does not outlive the certificate that it was made with.
+    // A link does not outlive its certificate.
     am.links.renew(&am.credentials).unwrap();
     assert_eq!(am.next(), Came::Down(1));
     let text = "the certificate is not valid at this time";

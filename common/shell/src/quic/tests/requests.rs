@@ -1,4 +1,4 @@
-//! Questions at a desk, from members and from strangers.
+//! Requests of members and of strangers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use super::super::trust;
 use super::*;
 use crate::identity::{Fingerprint, Revoked};
 
-/// Says who asked what, and counts.
+/// Answers with the sender and the request, and counts.
 struct Echo(Arc<AtomicUsize>);
 
 impl RequestHandler for Echo {
@@ -61,7 +61,7 @@ impl Server {
         answer.map(text).map_err(|error| error.to_string())
     }
 
-    /// Connects without a certificate, for what a stranger should not do.
+    /// Connects without a certificate, to do what a stranger should not.
     fn connect<T>(&self, config: ClientConfig, then: impl AsyncFn(quinn::Connection) -> T) -> T {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let patience = std::time::Duration::from_micros(PATIENCE.0);
@@ -108,7 +108,7 @@ fn a_stranger_tells_nothing_to_another_authority() {
     let found = server.ask(stranger(other.authority.fingerprint(), "lab"), b"secret");
     let text = "refused the peer: the certificate is of an authority that is not trusted";
     assert_eq!(found.unwrap_err(), text);
-    // Nor to another group's manager, nor to a member that is no group manager.
+    // It asks neither another group's manager nor a member that is no group manager.
     let authority = group.authority.fingerprint();
     let found = server.ask(stranger(authority, "barn"), b"secret");
     assert!(found.unwrap_err().contains("not of the one"));
@@ -141,7 +141,7 @@ fn a_stranger_has_one_short_question_and_no_link() {
         let (mut send, mut recv) = connection.open_bi().await.unwrap();
         send.write_all(b"\x01\0\0\0x").await.unwrap();
         let _ = recv.read_to_end(100).await.unwrap();
-        // The second question finds nobody.
+        // The second request finds no server.
         let second = connection.open_bi().await;
         if let Ok((mut send, _recv)) = second {
             let _ = send.write_all(b"\x01\0\0\0y").await;
@@ -151,7 +151,7 @@ fn a_stranger_has_one_short_question_and_no_link() {
     assert_eq!(why, "refused by the peer: the manager is stopping");
     assert_eq!(server.n_asked.load(Ordering::Relaxed), 1);
 
-    // The door for links needs a certificate.
+    // Links need a certificate.
     let why = server.connect(
         client_config(trust::stranger_for_links(server.gm.fingerprint()).unwrap()),
         async |connection| LinkError::from(connection.closed().await).to_string(),
