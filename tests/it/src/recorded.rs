@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::check::{self, Asked};
 use crate::sandbox::{Sandbox, root};
@@ -83,6 +84,54 @@ fn a_recorded_workflow_does_what_its_status_tells() {
             cpu_margin: 0.3,
         },
     );
+}
+
+/// Ids as nf-core's have them, with dots, spaces, and two pairs of which one name is made.
+#[test]
+fn tasks_whose_ids_are_no_names_are_checked_by_their_ids() {
+    let task = |id: &str, parents: &[&str], reads: &[&str], writes: &[&str]| {
+        json!({
+            "id": id, "name": id, "parents": parents, "children": [],
+            "inputFiles": reads, "outputFiles": writes,
+        })
+    };
+    let ids = ["QC.TRIM_1", "QC_TRIM_1", "ALIGN.SORT (a+b)_2", "REPORT"];
+    let recording = json!({
+        "name": "dots",
+        "schemaVersion": "1.5",
+        "workflow": {
+            "specification": {
+                "tasks": [
+                    task(ids[0], &[], &["reads/s1.fq"], &["s1.trim.fq", "s1_trim.fq"]),
+                    task(ids[1], &[], &["reads/s2.fq"], &["s2.trim.fq"]),
+                    task(ids[2], &[ids[0], ids[1]], &["s1.trim.fq", "s2.trim.fq"], &["out/x.bam"]),
+                    task(ids[3], &[ids[2], ids[0]], &["out/x.bam", "s1_trim.fq"], &[]),
+                ],
+                "files": [
+                    { "id": "reads/s1.fq", "sizeInBytes": 10_000 },
+                    { "id": "reads/s2.fq", "sizeInBytes": 20_000 },
+                    { "id": "s1.trim.fq", "sizeInBytes": 8_000 },
+                    { "id": "s1_trim.fq", "sizeInBytes": 7_000 },
+                    { "id": "s2.trim.fq", "sizeInBytes": 16_000 },
+                    { "id": "out/x.bam", "sizeInBytes": 30_000 },
+                ],
+            },
+            "execution": {
+                "makespanInSeconds": 4,
+                "tasks": ids.map(|id| json!({ "id": id, "runtimeInSeconds": 1, "avgCPU": 100 })),
+            },
+        },
+    });
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("dots.json");
+    fs::write(&file, recording.to_string()).unwrap();
+    let asked = Asked {
+        cpu_seconds: 1.0,
+        data_scale: 0.1,
+        slots: 2,
+        cpu_margin: 0.3,
+    };
+    compared(&file, &asked);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What scripts read. Times are seconds, moments RFC 3339 in UTC, sizes bytes; what is not known is
 //! null. Fields are only ever added. `docs/status.md` is this for those who write the scripts.
 
+use language::wfformat::Burn;
 use model::{ArtifactKind, Definition, Fault, ResourceId, Span, Value, Wall};
 use serde_json::{Map, Value as Json, json};
 use wire::client::{ActivityStatus, AttemptStatus, Status, Summary, Totals};
@@ -131,9 +132,14 @@ fn activity(
         .iter()
         .map(|(name, artifact)| (name.clone(), value(&Value::Artifact(*artifact))))
         .collect();
+    let recorded = definition
+        .activity(node)
+        .and_then(|activity| Burn::of_command(&activity.command))
+        .map(|burn| burn.name);
     json!({
         "activity": definition.node(node).name,
         "path": definition.path(node),
+        "recorded": recorded,
         "state": one.phase.word(),
         "planned": one.planned.map(|planned| json!({
             "resource": machine(planned.resource),

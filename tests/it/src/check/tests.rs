@@ -29,12 +29,12 @@ fn status() -> Value {
     let second = "2026-01-01T00:00:01Z";
     json!({ "activity_list": [
         {
-            "activity": "a", "state": "completed",
+            "activity": "a", "recorded": "a", "state": "completed",
             "attempts": attempt(7, "2026-01-01T00:00:00.5Z", second),
             "outputs": { "a_txt": { "hash": "h1", "bytes": 5 } },
         },
         {
-            "activity": "b", "state": "completed",
+            "activity": "b", "recorded": "b", "state": "completed",
             "attempts": attempt(8, second, "2026-01-01T00:00:01.25Z"),
             "outputs": {},
         },
