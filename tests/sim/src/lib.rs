@@ -3,7 +3,7 @@
 //!
 //! It is not the simulator (that is `simulator`) and knows nothing of how the cores keep their
 //! books: a rule is judged by what is on disks, what leaves and arrives, which commands run and
-//! what users are told. What a process should come to is computed by [`reference`], which shares no
+//! what users are told. What a process should come to is computed by [`mod@reference`], which shares no
 //! code with the cores.
 //! Read [`run_seed`] first, then [`Known`] and the rules, a file each.
 

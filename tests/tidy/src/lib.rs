@@ -9,6 +9,8 @@
 #[cfg(test)]
 mod arrows;
 #[cfg(test)]
+mod circles;
+#[cfg(test)]
 mod code;
 #[cfg(test)]
 mod configuration;

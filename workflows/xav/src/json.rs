@@ -133,7 +133,7 @@ fn activity(
         .map(|(name, artifact)| (name.clone(), value(&Value::Artifact(*artifact))))
         .collect();
     let recorded = definition
-        .activity(node)
+        .activity(one.activity)
         .and_then(|activity| Burn::of_command(&activity.command))
         .map(|burn| burn.name);
     json!({
