@@ -30,7 +30,7 @@ pub(crate) struct Insertion<'a> {
 
 /// A place for a task.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+pub(crate) struct Candidate {
     pub(crate) host: u32,
     pub(crate) start: f64,
     pub(crate) finish: f64,
@@ -48,7 +48,7 @@ struct Run {
 pub(crate) fn in_order<'a>(
     problem: &'a Problem,
     order: &[u32],
-    mut choose: impl FnMut(&mut Insertion<'a>, u32) -> Option<Found>,
+    mut choose: impl FnMut(&mut Insertion<'a>, u32) -> Option<Candidate>,
 ) -> Result<Schedule, ScheduleError> {
     let mut insertion = Insertion::new(problem);
     let shortest = shortest_from_here(problem, order);
@@ -131,12 +131,12 @@ impl<'a> Insertion<'a> {
     }
 
     /// The earliest place of the task on a machine that fits it.
-    pub(crate) fn on(&self, task: u32, host: u32) -> Found {
+    pub(crate) fn on(&self, task: u32, host: u32) -> Candidate {
         let arrival = self.arrivals.at(host, self.groups[host as usize]);
         let duration = self.problem.duration(task, host);
         let cores = self.problem.dag().cores(task);
         let start = self.machines[host as usize].earliest(arrival, duration, cores);
-        Found {
+        Candidate {
             host,
             start,
             finish: start + duration,
@@ -145,10 +145,10 @@ impl<'a> Insertion<'a> {
 
     /// The machine on which the task ends first, the lowest of those where it ends as early. What
     /// could not be better even on an idle machine is passed over.
-    pub(crate) fn earliest(&mut self, task: u32) -> Option<Found> {
+    pub(crate) fn earliest(&mut self, task: u32) -> Option<Candidate> {
         let problem = self.problem;
         let cores = problem.dag().cores(task);
-        let mut best: Option<Found> = None;
+        let mut best: Option<Candidate> = None;
         for run in &self.runs[problem.demand_class(task) as usize] {
             let arrival = self.arrivals.in_group(run.group);
             let duration = problem.duration(task, run.first);
@@ -176,7 +176,7 @@ impl<'a> Insertion<'a> {
                 }
                 let start = arrival.max(trail.free_from);
                 let finish = start + duration;
-                let found = Found {
+                let found = Candidate {
                     host,
                     start,
                     finish,
@@ -193,7 +193,7 @@ impl<'a> Insertion<'a> {
             for &(host, arrival) in &self.gappy {
                 let soonest = arrival + duration;
                 let limit = best.map_or(f64::INFINITY, |best| margin(best.finish));
-                let in_vain = |best: Found| host > best.host && !less(soonest, best.finish);
+                let in_vain = |best: Candidate| host > best.host && !less(soonest, best.finish);
                 if soonest > limit || best.is_some_and(in_vain) {
                     continue;
                 }
@@ -202,7 +202,7 @@ impl<'a> Insertion<'a> {
                     continue;
                 };
                 let finish = start + duration;
-                let found = Found {
+                let found = Candidate {
                     host,
                     start,
                     finish,
@@ -216,8 +216,8 @@ impl<'a> Insertion<'a> {
     }
 
     /// The machine whose place for the task is worth least, the lowest of those that are.
-    pub(crate) fn least(&self, task: u32, worth: impl Fn(Found) -> f64) -> Option<Found> {
-        let mut best: Option<(f64, Found)> = None;
+    pub(crate) fn least(&self, task: u32, worth: impl Fn(Candidate) -> f64) -> Option<Candidate> {
+        let mut best: Option<(f64, Candidate)> = None;
         for &host in self.problem.fitting(self.problem.demand_class(task)) {
             let found = self.on(task, host);
             let worth = worth(found);
@@ -229,12 +229,12 @@ impl<'a> Insertion<'a> {
     }
 
     /// The machine on which everything that a gate waits for is first.
-    pub(crate) fn gate(&self, task: u32) -> Option<Found> {
-        let mut best: Option<Found> = None;
+    pub(crate) fn gate(&self, task: u32) -> Option<Candidate> {
+        let mut best: Option<Candidate> = None;
         for &host in self.problem.fitting(self.problem.demand_class(task)) {
             let at = self.arrivals.at(host, self.groups[host as usize]);
             if best.is_none_or(|best| less(at, best.finish)) {
-                best = Some(Found {
+                best = Some(Candidate {
                     host,
                     start: at,
                     finish: at,
@@ -245,8 +245,8 @@ impl<'a> Insertion<'a> {
     }
 
     /// Takes a place. No task that comes later has less work than `shortest`.
-    pub(crate) fn place(&mut self, task: u32, found: Found, shortest: f64) {
-        let Found {
+    pub(crate) fn place(&mut self, task: u32, found: Candidate, shortest: f64) {
+        let Candidate {
             host,
             start,
             finish,
@@ -268,7 +268,7 @@ impl<'a> Insertion<'a> {
     }
 
     /// Takes a place until `take_back`.
-    pub(crate) fn try_place(&mut self, task: u32, found: Found) {
+    pub(crate) fn try_place(&mut self, task: u32, found: Candidate) {
         self.tried.push(task);
         let host = found.host;
         let saved = self.before.iter().any(|&(other, _)| other == host);
@@ -306,9 +306,9 @@ impl<'a> Insertion<'a> {
     }
 }
 
-impl Found {
+impl Candidate {
     /// Whether it ends before another place, or as early on a machine of a lower number.
-    fn is_better_than(self, other: Found) -> bool {
+    fn is_better_than(self, other: Candidate) -> bool {
         less(self.finish, other.finish)
             || (self.host < other.host && !less(other.finish, self.finish))
     }

@@ -9,7 +9,7 @@
 //!
 //! Differs from the paper: of a successor's predecessors only those that are placed count.
 
-use crate::insertion::{Found, Insertion, in_order};
+use crate::insertion::{Candidate, Insertion, in_order};
 use crate::order::{by_rank, less, places};
 use crate::problem::Problem;
 use crate::rank::{MeanRule, Means};
@@ -56,16 +56,16 @@ fn choose(
     insertion: &mut Insertion<'_>,
     task: u32,
     children: &[u32],
-) -> Option<Found> {
+) -> Option<Candidate> {
     if children.is_empty() {
         return insertion.earliest(task);
     }
-    let candidates: Vec<Found> = problem
+    let candidates: Vec<Candidate> = problem
         .fitting(problem.demand_class(task))
         .iter()
         .map(|&host| insertion.on(task, host))
         .collect();
-    let mut best: Option<(f64, Found)> = None;
+    let mut best: Option<(f64, Candidate)> = None;
     for found in candidates {
         let mut last = 0.0f64;
         insertion.try_place(task, found);

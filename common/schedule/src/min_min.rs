@@ -14,7 +14,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::insertion::{Found, Insertion};
+use crate::insertion::{Candidate, Insertion};
 use crate::problem::Problem;
 use crate::schedule::{Schedule, ScheduleError, Scheduler};
 
@@ -75,7 +75,7 @@ struct Run<'a> {
     /// least 0), the place in the input, and the position.
     ready: BTreeSet<(u64, u32, u32)>,
     /// By task: what was found last.
-    found: Vec<Option<Found>>,
+    found: Vec<Option<Candidate>>,
     /// By machine: the tasks that may want it.
     wanted_by: Vec<Vec<u32>>,
     gates: Vec<u32>,
@@ -125,14 +125,14 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn key(&self, task: u32, found: Found) -> (u64, u32, u32) {
+    fn key(&self, task: u32, found: Candidate) -> (u64, u32, u32) {
         // Adding 0 turns a negative zero into a positive one.
         let bits = (found.finish + 0.0).to_bits();
         (bits, self.problem.dag().given(task), task)
     }
 
     /// Takes the next task out of the ready ones.
-    fn next(&mut self) -> Result<Option<(u32, Found)>, ScheduleError> {
+    fn next(&mut self) -> Result<Option<(u32, Candidate)>, ScheduleError> {
         loop {
             let key = match self.rule {
                 MinMin::Shortest => self.ready.pop_first(),

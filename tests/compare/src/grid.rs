@@ -15,7 +15,7 @@ use crate::definitions::{COMMAND, Shape, definition};
 use crate::flush::{self, Flushes};
 use crate::{programs, spawn_loop};
 use back::Back;
-use world::{Grid, Told};
+use world::{Grid, RunCost};
 
 const USAGE: &str = "\
 usage: cargo compare grid [--runs N] [--slots N] [--only PART] [--programs DIR]
@@ -61,9 +61,9 @@ struct Measured {
     /// Seconds of the plain loop, by shape.
     plain: [Vec<f64>; Shape::ALL.len()],
     /// What the grid did, by shape.
-    grid: [Vec<Told>; Shape::ALL.len()],
+    grid: [Vec<RunCost>; Shape::ALL.len()],
     /// What a grid of another commit did, by shape.
-    beside: [Vec<Told>; Shape::ALL.len()],
+    beside: [Vec<RunCost>; Shape::ALL.len()],
     flushes: Vec<Flushes>,
     /// Bytes of each daemon, by [`world::ROLES`]: idle, and after [`MANY`] activities.
     memory: Vec<[Vec<f64>; 2]>,

@@ -9,9 +9,9 @@ use serde_json::Value;
 /// Differences that are told: the first few show what is wrong.
 const DIFFERENCES_MAX: usize = 20;
 
-/// What was asked for.
+/// What was expected for.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct Expected {
     /// CPU seconds of all commands together.
     pub cpu_seconds: f64,
     /// Bytes for each recorded one.
@@ -24,7 +24,7 @@ pub struct Asked {
 
 /// What a comparison without differences has found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct Comparison {
     /// Activities, each of which ran once.
     pub n_activities: usize,
     /// Dependencies that were held.
@@ -48,7 +48,7 @@ struct Task {
 }
 
 /// What one command wrote down of itself.
-struct Burned {
+struct CommandRecord {
     pid: u64,
     start: u64,
     end: u64,
@@ -67,8 +67,8 @@ pub fn compare(
     recording: &Value,
     status: &Value,
     log: &str,
-    asked: &Asked,
-) -> Result<Found, String> {
+    expected: &Expected,
+) -> Result<Comparison, String> {
     let tasks = tasks(recording)?;
     let burned = burned(log)?;
     let mut differences = Differences::default();
@@ -88,7 +88,7 @@ pub fn compare(
             )
         },
     );
-    let mut found = Found {
+    let mut found = Comparison {
         n_activities: tasks.len(),
         n_dependencies: 0,
         n_files: 0,
@@ -149,22 +149,22 @@ pub fn compare(
             });
             differences.expect_same_files(id, parent, burn, told);
         }
-        found.n_files += differences.expect_sizes(task, burn, activity, asked.data_scale)?;
+        found.n_files += differences.expect_sizes(task, burn, activity, expected.data_scale)?;
     }
     found.slots_used_max = slots_used_max(&mut spans);
-    differences.expect(found.slots_used_max <= asked.slots, || {
+    differences.expect(found.slots_used_max <= expected.slots, || {
         format!(
             "{} slots were in use, and there are {}",
-            found.slots_used_max, asked.slots
+            found.slots_used_max, expected.slots
         )
     });
     for (used, by) in [
         (found.cpu_seconds_status, "the status"),
         (found.cpu_seconds_log, "the log"),
     ] {
-        let differs = (used - asked.cpu_seconds).abs() / asked.cpu_seconds;
-        differences.expect(differs <= asked.cpu_margin, || {
-            let (percent, wanted) = (100.0 * differs, asked.cpu_seconds);
+        let differs = (used - expected.cpu_seconds).abs() / expected.cpu_seconds;
+        differences.expect(differs <= expected.cpu_margin, || {
+            let (percent, wanted) = (100.0 * differs, expected.cpu_seconds);
             format!("{used:.2} CPU seconds by {by}, {percent:.1} % from {wanted:.2}")
         });
     }
@@ -187,7 +187,7 @@ impl Differences {
     }
 
     /// Expects that a command read the same contents as its parent's output of that name has.
-    fn expect_same_files(&mut self, id: &str, parent: &str, burn: &Burned, told: &Value) {
+    fn expect_same_files(&mut self, id: &str, parent: &str, burn: &CommandRecord, told: &Value) {
         let Some(outputs) = told["outputs"].as_object() else {
             return;
         };
@@ -207,7 +207,7 @@ impl Differences {
     fn expect_sizes(
         &mut self,
         task: &Task,
-        burn: &Burned,
+        burn: &CommandRecord,
         activity: &Value,
         scale: f64,
     ) -> Result<usize, String> {
@@ -321,8 +321,8 @@ fn tasks(recording: &Value) -> Result<Vec<Task>, String> {
 }
 
 /// What the commands wrote down, by name.
-fn burned(log: &str) -> Result<BTreeMap<String, Vec<Burned>>, String> {
-    let mut burned: BTreeMap<String, Vec<Burned>> = BTreeMap::new();
+fn burned(log: &str) -> Result<BTreeMap<String, Vec<CommandRecord>>, String> {
+    let mut burned: BTreeMap<String, Vec<CommandRecord>> = BTreeMap::new();
     for line in log.lines() {
         let line: Value = serde_json::from_str(line)
             .map_err(|error| format!("a line of the log is torn: {error}: {line}"))?;
@@ -335,7 +335,7 @@ fn burned(log: &str) -> Result<BTreeMap<String, Vec<Burned>>, String> {
         for (path, hash) in line["inputs"].as_object().into_iter().flatten() {
             inputs.insert(path.clone(), text(hash)?.to_owned());
         }
-        let run = Burned {
+        let run = CommandRecord {
             pid: number(&line["pid"])? as u64,
             start: number(&line["start"])? as u64,
             end: number(&line["end"])? as u64,
@@ -381,7 +381,7 @@ fn short(value: &Value) -> String {
     value.to_string().chars().take(100).collect()
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

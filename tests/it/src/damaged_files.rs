@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
-use crate::gated;
+use crate::blocked_process;
 use crate::sandbox::Sandbox;
 
 /// The blobs of a store.
@@ -111,7 +111,7 @@ fn a_flipped_bit_between_two_activities_reaches_nobody() {
     let run = scene.sandbox.start(&scene.run());
     scene.sandbox.wait_for_lines("log", 2);
     assert_eq!(flip_bits(&scene.store(), "made of"), 1);
-    gated::open(&scene.sandbox);
+    blocked_process::open(&scene.sandbox);
     run.end().expect(0);
     assert_eq!(scene.log(), ["make", "hold", "make", "use"]);
     scene.has_used();
@@ -130,7 +130,7 @@ fn a_run_whose_store_was_emptied_goes_on() {
             fs::remove_file(blob).unwrap();
         }
     }
-    gated::open(&scene.sandbox);
+    blocked_process::open(&scene.sandbox);
     scene.sandbox.xav(&["resume", "--state", "s"]).expect(0);
     assert_eq!(scene.log(), ["make", "hold", "hold", "make", "use"]);
     scene.has_used();
@@ -142,7 +142,7 @@ fn a_fault_names_the_input_that_is_damaged() {
     let run = scene.sandbox.start(&scene.run());
     scene.sandbox.wait_for_lines("log", 2);
     assert_eq!(flip_bits(&scene.store(), "flour"), 2);
-    gated::open(&scene.sandbox);
+    blocked_process::open(&scene.sandbox);
     let failed = run.end().expect(1);
     failed.says("the input `given` of the process is damaged or gone");
     assert_eq!(scene.log().first().unwrap(), "make");
@@ -152,7 +152,7 @@ fn a_fault_names_the_input_that_is_damaged() {
 #[test]
 fn a_damaged_output_is_not_handed_over_and_a_rerun_makes_it_again() {
     let scene = Scene::new();
-    gated::open(&scene.sandbox);
+    blocked_process::open(&scene.sandbox);
     scene.sandbox.xav(&scene.run()).expect(0);
     assert_eq!(flip_bits(&scene.store(), "made of"), 2);
     let to = ["results", "--state", "s", "--to", "out"];
@@ -179,7 +179,7 @@ fn an_output_that_is_damaged_while_a_run_is_interrupted_is_made_again() {
     run.signal(Signal::INT);
     run.end().expect(130);
     assert_eq!(flip_bits(&scene.store(), "made of"), 1);
-    gated::open(&scene.sandbox);
+    blocked_process::open(&scene.sandbox);
     scene.sandbox.xav(&["resume", "--state", "s"]).expect(0);
     scene.has_used();
     assert_eq!(scene.log().iter().filter(|one| *one == "make").count(), 2);

@@ -178,9 +178,12 @@ fn a_grid_is_made_once_and_its_keys_are_its_owners() {
     let again = yard.xav(&["grid", "init", "lab"]);
     assert_eq!(again.status, Some(2));
     assert!(again.stderr.contains("lab is not empty"), "{again:?}");
-    let odd = yard.xav(&["grid", "init", "other", "--grid", "Big Lab"]);
+    let odd = yard.xav(&["grid", "init", "other", "--grid", "Big ReadmeGrid"]);
     assert_eq!(odd.status, Some(2), "{odd:?}");
-    assert!(odd.stderr.contains("cannot be \"Big Lab\""), "{odd:?}");
+    assert!(
+        odd.stderr.contains("cannot be \"Big ReadmeGrid\""),
+        "{odd:?}"
+    );
     assert!(!yard.sandbox.path("other").exists());
     let none = yard.xav(&["nodes"]);
     assert!(none.stderr.contains("no grid was given"), "{none:?}");

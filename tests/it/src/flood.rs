@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::lab::Lab;
 use crate::program::{daemon, program};
+use crate::readme_grid::ReadmeGrid;
 use strangers::Strangers;
 
 /// How long the flood lasts where nothing else is said.
@@ -43,7 +43,7 @@ fn ask_until(end: Instant, grid: &Path) -> Vec<Duration> {
 
 #[test]
 fn members_are_answered_while_strangers_crowd_at_the_group_manager() {
-    let lab = Lab::stand(1, 1).unwrap();
+    let lab = ReadmeGrid::start(1, 1).unwrap();
     let grid = lab.grid();
     let config = fs::read_to_string(grid.join("gm/gm.toml")).unwrap();
     let mut lines = config.lines();

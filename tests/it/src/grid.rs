@@ -1,13 +1,15 @@
 //! `xav` against a grid of the real daemons: each command does what it does without one.
 
-mod absent;
+mod absent_manager;
 mod accounts;
+mod bad_network;
 mod copies;
 mod disk;
 mod fencing;
 mod files;
 mod flood;
 mod freeze;
+mod frozen_executor;
 mod held;
 mod kills;
 mod lease;
@@ -17,20 +19,18 @@ mod logs;
 mod namespaces;
 mod private;
 mod relay;
-mod silent;
-mod weather;
 mod world;
 
 use serde_json::Value;
 
-use crate::gated;
+use crate::blocked_process;
 use crate::sandbox::{Sandbox, Started};
 use crate::wait;
 use world::World;
 
 /// What a command begins with to give the gated process to a grid.
 fn arguments(sandbox: &Sandbox, word: &str, grid: &str) -> Vec<String> {
-    let mut arguments = gated::arguments(sandbox, word);
+    let mut arguments = blocked_process::arguments(sandbox, word);
     arguments.extend(["--grid", grid].map(str::to_owned));
     arguments
 }
@@ -103,7 +103,7 @@ fn a_run_is_followed_to_its_outputs_and_asked_about_from_elsewhere() {
         (said(&[id, "second"]) == "asked for a word\n").then_some(())
     });
     let follow = sandbox.start(&["logs", id, "second", "--follow", "--grid", &ana]);
-    gated::open(sandbox);
+    blocked_process::open(sandbox);
     let run = run.end().expect(0);
     assert_eq!(run.stdout, "word: done\n");
     let ended = run.says("gated completed in ");
@@ -138,7 +138,7 @@ fn a_process_is_submitted_cancelled_run_again_and_forgotten() {
         .xav(&["cancel", &id, "--grid", &ana])
         .expect(2)
         .says("was cancelled already");
-    gated::open(sandbox);
+    blocked_process::open(sandbox);
     let again = sandbox.json(&["rerun", &id, "--grid", &ana, "--json"]);
     assert_eq!(again["state"], "completed");
     assert_eq!(again["activities"]["reused"], 1);
@@ -161,7 +161,7 @@ fn a_process_is_submitted_cancelled_run_again_and_forgotten() {
 fn what_is_over_its_time_is_forgotten_by_the_next_run() {
     let world = World::new(1, 1);
     let (sandbox, ana) = (&world.sandbox, world.user("ana"));
-    gated::open(sandbox);
+    blocked_process::open(sandbox);
     let run = |more: &[&str]| {
         let mut all = arguments(sandbox, "run", &ana);
         all.extend(more.iter().map(ToString::to_string));
@@ -185,7 +185,7 @@ fn a_watch_goes_on_while_the_process_manager_is_killed_and_starts_again() {
     world.kill_process_manager(0);
     // What it answers is from its journal.
     until_it_is(&world, &ana, &id, "running");
-    gated::open(&world.sandbox);
+    blocked_process::open(&world.sandbox);
     let watched = watch.end().expect(0);
     assert!(
         watched.stdout.starts_with("gated completed in "),
@@ -210,7 +210,7 @@ fn who_stops_watching_stops_nothing() {
     assert_eq!(list[0]["state"], "running");
     let mut resumed = sandbox.start(&["resume", id, "--grid", &ana]);
     resumed.until_it_says("goes on in the grid by itself");
-    gated::open(sandbox);
+    blocked_process::open(sandbox);
     assert_eq!(resumed.end().expect(0).stdout, "word: done\n");
 }
 
@@ -259,7 +259,7 @@ fn a_process_is_found_at_whichever_manager_has_it() {
     sandbox.wait_for_lines("log", 4);
     let status = sandbox.json(&["list", "--json", "--grid", &ana]);
     assert_eq!(status[0]["process_manager"], "pm2");
-    gated::open(sandbox);
+    blocked_process::open(sandbox);
     let run = run.end().expect(0);
     run.says("could not reach pm pm1 at ");
     let lost = sandbox.xav(&["status", &first, "--grid", &ana]);
@@ -285,7 +285,7 @@ fn mistakes_about_grids_are_told() {
         .xav_with(("XAVANTES_GRID", "lab"), &["list"])
         .expect(2)
         .says("XAVANTES_GRID=lab: there is no grid lab");
-    let file = gated::definition(sandbox);
+    let file = blocked_process::definition(sandbox);
     sandbox
         .xav(&["submit", &file])
         .expect(2)

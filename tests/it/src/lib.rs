@@ -11,6 +11,8 @@
     reason = "it starts programs, reads the clock and the environment, and waits for states of others"
 )]
 
+#[cfg(test)]
+mod blocked_process;
 pub mod check;
 #[cfg(test)]
 mod damaged_files;
@@ -21,37 +23,35 @@ mod enrolment;
 #[cfg(test)]
 mod flood;
 #[cfg(test)]
-mod forgotten;
-#[cfg(test)]
-mod gated;
+mod forget;
 #[cfg(test)]
 mod grid;
 #[cfg(test)]
-mod kills;
-pub mod lab;
+mod held;
 #[cfg(test)]
-mod lives;
+mod kills;
 #[cfg(test)]
 mod lost_version;
-#[cfg(test)]
-mod mended;
-#[cfg(test)]
-mod otherwise;
-#[cfg(test)]
-mod page;
 #[cfg(test)]
 mod plan;
 #[cfg(test)]
 mod power;
 pub mod program;
+pub mod readme_grid;
 #[cfg(test)]
 mod recorded;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
+mod report;
+#[cfg(test)]
+mod rerun;
+#[cfg(test)]
+mod run_failures;
+#[cfg(test)]
 mod samples;
 #[cfg(test)]
 mod sandbox;
 #[cfg(test)]
-mod troubles;
+mod status_and_interrupts;
 mod wait;

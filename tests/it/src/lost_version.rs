@@ -5,12 +5,12 @@ use std::fs;
 
 use rustix::process::Signal;
 
-use crate::gated;
+use crate::blocked_process;
 use crate::sandbox::Sandbox;
 
 /// An interrupted run in the user's own place; its directory, below that of the sandbox.
 fn interrupted(sandbox: &Sandbox) -> String {
-    let run = gated::arguments(sandbox, "run");
+    let run = blocked_process::arguments(sandbox, "run");
     let run: Vec<&str> = run.iter().map(String::as_str).collect();
     let started = sandbox.start(&run);
     sandbox.wait_for_lines("log", 2);
@@ -38,7 +38,7 @@ fn a_lost_version_file_beside_a_good_journal_is_written_again() {
             "{damaged:?}: {list:?}"
         );
         assert_eq!(fs::read_to_string(&version).unwrap(), before);
-        gated::open(&sandbox);
+        blocked_process::open(&sandbox);
         let resumed = sandbox.xav(&["resume"]).expect(0);
         assert_eq!(resumed.stdout, "word: done\n");
         assert!(!resumed.stderr.contains("written again"), "{resumed:?}");

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use it::check::{self, Asked};
-use it::lab::Lab;
+use it::check::{self, Expected};
 use it::program::program;
+use it::readme_grid::ReadmeGrid;
 use serde_json::Value;
 
 const USAGE: &str = "\
@@ -30,17 +30,17 @@ usage: cargo recorded [--cpu-total SECONDS] [--data-scale FACTOR] [--slots N] [-
                 and so many activity managers
   --grid        on this grid, which has the commands' files and log under the same paths";
 
-/// By which part the CPU seconds that were used may differ from those asked for.
+/// By which part the CPU seconds that were used may differ from those expected for.
 const CPU_MARGIN: f64 = 0.1;
 
 struct Options {
     files: Vec<PathBuf>,
-    asked: Asked,
-    place: Place,
+    expected: Expected,
+    place: Target,
 }
 
 /// Where it runs.
-enum Place {
+enum Target {
     /// In one program.
     Embedded,
     /// On a grid that is made for it, with so many machines.
@@ -61,8 +61,8 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let ground = match Ground::of(&options) {
-        Ok(ground) => ground,
+    let session = match Session::of(&options) {
+        Ok(session) => session,
         Err(error) => {
             eprintln!("error: {error}");
             return ExitCode::FAILURE;
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
     for file in &options.files {
         let begun = Instant::now();
         let name = file.file_name().unwrap_or_default().display();
-        match one(file, &ground) {
+        match one(file, &session) {
             Ok(said) => println!(
                 "ok    {name}: {said}, {:.1} s",
                 begun.elapsed().as_secs_f64()
@@ -92,13 +92,13 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Box<d
     let cores = std::thread::available_parallelism()?.get() as u64;
     let mut options = Options {
         files: Vec::new(),
-        asked: Asked {
+        expected: Expected {
             cpu_seconds: 20.0,
             data_scale: 0.001,
             slots: cores,
             cpu_margin: CPU_MARGIN,
         },
-        place: Place::Embedded,
+        place: Target::Embedded,
     };
     while let Some(argument) = arguments.next() {
         let mut value = || {
@@ -108,12 +108,12 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Box<d
         };
         match argument.as_str() {
             "--cpu-total" => {
-                options.asked.cpu_seconds = value()?.trim_end_matches('s').parse()?;
+                options.expected.cpu_seconds = value()?.trim_end_matches('s').parse()?;
             }
-            "--data-scale" => options.asked.data_scale = value()?.parse()?,
-            "--slots" => options.asked.slots = value()?.parse()?,
-            "--machines" => options.place = Place::Machines(value()?.parse()?),
-            "--grid" => options.place = Place::Grid(value()?.into()),
+            "--data-scale" => options.expected.data_scale = value()?.parse()?,
+            "--slots" => options.expected.slots = value()?.parse()?,
+            "--machines" => options.place = Target::Machines(value()?.parse()?),
+            "--grid" => options.place = Target::Grid(value()?.into()),
             option if option.starts_with('-') => return Err(format!("unknown {option}").into()),
             file => options.files.push(file.into()),
         }
@@ -122,29 +122,29 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Box<d
 }
 
 /// What all runs have in common.
-struct Ground {
-    asked: Asked,
+struct Session {
+    expected: Expected,
     grid: Option<PathBuf>,
     /// Ends with this.
-    _lab: Option<Lab>,
+    _own_grid: Option<ReadmeGrid>,
 }
 
-impl Ground {
-    fn of(options: &Options) -> Result<Ground, Box<dyn Error>> {
-        let mut ground = Ground {
-            asked: options.asked,
+impl Session {
+    fn of(options: &Options) -> Result<Session, Box<dyn Error>> {
+        let mut session = Session {
+            expected: options.expected,
             grid: None,
-            _lab: None,
+            _own_grid: None,
         };
         match &options.place {
-            Place::Embedded => {}
-            Place::Machines(n_machines) => {
-                let lab = Lab::stand(*n_machines, ground.asked.slots)?;
-                ground.asked.slots *= *n_machines as u64;
-                ground.grid = Some(lab.grid());
-                ground._lab = Some(lab);
+            Target::Embedded => {}
+            Target::Machines(n_machines) => {
+                let own = ReadmeGrid::start(*n_machines, session.expected.slots)?;
+                session.expected.slots *= *n_machines as u64;
+                session.grid = Some(own.grid());
+                session._own_grid = Some(own);
             }
-            Place::Grid(grid) => {
+            Target::Grid(grid) => {
                 let nodes = Command::new(program())
                     .args(["nodes", "--json", "--grid"])
                     .arg(grid)
@@ -152,16 +152,16 @@ impl Ground {
                 let nodes: Value = serde_json::from_slice(&nodes.stdout)?;
                 let nodes = nodes.as_array().ok_or("a grid tells its machines")?;
                 let slots = nodes.iter().filter_map(|node| node["slots"].as_u64());
-                ground.asked.slots = slots.sum();
-                ground.grid = Some(grid.clone());
+                session.expected.slots = slots.sum();
+                session.grid = Some(grid.clone());
             }
         }
-        Ok(ground)
+        Ok(session)
     }
 }
 
-fn one(file: &Path, ground: &Ground) -> Result<String, Box<dyn Error>> {
-    let (asked, grid) = (&ground.asked, ground.grid.as_deref());
+fn one(file: &Path, session: &Session) -> Result<String, Box<dyn Error>> {
+    let (expected, grid) = (&session.expected, session.grid.as_deref());
     let recording: Value = serde_json::from_slice(&fs::read(file)?)?;
     let dir = tempfile::TempDir::new()?;
     let log = dir.path().join("log");
@@ -175,13 +175,13 @@ fn one(file: &Path, ground: &Ground) -> Result<String, Box<dyn Error>> {
     };
     let mut run = Command::new(program());
     run.args(["run", "--json", "--cpu-total"])
-        .arg(format!("{}s", asked.cpu_seconds))
-        .args(["--data-scale", &asked.data_scale.to_string()])
+        .arg(format!("{}s", expected.cpu_seconds))
+        .args(["--data-scale", &expected.data_scale.to_string()])
         .arg("--record")
         .arg(&log)
         .arg(file);
     if grid.is_none() {
-        run.args(["--slots", &asked.slots.to_string()]);
+        run.args(["--slots", &expected.slots.to_string()]);
     }
     place(&mut run);
     let run = run.output()?;
@@ -194,7 +194,7 @@ fn one(file: &Path, ground: &Ground) -> Result<String, Box<dyn Error>> {
     status.args(["status", id, "--json"]);
     place(&mut status);
     let status: Value = serde_json::from_slice(&status.output()?.stdout)?;
-    let found = check::compare(&recording, &status, &fs::read_to_string(&log)?, asked)?;
+    let found = check::compare(&recording, &status, &fs::read_to_string(&log)?, expected)?;
     let (makespan, planned) = (
         &ended["makespan_seconds"],
         &ended["planned_makespan_seconds"],

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::check::{self, Asked};
+use crate::check::{self, Expected};
 use crate::sandbox::{Sandbox, root};
 
 /// The sample.
@@ -47,15 +47,15 @@ pub(crate) fn tasks(file: &Path) -> BTreeMap<String, Vec<String>> {
 }
 
 /// Runs a recording and compares what is told with what was done.
-fn compared(file: &Path, asked: &Asked) {
+fn compared(file: &Path, expected: &Expected) {
     let sandbox = Sandbox::new();
     let log = sandbox.path("burns.log");
     let json = sandbox.json(&[
         "run",
         file.to_str().unwrap(),
-        &format!("--cpu-total={}s", asked.cpu_seconds),
-        &format!("--data-scale={}", asked.data_scale),
-        &format!("--slots={}", asked.slots),
+        &format!("--cpu-total={}s", expected.cpu_seconds),
+        &format!("--data-scale={}", expected.data_scale),
+        &format!("--slots={}", expected.slots),
         "--record",
         log.to_str().unwrap(),
         "--json",
@@ -64,7 +64,7 @@ fn compared(file: &Path, asked: &Asked) {
     let recording = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     let log = fs::read_to_string(&log).unwrap();
     let status = sandbox.json(&["status", "--json"]);
-    let found = check::compare(&recording, &status, &log, asked);
+    let found = check::compare(&recording, &status, &log, expected);
     let found = found.unwrap_or_else(|differences| panic!("{differences}"));
     assert_eq!(found.n_activities, tasks(file).len());
     println!("{}: {found}", file.display());
@@ -76,7 +76,7 @@ fn a_recorded_workflow_does_what_its_status_tells() {
     // --data-scale 0.01`, with a record of it.
     compared(
         &sample(),
-        &Asked {
+        &Expected {
             cpu_seconds: 2.0,
             data_scale: 0.01,
             slots: 2,
@@ -125,13 +125,13 @@ fn tasks_whose_ids_are_no_names_are_checked_by_their_ids() {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("dots.json");
     fs::write(&file, recording.to_string()).unwrap();
-    let asked = Asked {
+    let expected = Expected {
         cpu_seconds: 1.0,
         data_scale: 0.1,
         slots: 2,
         cpu_margin: 0.3,
     };
-    compared(&file, &asked);
+    compared(&file, &expected);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn large_recorded_workflows_do_what_their_status_tells() {
         let Some(file) = data(name) else { continue };
         compared(
             &file,
-            &Asked {
+            &Expected {
                 cpu_seconds: 20.0,
                 data_scale: 0.001,
                 slots: 2,

@@ -14,7 +14,7 @@ use wire::client::{Answer, Request, Status, Submit, Summary};
 use crate::failure::Failure;
 use crate::fault::short;
 use crate::home::refused;
-use crate::place::Place;
+use crate::location::Location;
 use crate::state::{StateDirectory, Use, User, pause};
 use crate::summary_file;
 use crate::watch::Host;
@@ -38,11 +38,11 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Finds who answers for a place.
-    pub(crate) fn open(place: &Place) -> Result<Source, Failure> {
-        match place {
-            Place::Here(directory) => Source::of(directory),
-            Place::Grid(home) => Ok(Source::Grid(Box::new(home.client()?))),
+    /// Finds who answers for a location.
+    pub(crate) fn open(location: &Location) -> Result<Source, Failure> {
+        match location {
+            Location::Here(directory) => Source::of(directory),
+            Location::Grid(home) => Ok(Source::Grid(Box::new(home.client()?))),
         }
     }
 

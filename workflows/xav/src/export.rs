@@ -67,7 +67,7 @@ pub(crate) fn all(
         Failure::new(format!(
             "could not make {}: {}",
             to.display(),
-            crate::given::reason(&error)
+            crate::inputs::reason(&error)
         ))
     })?;
     let mut exported = Exported::default();

@@ -9,7 +9,7 @@ use activity_blobs::{BeneathError, open_beneath};
 use model::Artifact;
 
 use crate::failure::Failure;
-use crate::given::reason;
+use crate::inputs::reason;
 
 /// Files beside a definition, in the order of its `files:`.
 #[derive(Clone, Debug)]

@@ -12,12 +12,12 @@ use wire::client::{Answer, Phase, Request, Status, Summary};
 use crate::arguments::Following;
 use crate::failure::{Failure, Outcome, status};
 use crate::grid::Grid;
+use crate::location::Location;
 use crate::measure::{self, Usage};
-use crate::place::Place;
 use crate::progress::Display;
 use crate::state::StateDirectory;
 use crate::watch::{End, Host, Watched};
-use crate::{export, garbage, json, screen, summary_file, tell, text};
+use crate::{export, garbage, json, render, screen, summary_file, text};
 
 /// How long to wait for the end of the managers before signals are looked at.
 const LOOK_AT_END: Duration = Duration::from_millis(20);
@@ -54,11 +54,11 @@ impl Followed<'_> {
             Ok((End::Process(ended), told_faults)) => self.ended(&ended, told_faults, how),
             Ok((End::Signal(signal), _)) => self.interrupted(signal, signals, how),
             Err(failure) => {
-                let trouble = self.grid.trouble();
+                let breakdown = self.grid.breakdown();
                 let resume = self.watched().command("resume");
                 let stopped = self.stop_or_signal(signals);
                 let help = format!("what was recorded is safe: mend the cause, then {resume}");
-                Err(trouble.or(stopped).unwrap_or(failure).help(help))
+                Err(breakdown.or(stopped).unwrap_or(failure).help(help))
             }
         }
     }
@@ -105,16 +105,16 @@ impl Followed<'_> {
         let (failed, held) = self.grid.stop_and_hold();
         let exported = exported.map_err(|failure| export::lost(failure, self.process))?;
         if how.json {
-            let place = Place::Here(directory.clone());
+            let location = Location::Here(directory.clone());
             let used = (measure::own(), executor);
-            let document = document(ended, definition, &place, &exported, Some(used));
+            let document = document(ended, definition, &location, &exported, Some(used));
             screen::json(&document)?;
         } else {
             if !told_faults {
                 screen::tell(&faults);
             }
             if !how.quiet {
-                screen::tell(&tell::ending(ended, Some(n_slots)));
+                screen::tell(&render::ending(ended, Some(n_slots)));
             }
             screen::out(&outputs(&ended.outputs, &exported, how.quiet))?;
         }
@@ -215,7 +215,7 @@ pub(crate) fn outputs(
 pub(crate) fn document(
     ended: &Status,
     definition: &Definition,
-    place: &Place,
+    location: &Location,
     exported: &export::Exported,
     used: Option<(Option<Usage>, Option<Usage>)>,
 ) -> serde_json::Value {
@@ -231,7 +231,7 @@ pub(crate) fn document(
         "makespan_seconds": json::makespan(summary).map(Span::seconds),
         "planned_makespan_seconds": ended.planned.map(Span::seconds),
         "cpu_seconds": json::cpu(ended).seconds(),
-        "speedup": tell::speedup(ended),
+        "speedup": render::speedup(ended),
         "activities": json::totals(&summary.totals),
         "faults": json::faults(ended, definition),
         "cpu_seconds_managers": own.map(|usage| usage.cpu_seconds),
@@ -239,6 +239,6 @@ pub(crate) fn document(
         "peak_memory_bytes_managers": own.map(|usage| usage.peak_memory_bytes),
         "peak_memory_bytes_executor": executor.map(|usage| usage.peak_memory_bytes),
     });
-    place.add_to(&mut document);
+    location.add_to(&mut document);
     document
 }

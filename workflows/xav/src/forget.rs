@@ -16,11 +16,11 @@ use crate::ask::unfit;
 use crate::failure::{Failure, Outcome, status};
 use crate::garbage::{self, Kept};
 use crate::grid::Grid;
-use crate::home::{self, Entry, Found, Scope, refused};
-use crate::place::Place;
+use crate::home::{self, Entry, Located, Scope, refused};
+use crate::location::Location;
 use crate::state::{Held, StateDirectory, StateError, Use, pause};
 use crate::watch::Host;
-use crate::{fault, machines, screen, summary_file, tell, text};
+use crate::{fault, machines, render, screen, summary_file, text};
 
 /// Processes that one run forgets: a run does not become a long one because of others. The next
 /// run goes on.
@@ -158,30 +158,30 @@ fn is_older(summary: &Summary, age: Span, now: Wall) -> bool {
 
 /// All that ended so long ago.
 fn older_than(scope: &Scope, age: Span) -> Vec<(StateDirectory, Vec<ProcessId>)> {
-    let (entries, troubles) = home::list(scope);
-    for trouble in troubles {
-        screen::warn(&trouble);
+    let (entries, warnings) = home::list(scope);
+    for warning in warnings {
+        screen::warn(&warning);
     }
     let now = shell::clock::wall();
     let is_old = |entry: &&Entry| is_older(&entry.summary, age, now);
     let old = entries.iter().filter(is_old);
-    grouped(old.filter_map(|entry| here(&entry.place, entry.summary.process)))
+    grouped(old.filter_map(|entry| here(&entry.location, entry.summary.process)))
 }
 
 fn named(scope: &Scope, ids: &[String]) -> Result<Vec<(StateDirectory, Vec<ProcessId>)>, Failure> {
-    let found: Result<Vec<Found>, Failure> = ids.iter().map(|id| scope.find(Some(id))).collect();
+    let found: Result<Vec<Located>, Failure> = ids.iter().map(|id| scope.find(Some(id))).collect();
     let found = found?;
     let found = found.iter();
     Ok(grouped(
-        found.filter_map(|found| here(&found.place, found.process)),
+        found.filter_map(|found| here(&found.location, found.process)),
     ))
 }
 
 /// A process that is kept on this machine.
-fn here(place: &Place, process: ProcessId) -> Option<(&StateDirectory, ProcessId)> {
-    match place {
-        Place::Here(directory) => Some((directory, process)),
-        Place::Grid(_) => None,
+fn here(location: &Location, process: ProcessId) -> Option<(&StateDirectory, ProcessId)> {
+    match location {
+        Location::Here(directory) => Some((directory, process)),
+        Location::Grid(_) => None,
     }
 }
 
@@ -333,7 +333,7 @@ fn forget_one(client: &mut Client, process: ProcessId) -> Result<(), Failure> {
 
 fn not_ended(summary: &Summary) -> Failure {
     let (name, process) = (&summary.name, summary.process);
-    let past = tell::past(summary.phase);
+    let past = render::past(summary.phase);
     let id = fault::short(process);
     Failure::refused(format!("{name} {process} {past}: it is not forgotten"))
         .help(format!("xav cancel {id} ends it for good"))

@@ -14,7 +14,7 @@ use schedule::SchedulerKind;
 use shell::{Client, Damaged, RunError, SetAside};
 
 use crate::failure::{Failure, chain};
-use crate::machines::{self, Machine};
+use crate::machines::{self, LocalMachine};
 use crate::measure::Usage;
 use crate::screen;
 use crate::state::{Held, StateDirectory};
@@ -34,7 +34,7 @@ pub(crate) struct Grid {
     process: process_daemon::Handle,
     /// At least one; all have one blob store.
     activities: Vec<activity_daemon::Handle>,
-    trouble: Trouble,
+    breakdown: Breakdown,
     n_slots: u32,
     /// The leave to use the directory; given back when the managers have ended.
     held: Held,
@@ -42,7 +42,7 @@ pub(crate) struct Grid {
 
 /// Why a manager ended by itself, if one did.
 #[derive(Clone, Default)]
-struct Trouble(Arc<Mutex<Option<String>>>);
+struct Breakdown(Arc<Mutex<Option<String>>>);
 
 impl Grid {
     /// Starts everything on a state directory. What was interrupted there goes on.
@@ -66,7 +66,7 @@ impl Grid {
             .iter()
             .fold(0, |sum: u32, machine| sum.saturating_add(machine.slots));
         let blobs = shared_blobs(path, &machines)?;
-        let trouble = Trouble::default();
+        let breakdown = Breakdown::default();
         let executor = std::env::current_exe()
             .map_err(|error| Failure::new(format!("could not find the own program: {error}")))?;
         // Each opens a journal of its own, which is some flushes of a disk: at the same time.
@@ -79,7 +79,7 @@ impl Grid {
                     group: GROUP,
                     lease: None,
                     reserve: Bytes::ZERO,
-                    failed: trouble.teller(),
+                    failed: breakdown.teller(),
                 })
             });
             let process = scope.spawn(|| {
@@ -92,7 +92,7 @@ impl Grid {
                     keep: None,
                     reserve: Bytes::ZERO,
                     socket: Some(held.socket.clone()),
-                    failed: trouble.teller(),
+                    failed: breakdown.teller(),
                 })
             });
             let activities: Vec<_> = machines
@@ -118,7 +118,7 @@ impl Grid {
                         retention: None,
                         transfers: None,
                         damaged: Damaged::SetAside,
-                        failed: trouble.teller(),
+                        failed: breakdown.teller(),
                     };
                     scope.spawn(|| activity_daemon::start(config))
                 })
@@ -143,7 +143,7 @@ impl Grid {
             activity.connect_group(of_activity);
             group.connect_activity(of_group);
             let number = activity.number(JOIN_PATIENCE).ok_or_else(|| {
-                let why = trouble
+                let why = breakdown
                     .told()
                     .unwrap_or_else(|| "they do not answer each other".to_owned());
                 Failure::new(format!("could not start the managers: {why}"))
@@ -163,7 +163,7 @@ impl Grid {
             group,
             process,
             activities,
-            trouble,
+            breakdown,
             n_slots,
             held,
         })
@@ -218,7 +218,7 @@ impl Grid {
             group,
             process,
             activities,
-            trouble,
+            breakdown,
             held,
             ..
         } = self;
@@ -235,7 +235,9 @@ impl Grid {
         });
         let done = done.into_iter().flatten().find_map(Result::err);
         let failed = decided.err().or(done).or_else(|| granted.ok()?.err());
-        let told = trouble.told().or_else(|| failed.map(|error| chain(&error)));
+        let told = breakdown
+            .told()
+            .or_else(|| failed.map(|error| chain(&error)));
         (told.map(Failure::new), held)
     }
 
@@ -252,16 +254,16 @@ impl Host for Grid {
         client.map_err(|error| Failure::new(format!("could not ask the process manager: {error}")))
     }
 
-    fn trouble(&self) -> Option<Failure> {
-        self.trouble.told().map(Failure::new)
+    fn breakdown(&self) -> Option<Failure> {
+        self.breakdown.told().map(Failure::new)
     }
 }
 
-impl Trouble {
+impl Breakdown {
     fn teller(&self) -> Box<dyn FnOnce(&RunError) + Send> {
-        let place = Arc::clone(&self.0);
+        let slot = Arc::clone(&self.0);
         Box::new(move |error| {
-            let mut told = place.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut told = slot.lock().unwrap_or_else(PoisonError::into_inner);
             told.get_or_insert_with(|| chain(error));
         })
     }
@@ -275,7 +277,7 @@ impl Trouble {
 }
 
 /// The one blob store of several machines; a single one opens its own.
-fn shared_blobs(path: &Path, machines: &[Machine]) -> Result<Option<Store>, Failure> {
+fn shared_blobs(path: &Path, machines: &[LocalMachine]) -> Result<Option<Store>, Failure> {
     if machines.iter().all(|machine| machine.profile.is_none()) {
         return Ok(None);
     }

@@ -11,7 +11,7 @@ use wire::client::Summary;
 use crate::arguments::{State, Which};
 use crate::ask::Source;
 use crate::failure::{Failure, chain, status};
-use crate::place::Place;
+use crate::location::Location;
 use crate::remote::{self, Remote};
 use crate::screen;
 use crate::state::{StateDirectory, StateError};
@@ -44,9 +44,9 @@ pub(crate) struct Runs {
 }
 
 /// A process that was found.
-pub(crate) struct Found {
+pub(crate) struct Located {
     /// Where it is kept.
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     /// Its name.
     pub(crate) process: ProcessId,
 }
@@ -184,7 +184,7 @@ impl Scope {
     }
 
     /// The process that is meant: by the beginning of its name, or the newest one.
-    pub(crate) fn find(&self, id: Option<&str>) -> Result<Found, Failure> {
+    pub(crate) fn find(&self, id: Option<&str>) -> Result<Located, Failure> {
         if let (Scope::All(runs), Some(id)) = (self, id) {
             // Most have a name under which they are found without looking into any directory.
             let is_named = runs.names.iter().any(|(process, _)| begins(*process, id));
@@ -197,8 +197,8 @@ impl Scope {
                 let process = choose(Some(id), &names)?;
                 let directory = runs.names.iter().find(|(known, _)| *known == process);
                 let (_, directory) = directory.expect("it was chosen among these");
-                let place = Place::Here(directory.clone());
-                return Ok(Found { place, process });
+                let location = Location::Here(directory.clone());
+                return Ok(Located { location, process });
             }
             if let Some(failure) = runs.why_unread(id) {
                 return Err(failure);
@@ -207,18 +207,18 @@ impl Scope {
         if let (Scope::Grid(remote), Some(process)) = (self, id.and_then(|id| id.parse().ok())) {
             return match remote.home_of(process) {
                 Ok(home) => {
-                    let place = Place::Grid(home);
-                    Ok(Found { place, process })
+                    let location = Location::Grid(home);
+                    Ok(Located { location, process })
                 }
                 // One that does not answer may have it.
-                Err(troubles) if !troubles.is_empty() => {
-                    Err(hidden(remote::several(troubles), &process.to_string()))
+                Err(failures) if !failures.is_empty() => {
+                    Err(hidden(remote::several(failures), &process.to_string()))
                 }
                 Err(_) => Err(unknown(&process.to_string())),
             };
         }
-        let (mut entries, troubles) = list(self);
-        if let Some(trouble) = troubles.first() {
+        let (mut entries, warnings) = list(self);
+        if let Some(warning) = warnings.first() {
             // One that does not answer or cannot be read may have the one that is meant.
             let is_meant = |entry: &Entry| match (self, id) {
                 (_, Some(id)) => begins(entry.summary.process, id),
@@ -227,7 +227,7 @@ impl Scope {
                 (Scope::One(_) | Scope::Grid(_), None) => false,
             };
             if !entries.iter().any(is_meant) {
-                let failure = Failure::new(troubles.join("; "));
+                let failure = Failure::new(warnings.join("; "));
                 return Err(match (self, id) {
                     (Scope::Grid(_), Some(id)) => hidden(failure, id),
                     (Scope::Grid(_), None) => {
@@ -236,7 +236,7 @@ impl Scope {
                     (Scope::One(_) | Scope::All(_), _) => failure,
                 });
             }
-            screen::warn(trouble);
+            screen::warn(warning);
         }
         let names: Vec<(ProcessId, String)> = entries
             .iter()
@@ -247,8 +247,8 @@ impl Scope {
             .iter()
             .position(|one| one.summary.process == process);
         let entry = entries.swap_remove(at.expect("it was chosen among these"));
-        Ok(Found {
-            place: entry.place,
+        Ok(Located {
+            location: entry.location,
             process,
         })
     }
@@ -264,7 +264,7 @@ impl Scope {
 }
 
 /// The process that a user names.
-pub(crate) fn find(which: &Which) -> Result<Found, Failure> {
+pub(crate) fn find(which: &Which) -> Result<Located, Failure> {
     Scope::of(&which.state)?.find(which.id.as_deref())
 }
 
@@ -273,7 +273,7 @@ pub(crate) struct Entry {
     /// The process.
     pub(crate) summary: Summary,
     /// Where it is kept.
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     /// Whether a run has it at the moment.
     pub(crate) is_live: bool,
     /// What its state directory takes on the disk; none where it was not counted.
@@ -283,31 +283,31 @@ pub(crate) struct Entry {
 /// All processes of a scope, the newest first, and what could not be read.
 pub(crate) fn list(scope: &Scope) -> (Vec<Entry>, Vec<String>) {
     let mut all = Vec::new();
-    let mut troubles = Vec::new();
+    let mut warnings = Vec::new();
     if let Scope::Grid(remote) = scope {
         let (known, failures) = remote.list();
         all.extend(known.into_iter().map(|(home, summary)| Entry {
             summary,
-            place: Place::Grid(home),
+            location: Location::Grid(home),
             is_live: true,
             disk: None,
         }));
-        troubles.extend(failures.into_iter().map(|failure| failure.message));
+        warnings.extend(failures.into_iter().map(|failure| failure.message));
     }
     if let Scope::All(runs) = scope {
-        troubles.extend(runs.unread.iter().map(|(_, why)| why.clone()));
+        warnings.extend(runs.unread.iter().map(|(_, why)| why.clone()));
     }
     for directory in scope.directories() {
         match processes(directory) {
             Ok((Known { processes, disk }, is_live)) => {
                 all.extend(processes.into_iter().map(|summary| Entry {
                     summary,
-                    place: Place::Here(directory.clone()),
+                    location: Location::Here(directory.clone()),
                     is_live,
                     disk,
                 }));
             }
-            Err(failure) => troubles.push(failure.message),
+            Err(failure) => warnings.push(failure.message),
         }
     }
     all.sort_by_key(|entry| {
@@ -316,7 +316,7 @@ pub(crate) fn list(scope: &Scope) -> (Vec<Entry>, Vec<String>) {
             entry.summary.process,
         )
     });
-    (all, troubles)
+    (all, warnings)
 }
 
 /// A process of a state directory that has not ended and that no run has.

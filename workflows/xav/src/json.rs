@@ -6,7 +6,7 @@ use model::{ArtifactKind, Definition, Fault, ResourceId, Span, Value, Wall};
 use serde_json::{Map, Value as Json, json};
 use wire::client::{ActivityStatus, AttemptStatus, Status, Summary, Totals};
 
-use crate::place::Place;
+use crate::location::Location;
 use crate::text;
 
 /// A value as JSON; files and directories as what is known of them.
@@ -54,7 +54,7 @@ pub(crate) fn outputs(named: &[(String, Value)], path_of: impl Fn(&str) -> Optio
 }
 
 /// A process in short.
-pub(crate) fn summary(summary: &Summary, place: &Place) -> Json {
+pub(crate) fn summary(summary: &Summary, location: &Location) -> Json {
     let mut document = json!({
         "process": summary.process.to_string(),
         "name": summary.name,
@@ -68,7 +68,7 @@ pub(crate) fn summary(summary: &Summary, place: &Place) -> Json {
         "owner": summary.owner,
         "held": summary.held,
     });
-    place.add_to(&mut document);
+    location.add_to(&mut document);
     document
 }
 
@@ -87,8 +87,8 @@ pub(crate) fn totals(totals: &Totals) -> Json {
 }
 
 /// Everything about a process.
-pub(crate) fn status(status: &Status, definition: &Definition, place: &Place) -> Json {
-    let mut all = summary(&status.summary, place);
+pub(crate) fn status(status: &Status, definition: &Definition, location: &Location) -> Json {
+    let mut all = summary(&status.summary, location);
     let machine = machine_of(status);
     let activities: Json = status
         .activities

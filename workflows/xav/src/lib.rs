@@ -5,7 +5,7 @@
 //! crate knows of one comes from a process manager: over the network where that is one of a grid,
 //! over its socket while it runs in this user's program, from its journal else. Read `run.rs` (a
 //! process from file to end) and `grid.rs` (the managers inside) first, then `remote.rs` and
-//! `submit.rs` (the managers elsewhere); `ask.rs` finds who answers questions, `tell.rs`, `fault.rs`
+//! `submit.rs` (the managers elsewhere); `ask.rs` finds who answers questions, `render.rs`, `fault.rs`
 //! and `json.rs` are how answers look; `grid_admin.rs` is for those who have a grid of several machines.
 
 mod arguments;
@@ -18,20 +18,21 @@ mod files_beside;
 mod follow;
 mod forget;
 mod garbage;
-mod given;
 mod grid;
 mod grid_admin;
 mod home;
+mod inputs;
+mod inspect;
 mod json;
+mod location;
 mod logs;
-mod look;
 mod machines;
 mod measure;
-mod place;
 mod plan;
 mod platform;
 mod progress;
 mod remote;
+mod render;
 mod report;
 mod rerun;
 mod run;
@@ -40,7 +41,6 @@ mod source_file;
 mod state;
 mod submit;
 mod summary_file;
-mod tell;
 mod text;
 mod visible;
 mod watch;
@@ -82,22 +82,22 @@ fn obey(command: &Command) -> Outcome {
         Command::Run(run) => run::run(run),
         Command::Submit(arguments) => submit::submit(arguments),
         Command::Watch(arguments) => watch::watch(arguments),
-        Command::List(list) => look::list(list),
-        Command::Status(status) => look::status(status),
+        Command::List(list) => inspect::list(list),
+        Command::Status(status) => inspect::status(status),
         Command::Logs(logs) => logs::logs(logs),
-        Command::Results(results) => look::results(results),
+        Command::Results(results) => inspect::results(results),
         Command::Resume(resume) => run::resume(resume),
         Command::Rerun(rerun) => rerun::rerun(rerun),
         Command::Why(why) => why::why(why),
         Command::Report(arguments) => report::report(arguments),
         Command::Cancel(cancel) => run::cancel(cancel),
         Command::Forget(forget) => forget::forget(forget),
-        Command::Validate(validate) => look::validate(validate),
+        Command::Validate(validate) => inspect::validate(validate),
         Command::Plan(arguments) => plan::plan(arguments),
         Command::Platform(platform::Command::Import(import)) => platform::import(import),
-        Command::Schema => look::schema(),
-        Command::Show(show) => look::show(show),
-        Command::Export(export) => look::export(export),
+        Command::Schema => inspect::schema(),
+        Command::Show(show) => inspect::show(show),
+        Command::Export(export) => inspect::export(export),
         Command::Grid(command) => grid_admin::grid(command),
         Command::Token(command) => grid_admin::token(command),
         Command::Cert(command) => grid_admin::certificates(command),

@@ -16,9 +16,9 @@ use wire::executor::Kept;
 use crate::arguments::{Logs, Which};
 use crate::ask::{Source, refuse_held};
 use crate::failure::{Failure, Outcome, status};
-use crate::home::{self, Found};
+use crate::home::{self, Located};
 use crate::json::machine_of;
-use crate::place::Place;
+use crate::location::Location;
 use crate::{grid_admin, machines, screen, text};
 
 use parts::Parts;
@@ -43,9 +43,9 @@ pub(crate) fn logs(arguments: &Logs) -> Outcome {
     if let Some(name) = &arguments.daemon {
         return grid_admin::log(arguments, name.as_deref());
     }
-    let (Found { place, process }, activity) =
+    let (Located { location, process }, activity) =
         find(&arguments.which, arguments.activity.as_deref())?;
-    let mut source = Source::open(&place)?;
+    let mut source = Source::open(&location)?;
     let definition = source.definition(process)?;
     let known = source.status(process)?;
     refuse_held(&known.summary)?;
@@ -59,12 +59,18 @@ pub(crate) fn logs(arguments: &Logs) -> Outcome {
             arguments,
             activity: activity.as_deref(),
             definition: &definition,
-            place: &place,
+            location: &location,
             streams,
         };
         return follow.to_the_end(&mut source, process);
     }
-    let mut wanted = wanted(arguments, activity.as_deref(), &known, &definition, &place)?;
+    let mut wanted = wanted(
+        arguments,
+        activity.as_deref(),
+        &known,
+        &definition,
+        &location,
+    )?;
     for one in &mut wanted {
         one.so_far = live::so_far(&mut source, one.attempt)?;
     }
@@ -102,7 +108,7 @@ pub(crate) fn logs(arguments: &Logs) -> Outcome {
 pub(crate) fn find(
     which: &Which,
     activity: Option<&str>,
-) -> Result<(Found, Option<String>), Failure> {
+) -> Result<(Located, Option<String>), Failure> {
     let found = home::find(which);
     match (found, &which.id, activity) {
         (Ok(found), _, activity) => Ok((found, activity.map(str::to_owned))),
@@ -110,7 +116,7 @@ pub(crate) fn find(
             let Ok(newest) = home::Scope::of(&which.state)?.find(None) else {
                 return Err(failure);
             };
-            let definition = Source::open(&newest.place)?.definition(newest.process)?;
+            let definition = Source::open(&newest.location)?.definition(newest.process)?;
             let is_activity = definition
                 .activities()
                 .iter()
@@ -154,19 +160,19 @@ fn wanted<'a>(
     activity: Option<&str>,
     status: &'a Status,
     definition: &'a Definition,
-    place: &Place,
+    location: &Location,
 ) -> Result<Vec<Wanted<'a>>, Failure> {
     let machine = machine_of(status);
     let process = status.summary.process;
     let wanted = |one: &ActivityStatus, attempt: &'a AttemptStatus| Wanted {
         name: definition.node(one.activity.node()).name.as_str(),
         attempt,
-        machine: match place {
-            Place::Here(directory) => {
+        machine: match location {
+            Location::Here(directory) => {
                 let name = machine(attempt.resource);
                 Some(machines::directory(directory.path(), &name))
             }
-            Place::Grid(_) => None,
+            Location::Grid(_) => None,
         },
         of: (process, one.activity),
         so_far: None,

@@ -15,7 +15,7 @@ use language::platform::{self, PlatformFile};
 use model::Bytes;
 
 use crate::failure::{Failure, status};
-use crate::given::reason;
+use crate::inputs::reason;
 use crate::state::StateDirectory;
 use crate::{screen, source_file, text};
 
@@ -36,7 +36,7 @@ const OWN: &str = "am";
 
 /// A machine of a state directory.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Machine {
+pub(crate) struct LocalMachine {
     /// Its name.
     pub(crate) name: String,
     /// Where its manager keeps everything.
@@ -170,9 +170,9 @@ pub(crate) fn settle(
 }
 
 /// The machines of a state directory, at least one.
-pub(crate) fn of(state: &Path, slots: Option<u32>) -> Result<Vec<Machine>, Failure> {
+pub(crate) fn of(state: &Path, slots: Option<u32>) -> Result<Vec<LocalMachine>, Failure> {
     let Some(file) = kept(state)? else {
-        return Ok(vec![Machine {
+        return Ok(vec![LocalMachine {
             name: shell::environment::hostname(),
             directory: state.join(OWN),
             slots: slots.unwrap_or_else(cores),
@@ -187,7 +187,7 @@ pub(crate) fn of(state: &Path, slots: Option<u32>) -> Result<Vec<Machine>, Failu
     }
     let powers = file.machines().map(|(_, _, machine)| machine.power);
     let most = powers.fold(0.0, f64::max);
-    let machines = file.machines().map(|(_, name, machine)| Machine {
+    let machines = file.machines().map(|(_, name, machine)| LocalMachine {
         directory: state.join(format!("{OWN}-{name}")),
         name,
         slots: machine.slots,

@@ -6,7 +6,7 @@
 
 mod as_json;
 mod compare;
-mod made;
+mod result;
 mod show;
 mod subject;
 
@@ -20,10 +20,10 @@ use schedule::draw::{Chart, Drawn};
 
 use crate::arguments::{Recording, duration, scheduler};
 use crate::failure::{Failure, Outcome};
-use crate::given::{self, reason};
+use crate::inputs::{self, reason};
 use crate::{screen, source_file};
 
-use made::Made;
+use result::PlanResult;
 use subject::Subject;
 
 /// `xav plan`
@@ -122,7 +122,7 @@ pub(crate) fn plan(arguments: &Arguments) -> Outcome {
         SchedulerKind::default()
     };
     let scheduler = arguments.scheduler.unwrap_or(usual);
-    let made = Made::new(&subject, scheduler, arguments.plan_budget)?;
+    let made = PlanResult::new(&subject, scheduler, arguments.plan_budget)?;
     let chart = chart(&subject, &made);
     if let Some(path) = &arguments.svg {
         let (title, said) = show::heading(&subject, &made);
@@ -144,7 +144,7 @@ fn check_inputs(inputs: &[String], definition: &model::Definition) -> Result<(),
         let name = argument.split_once('=').map(|(name, _)| name);
         let known = name.is_some_and(|name| declared.iter().any(|input| input.name == name));
         if !known {
-            let mistakes = given::read(std::slice::from_ref(argument), declared, &[]);
+            let mistakes = inputs::read(std::slice::from_ref(argument), declared, &[]);
             let first = mistakes
                 .err()
                 .and_then(|mistakes| mistakes.into_iter().next());
@@ -154,7 +154,7 @@ fn check_inputs(inputs: &[String], definition: &model::Definition) -> Result<(),
     Ok(())
 }
 
-fn chart(subject: &Subject, made: &Made) -> Chart {
+fn chart(subject: &Subject, made: &PlanResult) -> Chart {
     Chart::new(&Drawn {
         problem: &subject.problem,
         schedule: &made.schedule,

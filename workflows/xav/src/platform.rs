@@ -10,7 +10,7 @@ use language::platform::import::tables;
 use model::Bytes;
 
 use crate::failure::{Failure, Outcome};
-use crate::given::reason;
+use crate::inputs::reason;
 use crate::machines::{FILE_BYTES_MAX, read_bounded};
 use crate::{screen, text};
 

@@ -122,28 +122,28 @@ impl Remote {
     pub(crate) fn list(&self) -> (Vec<(Home, Summary)>, Vec<Failure>) {
         let mut answers: Vec<(Home, Result<Vec<Summary>, Failure>)> = self.lists().collect();
         answers.sort_by_key(|(home, _)| home.manager);
-        let (mut all, mut troubles) = (Vec::new(), Vec::new());
+        let (mut all, mut failures) = (Vec::new(), Vec::new());
         for (home, answer) in answers {
             match answer {
                 Ok(processes) => all.extend(processes.into_iter().map(|one| (home.clone(), one))),
-                Err(failure) => troubles.push(failure),
+                Err(failure) => failures.push(failure),
             }
         }
-        (all, troubles)
+        (all, failures)
     }
 
     /// The process manager that has a process, as soon as it has said so; or which of them did not
     /// answer.
     pub(crate) fn home_of(&self, process: ProcessId) -> Result<Home, Vec<Failure>> {
-        let mut troubles = Vec::new();
+        let mut failures = Vec::new();
         for (home, answer) in self.lists() {
             match answer {
                 Ok(known) if known.iter().any(|one| one.process == process) => return Ok(home),
                 Ok(_) => {}
-                Err(failure) => troubles.push(failure),
+                Err(failure) => failures.push(failure),
             }
         }
-        Err(troubles)
+        Err(failures)
     }
 
     /// Has all process managers list processes at the same time.

@@ -8,6 +8,7 @@ mod chain;
 mod controllers;
 mod data;
 mod escape;
+mod fault_text;
 mod figures;
 pub(crate) mod groups;
 mod lanes;
@@ -15,7 +16,6 @@ mod packing;
 mod page;
 mod tables;
 mod usage;
-mod wrong;
 
 #[cfg(test)]
 mod fixtures;
@@ -30,7 +30,7 @@ use crate::arguments::Which;
 use crate::ask::{Source, refuse_held};
 use crate::failure::{Failure, Outcome};
 use crate::fault::short;
-use crate::home::{self, Found};
+use crate::home::{self, Located};
 use crate::screen;
 
 use figures::{Look, Report};
@@ -56,8 +56,8 @@ Examples:
 
 /// `xav report`
 pub(crate) fn report(arguments: &Arguments) -> Outcome {
-    let Found { place, process } = home::find(&arguments.which)?;
-    let mut source = Source::open(&place)?;
+    let Located { location, process } = home::find(&arguments.which)?;
+    let mut source = Source::open(&location)?;
     let definition = source.definition(process)?;
     let status = source.status(process)?;
     refuse_held(&status.summary)?;
@@ -70,7 +70,7 @@ pub(crate) fn report(arguments: &Arguments) -> Outcome {
     let report = Report::of(&status, &definition, look);
     let subject = Subject {
         summary: &status.summary,
-        directory: &place.shown(),
+        directory: &location.shown(),
         waiting_for: status.waiting_for.as_deref(),
         now,
         nonce: &draw_nonce()?,

@@ -8,27 +8,27 @@ use crate::arguments::Rerun;
 use crate::ask::{Source, refuse_held, understood};
 use crate::failure::{Failure, Outcome};
 use crate::follow::{self, Followed};
-use crate::given::{self, Given};
-use crate::home::{self, Found, refused};
-use crate::place::Place;
+use crate::home::{self, Located, refused};
+use crate::inputs::{self, InputValue};
+use crate::location::Location;
 use crate::run::{self, Files, Order, Taken};
 use crate::source_file::{self, SourceFile};
 use crate::state::StateError;
 use crate::submit::{self, Task};
 use crate::watch::Host;
-use crate::{fault, forget, remote, tell};
+use crate::{fault, forget, remote, render};
 
 /// `xav rerun`
 pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
-    let Found { place, process } = home::find(&arguments.which)?;
-    let mut source = Source::open(&place)?;
+    let Located { location, process } = home::find(&arguments.which)?;
+    let mut source = Source::open(&location)?;
     let base = source.submission(process)?;
     let ended = source.status(process)?.summary;
     drop(source);
     refuse_held(&ended)?;
     if !ended.phase.has_ended() {
         let id = fault::short(process);
-        let (name, past) = (&ended.name, tell::past(ended.phase));
+        let (name, past) = (&ended.name, render::past(ended.phase));
         return Err(
             Failure::refused(format!("{name} {process} {past}")).help(format!(
                 "xav resume {id} goes on with it; after xav cancel {id} it can be run again"
@@ -69,9 +69,9 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
         store: base.store,
     };
     let options = arguments.which.state.options();
-    let directory = match place {
-        Place::Here(directory) => directory,
-        Place::Grid(home) => {
+    let directory = match location {
+        Location::Here(directory) => directory,
+        Location::Grid(home) => {
             remote::only(arguments.following)?;
             submit::give(&home, &mut home.client()?, &order)?;
             let task = Task {
@@ -115,7 +115,10 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
 }
 
 /// The definition of the base, with other inputs.
-fn same(arguments: &Rerun, base: &Submit) -> Result<(Vec<(String, Given)>, Definition), Failure> {
+fn same(
+    arguments: &Rerun,
+    base: &Submit,
+) -> Result<(Vec<(String, InputValue)>, Definition), Failure> {
     if arguments.recording.is_given() {
         return Err(Failure::refused(
             "a recorded workflow is scaled when its file is read: give it with --file FILE",
@@ -124,7 +127,7 @@ fn same(arguments: &Rerun, base: &Submit) -> Result<(Vec<(String, Given)>, Defin
     let definition = understood(base.draft.clone())?;
     let known = known(base, &definition);
     let inputs =
-        given::read(&arguments.inputs, &definition.draft().inputs, &known).map_err(run::wrong)?;
+        inputs::read(&arguments.inputs, &definition.draft().inputs, &known).map_err(run::wrong)?;
     Ok((inputs, definition))
 }
 

@@ -13,14 +13,14 @@ use crate::ask::{Source, refuse_held, unfit};
 use crate::failure::{Failure, Outcome};
 use crate::files_beside::FilesBeside;
 use crate::follow::{self, Followed};
-use crate::given::{self, Given};
 use crate::grid::Grid;
-use crate::home::{self, Found, refused};
-use crate::place::Place;
+use crate::home::{self, Located, refused};
+use crate::inputs::{self, InputValue};
+use crate::location::Location;
 use crate::source_file::{self, SourceFile};
 use crate::state::{Held, StateDirectory, StateError, Use, pause};
 use crate::watch::Host;
-use crate::{fault, forget, machines, remote, screen, submit, tell, text};
+use crate::{fault, forget, machines, remote, render, screen, submit, text};
 
 /// Unfinished processes of a state directory that are named.
 const OTHERS_MAX: usize = 5;
@@ -220,11 +220,11 @@ fn tell_others(grid: &Grid, own: ProcessId, following: Following) -> Result<(), 
 
 /// `xav resume`
 pub(crate) fn resume(arguments: &Resume) -> Outcome {
-    let Found { place, process } = home::find(&arguments.which)?;
+    let Located { location, process } = home::find(&arguments.which)?;
     let options = arguments.which.state.options();
-    let directory = match place {
-        Place::Here(directory) => directory,
-        Place::Grid(home) => {
+    let directory = match location {
+        Location::Here(directory) => directory,
+        Location::Grid(home) => {
             let options = options.as_deref();
             return submit::resume(&home, process, options, arguments.following);
         }
@@ -262,7 +262,7 @@ pub(crate) fn refuse_ended(summary: &Summary) -> Result<(), Failure> {
     if !summary.phase.has_ended() {
         return Ok(());
     }
-    let (name, process, past) = (&summary.name, summary.process, tell::past(summary.phase));
+    let (name, process, past) = (&summary.name, summary.process, render::past(summary.phase));
     Err(Failure::refused(format!(
         "{name} {process} {past}: there is nothing to go on with"
     )))
@@ -270,21 +270,21 @@ pub(crate) fn refuse_ended(summary: &Summary) -> Result<(), Failure> {
 
 /// `xav cancel`
 pub(crate) fn cancel(arguments: &Cancel) -> Outcome {
-    let Found { place, process } = home::find(&arguments.which)?;
-    let mut source = Source::open(&place)?;
+    let Located { location, process } = home::find(&arguments.which)?;
+    let mut source = Source::open(&location)?;
     let before = source.status(process)?;
     if before.summary.phase.has_ended() {
-        let (name, past) = (&before.summary.name, tell::past(before.summary.phase));
+        let (name, past) = (&before.summary.name, render::past(before.summary.phase));
         return Err(Failure::refused(format!("{name} {process} {past} already")));
     }
-    let phase = match (source, &place) {
+    let phase = match (source, &location) {
         (Source::Live(mut client, ..) | Source::Grid(mut client), _) => {
             cancel_by(&mut client, process)?
         }
-        (Source::Offline(_) | Source::Nothing, Place::Grid(home)) => {
+        (Source::Offline(_) | Source::Nothing, Location::Grid(home)) => {
             return Err(Failure::new(format!("{} does not answer", home.shown())));
         }
-        (source @ (Source::Offline(_) | Source::Nothing), Place::Here(directory)) => {
+        (source @ (Source::Offline(_) | Source::Nothing), Location::Here(directory)) => {
             drop(source);
             // Whoever ends a process must record it, so a grid does, for a moment.
             let grid = start(
@@ -351,7 +351,7 @@ fn cancel_by(client: &mut Client, process: ProcessId) -> Result<Phase, Failure> 
 
 /// What a user gives with a definition, all of it looked at.
 pub(crate) struct Materials {
-    pub(crate) inputs: Vec<(String, Given)>,
+    pub(crate) inputs: Vec<(String, InputValue)>,
     pub(crate) files: FilesBeside,
 }
 
@@ -361,7 +361,7 @@ pub(crate) fn materials(
     arguments: &[String],
     known: &[(String, Value)],
 ) -> Result<Materials, Failure> {
-    let inputs = given::read(arguments, &source.definition.draft().inputs, known);
+    let inputs = inputs::read(arguments, &source.definition.draft().inputs, known);
     let files = source.files();
     match (inputs, files) {
         (Ok(inputs), Ok(files)) => Ok(Materials { inputs, files }),
@@ -395,7 +395,7 @@ pub(crate) struct Order<'a> {
     /// The definition.
     pub(crate) draft: &'a Draft,
     /// Its inputs.
-    pub(crate) inputs: Vec<(String, Given)>,
+    pub(crate) inputs: Vec<(String, InputValue)>,
     /// The files beside it.
     pub(crate) files: Files,
     /// The file that it was read from.

@@ -11,7 +11,7 @@ use model::{Bytes, Definition};
 use crate::arguments::Recording;
 use crate::failure::{Failure, status};
 use crate::files_beside::FilesBeside;
-use crate::given::reason;
+use crate::inputs::reason;
 use crate::screen;
 
 /// A definition with its file.
@@ -29,8 +29,8 @@ pub(crate) fn compile(
     recording: &Recording,
     as_json: bool,
 ) -> Result<SourceFile, Failure> {
-    match look(path, recording)? {
-        Ok(Looked {
+    match compile_silently(path, recording)? {
+        Ok(SourceContents {
             definition,
             warnings,
             oddities,
@@ -57,7 +57,7 @@ pub(crate) fn compile(
 }
 
 /// What a file says.
-pub(crate) struct Looked {
+pub(crate) struct SourceContents {
     /// The definition.
     pub(crate) definition: Definition,
     /// What may be overlooked in a definition.
@@ -67,10 +67,10 @@ pub(crate) struct Looked {
 }
 
 /// Reads and compiles a file, and shows nothing.
-pub(crate) fn look(
+pub(crate) fn compile_silently(
     path: &Path,
     recording: &Recording,
-) -> Result<Result<Looked, Diagnostics>, Failure> {
+) -> Result<Result<SourceContents, Diagnostics>, Failure> {
     let shown = path.display();
     let text = bytes(path)?;
     if wfformat::recognises(&text) {
@@ -86,7 +86,7 @@ pub(crate) fn look(
         |Compiled {
              definition,
              warnings,
-         }| Looked {
+         }| SourceContents {
             definition,
             warnings: Some(warnings),
             oddities: Vec::new(),
@@ -129,7 +129,7 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// A recorded workflow as a definition.
-fn import(path: &Path, text: &[u8], recording: &Recording) -> Result<Looked, Failure> {
+fn import(path: &Path, text: &[u8], recording: &Recording) -> Result<SourceContents, Failure> {
     let shown = path.display();
     let refused = |why: &dyn std::fmt::Display| Failure::refused(format!("{shown}: {why}"));
     let record = match &recording.record {
@@ -150,7 +150,7 @@ fn import(path: &Path, text: &[u8], recording: &Recording) -> Result<Looked, Fai
         let first = problems.first().map(ToString::to_string);
         refused(&first.unwrap_or_default())
     })?;
-    Ok(Looked {
+    Ok(SourceContents {
         definition,
         warnings: None,
         oddities: imported.warnings,

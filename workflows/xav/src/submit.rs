@@ -15,13 +15,13 @@ use crate::failure::{Failure, Outcome};
 use crate::follow;
 use crate::forget::in_grid;
 use crate::home;
-use crate::place::Place;
+use crate::location::Location;
 use crate::progress::Display;
 use crate::remote::{self, Home, Remote, Transfers};
 use crate::run::{self, Files, Order};
 use crate::source_file::{self, SourceFile};
 use crate::watch::{End, Host, Watched, exit_status, left};
-use crate::{fault, screen, tell};
+use crate::{fault, render, screen};
 
 /// `xav submit`
 pub(crate) fn submit(arguments: &Submit) -> Outcome {
@@ -44,7 +44,7 @@ pub(crate) fn submit(arguments: &Submit) -> Outcome {
             "process": process.to_string(),
             "name": source.definition.name(),
         });
-        Place::Grid(home).add_to(&mut document);
+        Location::Grid(home).add_to(&mut document);
         screen::json(&document)?;
     } else {
         screen::out(&format!("{process}\n"))?;
@@ -221,12 +221,12 @@ impl Task<'_> {
             &to,
         )?;
         if how.json {
-            let place = Place::Grid(self.home.clone());
-            let document = follow::document(ended, self.definition, &place, &exported, None);
+            let location = Location::Grid(self.home.clone());
+            let document = follow::document(ended, self.definition, &location, &exported, None);
             screen::json(&document)?;
         } else {
             if !how.quiet {
-                screen::tell(&tell::ending(ended, self.n_slots(ended)));
+                screen::tell(&render::ending(ended, self.n_slots(ended)));
             }
             screen::out(&follow::outputs(&ended.outputs, &exported, how.quiet))?;
         }
@@ -241,7 +241,7 @@ impl Task<'_> {
                 "state": Phase::Running.word(),
                 "name": self.definition.name(),
             });
-            Place::Grid(self.home.clone()).add_to(&mut document);
+            Location::Grid(self.home.clone()).add_to(&mut document);
             screen::json(&document)?;
         }
         Ok(status)
@@ -269,7 +269,7 @@ pub(crate) fn resume(
     how: Following,
 ) -> Outcome {
     remote::only(how)?;
-    let mut source = Source::open(&Place::Grid(home.clone()))?;
+    let mut source = Source::open(&Location::Grid(home.clone()))?;
     let submit = source.submission(process)?;
     let status = source.status(process)?;
     drop(source);

@@ -9,11 +9,11 @@ use wire::client::{Answer, Phase, Request, Status};
 use crate::arguments::Watch;
 use crate::ask::{Source, unfit};
 use crate::failure::{Failure, Outcome, status};
-use crate::home::{self, Found};
-use crate::place::Place;
+use crate::home::{self, Located};
+use crate::location::Location;
 use crate::progress::Display;
 use crate::state::User;
-use crate::{fault, follow, json, screen, tell};
+use crate::{fault, follow, json, render, screen};
 
 /// How long to wait for progress before signals are looked at.
 const LOOK: Span = Span::from_millis(50);
@@ -24,7 +24,7 @@ pub(crate) trait Host {
     fn client(&self) -> Result<Client, Failure>;
 
     /// Why it cannot go on; none while it can.
-    fn trouble(&self) -> Option<Failure> {
+    fn breakdown(&self) -> Option<Failure> {
         None
     }
 }
@@ -78,8 +78,8 @@ impl Watched<'_> {
             if let Some(signal) = signals.next_now() {
                 return Ok((End::Signal(signal), told_faults));
             }
-            if let Some(trouble) = self.host.trouble() {
-                return Err(trouble);
+            if let Some(breakdown) = self.host.breakdown() {
+                return Err(breakdown);
             }
             let now = shell::clock::wall();
             match watch.next_within(LOOK) {
@@ -147,21 +147,21 @@ impl Watched<'_> {
 
 /// `xav watch`
 pub(crate) fn watch(arguments: &Watch) -> Outcome {
-    let Found { place, process } = home::find(&arguments.which)?;
-    let mut source = Source::open(&place)?;
+    let Located { location, process } = home::find(&arguments.which)?;
+    let mut source = Source::open(&location)?;
     let definition = source.definition(process)?;
     let before = source.status(process)?;
     let user;
-    let host: &dyn Host = match (&place, source) {
-        (Place::Grid(home), _) => home,
-        (Place::Here(_), Source::Live(_, found, _)) => {
+    let host: &dyn Host = match (&location, source) {
+        (Location::Grid(home), _) => home,
+        (Location::Here(_), Source::Live(_, found, _)) => {
             user = found;
             &user
         }
-        (Place::Here(_), _) if before.summary.phase.has_ended() => {
-            return ended(&before, &definition, &place, arguments);
+        (Location::Here(_), _) if before.summary.phase.has_ended() => {
+            return ended(&before, &definition, &location, arguments);
         }
-        (Place::Here(_), _) => {
+        (Location::Here(_), _) => {
             let id = fault::short(process);
             return Err(Failure::new(format!(
                 "nothing runs {} {process} at the moment",
@@ -187,19 +187,24 @@ pub(crate) fn watch(arguments: &Watch) -> Outcome {
             if !told_faults && !arguments.json {
                 screen::tell(&watched.faults(&status));
             }
-            ended(&status, &definition, &place, arguments)
+            ended(&status, &definition, &location, arguments)
         }
         (End::Signal(signal), _) => Ok(left(&watched, signal)),
     }
 }
 
-fn ended(status: &Status, definition: &Definition, place: &Place, arguments: &Watch) -> Outcome {
+fn ended(
+    status: &Status,
+    definition: &Definition,
+    location: &Location,
+    arguments: &Watch,
+) -> Outcome {
     if arguments.json {
-        let mut document = json::status(status, definition, place);
+        let mut document = json::status(status, definition, location);
         document["is_live"] = json!(true);
         screen::json(&document)?;
     } else {
-        screen::out(&tell::ending(status, None))?;
+        screen::out(&render::ending(status, None))?;
     }
     Ok(exit_status(status))
 }

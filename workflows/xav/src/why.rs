@@ -9,7 +9,7 @@ use wire::client::{
 use crate::arguments::Why;
 use crate::ask::{Source, refuse_held, unfit};
 use crate::failure::{Failure, Outcome};
-use crate::home::Found;
+use crate::home::Located;
 use crate::{fault, json, logs, screen, text};
 
 /// Paths of changed inputs that are named.
@@ -17,9 +17,9 @@ const PATHS_MAX: usize = 5;
 
 /// `xav why`
 pub(crate) fn why(arguments: &Why) -> Outcome {
-    let (Found { place, process }, activity) =
+    let (Located { location, process }, activity) =
         logs::find(&arguments.which, arguments.activity.as_deref())?;
-    let mut source = Source::open(&place)?;
+    let mut source = Source::open(&location)?;
     let definition = source.definition(process)?;
     let status = source.status(process)?;
     refuse_held(&status.summary)?;
@@ -33,23 +33,23 @@ pub(crate) fn why(arguments: &Why) -> Outcome {
     let Answer::Why(why) = answer else {
         return Err(unfit(&answer));
     };
-    let told = Told {
+    let explanation = Explanation {
         definition: &definition,
         status: &status,
         is_live: source.is_live(),
         now: shell::clock::wall(),
     };
     if arguments.json {
-        screen::json(&told.document(&why))?;
+        screen::json(&explanation.document(&why))?;
     } else {
         let options = arguments.which.state.options();
-        screen::out(&told.sentences(&why, options.as_deref()))?;
+        screen::out(&explanation.sentences(&why, options.as_deref()))?;
     }
     Ok(0)
 }
 
-/// What an answer is told with.
-pub(crate) struct Told<'a> {
+/// What an answer is explanation with.
+pub(crate) struct Explanation<'a> {
     /// What the process is a run of.
     pub(crate) definition: &'a Definition,
     /// How far it is.
@@ -60,7 +60,7 @@ pub(crate) struct Told<'a> {
     pub(crate) now: Wall,
 }
 
-impl Told<'_> {
+impl Explanation<'_> {
     /// The answer for people: a line for each reason.
     pub(crate) fn sentences(&self, why: &Answered, options: Option<&str>) -> String {
         let mut text = format!("{}\n", self.first(why));
@@ -189,15 +189,15 @@ impl Told<'_> {
         })
     }
 
-    /// Where another activity is. Reasons are told from what is recorded, and that it runs is not.
-    fn phase_of(&self, activity: ActivityId, told: ActivityPhase) -> ActivityPhase {
+    /// Where another activity is. Reasons are explanation from what is recorded, and that it runs is not.
+    fn phase_of(&self, activity: ActivityId, explanation: ActivityPhase) -> ActivityPhase {
         let mut known = self.status.activities.iter();
         let known = known.find(|one| one.activity == activity);
         let runs = known.is_some_and(|one| one.phase == ActivityPhase::Running);
-        if runs && told == ActivityPhase::Sent {
+        if runs && explanation == ActivityPhase::Sent {
             ActivityPhase::Running
         } else {
-            told
+            explanation
         }
     }
 

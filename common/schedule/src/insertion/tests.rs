@@ -1,4 +1,4 @@
-use super::{Found, in_order};
+use super::{Candidate, in_order};
 use crate::check;
 use crate::fixtures::random;
 use crate::order::{by_rank, less};
@@ -13,7 +13,7 @@ fn the_machine_is_that_of_asking_all_of_them() {
         let rank = Means::new(&problem, MeanRule::Costs).upward(&problem);
         let order = by_rank(problem.dag(), &rank);
         let schedule = in_order(&problem, &order, |insertion, task| {
-            let mut slow: Option<Found> = None;
+            let mut slow: Option<Candidate> = None;
             for host in 0..n_hosts as u32 {
                 let found = insertion.on(task, host);
                 if slow.is_none_or(|slow| less(found.finish, slow.finish)) {
@@ -21,7 +21,7 @@ fn the_machine_is_that_of_asking_all_of_them() {
                 }
             }
             let found = insertion.earliest(task);
-            let place = |found: Option<Found>| found.map(|f| (f.host, f.start, f.finish));
+            let place = |found: Option<Candidate>| found.map(|f| (f.host, f.start, f.finish));
             assert_eq!(place(found), place(slow), "seed {seed}, task {task}");
             found
         });

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use super::world::{ROLES, Told};
+use super::world::{ROLES, RunCost};
 use super::{MANY, Measured, Options};
 use crate::beside::Beside;
 use crate::definitions::Shape;
@@ -44,7 +44,7 @@ pub(super) fn text(options: &Options, measured: &Measured) -> String {
 fn beside(measured: &Measured) -> Beside {
     let mut table = Beside::new();
     for shape in Shape::ALL {
-        let of = |value: &dyn Fn(&Told) -> f64| {
+        let of = |value: &dyn Fn(&RunCost) -> f64| {
             [&measured.beside, &measured.grid]
                 .map(|runs| runs[shape as usize].iter().map(value).collect())
         };
@@ -143,12 +143,12 @@ fn cpu(measured: &Measured) -> Table<4> {
         "chain of 500",
         "10 layers of 100",
     ]);
-    let of = |shape: Shape, value: &dyn Fn(&Told) -> f64| {
+    let of = |shape: Shape, value: &dyn Fn(&RunCost) -> f64| {
         let n = shape.n_activities() as f64;
         let runs = measured.grid[shape as usize].iter();
         Figure::of(runs.map(|run| value(run) / n * 1e6)).text(0)
     };
-    let mut row = |name: &str, value: &dyn Fn(&Told) -> f64| {
+    let mut row = |name: &str, value: &dyn Fn(&RunCost) -> f64| {
         let cells = [Shape::Flat, Shape::Chain, Shape::Layers].map(|shape| of(shape, value));
         let [flat, chain, layers] = cells;
         table.row([name.into(), flat, chain, layers]);

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::observer::{cpu_seconds, executor_in, resident_bytes};
 
-/// What each value of [`Told`] and [`Grid::memory`] belongs to; of two of a kind it is the sum of
+/// What each value of [`RunCost`] and [`Grid::memory`] belongs to; of two of a kind it is the sum of
 /// CPU time, and the larger memory.
 pub(super) const ROLES: [&str; 4] = [
     "group manager",
@@ -51,7 +51,7 @@ pub(super) struct Daemon {
 
 /// What a run cost.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct RunCost {
     /// From the start of the user's command to its end.
     pub(super) wall_seconds: f64,
     /// CPU time, by [`ROLES`].
@@ -196,7 +196,7 @@ impl Grid {
     }
 
     /// Runs a definition to its end.
-    pub(super) fn run(&self, file: &Path) -> Result<Told> {
+    pub(super) fn run(&self, file: &Path) -> Result<RunCost> {
         let file = file.to_str().context("a path is text")?;
         let before = self.cpu();
         let started = Instant::now();
@@ -208,7 +208,7 @@ impl Grid {
         }
         let document: Value = serde_json::from_str(&document)?;
         ensure!(document["state"] == "completed", "it ended: {document}");
-        Ok(Told {
+        Ok(RunCost {
             wall_seconds,
             cpu_seconds,
         })

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-const ASKED: Asked = Asked {
+const ASKED: Expected = Expected {
     cpu_seconds: 2.0,
     data_scale: 0.5,
     slots: 1,
@@ -56,7 +56,7 @@ fn log() -> String {
 #[test]
 fn what_fits_is_counted() {
     let found = compare(&recording(), &status(), &log(), &ASKED).unwrap();
-    let Found {
+    let Comparison {
         n_activities,
         n_dependencies,
         n_files,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::until_it_is;
 use super::world::World;
-use crate::gated;
+use crate::blocked_process;
 use crate::sandbox::Sandbox;
 use crate::wait;
 
@@ -92,7 +92,7 @@ fn lose_a_machine(copies: u32) -> (Vec<String>, Value) {
     let (waits, _) = machines_of(&activities(&status)[MAKERS]);
     let lost = if waits == "am1" { 1 } else { 0 };
     world.lose_machine(lost);
-    gated::open(&world.sandbox);
+    blocked_process::open(&world.sandbox);
     let status = until_it_is(&world, &ana, id, "completed");
     let results = ["results", id, "--grid", &ana, "--to", "out"];
     world.sandbox.xav(&results).expect(0);
@@ -167,7 +167,7 @@ fn copies_go_to_the_machine_beside_the_manager_and_when_that_is_lost_to_another(
     }
     // What the next one had alone by then is on the last one.
     world.lose_machine(if waits == "am1" { 1 } else { 0 });
-    gated::open(&world.sandbox);
+    blocked_process::open(&world.sandbox);
     let status = until_it_is(&world, &ana, id, "completed");
     let after = world.sandbox.lines("log").split_off(MAKERS + 1);
     assert_eq!(after, ["merge"], "{status}");

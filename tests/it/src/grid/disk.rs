@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::world::World;
 use super::{submitted, until_it_is};
-use crate::gated;
+use crate::blocked_process;
 use crate::sandbox::Sandbox;
 use crate::wait;
 
@@ -274,7 +274,7 @@ fn what_runs_goes_on_while_the_disk_of_the_group_manager_is_full() {
     run_small(&world, &ana);
     // What has its slots needs it no more.
     world.end_group_manager();
-    gated::open(&world.sandbox);
+    blocked_process::open(&world.sandbox);
     until_it_is(&world, &ana, &first, "completed");
     // It starts from what it has kept, too.
     ballast.fill();

@@ -14,8 +14,8 @@ use wire::bulk::Belongs;
 
 use super::until_it_is;
 use super::world::World;
+use crate::blocked_process;
 use crate::damaged_files::{definition, flip_bits};
-use crate::gated;
 
 /// Takes whatever comes.
 #[derive(Clone, Default)]
@@ -109,7 +109,7 @@ fn another_user_is_not_given_a_file_whose_hash_is_known() {
     let world = World::new(1, 1);
     let (ana, ben) = (world.user("ana"), world.user("ben"));
     let sandbox = &world.sandbox;
-    gated::open(sandbox);
+    blocked_process::open(sandbox);
     let given = format!("given={}", sandbox.file("given", "flour\n"));
     let file = definition(sandbox);
     let run = ["run", &file, "-i", &given, "--grid", &ana, "--json"];
@@ -189,7 +189,7 @@ fn what_is_damaged_where_it_was_made_comes_from_a_copy() {
     let number: usize = made_on.trim_start_matches("am").parse().unwrap();
     let store = world.state_of_machine(number - 1).join("blobs");
     assert_eq!(flip_bits(&store, "made of"), 1);
-    gated::open(sandbox);
+    blocked_process::open(sandbox);
     until_it_is(&world, &ana, id, "completed");
     assert_eq!(sandbox.lines("log"), ["make", "hold", "use"]);
     let results = ["results", id, "--grid", &ana, "--to", "out"];

@@ -17,7 +17,7 @@ impl Reader<'_, '_> {
             .any(|part| problem.message.contains(part));
         let found = self.find(&problem.place, of_name);
         let span = match (found, offset) {
-            (Found::Value(id), Some(offset)) => {
+            (Target::Value(id), Some(offset)) => {
                 // The text of an expression begins after its `${`, that of a template with the field.
                 let field = problem.place.field.as_str();
                 let is_expression = problem.place.node.is_none()
@@ -32,12 +32,12 @@ impl Reader<'_, '_> {
                 let whole = expression::whole_expression(text).ok().flatten();
                 self.inside(id, whole.map_or(0, |(_, start)| start) + offset)
             }
-            (Found::Value(id) | Found::Key(id), _) => self.tree.span(id),
+            (Target::Value(id) | Target::Key(id), _) => self.tree.span(id),
         };
         Diagnostic::error(span, problem.message.clone()).hint_if(problem.hint.clone())
     }
 
-    fn find(&self, place: &Place, of_name: bool) -> Found {
+    fn find(&self, place: &Place, of_name: bool) -> Target {
         let tree = self.tree;
         if let Some(found) = self.find_link(place) {
             return found;
@@ -61,13 +61,13 @@ impl Reader<'_, '_> {
                 .entry(base, "name")
                 .or_else(|| tree.entry(form?, "name"));
             match name {
-                Some((_, name)) if is_controller => return Found::Value(name),
-                _ if field.is_empty() => return Found::Key(key),
+                Some((_, name)) if is_controller => return Target::Value(name),
+                _ if field.is_empty() => return Target::Key(key),
                 _ if tree.text(key) == Some(field) => {
                     return if tree.text(value).is_some() {
-                        Found::Value(value)
+                        Target::Value(value)
                     } else {
-                        Found::Key(key)
+                        Target::Key(key)
                     };
                 }
                 _ => {}
@@ -77,13 +77,13 @@ impl Reader<'_, '_> {
             let first = place.field.split('.').next().unwrap_or_default();
             tree.entry(base, first).is_none() && tree.entry(*form, first).is_some()
         });
-        let (mut at, mut rest) = (Found::Key(base), place.field.as_str());
+        let (mut at, mut rest) = (Target::Key(base), place.field.as_str());
         let mut current = inside.unwrap_or(base);
         if let Some(map) = step.is_none().then_some(base)
             && rest.is_empty()
             && let Some((key, _)) = tree.map(map).and_then(|mut entries| entries.next())
         {
-            return Found::Key(key);
+            return Target::Key(key);
         }
         while !rest.is_empty() {
             if let Some(items) = tree.list(current) {
@@ -91,7 +91,7 @@ impl Reader<'_, '_> {
                 let Some(&item) = number.parse::<usize>().ok().and_then(|n| items.get(n)) else {
                     break;
                 };
-                (at, current, rest) = (Found::Value(item), item, after);
+                (at, current, rest) = (Target::Value(item), item, after);
                 continue;
             }
             let Some(entries) = tree.map(current) else {
@@ -112,8 +112,8 @@ impl Reader<'_, '_> {
                 break;
             };
             at = match tree.text(value) {
-                Some(_) if !(of_name && after.is_empty()) => Found::Value(value),
-                _ => Found::Key(key),
+                Some(_) if !(of_name && after.is_empty()) => Target::Value(value),
+                _ => Target::Key(key),
             };
             (current, rest) = (value, after);
         }
@@ -121,13 +121,13 @@ impl Reader<'_, '_> {
     }
 
     /// A link, or a part of one: those that could not be read are not counted.
-    fn find_link(&self, place: &Place) -> Option<Found> {
+    fn find_link(&self, place: &Place) -> Option<Target> {
         let rest = place.field.strip_prefix("links.")?;
         let (number, part) = rest.split_once('.').unwrap_or((rest, ""));
         let links = self.links.get(&place.node?)?;
         let link = *links.get(number.parse::<usize>().ok()?)?;
         let part = self.tree.entry(link, part).map(|(_, value)| value);
-        Some(Found::Value(part.unwrap_or(link)))
+        Some(Target::Value(part.unwrap_or(link)))
     }
 
     /// The word at an offset of a scalar's text.
@@ -147,7 +147,7 @@ impl Reader<'_, '_> {
     }
 }
 
-enum Found {
+enum Target {
     Key(Id),
     Value(Id),
 }

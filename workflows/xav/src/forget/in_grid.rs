@@ -19,9 +19,9 @@ use crate::{screen, text};
 
 /// Forgets what the command line names.
 pub(super) fn forget(remote: &Remote, arguments: &Forget) -> Outcome {
-    let (known, troubles) = remote.list();
-    for trouble in &troubles {
-        screen::warn(&trouble.message);
+    let (known, warnings) = remote.list();
+    for warning in &warnings {
+        screen::warn(&warning.message);
     }
     let wanted: Vec<&(Home, Summary)> = match arguments.older_than {
         Some(age) => {

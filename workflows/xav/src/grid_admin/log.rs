@@ -46,19 +46,19 @@ pub(crate) fn log(arguments: &Logs, name: Option<&str>) -> Outcome {
         return Ok(0);
     }
     // One that ends may be started again, so it is asked for until the user has enough.
-    let mut trouble = String::new();
+    let mut reason = String::new();
     loop {
         pause(FOLLOW);
         match question.ask(Some(part.end)) {
             Ok(next) => {
                 part = next;
-                trouble.clear();
+                reason.clear();
                 screen::out(&text::harmless(&part.text))?;
             }
-            Err(failure) if failure.message == trouble => {}
+            Err(failure) if failure.message == reason => {}
             Err(failure) => {
                 screen::warn(&failure.to_string());
-                trouble = failure.message;
+                reason = failure.message;
             }
         }
     }

@@ -12,7 +12,7 @@ use super::{activity, wanted};
 use crate::arguments::Logs;
 use crate::ask::{Source, unfit};
 use crate::failure::{Failure, Outcome};
-use crate::place::Place;
+use crate::location::Location;
 use crate::screen;
 
 /// How often it is looked for more.
@@ -42,7 +42,7 @@ pub(super) struct Follow<'a> {
     pub(super) arguments: &'a Logs,
     pub(super) activity: Option<&'a str>,
     pub(super) definition: &'a Definition,
-    pub(super) place: &'a Place,
+    pub(super) location: &'a Location,
     pub(super) streams: &'a [Stream],
 }
 
@@ -105,7 +105,7 @@ impl Follow<'_> {
             self.activity,
             status,
             self.definition,
-            self.place,
+            self.location,
         )?;
         for mut one in all {
             one.so_far = so_far(source, one.attempt)?;

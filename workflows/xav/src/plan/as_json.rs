@@ -2,11 +2,11 @@
 
 use serde_json::{Value as Json, json};
 
-use super::made::Made;
+use super::result::PlanResult;
 use super::subject::Subject;
 
 /// Everything that a plan says.
-pub(crate) fn plan(subject: &Subject, made: &Made, critical: &[u32]) -> Json {
+pub(crate) fn plan(subject: &Subject, made: &PlanResult, critical: &[u32]) -> Json {
     let problem = &subject.problem;
     let hosts = problem.hosts();
     let machines: Vec<Json> = hosts

@@ -4,7 +4,7 @@ use model::Span;
 use schedule::{SchedulerKind, bound};
 use serde_json::{Map, Value as Json, json};
 
-use super::made::{Made, Refused};
+use super::result::{PlanResult, Refused};
 use super::show::{ratio, seconds};
 use super::subject::Subject;
 use crate::failure::{Failure, Outcome};
@@ -18,7 +18,7 @@ const TIE: f64 = 1e-9;
 pub(crate) fn compare(subject: &Subject, budget: Option<Span>, as_json: bool) -> Outcome {
     let mut all = Vec::with_capacity(SchedulerKind::ALL.len());
     for kind in SchedulerKind::ALL {
-        let made = match Made::try_new(subject, kind, budget) {
+        let made = match PlanResult::try_new(subject, kind, budget) {
             Ok(made) => Ok(made),
             Err(Refused::NoHost(why)) => return Err(Failure::refused(why)),
             Err(Refused::TooLarge(why)) => Err(why),
@@ -34,7 +34,7 @@ pub(crate) fn compare(subject: &Subject, budget: Option<Span>, as_json: bool) ->
     Ok(0)
 }
 
-type All = [(&'static str, Result<Made, String>)];
+type All = [(&'static str, Result<PlanResult, String>)];
 
 fn as_object(subject: &Subject, all: &All) -> Json {
     let mut schedulers = Map::new();

@@ -4,7 +4,7 @@ use model::Span;
 use schedule::draw::{Chart, Look};
 
 use super::Mode;
-use super::made::Made;
+use super::result::PlanResult;
 use super::subject::Subject;
 use crate::{screen, text};
 
@@ -27,7 +27,7 @@ const OTHER_CHARS: usize = 48;
 const ROWS_MAX: usize = 40;
 
 /// What a picture has as its title, and below it.
-pub(crate) fn heading(subject: &Subject, made: &Made) -> (String, String) {
+pub(crate) fn heading(subject: &Subject, made: &PlanResult) -> (String, String) {
     let figures = &made.figures;
     let title = format!("{} planned by {}", subject.title, by(made));
     let said = format!(
@@ -43,7 +43,7 @@ pub(crate) fn heading(subject: &Subject, made: &Made) -> (String, String) {
 }
 
 /// The whole plan: the activities, the chart, the figures.
-pub(crate) fn plan(subject: &Subject, made: &Made, chart: &Chart, all: bool) -> String {
+pub(crate) fn plan(subject: &Subject, made: &PlanResult, chart: &Chart, all: bool) -> String {
     let mut text = format!(
         "{}: {}\n{}\n\n",
         screen::bold(&subject.title),
@@ -69,7 +69,7 @@ pub(crate) fn plan(subject: &Subject, made: &Made, chart: &Chart, all: bool) -> 
     text
 }
 
-fn activities(subject: &Subject, made: &Made, all: bool) -> String {
+fn activities(subject: &Subject, made: &PlanResult, all: bool) -> String {
     let heads = ["ACTIVITY", "MACHINE", "SLOT", "START", "FINISH", "TAKES"];
     let mut rows = vec![heads.map(screen::bold).to_vec()];
     let tasks = made.in_order(subject);
@@ -104,7 +104,7 @@ fn activities(subject: &Subject, made: &Made, all: bool) -> String {
     table
 }
 
-fn controllers(subject: &Subject, made: &Made, all: bool) -> String {
+fn controllers(subject: &Subject, made: &PlanResult, all: bool) -> String {
     let Some(controllers) = &subject.tree else {
         return String::new();
     };
@@ -127,7 +127,7 @@ fn controllers(subject: &Subject, made: &Made, all: bool) -> String {
     table
 }
 
-fn figures(subject: &Subject, made: &Made, critical: &[u32]) -> String {
+fn figures(subject: &Subject, made: &PlanResult, critical: &[u32]) -> String {
     let figures = &made.figures;
     let n_slots: u64 = subject
         .problem
@@ -222,7 +222,7 @@ fn shortened(name: &str, chars_max: usize) -> String {
 }
 
 /// `heft-b (of best: heft-b 4.8s, pch 5.2s)`, or the name alone; of many the shortest.
-fn by(made: &Made) -> String {
+fn by(made: &PlanResult) -> String {
     let mut name = made.by.to_owned();
     let mut members: Vec<(f64, &str)> = made
         .estimates

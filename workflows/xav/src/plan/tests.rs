@@ -76,7 +76,7 @@ impl Bench {
 }
 
 fn json(subject: &Subject, kind: SchedulerKind) -> Value {
-    let made = Made::new(subject, kind, None).unwrap();
+    let made = PlanResult::new(subject, kind, None).unwrap();
     as_json::plan(subject, &made, chart(subject, &made).critical_path())
 }
 
@@ -133,7 +133,7 @@ fn a_plan_as_text_shows_everything_once() {
     let subject = bench
         .subject(DIAMOND, Some(TWO), Mode::Controllers)
         .unwrap();
-    let made = Made::new(&subject, SchedulerKind::Heft, None).unwrap();
+    let made = PlanResult::new(&subject, SchedulerKind::Heft, None).unwrap();
     let chart = chart(&subject, &made);
     let text = show::plan(&subject, &made, &chart, false);
     for part in [
@@ -161,7 +161,7 @@ fn long_plans_say_how_many_activities_are_not_shown() {
         ));
     }
     let subject = bench.subject(&text, None, Mode::Direct).unwrap();
-    let made = Made::new(&subject, SchedulerKind::Heft, None).unwrap();
+    let made = PlanResult::new(&subject, SchedulerKind::Heft, None).unwrap();
     let chart = chart(&subject, &made);
     let shown = show::plan(&subject, &made, &chart, false);
     assert!(shown.contains("and 60 more, which --all shows"), "{shown}");
@@ -182,7 +182,7 @@ fn recorded_workflows_are_planned_as_they_were_recorded() {
     let plan = json(&subject, SchedulerKind::Heft);
     assert_eq!(plan["makespan"], 6.0);
     // Dealt out in turn, b waits for what a wrote.
-    let made = Made::new(&subject, SchedulerKind::RoundRobin, None).unwrap();
+    let made = PlanResult::new(&subject, SchedulerKind::RoundRobin, None).unwrap();
     assert!(
         (made.figures.makespan - 7.0001).abs() < 1e-9,
         "{}",
@@ -208,8 +208,8 @@ fn every_scheduler_is_compared() {
             .subject(RECORDED, Some("reference:8:ccr1"), mode)
             .unwrap();
         for kind in SchedulerKind::ALL {
-            let made =
-                Made::try_new(&subject, kind, None).unwrap_or_else(|_| panic!("{kind:?} refused"));
+            let made = PlanResult::try_new(&subject, kind, None)
+                .unwrap_or_else(|_| panic!("{kind:?} refused"));
             assert!(
                 made.figures.makespan >= made.figures.bound - 1e-9,
                 "{kind:?}"
@@ -225,7 +225,7 @@ fn what_fits_no_machine_is_refused_by_its_name() {
     let bench = Bench::new();
     let one = "machines: [{name: m1, slots: 1}]";
     let subject = bench.subject(DIAMOND, Some(one), Mode::Direct).unwrap();
-    let Err(refused) = Made::new(&subject, SchedulerKind::Best, None) else {
+    let Err(refused) = PlanResult::new(&subject, SchedulerKind::Best, None) else {
         panic!("planned")
     };
     assert_eq!(

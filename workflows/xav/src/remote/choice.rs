@@ -192,7 +192,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 fn cannot(action: &str, path: &Path, error: &std::io::Error) -> Failure {
-    let reason = crate::given::reason(error);
+    let reason = crate::inputs::reason(error);
     Failure {
         status: status::FAULTED,
         ..Failure::new(format!("could not {action} {}: {reason}", path.display()))

@@ -32,12 +32,12 @@ pub(crate) struct Transfers {
     bulk: Bulk,
     /// Where files are on their way.
     store: Store,
-    machines: Vec<Machine>,
+    machines: Vec<FileHost>,
     directory: PathBuf,
 }
 
 /// A machine that files are given to and fetched from.
-struct Machine {
+struct FileHost {
     resource: ResourceId,
     source: Source,
 }
@@ -92,7 +92,7 @@ impl Transfers {
         preferred: Option<ResourceId>,
     ) -> Result<ResourceId, Failure> {
         let mut failures = Vec::new();
-        let is_preferred = |one: &&Machine| Some(one.resource) == preferred;
+        let is_preferred = |one: &&FileHost| Some(one.resource) == preferred;
         let first = self.machines.iter().filter(is_preferred);
         let others = self.machines.iter().filter(|one| !is_preferred(one));
         for machine in first.chain(others) {
@@ -106,7 +106,7 @@ impl Transfers {
 
     fn give_to(
         &self,
-        machine: &Machine,
+        machine: &FileHost,
         process: ProcessId,
         artifacts: &[Artifact],
     ) -> Result<(), Failure> {
@@ -185,7 +185,7 @@ impl Drop for Transfers {
 }
 
 /// The machines of the grid that give and take files.
-fn machines(client: &mut Client, me: &Identity) -> Result<Vec<Machine>, Failure> {
+fn machines(client: &mut Client, me: &Identity) -> Result<Vec<FileHost>, Failure> {
     let give_up = shell::clock::mono() + PATIENCE;
     loop {
         let answer = client.ask(Request::Machines);
@@ -196,12 +196,12 @@ fn machines(client: &mut Client, me: &Identity) -> Result<Vec<Machine>, Failure>
         let machines = known.into_iter().filter_map(|one| {
             let peer = Identity::new(me.grid(), me.group(), Role::Am, &one.name).ok()?;
             let address = one.bulk?;
-            Some(Machine {
+            Some(FileHost {
                 resource: one.resource,
                 source: Source { peer, address },
             })
         });
-        let machines: Vec<Machine> = machines.collect();
+        let machines: Vec<FileHost> = machines.collect();
         if !machines.is_empty() {
             return Ok(machines);
         }

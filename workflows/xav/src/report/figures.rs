@@ -7,12 +7,12 @@ use wire::client::{ActivityPhase, AttemptStatus, Status};
 use super::chain::{self, Reason, Step};
 use super::controllers::{self, Controllers};
 use super::escape::visible;
+use super::fault_text::{self, FaultText};
 use super::groups::{self, Groups};
 use super::lanes;
 use super::usage::{self, Usage};
-use super::wrong::{self, Wrong};
 use crate::json::{cpu, machine_of, makespan};
-use crate::tell;
+use crate::render;
 
 /// When and how a process is looked at.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ pub(crate) struct Report {
     /// Attempts that failed.
     pub(crate) n_failed: usize,
     /// Machines that are used or planned, in the order in which the process came to know them.
-    pub(crate) machines: Vec<Machine>,
+    pub(crate) machines: Vec<MachineFigures>,
     /// In the order of the definition.
     pub(crate) activities: Vec<Row>,
     /// Attempts that started, by their start.
@@ -64,12 +64,12 @@ pub(crate) struct Report {
     /// The tree.
     pub(crate) controllers: Controllers,
     /// What went wrong, the cause first.
-    pub(crate) faults: Vec<Wrong>,
+    pub(crate) faults: Vec<FaultText>,
 }
 
 /// A machine.
 #[derive(Debug)]
-pub(crate) struct Machine {
+pub(crate) struct MachineFigures {
     /// Its name.
     pub(crate) name: String,
     /// Rows that it has in both charts: slots that were held at the same time or are planned.
@@ -204,9 +204,9 @@ impl Report {
         let axis = until
             .max(last_planned.unwrap_or(0))
             .max(last_run.unwrap_or(0));
-        let machines: Vec<Machine> = machines
+        let machines: Vec<MachineFigures> = machines
             .into_iter()
-            .map(|(name, n_slots, of)| Machine {
+            .map(|(name, n_slots, of)| MachineFigures {
                 name,
                 n_slots,
                 usage: usage::usage(of.iter().map(|&bar| &bars[bar]), n_slots, until),
@@ -233,7 +233,7 @@ impl Report {
             until,
             axis: axis.max(1),
             cpu: cpu(status),
-            speedup: tell::speedup(status),
+            speedup: render::speedup(status),
             n_slots,
             utilisation: (held > 0 && until > 0)
                 .then(|| held as f64 / (u64::from(n_slots) as f64 * until as f64)),
@@ -247,7 +247,7 @@ impl Report {
             chain,
             longest,
             controllers,
-            faults: wrong::faults(status, definition),
+            faults: fault_text::faults(status, definition),
         }
     }
 

@@ -9,10 +9,10 @@ use wire::client::{Phase, Summary, Totals};
 use super::amounts::{counted_as, grouped, percent};
 use super::data::data;
 use super::escape::{html, json};
+use super::fault_text::FaultText;
 use super::figures::Report;
 use super::groups::By;
 use super::tables::{colour, controllers, resources};
-use super::wrong::Wrong;
 use crate::text;
 
 const STYLE: &str = include_str!("report.css");
@@ -248,7 +248,7 @@ fn faults(report: &Report) -> String {
     )
 }
 
-fn fault(fault: &Wrong) -> String {
+fn fault(fault: &FaultText) -> String {
     let title = match &fault.activity {
         Some(activity) => format!("<b>{}</b>: {}", html(activity), html(&fault.message)),
         None => html(&fault.message),
@@ -405,7 +405,7 @@ fn activities(report: &Report) -> String {
 
 fn foot(subject: &Subject<'_>) -> String {
     format!(
-        "</main>\n<footer><p>Made by xav {} on {}. Times in charts count from the submission.</p></footer>\n",
+        "</main>\n<footer><p>PlanResult by xav {} on {}. Times in charts count from the submission.</p></footer>\n",
         env!("CARGO_PKG_VERSION"),
         moment(subject.now)
     )

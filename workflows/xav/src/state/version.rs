@@ -40,7 +40,7 @@ pub(super) struct Version {
     pub(super) made: SystemTime,
 }
 
-enum Found {
+enum VersionFile {
     Sound(Version),
     /// What is the matter with it.
     Unsound(&'static str),
@@ -54,8 +54,8 @@ pub(super) fn read_or_mend(directory: &Path) -> Result<Version, StateError> {
         source,
     })?;
     let why = match found {
-        Found::Sound(version) => return Ok(version),
-        Found::Unsound(why) => why,
+        VersionFile::Sound(version) => return Ok(version),
+        VersionFile::Unsound(why) => why,
     };
     if !has_journal(directory) {
         let path = directory.to_owned();
@@ -93,7 +93,7 @@ pub(super) fn has_journal(directory: &Path) -> bool {
 /// Whether a directory is empty, or has nothing in it but what a run makes before it records
 /// anything: that run was interrupted there, and was told of nothing.
 pub(super) fn is_unfinished(directory: &Path) -> io::Result<bool> {
-    let is_sound = matches!(read(directory)?, Found::Sound(_));
+    let is_sound = matches!(read(directory)?, VersionFile::Sound(_));
     let names: Vec<PathBuf> = fs::read_dir(directory)?
         .map(|entry| Ok(entry?.file_name().into()))
         .collect::<io::Result<_>>()?;
@@ -104,24 +104,24 @@ pub(super) fn is_unfinished(directory: &Path) -> io::Result<bool> {
     Ok(!is_sound && !has_journal(directory) && names.iter().all(is_own))
 }
 
-fn read(directory: &Path) -> io::Result<Found> {
+fn read(directory: &Path) -> io::Result<VersionFile> {
     let file = match File::open(directory.join(NAME)) {
         Ok(file) => file,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(Found::Unsound("is missing"));
+            return Ok(VersionFile::Unsound("is missing"));
         }
         Err(error) => return Err(error),
     };
     let made = file.metadata()?.modified()?;
     let text = read_text(&file)?;
     Ok(match parse(&text) {
-        Some((layout, program)) => Found::Sound(Version {
+        Some((layout, program)) => VersionFile::Sound(Version {
             layout,
             program,
             made,
         }),
-        None if text.is_empty() => Found::Unsound("is empty"),
-        None => Found::Unsound("is damaged"),
+        None if text.is_empty() => VersionFile::Unsound("is empty"),
+        None => VersionFile::Unsound("is damaged"),
     })
 }
 

@@ -2,11 +2,11 @@ use model::{AttemptId, Fault, FaultName, ProcessId, ResourceId};
 
 use super::*;
 
-fn told(reason: Vec<Reason>, phase: ActivityPhase, recall: Option<Recall>) -> String {
-    let (definition, mut status) = crate::tell::tests::two();
+fn explanation(reason: Vec<Reason>, phase: ActivityPhase, recall: Option<Recall>) -> String {
+    let (definition, mut status) = crate::render::tests::two();
     status.summary.phase = Phase::Running;
     status.summary.base = Some(ProcessId(0));
-    let told = Told {
+    let explanation = Explanation {
         definition: &definition,
         status: &status,
         is_live: true,
@@ -18,8 +18,8 @@ fn told(reason: Vec<Reason>, phase: ActivityPhase, recall: Option<Recall>) -> St
         reasons: reason,
         recall,
     };
-    let text = told.sentences(&why, None);
-    assert!(told.document(&why)["state"].is_string());
+    let text = explanation.sentences(&why, None);
+    assert!(explanation.document(&why)["state"].is_string());
     anstream::adapter::strip_str(&text).to_string()
 }
 
@@ -38,7 +38,7 @@ fn what_it_waits_for_is_named() {
         phase: ActivityPhase::Running,
     };
     assert_eq!(
-        told(vec![after], ActivityPhase::Waiting, None),
+        explanation(vec![after], ActivityPhase::Waiting, None),
         "merge waits\n  after range, which runs\n"
     );
     let queue = Reason::Queue {
@@ -48,7 +48,7 @@ fn what_it_waits_for_is_named() {
     };
     let machines = Reason::Machines("a free slot".to_owned());
     assert_eq!(
-        told(vec![queue, machines], ActivityPhase::Ready, None),
+        explanation(vec![queue, machines], ActivityPhase::Ready, None),
         "merge is ready, and was not sent yet\n  \
          3 come before it on host, where 1 activity is at work\n  \
          for a free slot\n"
@@ -57,7 +57,7 @@ fn what_it_waits_for_is_named() {
         until: Wall(2_000_000),
     };
     assert_eq!(
-        told(vec![backoff], ActivityPhase::Backoff, None),
+        explanation(vec![backoff], ActivityPhase::Backoff, None),
         "merge failed, and is tried again\n  the next attempt begins in 2.0s\n"
     );
 }
@@ -67,7 +67,7 @@ fn what_has_no_copy_is_told_with_the_reason() {
     let why = "no other machine is there that could keep it".to_owned();
     let reasons = vec![Reason::Uncopied(why)];
     assert_eq!(
-        told(reasons, ActivityPhase::Completed, None),
+        explanation(reasons, ActivityPhase::Completed, None),
         "merge completed\n  no other machine keeps a copy of what it made: no other machine is there \
          that could keep it\n"
     );
@@ -75,7 +75,7 @@ fn what_has_no_copy_is_told_with_the_reason() {
 
 #[test]
 fn a_fault_is_shown_as_a_run_shows_it() {
-    let text = told(
+    let text = explanation(
         vec![Reason::Fault(Box::new(fault()))],
         ActivityPhase::Faulted,
         None,
@@ -95,7 +95,7 @@ fn why_it_was_or_was_not_run_again_is_told() {
         number: 2,
     };
     assert_eq!(
-        told(
+        explanation(
             Vec::new(),
             ActivityPhase::Completed,
             Some(Recall::Stands(attempt))
@@ -104,7 +104,7 @@ fn why_it_was_or_was_not_run_again_is_told() {
          command, environment and inputs are those of its run in process 9abcde, attempt 2\n"
     );
     let changed = |changes| {
-        let text = told(
+        let text = explanation(
             Vec::new(),
             ActivityPhase::Completed,
             Some(Recall::Changed(changes)),
@@ -140,7 +140,7 @@ fn why_it_was_or_was_not_run_again_is_told() {
         (Recall::Nothing, "no outcome of the same command"),
         (Recall::TooLong, "too long to be kept"),
     ] {
-        let text = told(Vec::new(), ActivityPhase::Completed, Some(recall));
+        let text = explanation(Vec::new(), ActivityPhase::Completed, Some(recall));
         assert!(text.starts_with("merge was run, and completed\n"), "{text}");
         assert!(text.contains(words), "{text}");
     }
@@ -149,7 +149,7 @@ fn why_it_was_or_was_not_run_again_is_told() {
 #[test]
 fn why_it_was_not_run_is_told() {
     let skipped = |reason| {
-        let text = told(vec![reason], ActivityPhase::Skipped, None);
+        let text = explanation(vec![reason], ActivityPhase::Skipped, None);
         text.strip_prefix("merge was not run, and will not\n  ")
             .unwrap()
             .trim()

@@ -1,7 +1,7 @@
 //! What it is worth to put a cluster on a place, without changing anything.
 
 use super::Path;
-use super::times::{NONE, Place, Times};
+use super::times::{Assigned, NONE, Times};
 use crate::order::less;
 use crate::problem::{OUTSIDE, Problem};
 
@@ -314,7 +314,7 @@ impl Judge {
     }
 
     fn try_place_of(&mut self, times: &Times<'_>, path: &Path, task: u32, left: &mut usize) {
-        let Place { host, group, slot } = times.places[task as usize];
+        let Assigned { host, group, slot } = times.places[task as usize];
         if *left == 0 || group == NONE || host == OUTSIDE {
             return;
         }
@@ -345,7 +345,7 @@ impl Judge {
         self.times.clear();
         self.pushed.clear();
         let (host, slot) = times.slots.on_host(slot);
-        let here = Place {
+        let here = Assigned {
             host,
             group: problem.group(host),
             slot: times.first_slot(path.tasks[0], host, slot),
@@ -381,7 +381,7 @@ impl Judge {
     }
 
     /// When all that a task of the cluster waits for is at a place.
-    fn arrival(&self, times: &Times<'_>, task: u32, latest: &Latest, here: Place) -> f64 {
+    fn arrival(&self, times: &Times<'_>, task: u32, latest: &Latest, here: Assigned) -> f64 {
         if latest.host != here.host {
             return latest.at;
         }
@@ -394,7 +394,7 @@ impl Judge {
     }
 
     /// What is to do after a task of the cluster ends at a place.
-    fn rest(&self, times: &Times<'_>, task: u32, latest: &Latest, here: Place) -> f64 {
+    fn rest(&self, times: &Times<'_>, task: u32, latest: &Latest, here: Assigned) -> f64 {
         if latest.host != here.host {
             return latest.at;
         }
@@ -454,7 +454,7 @@ impl Latest {
         host: OUTSIDE,
     };
 
-    fn update(&mut self, at: f64, other: u32, place: Place) {
+    fn update(&mut self, at: f64, other: u32, place: Assigned) {
         if at > self.at {
             let (other, host) = match place.group {
                 NONE => (NONE, OUTSIDE),
@@ -491,7 +491,7 @@ struct Line<'t> {
 }
 
 impl<'t> Line<'t> {
-    fn new(times: &'t Times<'_>, path: &Path, here: Place) -> Line<'t> {
+    fn new(times: &'t Times<'_>, path: &Path, here: Assigned) -> Line<'t> {
         let number = times.slots.number(here.host, here.slot);
         Line {
             list: &times.slots.tasks[number],

@@ -22,7 +22,7 @@ pub(super) struct Times<'a> {
     duration: Vec<f64>,
     /// The priority without the task itself.
     rest: Vec<f64>,
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<Assigned>,
     /// By task with many predecessors: its number in `latest`.
     latest_of: Vec<u32>,
     latest: Vec<Latest>,
@@ -47,7 +47,7 @@ pub(super) struct Edge {
 
 /// Where a task is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct Assigned {
     pub(super) host: u32,
     /// The group of the machine, or [`NONE`] while the task is not placed.
     pub(super) group: u32,
@@ -143,7 +143,7 @@ impl<'a> Times<'a> {
             succs,
             est: vec![0.0; n],
             eft: vec![0.0; n],
-            places: vec![Place::NOWHERE; n],
+            places: vec![Assigned::NOWHERE; n],
             latest_of,
             latest,
             link_off,
@@ -155,7 +155,7 @@ impl<'a> Times<'a> {
         };
         for task in 0..n as u32 {
             if let Some(fixed) = problem.fixed(times.order[task as usize]) {
-                times.places[task as usize] = Place {
+                times.places[task as usize] = Assigned {
                     host: fixed.host,
                     group: problem.group(fixed.host),
                     slot: 0,
@@ -171,7 +171,7 @@ impl<'a> Times<'a> {
     }
 
     /// What is to do after a task ends at a place; at least that, if many tasks wait for it.
-    pub(super) fn rest_at(&self, task: u32, here: Place) -> f64 {
+    pub(super) fn rest_at(&self, task: u32, here: Assigned) -> f64 {
         let succs = self.successors(task);
         if succs.len() > SUCCESSORS_MANY {
             return self.rest[task as usize];
@@ -209,13 +209,13 @@ impl<'a> Times<'a> {
     }
 
     /// When a message is there, its tail where it is and its head at a place.
-    pub(super) fn arrival(&self, edge: &Edge, to: Place) -> f64 {
+    pub(super) fn arrival(&self, edge: &Edge, to: Assigned) -> f64 {
         let from = self.places[edge.other as usize];
         self.eft[edge.other as usize] + self.seconds(edge, from, to)
     }
 
     /// What a message costs between two places.
-    pub(super) fn seconds(&self, edge: &Edge, from: Place, to: Place) -> f64 {
+    pub(super) fn seconds(&self, edge: &Edge, from: Assigned, to: Assigned) -> f64 {
         if from.group == NONE || to.group == NONE {
             edge.virtual_seconds
         } else if from.host == to.host && from.host != OUTSIDE {
@@ -257,7 +257,7 @@ impl<'a> Times<'a> {
         let group = self.problem.group(host);
         for (&task, &(start, finish)) in cluster.iter().zip(times) {
             let slot = self.first_slot(task, host, slot);
-            self.places[task as usize] = Place { host, group, slot };
+            self.places[task as usize] = Assigned { host, group, slot };
             let duration = self.problem.duration(self.order[task as usize], host);
             self.duration[task as usize] = duration;
             self.est[task as usize] = start;
@@ -471,8 +471,8 @@ impl Edge {
     };
 }
 
-impl Place {
-    pub(super) const NOWHERE: Place = Place {
+impl Assigned {
+    pub(super) const NOWHERE: Assigned = Assigned {
         host: OUTSIDE,
         group: NONE,
         slot: 0,

@@ -7,27 +7,27 @@ use crate::state::StateDirectory;
 
 /// Where a process is kept.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     /// On this machine.
     Here(StateDirectory),
     /// In a grid.
     Grid(Home),
 }
 
-impl Place {
+impl Location {
     /// For people.
     pub(crate) fn shown(&self) -> String {
         match self {
-            Place::Here(directory) => directory.path().display().to_string(),
-            Place::Grid(home) => home.shown(),
+            Location::Here(directory) => directory.path().display().to_string(),
+            Location::Grid(home) => home.shown(),
         }
     }
 
     /// For scripts: added to what is told of a process.
     pub(crate) fn add_to(&self, document: &mut Json) {
         let (directory, grid, manager) = match self {
-            Place::Here(directory) => (Some(directory.path()), None, None),
-            Place::Grid(home) => (None, Some(home.remote().directory()), Some(home.name())),
+            Location::Here(directory) => (Some(directory.path()), None, None),
+            Location::Grid(home) => (None, Some(home.remote().directory()), Some(home.name())),
         };
         document["directory"] = json!(directory);
         document["grid"] = json!(grid);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::world::World;
 use super::{submitted, until_it_is};
-use crate::gated;
+use crate::blocked_process;
 use crate::wait;
 
 /// Seconds after which a frozen executor is told of, and those that a busy machine and the way to the
@@ -47,7 +47,7 @@ fn a_frozen_executor_is_told_replaced_and_what_it_ran_is_made_again() {
     wait::until("the machine to be ready", || {
         node().filter(|node| node["state"] == "ready")
     });
-    gated::open(sandbox);
+    blocked_process::open(sandbox);
     let ended = until_it_is(&world, &ana, &id, "completed");
     assert_eq!(ended["faults"], Value::Array(vec![]));
 }

@@ -8,7 +8,7 @@ use crate::text;
 
 /// A fault in words.
 #[derive(Debug)]
-pub(crate) struct Wrong {
+pub(crate) struct FaultText {
     /// The activity, where it was in one.
     pub(crate) activity: Option<String>,
     /// The fault's name.
@@ -22,7 +22,7 @@ pub(crate) struct Wrong {
 }
 
 /// All faults of a process, the cause first.
-pub(crate) fn faults(status: &Status, definition: &Definition) -> Vec<Wrong> {
+pub(crate) fn faults(status: &Status, definition: &Definition) -> Vec<FaultText> {
     let machine = machine_of(status);
     let one = |fault: &Fault| {
         let node = fault.activity.map(|activity| activity.node());
@@ -56,7 +56,7 @@ pub(crate) fn faults(status: &Status, definition: &Definition) -> Vec<Wrong> {
                 .unwrap_or(&fault.message),
             None => &fault.message,
         };
-        Wrong {
+        FaultText {
             name: fault.name.to_string(),
             message: message.to_owned(),
             activity: name,

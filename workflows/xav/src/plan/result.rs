@@ -10,7 +10,7 @@ use super::subject::Subject;
 use crate::failure::{Failure, chain};
 
 /// A plan.
-pub(crate) struct Made {
+pub(crate) struct PlanResult {
     /// The algorithm that was asked.
     pub(crate) asked: &'static str,
     /// The algorithm whose plan it is: a member's where several were asked.
@@ -37,14 +37,14 @@ pub(crate) enum Refused {
     Invalid(String),
 }
 
-impl Made {
+impl PlanResult {
     /// Has an algorithm make a plan, and checks it.
     pub(crate) fn new(
         subject: &Subject,
         kind: SchedulerKind,
         budget: Option<Span>,
-    ) -> Result<Made, Failure> {
-        Made::try_new(subject, kind, budget).map_err(|refused| match refused {
+    ) -> Result<PlanResult, Failure> {
+        PlanResult::try_new(subject, kind, budget).map_err(|refused| match refused {
             Refused::NoHost(why) => Failure::refused(why),
             Refused::TooLarge(why) => {
                 Failure::refused(why).help("another one may do: --scheduler heft")
@@ -58,7 +58,7 @@ impl Made {
         subject: &Subject,
         kind: SchedulerKind,
         budget: Option<Span>,
-    ) -> Result<Made, Refused> {
+    ) -> Result<PlanResult, Refused> {
         let problem = &subject.problem;
         let name = kind.scheduler().name();
         let begin = shell::clock::mono();
@@ -69,7 +69,7 @@ impl Made {
             }
         })?;
         let seconds = shell::clock::mono().since(begin).seconds();
-        let Found {
+        let Solution {
             schedule,
             by,
             estimates,
@@ -85,7 +85,7 @@ impl Made {
             let why = chain(&error);
             Refused::Invalid(format!("the plan of {name} breaks a rule: {why}"))
         })?;
-        Ok(Made {
+        Ok(PlanResult {
             asked: name,
             by,
             // One alone says what the makespan says.
@@ -139,7 +139,7 @@ impl Made {
 }
 
 /// What an algorithm found, in the mode that will run.
-struct Found {
+struct Solution {
     schedule: Schedule,
     by: &'static str,
     /// In the same mode; empty where that is not known.
@@ -153,7 +153,7 @@ fn find(
     subject: &Subject,
     kind: SchedulerKind,
     budget: Option<Span>,
-) -> Result<Found, ScheduleError> {
+) -> Result<Solution, ScheduleError> {
     let problem = &subject.problem;
     let xavantes = budget.map_or(Xavantes::new(), |budget| Xavantes::within(budget.seconds()));
     let searches = kind == SchedulerKind::Xavantes;
@@ -162,7 +162,7 @@ fn find(
             controlled,
             estimates,
         } = xavantes.run_through(problem, &controllers.tree)?;
-        return Ok(Found {
+        return Ok(Solution {
             schedule: controlled.schedule.clone(),
             by: kind.scheduler().name(),
             estimates,
@@ -179,7 +179,7 @@ fn find(
         kind.run(problem)?
     };
     let Some(controllers) = &subject.tree else {
-        return Ok(Found {
+        return Ok(Solution {
             schedule,
             by: scheduler,
             estimates,
@@ -187,7 +187,7 @@ fn find(
         });
     };
     let controlled = through_controllers(problem, &controllers.tree, &schedule, Placing::default());
-    Ok(Found {
+    Ok(Solution {
         schedule: controlled.schedule.clone(),
         by: scheduler,
         estimates: Vec::new(),

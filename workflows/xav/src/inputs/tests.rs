@@ -15,7 +15,7 @@ fn list_of(item: Type) -> Type {
 }
 
 #[track_caller]
-fn given(kind: Type, values: &[&str]) -> Given {
+fn given(kind: Type, values: &[&str]) -> InputValue {
     let arguments: Vec<String> = values.iter().map(|value| format!("x={value}")).collect();
     read(&arguments, &[input("x", kind)], &[])
         .unwrap()
@@ -35,23 +35,26 @@ fn refused(kind: Type, values: &[&str]) -> String {
 fn values_are_read_by_the_declared_type() {
     assert_eq!(
         given(Type::Text, &["a=b"]),
-        Given::Value(Value::Text("a=b".to_owned()))
+        InputValue::Value(Value::Text("a=b".to_owned()))
     );
-    assert_eq!(given(Type::Int, &["-3"]), Given::Value(Value::Int(-3)));
-    assert_eq!(given(Type::Float, &["3"]), Given::Value(Value::Float(3.0)));
+    assert_eq!(given(Type::Int, &["-3"]), InputValue::Value(Value::Int(-3)));
+    assert_eq!(
+        given(Type::Float, &["3"]),
+        InputValue::Value(Value::Float(3.0))
+    );
     assert_eq!(
         given(Type::Bool, &["true"]),
-        Given::Value(Value::Bool(true))
+        InputValue::Value(Value::Bool(true))
     );
     let json = given(Type::Json, &[r#"{"a": [1, 2.5, null]}"#]);
     let items = vec![Value::Int(1), Value::Float(2.5), Value::Null];
     let map = [("a".to_owned(), Value::List(items))].into_iter().collect();
-    assert_eq!(json, Given::Value(Value::Map(map)));
+    assert_eq!(json, InputValue::Value(Value::Map(map)));
 }
 
 #[test]
 fn a_list_is_given_item_by_item_or_as_json() {
-    let two = Given::Value(Value::List(vec![Value::Int(1), Value::Int(2)]));
+    let two = InputValue::Value(Value::List(vec![Value::Int(1), Value::Int(2)]));
     assert_eq!(given(list_of(Type::Int), &["1", "2"]), two);
     assert_eq!(given(list_of(Type::Int), &["[1, 2]"]), two);
     assert_eq!(
@@ -100,7 +103,7 @@ fn a_path_is_looked_at_before_anything_is_stored() {
     std::fs::write(&file, "text").unwrap();
     assert_eq!(
         given(Type::File, &[&file]),
-        Given::Path {
+        InputValue::Path {
             path: file.clone().into(),
             is_directory: false
         }
@@ -115,6 +118,6 @@ fn a_path_is_looked_at_before_anything_is_stored() {
     assert_eq!(refused(Type::Directory, &[&file]), is_file);
     assert_eq!(
         given(list_of(Type::File), &[&file, &file]),
-        Given::List(vec![given(Type::File, &[&file]); 2])
+        InputValue::List(vec![given(Type::File, &[&file]); 2])
     );
 }

@@ -8,7 +8,7 @@ use journal::{Batch, Journal, Options, open_read};
 
 use rustix::process::Signal;
 
-use crate::gated;
+use crate::blocked_process;
 use crate::sandbox::{Sandbox, Started};
 
 /// Writes two words into the sandbox's `log`, the second waits for its `gate`, and gives one.
@@ -29,31 +29,33 @@ body:
 
 /// How a submission was recorded.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Otherwise {
+pub(crate) enum Incompatibility {
     /// Under a number of semantics that this version does not know.
     Later,
     /// With a sequence that names a node which is not there: a later check refuses it.
     Broken,
 }
 
-impl Otherwise {
+impl Incompatibility {
     /// What users are told of it.
     pub(crate) fn reason(self) -> &'static str {
         match self {
-            Otherwise::Later => "its semantics are number 23, and this version knows those up to 1",
-            Otherwise::Broken => "n0: its child n23 cannot be a child of it",
+            Incompatibility::Later => {
+                "its semantics are number 23, and this version knows those up to 1"
+            }
+            Incompatibility::Broken => "n0: its child n23 cannot be a child of it",
         }
     }
 
     fn change(self, founding: &mut [u8]) {
         match self {
-            Otherwise::Later => {
+            Incompatibility::Later => {
                 // The number is the last of what is recorded of a submission.
                 let semantics = founding.last_mut().unwrap();
                 assert_eq!(*semantics, 1);
                 *semantics = 23;
             }
-            Otherwise::Broken => {
+            Incompatibility::Broken => {
                 // The first two nodes below the root, which are its list of two.
                 let children = [0x82, 1, 2];
                 let mut found =
@@ -67,7 +69,7 @@ impl Otherwise {
 }
 
 /// Changes the only process of a process manager that does not run.
-pub(crate) fn recorded(process_manager: &Path, otherwise: Otherwise) {
+pub(crate) fn recorded(process_manager: &Path, incompatibility: Incompatibility) {
     let place = process_manager.join("journal");
     let (histories, _) = open_read(&place).unwrap();
     fs::remove_dir_all(&place).unwrap();
@@ -77,7 +79,7 @@ pub(crate) fn recorded(process_manager: &Path, otherwise: Otherwise) {
     for (number, mut history) in (1..).zip(histories) {
         let is_process = history.founding.windows(7).any(|bytes| bytes == b"answers");
         if is_process {
-            otherwise.change(&mut history.founding);
+            incompatibility.change(&mut history.founding);
             n_changed += 1;
         }
         let key = |bytes: Vec<u8>| (history.stream.clone(), bytes);
@@ -121,17 +123,20 @@ fn begun(sandbox: &Sandbox) -> (String, Started) {
     (list[0]["process"].as_str().unwrap().to_owned(), run)
 }
 
-const BOTH: [Otherwise; 2] = [Otherwise::Later, Otherwise::Broken];
+const BOTH: [Incompatibility; 2] = [Incompatibility::Later, Incompatibility::Broken];
 
 #[test]
 fn an_ended_process_that_is_not_understood_is_shown_with_its_outputs_and_stays() {
-    for otherwise in BOTH {
+    for incompatibility in BOTH {
         let sandbox = Sandbox::new();
         let (id, run) = begun(&sandbox);
-        gated::open(&sandbox);
+        blocked_process::open(&sandbox);
         run.end().expect(0);
-        recorded(&sandbox.path("state/pm"), otherwise);
-        let held = format!("held, accepted by another version: {}", otherwise.reason());
+        recorded(&sandbox.path("state/pm"), incompatibility);
+        let held = format!(
+            "held, accepted by another version: {}",
+            incompatibility.reason()
+        );
         let xav = |arguments: &[&str]| {
             let mut all = arguments.to_vec();
             all.extend(["--state", "state"]);
@@ -143,7 +148,7 @@ fn an_ended_process_that_is_not_understood_is_shown_with_its_outputs_and_stays()
             let status = xav(&["status", &id]).expect(0);
             status
                 .shows("state    completed")
-                .shows(otherwise.reason())
+                .shows(incompatibility.reason())
                 .shows("word = fortytwo");
             let results = xav(&["results", &id]).expect(0);
             assert_eq!(results.stdout, "word: fortytwo\n");
@@ -177,20 +182,20 @@ fn an_ended_process_that_is_not_understood_is_shown_with_its_outputs_and_stays()
 
 #[test]
 fn an_interrupted_process_that_is_not_understood_says_so_and_does_not_go_on() {
-    for otherwise in BOTH {
+    for incompatibility in BOTH {
         let sandbox = Sandbox::new();
         let (id, run) = begun(&sandbox);
         run.signal(Signal::INT);
         run.end().expect(130);
-        recorded(&sandbox.path("state/pm"), otherwise);
-        gated::open(&sandbox);
+        recorded(&sandbox.path("state/pm"), incompatibility);
+        blocked_process::open(&sandbox);
         let xav = |word: &str| sandbox.xav(&[word, &id, "--state", "state"]);
         let status = xav("status").expect(0);
         status
             .shows("state    faulted")
             .shows("Nothing of it runs here");
-        xav("resume").expect(2).says(otherwise.reason());
-        xav("results").expect(2).says(otherwise.reason());
+        xav("resume").expect(2).says(incompatibility.reason());
+        xav("results").expect(2).says(incompatibility.reason());
         assert_eq!(sandbox.lines("log"), ["first", "second"]);
         xav("forget").expect(0);
     }

@@ -135,12 +135,12 @@ Nothing runs it at the moment. Go on with it: xav resume 0abcde
 fn a_list_tells_a_process_in_a_line() {
     let (ended, running) = (completed(Phase::Completed), completed(Phase::Running));
     let listed = [
-        Listed {
+        ListRow {
             summary: &running.summary,
             is_live: true,
             last: "1.2 MiB".to_owned(),
         },
-        Listed {
+        ListRow {
             summary: &ended.summary,
             is_live: false,
             last: "shared".to_owned(),

@@ -3,13 +3,13 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::gated;
+use crate::blocked_process;
 use crate::sandbox::{Sandbox, Started};
 use crate::wait;
 
 /// Runs it, and waits until its second activity does.
 fn started(sandbox: &Sandbox, more: &[&str]) -> Started {
-    let arguments = gated::arguments(sandbox, "run");
+    let arguments = blocked_process::arguments(sandbox, "run");
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let run = sandbox.start(&[&arguments, more].concat());
     sandbox.wait_for_lines("log", 2);
@@ -72,7 +72,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
     let resume = sandbox.xav(&["resume", &id]).expect(1);
     resume.says(&format!("{id} is running, in process {}", run.pid()));
 
-    gated::open(&sandbox);
+    blocked_process::open(&sandbox);
     let done = run.end().expect(0).says("gated completed in ");
     assert_eq!(done.stdout, "word: done\n");
     let followed = following.end().expect(0);
@@ -118,7 +118,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
 fn two_run_side_by_side() {
     let (one, other) = (Sandbox::new(), Sandbox::new());
     let first = started(&one, &[]);
-    let arguments = gated::arguments(&other, "run");
+    let arguments = blocked_process::arguments(&other, "run");
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     // The same user, so the same data directory.
     let second = one.start(&arguments);
@@ -128,8 +128,8 @@ fn two_run_side_by_side() {
         Some(2)
     );
     one.xav(&["status"]).expect(0).shows(arguments[1]);
-    gated::open(&one);
-    gated::open(&other);
+    blocked_process::open(&one);
+    blocked_process::open(&other);
     first.end().expect(0);
     second.end().expect(0);
 }
@@ -151,7 +151,7 @@ fn a_state_directory_belongs_to_one_run_at_a_time_and_to_several_in_turn() {
         .expect(0)
         .shows("gated")
         .shows("running");
-    gated::open(&sandbox);
+    blocked_process::open(&sandbox);
     run.end().expect(0);
     sandbox.xav(&["run", &file, "--state", "s"]).expect(0);
     let list = sandbox.json(&["list", "--state", "s", "--json"]);
@@ -194,7 +194,7 @@ fn ctrl_c_stops_the_commands_and_resume_goes_on() {
 
     let resumed = sandbox.start(&["resume"]);
     sandbox.wait_for_lines("log", 3);
-    gated::open(&sandbox);
+    blocked_process::open(&sandbox);
     assert_eq!(resumed.end().expect(0).stdout, "word: done\n");
     // What had completed stays; what was stopped ran again.
     assert_eq!(sandbox.lines("log"), ["first", "second", "second", "third"]);

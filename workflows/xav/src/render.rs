@@ -148,7 +148,7 @@ pub(crate) fn past(phase: Phase) -> &'static str {
 }
 
 /// A process in a list, and where it is.
-pub(crate) struct Listed<'a> {
+pub(crate) struct ListRow<'a> {
     /// The process.
     pub(crate) summary: &'a Summary,
     /// Whether a run has it at the moment.
@@ -167,10 +167,10 @@ pub(crate) fn state(summary: &Summary, is_live: bool) -> String {
 }
 
 /// All processes, the newest first; `last` is the head of the last column.
-pub(crate) fn list(processes: &[Listed<'_>], last: &str, now: Wall) -> String {
+pub(crate) fn list(processes: &[ListRow<'_>], last: &str, now: Wall) -> String {
     let heads = ["ID", "NAME", "STATE", "STARTED", "TOOK", "ACTIVITIES", last];
     let mut rows = vec![heads.map(screen::bold).to_vec()];
-    for Listed {
+    for ListRow {
         summary,
         is_live,
         last,
@@ -200,7 +200,7 @@ pub(crate) fn list(processes: &[Listed<'_>], last: &str, now: Wall) -> String {
         ]);
     }
     let mut text = text::table(&rows);
-    for Listed { summary, .. } in processes {
+    for ListRow { summary, .. } in processes {
         if let Some(held) = &summary.held {
             text.push_str(&format!("{} is held, {held}\n", summary.process));
         }

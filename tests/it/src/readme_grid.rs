@@ -16,12 +16,12 @@ use crate::wait;
 /// A group manager, a process manager and activity managers. Dropping it ends them in order, so that
 /// no executor is left.
 #[derive(Debug)]
-pub struct Lab {
+pub struct ReadmeGrid {
     daemons: Vec<Child>,
     home: TempDir,
 }
 
-impl Lab {
+impl ReadmeGrid {
     /// Makes it, with so many machines of so many slots.
     ///
     /// # Errors
@@ -31,18 +31,18 @@ impl Lab {
     /// # Panics
     ///
     /// Where a machine is not ready after a minute.
-    pub fn stand(n_machines: usize, slots: u64) -> Result<Lab, Box<dyn Error>> {
+    pub fn start(n_machines: usize, slots: u64) -> Result<ReadmeGrid, Box<dyn Error>> {
         let home = TempDir::new()?;
-        let mut lab = Lab {
+        let mut grid = ReadmeGrid {
             daemons: Vec::new(),
             home,
         };
         let port = two_ports()?.to_string();
-        lab.xav(&["grid", "init", "lab", "--port", &port])?;
-        lab.start("xavantes-gm", &["--config", "lab/gm/gm.toml"])?;
-        lab.start("xavantes-pm", &["--config", "lab/pm/pm.toml"])?;
+        grid.xav(&["grid", "init", "lab", "--port", &port])?;
+        grid.start_daemon("xavantes-gm", &["--config", "lab/gm/gm.toml"])?;
+        grid.start_daemon("xavantes-pm", &["--config", "lab/pm/pm.toml"])?;
         for number in 1..=n_machines {
-            let token = lab.xav(&["token", "create", "--role", "am", "--grid", "lab"])?;
+            let token = grid.xav(&["token", "create", "--role", "am", "--grid", "lab"])?;
             let (name, slots) = (format!("am{number}"), slots.to_string());
             let dir = format!("lab/{name}");
             let mut arguments = vec!["join", token.trim_end(), "--dir", &dir, "--name", &name];
@@ -50,13 +50,13 @@ impl Lab {
             if rustix::process::geteuid().is_root() {
                 arguments.push("--shared");
             }
-            lab.start("xavantes-am", &arguments)?;
+            grid.start_daemon("xavantes-am", &arguments)?;
         }
-        wait::until("every machine is ready", || match lab.n_ready() {
+        wait::until("every machine is ready", || match grid.n_ready() {
             Ok(n_ready) if n_ready < n_machines => None,
             looked => Some(looked),
         })?;
-        Ok(lab)
+        Ok(grid)
     }
 
     /// What is given with `--grid`.
@@ -91,7 +91,7 @@ impl Lab {
     }
 
     /// Starts a daemon, and waits until it listens.
-    fn start(&mut self, name: &str, arguments: &[&str]) -> Result<(), Box<dyn Error>> {
+    fn start_daemon(&mut self, name: &str, arguments: &[&str]) -> Result<(), Box<dyn Error>> {
         let mut child = self.command(&daemon(name), arguments).spawn()?;
         let out = child.stdout.take().ok_or("its output was asked for")?;
         self.daemons.push(child);
@@ -104,7 +104,7 @@ impl Lab {
     }
 }
 
-impl Drop for Lab {
+impl Drop for ReadmeGrid {
     fn drop(&mut self) {
         for daemon in self.daemons.iter_mut().rev() {
             let _ = kill_process(Pid::from_child(daemon), Signal::TERM);

@@ -17,7 +17,7 @@ const MISTAKES_MAX: usize = 50;
 
 /// What was given for one input. Files are not in a blob store yet.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Given {
+pub(crate) enum InputValue {
     /// A value.
     Value(Value),
     /// A file or a directory, which is there.
@@ -28,19 +28,21 @@ pub(crate) enum Given {
         is_directory: bool,
     },
     /// A list with files in it.
-    List(Vec<Given>),
+    List(Vec<InputValue>),
 }
 
-impl Given {
+impl InputValue {
     /// The value, with files added to a store by `add`.
     pub(crate) fn resolve<E>(
         &self,
         add: &mut impl FnMut(&Path, bool) -> Result<Artifact, E>,
     ) -> Result<Value, E> {
         match self {
-            Given::Value(value) => Ok(value.clone()),
-            Given::Path { path, is_directory } => add(path, *is_directory).map(Value::Artifact),
-            Given::List(items) => {
+            InputValue::Value(value) => Ok(value.clone()),
+            InputValue::Path { path, is_directory } => {
+                add(path, *is_directory).map(Value::Artifact)
+            }
+            InputValue::List(items) => {
                 let items: Result<Vec<Value>, E> =
                     items.iter().map(|item| item.resolve(add)).collect();
                 items.map(Value::List)
@@ -55,7 +57,7 @@ pub(crate) fn read(
     arguments: &[String],
     declared: &[Input],
     known: &[(String, Value)],
-) -> Result<Vec<(String, Given)>, Vec<String>> {
+) -> Result<Vec<(String, InputValue)>, Vec<String>> {
     let mut mistakes = Vec::new();
     let mut texts: Vec<(&Input, Vec<&str>)> = Vec::new();
     for argument in arguments {
@@ -85,7 +87,7 @@ pub(crate) fn read(
         if let Some((name, value)) = value
             && !is_given
         {
-            given.push((name.clone(), Given::Value(value.clone())));
+            given.push((name.clone(), InputValue::Value(value.clone())));
         } else if !is_given && input.default.is_none() {
             let (name, kind) = (&input.name, &input.kind);
             mistakes.push(format!(
@@ -132,7 +134,7 @@ fn sample(kind: &Type) -> &'static str {
     }
 }
 
-fn one(input: &Input, values: &[&str]) -> Result<Given, String> {
+fn one(input: &Input, values: &[&str]) -> Result<InputValue, String> {
     let kind = &input.kind;
     let given = match (kind, values) {
         (Type::List(item), values) => list(item, values)?,
@@ -144,14 +146,14 @@ fn one(input: &Input, values: &[&str]) -> Result<Given, String> {
             ));
         }
     };
-    if let Given::Value(value) = &given {
+    if let InputValue::Value(value) = &given {
         input.check(value)?;
     }
     Ok(given)
 }
 
-fn list(item: &Type, values: &[&str]) -> Result<Given, String> {
-    let items: Vec<Given> = match values {
+fn list(item: &Type, values: &[&str]) -> Result<InputValue, String> {
+    let items: Vec<InputValue> = match values {
         [value] if value.trim_start().starts_with('[') => {
             let Json::Array(items) = json(value)? else {
                 return Err("a JSON list is wanted".to_owned());
@@ -166,26 +168,26 @@ fn list(item: &Type, values: &[&str]) -> Result<Given, String> {
             .map(|value| single(item, value))
             .collect::<Result<_, _>>()?,
     };
-    let plain = |given: &Given| match given {
-        Given::Value(value) => Some(value.clone()),
-        Given::Path { .. } | Given::List(_) => None,
+    let plain = |given: &InputValue| match given {
+        InputValue::Value(value) => Some(value.clone()),
+        InputValue::Path { .. } | InputValue::List(_) => None,
     };
     match items.iter().map(plain).collect::<Option<Vec<Value>>>() {
-        Some(values) => Ok(Given::Value(Value::List(values))),
-        None => Ok(Given::List(items)),
+        Some(values) => Ok(InputValue::Value(Value::List(values))),
+        None => Ok(InputValue::List(items)),
     }
 }
 
 /// An item of a list that was given as JSON: a text is read as if it was given by itself, but only
 /// where the type is one of text.
-fn item_of(kind: &Type, value: Json) -> Result<Given, String> {
+fn item_of(kind: &Type, value: Json) -> Result<InputValue, String> {
     match (kind, value) {
         (Type::File | Type::Directory, Json::String(text)) => single(kind, &text),
-        (_, value) => Ok(Given::Value(from_json(value)?)),
+        (_, value) => Ok(InputValue::Value(from_json(value)?)),
     }
 }
 
-fn single(kind: &Type, text: &str) -> Result<Given, String> {
+fn single(kind: &Type, text: &str) -> Result<InputValue, String> {
     let value = match kind {
         Type::Text => Value::Text(text.to_owned()),
         Type::Int => Value::Int(
@@ -208,10 +210,10 @@ fn single(kind: &Type, text: &str) -> Result<Given, String> {
         Type::File | Type::Directory => return path(kind, text),
         Type::List(_) => return Err("a list within a list cannot be given".to_owned()),
     };
-    Ok(Given::Value(value))
+    Ok(InputValue::Value(value))
 }
 
-fn path(kind: &Type, text: &str) -> Result<Given, String> {
+fn path(kind: &Type, text: &str) -> Result<InputValue, String> {
     let path = PathBuf::from(text);
     let shown = path.display();
     let metadata = fs::metadata(&path)
@@ -229,7 +231,7 @@ fn path(kind: &Type, text: &str) -> Result<Given, String> {
                 File::open(&path)
                     .map_err(|error| format!("could not open {shown}: {}", reason(&error)))?;
             }
-            Ok(Given::Path { path, is_directory })
+            Ok(InputValue::Path { path, is_directory })
         }
     }
 }

@@ -12,24 +12,24 @@ use crate::arguments::{
 use crate::ask::{Source, refuse_held};
 use crate::export::{self, Exported};
 use crate::failure::{Failure, Outcome, status};
-use crate::home::{self, Found, Scope};
-use crate::place::Place;
+use crate::home::{self, Located, Scope};
+use crate::location::Location;
 use crate::source_file;
 use crate::state::StateDirectory;
-use crate::{fault, json, machines, screen, submit, tell, text};
+use crate::{fault, json, machines, render, screen, submit, text};
 
 /// `xav list`
 pub(crate) fn list(arguments: &List) -> Outcome {
     let scope = Scope::of(&arguments.state)?;
-    let (entries, troubles) = home::list(&scope);
-    for trouble in &troubles {
-        screen::warn(trouble);
+    let (entries, warnings) = home::list(&scope);
+    for warning in &warnings {
+        screen::warn(warning);
     }
     if arguments.json {
         let documents: serde_json::Value = entries
             .iter()
             .map(|entry| {
-                let mut document = json::summary(&entry.summary, &entry.place);
+                let mut document = json::summary(&entry.summary, &entry.location);
                 document["is_live"] = json!(entry.is_live);
                 document["disk_bytes"] = json!(entry.disk.map(|disk| disk.0));
                 document
@@ -37,7 +37,7 @@ pub(crate) fn list(arguments: &List) -> Outcome {
             .collect();
         screen::json(&documents)?;
     } else if entries.is_empty() {
-        if troubles.is_empty() {
+        if warnings.is_empty() {
             screen::tell("there is no process yet; start one: xav run FILE\n");
         }
     } else if let Scope::Grid(_) = scope {
@@ -45,12 +45,12 @@ pub(crate) fn list(arguments: &List) -> Outcome {
     } else {
         let mut counted = BTreeSet::new();
         let mut sum = Bytes::ZERO;
-        let listed: Vec<tell::Listed<'_>> = entries
+        let listed: Vec<render::ListRow<'_>> = entries
             .iter()
-            .map(|entry| tell::Listed {
+            .map(|entry| render::ListRow {
                 summary: &entry.summary,
                 is_live: entry.is_live,
-                last: match (counted.insert(entry.place.shown()), entry.disk) {
+                last: match (counted.insert(entry.location.shown()), entry.disk) {
                     (true, Some(disk)) => {
                         sum = sum + disk;
                         disk.to_string()
@@ -61,24 +61,24 @@ pub(crate) fn list(arguments: &List) -> Outcome {
                 },
             })
             .collect();
-        let mut text = tell::list(&listed, "DISK", shell::clock::wall());
+        let mut text = render::list(&listed, "DISK", shell::clock::wall());
         let processes = text::count(listed.len() as u64, "process", "processes");
         text.push_str(&format!("{processes}, {sum} on the disk\n"));
         screen::out(&text)?;
     }
     // What those say that answer is a list; of a grid without any, there is none.
     let is_told = match &scope {
-        Scope::Grid(remote) => troubles.len() < remote.homes().count(),
-        Scope::One(_) | Scope::All(_) => troubles.is_empty(),
+        Scope::Grid(remote) => warnings.len() < remote.homes().count(),
+        Scope::One(_) | Scope::All(_) => warnings.is_empty(),
     };
     Ok(if is_told { 0 } else { status::FAULTED })
 }
 
 /// Processes of a grid, where it matters whose they are.
 fn list_of_grid(entries: &[home::Entry]) -> String {
-    let listed: Vec<tell::Listed<'_>> = entries
+    let listed: Vec<render::ListRow<'_>> = entries
         .iter()
-        .map(|entry| tell::Listed {
+        .map(|entry| render::ListRow {
             summary: &entry.summary,
             is_live: entry.is_live,
             last: match &entry.summary.owner {
@@ -88,26 +88,26 @@ fn list_of_grid(entries: &[home::Entry]) -> String {
         })
         .collect();
     let processes = text::count(listed.len() as u64, "process", "processes");
-    let text = tell::list(&listed, "OWNER", shell::clock::wall());
+    let text = render::list(&listed, "OWNER", shell::clock::wall());
     format!("{text}{processes}\n")
 }
 
 /// `xav status`
 pub(crate) fn status(arguments: &Status) -> Outcome {
-    let Found { place, process } = home::find(&arguments.which)?;
-    let mut source = Source::open(&place)?;
+    let Located { location, process } = home::find(&arguments.which)?;
+    let mut source = Source::open(&location)?;
     let definition = source.definition(process)?;
     let status = source.status(process)?;
     if arguments.json {
-        let mut document = json::status(&status, &definition, &place);
+        let mut document = json::status(&status, &definition, &location);
         document["is_live"] = json!(source.is_live());
         screen::json(&document)?;
         return Ok(0);
     }
-    let mut text = tell::status(
+    let mut text = render::status(
         &status,
         &definition,
-        &place.shown(),
+        &location.shown(),
         source.is_live(),
         arguments.all,
     );
@@ -128,31 +128,31 @@ pub(crate) fn status(arguments: &Status) -> Outcome {
 
 /// `xav results`
 pub(crate) fn results(arguments: &Results) -> Outcome {
-    let Found { place, process } = home::find(&arguments.which)?;
-    let mut source = Source::open(&place)?;
+    let Located { location, process } = home::find(&arguments.which)?;
+    let mut source = Source::open(&location)?;
     let definition = source.definition(process)?;
     let status = source.status(process)?;
     let name = &status.summary.name;
     if status.summary.phase != wire::client::Phase::Completed {
         refuse_held(&status.summary)?;
-        let word = tell::state(&status.summary, source.is_live());
+        let word = render::state(&status.summary, source.is_live());
         let word = anstream::adapter::strip_str(&word).to_string();
         return Err(Failure::new(format!(
             "{name} {process} has no outputs: it is {word}, and outputs come at the end"
         )));
     }
     drop(source);
-    let exported = match (&place, &arguments.to) {
-        (Place::Here(directory), Some(to)) => {
+    let exported = match (&location, &arguments.to) {
+        (Location::Here(directory), Some(to)) => {
             write_to(directory, process, &definition, &status.outputs, to)?
         }
-        (Place::Here(directory), None) => {
+        (Location::Here(directory), None) => {
             Exported::found(&definition, &status.outputs, &directory.results(process))
         }
-        (Place::Grid(home), Some(to)) => {
+        (Location::Grid(home), Some(to)) => {
             submit::fetch(home, process, &definition, &status.outputs, &absolute(to)?)?
         }
-        (Place::Grid(home), None) => {
+        (Location::Grid(home), None) => {
             let there = home::results(process)?;
             let found = Exported::found(&definition, &status.outputs, &there);
             match found.has_all(&status.outputs) {
@@ -218,7 +218,7 @@ pub(crate) fn validate(arguments: &Validate) -> Outcome {
     let mut n_bad = 0;
     for path in &arguments.files {
         let shown = path.display();
-        let (diagnostics, said) = match source_file::look(path, &Recording::default()) {
+        let (diagnostics, said) = match source_file::compile_silently(path, &Recording::default()) {
             Ok(Ok(compiled)) => {
                 for oddity in &compiled.oddities {
                     screen::warn(oddity);
