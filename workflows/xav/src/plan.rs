@@ -1,7 +1,7 @@
 //! `xav plan`: where and when the activities of a definition would run, on this machine or on
 //! machines that are only described. Nothing is stored and nothing is started.
 //!
-//! `subject.rs` makes a problem of a file and a platform, `made.rs` has it solved and judges the
+//! `subject.rs` makes a problem of a file and a platform, `result.rs` has it solved and judges the
 //! answer, `show.rs`, `compare.rs` and `as_json.rs` are how it looks.
 
 mod as_json;
