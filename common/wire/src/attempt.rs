@@ -1,7 +1,7 @@
 //! Process manager and activity manager: attempts go down, outcomes come up.
 //!
-//! The process manager repeats a dispatch until it hears of the attempt; the activity manager
-//! repeats an outcome until it is acknowledged. Both answer repeats from what they know.
+//! The process manager repeats a dispatch until the attempt is mentioned; the activity manager
+//! repeats an outcome until it is acknowledged. Both answer repeats from their state.
 
 use minicbor::{Decode, Encode};
 use model::{
@@ -11,16 +11,16 @@ use model::{
 
 use crate::executor::Kept;
 
-/// Attempts of one message at most.
+/// Maximum number of attempts in one message.
 pub const ATTEMPTS_MAX: usize = 1_024;
-/// Activities of one question for copies at most...
+/// Maximum number of activities in one request for copies...
 pub const COPIES_MAX: usize = 256;
-/// ...and files of theirs, unless a single one has more: a question stays below a MiB.
+/// ...and of their files, unless a single activity has more: a request stays below a MiB.
 pub const COPIED_FILES_MAX: usize = 4_096;
-/// Processes for which one machine keeps copies that one process manager may name: more than it has
-/// at a time. A message with so many stays below 200 KiB.
+/// Maximum number of processes of one process manager for which one machine keeps copies: more than
+/// it has at a time. A message with so many stays below 200 KiB.
 pub const KEPT_MAX: usize = 16_384;
-/// Machines that are named for one input at most: the next one is asked when one fails.
+/// Maximum number of machines named for one input: the next one is asked when one fails.
 pub const SOURCES_MAX: usize = 8;
 /// Bytes of a stream that may go into a variable.
 pub const CAPTURE_BYTES_MAX: u32 = 1 << 20;
@@ -33,144 +33,146 @@ pub enum ToActivity {
     /// The first message of a connection. Answered by `Holding`.
     #[n(0)]
     Attach {
-        /// The sender's life.
+        /// The sender's epoch.
         #[n(0)]
         epoch: Epoch,
-        /// Drawn for this question: the answer repeats it, so that no old answer is taken for it.
+        /// A number of this request that the answer repeats, so that an old answer is not taken for
+        /// it.
         #[n(1)]
         ask: u32,
-        /// The length of the sender's leases ([`crate::lease`]): what the receiver may make of each
-        /// answer to `Renew`. None where there are no leases, or where it does not know that they
-        /// have lengths.
+        /// The length of the sender's leases ([`crate::lease`]): the time for which the receiver
+        /// may use each answer to `Renew`. None if there are no leases, or if the sender does not
+        /// support lengths.
         #[n(2)]
         lease: Option<Span>,
     },
-    /// Attempts to run, in this order as far as slots allow. Heard of again by `Started`,
-    /// `Outcomes` or `Refused`; a repeat of what is known is answered by `Accepted`.
+    /// Attempts to run, in this order as far as slots allow. Followed by `Started`, `Outcomes` or
+    /// `Refused`; a repeat of a known attempt is answered by `Accepted`.
     #[n(1)]
     Dispatch {
-        /// The life of the receiver that this is meant for. Another one refuses it.
+        /// The receiver's epoch. A receiver with another epoch refuses the message.
         #[n(0)]
         meant_for: Epoch,
-        /// What to run.
+        /// The attempts to run.
         #[n(1)]
         attempts: Vec<Dispatch>,
         /// The machines that the attempts' sources name.
         #[cbor(n(2), default)]
         holders: Vec<Holder>,
     },
-    /// These outcomes are durable: forget them.
+    /// These outcomes are durable and can be forgotten.
     #[n(2)]
     Acknowledge(#[n(0)] Vec<AttemptId>),
-    /// End these. Answered by `Outcomes`.
+    /// Stop these attempts. Answered by `Outcomes`.
     #[n(3)]
     Stop(#[n(0)] Vec<AttemptId>),
-    /// Take these back where they have not started. Answered by `Retracted`, `Started` or
+    /// Take these attempts back if they have not started. Answered by `Retracted`, `Started` or
     /// `Outcomes`.
     #[n(4)]
     Retract(#[n(0)] Vec<AttemptId>),
-    /// What this attempt has written so far. Answered by `Tail`.
+    /// Return what this attempt has written so far. Answered by `Tail`.
     #[n(5)]
     Tail(#[n(0)] AttemptId),
-    /// A part of what this attempt wrote. Answered by `LogPart`.
+    /// Return a part of an attempt's log. Answered by `LogPart`.
     #[n(20)]
     ReadLog(#[n(0)] Box<ReadLog>),
-    /// Fetch what these have produced, and keep it durably. Answered by `Copied` for each of which
-    /// all is there, and repeated until then.
+    /// Fetch the outputs of these activities and keep them durably. Answered by `Copied` for each
+    /// complete one, and repeated until then.
     #[n(21)]
     Copy {
-        /// What.
+        /// The outputs.
         #[n(0)]
         copies: Vec<Copy>,
-        /// The machines that have it.
+        /// The machines that have them.
         #[n(1)]
         holders: Vec<Holder>,
     },
-    /// Say of each of these whether all of it is on the receiver as it was made; what is damaged or
-    /// gone there is fetched first where another machine has it. Answered by `Checked` for each, and
-    /// repeated until then.
+    /// Check that all of these outputs are on the receiver, unchanged. Damaged or missing ones are
+    /// fetched first if another machine has them. Answered by `Checked` for each, and repeated
+    /// until then.
     #[n(22)]
     Check {
-        /// What, at most [`COPIES_MAX`].
+        /// The outputs, at most [`COPIES_MAX`].
         #[n(0)]
         copies: Vec<Copy>,
-        /// The machines that have it.
+        /// The machines that have them.
         #[n(1)]
         holders: Vec<Holder>,
     },
     /// The answer to `Access`.
     #[n(23)]
     Access {
-        /// Which question this answers.
+        /// The number of the request.
         #[n(0)]
         number: u32,
-        /// Whether the process is that user's and has the file.
+        /// True if the process is that user's and has the file.
         #[n(1)]
         is_allowed: bool,
     },
-    /// The answer to `Renew`: the sender waits for the receiver's attempts from here on.
+    /// The answer to `Renew`: from here on the sender waits for the receiver's attempts.
     #[n(6)]
     Renewed {
-        /// The life of the receiver that asked.
+        /// The receiver's epoch in the request.
         #[n(0)]
         epoch: Epoch,
-        /// Which question this answers.
+        /// The number of the request.
         #[n(1)]
         number: u32,
-        /// The sender's processes for which the receiver keeps copies and that have not ended, at most
-        /// [`KEPT_MAX`]: what was pinned there for others of its processes may go.
+        /// The sender's unfinished processes for which the receiver keeps copies, at most
+        /// [`KEPT_MAX`]. Files pinned for its other processes may be evicted.
         #[cbor(n(2), default)]
         keeps: Vec<ProcessId>,
     },
 }
 
-/// What an activity has produced, to be kept by another machine than that which made it.
+/// The outputs of an activity, for a machine other than the one that made them.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Copy {
-    /// What it is a copy of.
+    /// The outputs.
     #[n(0)]
     pub copied: Copied,
-    /// The machines that have it, at most [`SOURCES_MAX`]. Where they are stands once in the message.
+    /// The machines that have them, at most [`SOURCES_MAX`]. The message lists their addresses
+    /// once.
     #[n(1)]
     pub holders: Vec<ResourceId>,
-    /// Whether its process may still need it: it is not evicted until `Renewed` does not name that
+    /// True if its process may still need it: it is not evicted until `Renewed` does not name that
     /// process any more.
     #[cbor(n(2), default)]
     pub is_needed: bool,
 }
 
-/// Whether a machine has what an activity has produced.
+/// The result of checking the outputs of an activity on a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Checked {
-    /// What was asked about.
+    /// The outputs.
     #[n(0)]
     pub copied: Copied,
-    /// Whether all of it is there as it was made.
+    /// True if all of them are there, unchanged.
     #[n(1)]
     pub is_sound: bool,
 }
 
-/// Whether a user may have a file of a process.
+/// The question whether a user may have a file of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Access {
-    /// Who wants it, as the certificate says: `xav://grid/group/role/name`.
+    /// The user's identity, from the certificate: `xav://grid/group/role/name`.
     #[n(0)]
     pub user: String,
     /// The process that the user names.
     #[n(1)]
     pub process: ProcessId,
-    /// The file, or the directory that it lies in.
+    /// The file, or a directory that contains it.
     #[n(2)]
     pub artifact: Hash,
 }
 
-/// What an activity has produced.
+/// The outputs of an activity.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Copied {
-    /// Of which process.
+    /// The process.
     #[n(0)]
     pub process: ProcessId,
-    /// Which activity.
+    /// The activity.
     #[n(1)]
     pub activity: ActivityId,
     /// Its files and directories, in the order of its outputs.
@@ -178,24 +180,24 @@ pub struct Copied {
     pub artifacts: Vec<Artifact>,
 }
 
-/// A part of what an attempt wrote that has ended.
+/// A part of the log of an ended attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct ReadLog {
-    /// Which.
+    /// The attempt.
     #[n(0)]
     pub attempt: AttemptId,
-    /// Where it is kept, as its outcome said.
+    /// The place of the log, from the outcome.
     #[n(1)]
     pub log: Log,
-    /// Which stream.
+    /// The stream.
     #[n(2)]
     pub stream: Stream,
-    /// From which byte on.
+    /// The offset of the first byte.
     #[n(3)]
     pub offset: u64,
 }
 
-/// What a command writes to.
+/// An output stream of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Stream {
@@ -207,7 +209,7 @@ pub enum Stream {
     Stderr,
 }
 
-/// One attempt to run. Everything is resolved: the receiver evaluates nothing.
+/// One attempt to run. All expressions are evaluated already.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Dispatch {
     /// Its name.
@@ -222,52 +224,52 @@ pub struct Dispatch {
     /// What it reads.
     #[n(3)]
     pub stdin: Stdin,
-    /// What is laid into its directory, by path; a directory's path ends with `/`.
+    /// The inputs in its directory, by path; a directory's path ends with `/`.
     #[n(4)]
     pub inputs: Vec<(String, Artifact)>,
-    /// What is taken out of its directory.
+    /// The outputs in its directory.
     #[n(5)]
     pub outputs: Vec<Produced>,
-    /// Whether the whole of stdout is wanted, up to [`CAPTURE_BYTES_MAX`].
+    /// True if the outcome must contain stdout, up to [`CAPTURE_BYTES_MAX`].
     #[n(6)]
     pub wants_stdout: bool,
-    /// Whether the whole of stderr is wanted, up to [`CAPTURE_BYTES_MAX`].
+    /// True if the outcome must contain stderr, up to [`CAPTURE_BYTES_MAX`].
     #[n(7)]
     pub wants_stderr: bool,
     /// Slots that it holds.
     #[n(8)]
     pub cores: u32,
-    /// The most memory it may use.
+    /// Limit of its memory.
     #[n(9)]
     pub memory: Option<Bytes>,
-    /// The longest it may run.
+    /// Limit of its run time.
     #[n(10)]
     pub timeout: Option<Span>,
-    /// Who has the inputs that the receiver may lack.
+    /// The sources of inputs that the receiver may lack.
     #[cbor(n(11), default)]
     pub sources: Vec<Sources>,
-    /// Whether it must never run twice: that it may have been started outlives the receiver's daemon.
+    /// True if it must never run twice: the receiver stores durably that it may have been started.
     #[cbor(n(12), default)]
     pub at_most_once: bool,
-    /// The name of the user who has submitted its process, for whom the machine may have an account;
-    /// none where the process manager itself is the user's.
+    /// The user who submitted its process, for whom the machine may have an account; none if the
+    /// process manager belongs to the user.
     #[n(13)]
     pub user: Option<String>,
 }
 
-/// Who has an input.
+/// The sources of an input.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Sources {
-    /// Its place in [`Dispatch::inputs`].
+    /// Its index in [`Dispatch::inputs`].
     #[n(0)]
     pub input: u32,
-    /// The machines, the likeliest first, at most [`SOURCES_MAX`]. Where they are stands once in
-    /// the message.
+    /// The machines, the likeliest first, at most [`SOURCES_MAX`]. The message lists their
+    /// addresses once.
     #[n(1)]
     pub holders: Vec<ResourceId>,
 }
 
-/// A machine that has files which others want.
+/// A machine that serves files to others.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Holder {
     /// Its number.
@@ -276,12 +278,12 @@ pub struct Holder {
     /// Its name, as in its certificate.
     #[n(1)]
     pub name: String,
-    /// Where it is asked for files: host and port.
+    /// The address that serves its files: host and port.
     #[n(2)]
     pub address: String,
 }
 
-/// What an attempt reads from stdin.
+/// The stdin of an attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub enum Stdin {
     /// Nothing.
@@ -299,105 +301,105 @@ pub enum Stdin {
 /// From an activity manager.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum FromActivity {
-    /// What is known of the receiver's attempts; the answer to `Attach`, in one or several parts.
+    /// The receiver's attempts here; the answer to `Attach`, in one or several parts.
     #[n(0)]
     Holding {
-        /// The sender's life.
+        /// The sender's epoch.
         #[n(0)]
         epoch: Epoch,
-        /// Which question this answers.
+        /// The number of the request.
         #[n(1)]
         ask: u32,
-        /// Which part of the answer this is, from 0.
+        /// The index of this part, from 0.
         #[n(2)]
         part: u32,
-        /// How many parts the answer has; parts may arrive in any order.
+        /// Number of parts; they may arrive in any order.
         #[n(3)]
         n_parts: u32,
         /// Attempts that are waiting, being staged, running, or ended and not yet acknowledged.
         #[n(4)]
         attempts: Vec<AttemptId>,
-        /// The length of a lease by which the sender counts the receiver's answers. None where there
-        /// are no leases, or where it does not know that they have lengths.
+        /// The length of lease with which the sender counts the receiver's answers. None if there
+        /// are no leases, or if the sender does not support lengths.
         #[n(5)]
         lease: Option<Span>,
-        /// Whether the sender's journal was lost: an attempt that must never run twice may have been
-        /// started though it is not named here.
+        /// True if the sender's journal was lost: an attempt that must never run twice may have
+        /// been started though it is not named here.
         #[cbor(n(6), default)]
         has_forgotten: bool,
     },
-    /// These are known and have not ended: the answer to a repeated dispatch.
+    /// These attempts are known and have not ended: the answer to a repeated dispatch.
     #[n(1)]
     Accepted(#[n(0)] Vec<AttemptId>),
-    /// These run.
+    /// These attempts run.
     #[n(2)]
     Started(#[n(0)] Vec<Started>),
-    /// These have ended; repeated until acknowledged.
+    /// These attempts have ended; repeated until acknowledged.
     #[n(3)]
     Outcomes(#[n(0)] Vec<Outcome>),
-    /// These have not started here and will not.
+    /// These attempts have not started here and will not.
     #[n(4)]
     Retracted(#[n(0)] Vec<AttemptId>),
-    /// These were not taken.
+    /// These attempts were refused.
     #[n(5)]
     Refused {
-        /// Which.
+        /// The attempts.
         #[n(0)]
         attempts: Vec<AttemptId>,
-        /// Why.
+        /// The reason.
         #[n(1)]
         why: Refusal,
     },
-    /// What an attempt has written so far; none where it does not run here.
+    /// What an attempt has written so far; none if it does not run here.
     #[n(6)]
     Tail(#[n(0)] AttemptId, #[n(1)] Option<Box<Tail>>),
-    /// A part of what an attempt wrote.
+    /// A part of an attempt's log.
     #[n(20)]
     LogPart(#[n(0)] Box<LogPart>),
-    /// All of these is here, durably: the answer to `Copy`.
+    /// All of these outputs are here, durably: the answer to `Copy`.
     #[n(21)]
     Copied(#[n(0)] Vec<Copied>),
-    /// Whether these are here as they were made: the answer to `Check`.
+    /// The answer to `Check`.
     #[n(22)]
     Checked(#[n(0)] Vec<Checked>),
-    /// May a user have a file of a process? Answered by `Access`.
+    /// Asks whether a user may have a file of a process. Answered by `Access`.
     #[n(23)]
     Access {
         /// Repeated by the answer.
         #[n(0)]
         number: u32,
-        /// Who wants what.
+        /// The user and the file.
         #[n(1)]
         access: Access,
     },
-    /// May the receiver's attempts go on? Asked again and again ([`crate::lease`]); also the sign
-    /// that the sender is there. Answered by `Renewed`, or by `Attach` where the receiver knows
-    /// another life.
+    /// Asks whether the receiver's attempts may go on. Sent periodically ([`crate::lease`]); it
+    /// also shows that the sender is alive. Answered by `Renewed`, or by `Attach` if the receiver
+    /// knows another epoch.
     #[n(7)]
     Renew {
-        /// The life that the sender has told the receiver, or wants to.
+        /// The epoch that the sender has told the receiver, or wants to.
         #[n(0)]
         epoch: Epoch,
-        /// Counts up in each life of the sender's daemon.
+        /// Increases within each epoch of the sender.
         #[n(1)]
         number: u32,
     },
 }
 
-/// Why a dispatch was not taken.
+/// Why a dispatch was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Refusal {
-    /// The group manager's leave has not arrived; send it again.
+    /// The group manager's grant has not arrived; send it again.
     #[n(0)]
     NoGrantYet,
-    /// It was meant for an earlier life.
+    /// It was meant for an earlier epoch.
     #[n(1)]
     OtherEpoch {
-        /// The present one.
+        /// The present epoch.
         #[n(0)]
         epoch: Epoch,
     },
-    /// Too many are waiting here already; send it again later.
+    /// Too many attempts wait here; send it again later.
     #[n(2)]
     Full,
     /// It was taken back before.
@@ -405,10 +407,10 @@ pub enum Refusal {
     Retracted,
 }
 
-/// An attempt that runs.
+/// A running attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Started {
-    /// Which.
+    /// The attempt.
     #[n(0)]
     pub attempt: AttemptId,
     /// The command's process id on its machine.
@@ -419,95 +421,95 @@ pub struct Started {
     pub at: Wall,
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Outcome {
-    /// Which.
+    /// The attempt.
     #[n(0)]
     pub attempt: AttemptId,
-    /// Well or not.
+    /// How it ended.
     #[n(1)]
     pub end: End,
-    /// When the command started, by its machine's clock; zero where it never did.
+    /// When the command started, by its machine's clock; zero if it never did.
     #[n(2)]
     pub started: Wall,
-    /// How long it ran.
+    /// Its run time.
     #[n(3)]
     pub wall: Span,
     /// CPU time that it used.
     #[n(4)]
     pub cpu: Span,
-    /// The most memory that it used.
+    /// Its peak memory.
     #[n(5)]
     pub peak_memory: Bytes,
-    /// Its exit status, where it exited.
+    /// Its exit status, if it exited.
     #[n(6)]
     pub exit_code: Option<i32>,
     /// The command's process id on its machine.
     #[n(7)]
     pub pid: u32,
-    /// What it produced, in the order of [`Dispatch::outputs`]; empty where it did not end well.
+    /// Its outputs, in the order of [`Dispatch::outputs`]; empty unless it completed.
     #[n(8)]
     pub outputs: Vec<Artifact>,
-    /// All of stdout, where wanted.
+    /// All of stdout, if wanted.
     #[cbor(n(9), with = "minicbor::bytes")]
     pub stdout: Option<Vec<u8>>,
-    /// All of stderr, where wanted.
+    /// All of stderr, if wanted.
     #[cbor(n(10), with = "minicbor::bytes")]
     pub stderr: Option<Vec<u8>>,
-    /// Where what it wrote is kept on its machine; none where it wrote nothing.
+    /// The place of its log on its machine; none if it wrote nothing.
     #[n(11)]
     pub log: Option<Log>,
 }
 
-/// What an attempt wrote, and where its machine keeps it.
+/// The place and length of an attempt's log on its machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Log {
     /// Bytes written to stdout.
     #[n(0)]
     pub stdout_bytes: u64,
-    /// Where they are.
+    /// The place of stdout.
     #[n(1)]
     pub stdout: Kept,
     /// Bytes written to stderr.
     #[n(2)]
     pub stderr_bytes: u64,
-    /// Where they are.
+    /// The place of stderr.
     #[n(3)]
     pub stderr: Kept,
 }
 
-/// Well or not.
+/// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum End {
-    /// It did what it should, and all its outputs are kept.
+    /// It completed, and all its outputs are stored.
     #[n(0)]
     Completed,
-    /// It did not.
+    /// It failed.
     #[n(1)]
     Failed(#[n(0)] Box<Failure>),
-    /// It was stopped because it was asked for.
+    /// It was stopped on request.
     #[n(2)]
     Stopped,
-    /// What became of it cannot be known, its machine or executor went; it does not run any more.
+    /// Its end is unknown, because its machine or executor was lost; it does not run any more.
     #[n(3)]
     Lost,
-    /// It could not begin: these of its inputs, by their place in [`Dispatch::inputs`], are not on
-    /// its machine and could not be had from any machine that was named for them.
+    /// It could not start: these inputs, by index in [`Dispatch::inputs`], are not on its machine,
+    /// and no machine that was named for them has given them.
     #[n(4)]
     Lacking(#[n(0)] Vec<u32>),
 }
 
-/// What went wrong with an attempt.
+/// The failure of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Failure {
-    /// The fault it is.
+    /// The name of the fault.
     #[n(0)]
     pub name: FaultName,
     /// What happened, in a sentence.
     #[n(1)]
     pub message: String,
-    /// Where it ran; the directory is kept until the process is forgotten.
+    /// Its directory, which is kept until the process is forgotten.
     #[n(2)]
     pub directory: String,
     /// The end of stderr.
@@ -515,33 +517,33 @@ pub struct Failure {
     pub stderr_tail: String,
 }
 
-/// Bytes of each stream that a peek gives.
+/// Bytes of each stream that a tail contains.
 pub const TAIL_BYTES_MAX: u32 = 256 << 10;
 
-/// A part of what an attempt wrote.
+/// A part of an attempt's log.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct LogPart {
-    /// Which attempt.
+    /// The attempt.
     #[n(0)]
     pub attempt: AttemptId,
-    /// Which stream.
+    /// The stream.
     #[n(1)]
     pub stream: Stream,
-    /// From which byte on.
+    /// The offset of the first byte.
     #[n(2)]
     pub offset: u64,
     /// The bytes, up to [`TAIL_BYTES_MAX`]; none at the end of the stream.
     #[cbor(n(3), with = "minicbor::bytes")]
     pub bytes: Vec<u8>,
-    /// Why there are no bytes, where that is not the end.
+    /// The reason why there are no bytes, other than the end of the stream.
     #[n(4)]
     pub trouble: Option<String>,
 }
 
-/// What an attempt that still runs has written so far.
+/// What a running attempt has written so far.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Tail {
-    /// Which.
+    /// The attempt.
     #[n(0)]
     pub attempt: AttemptId,
     /// Bytes written to stdout.

@@ -1,56 +1,56 @@
-//! Blobs between machines, on connections of their own: a stream a transfer.
+//! Blobs between machines, on connections of their own: one stream for each transfer.
 //!
-//! Whoever opens the stream sends one [`Request`] as a frame and hears one [`Answer`] as a frame.
-//! After `Sending` the bytes follow from the answerer, after `Send` from the asker, as they are and
-//! without frames, up to the end of the stream; a `Put` is answered once more when they are there.
-//! A transfer that was cut goes on from the byte that it had come to.
+//! The client opens a stream, sends one [`Request`] as a frame and receives one [`Answer`] as a
+//! frame. After `Sending` the server's bytes follow, after `Send` the client's, without frames, up
+//! to the end of the stream; a `Put` is answered once more when the bytes are durable. An
+//! interrupted transfer continues at the byte that it had reached.
 
 use minicbor::{Decode, Encode};
 use model::{Hash, ProcessId};
 use thiserror::Error;
 
-/// What both sides name when they connect; the number is the version of this module.
+/// The protocol name for connecting; the number is the version of this module.
 pub const PROTOCOL: &[u8] = b"xavantes-bulk/1";
 
 /// Bytes of the longest frame of these connections: a hash and some numbers.
 pub const FRAME_BYTES_MAX: usize = 256;
 
-/// What is asked.
+/// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Request {
     /// Send a blob. Answered by `Sending` or `Refused`.
     #[n(0)]
     Get {
-        /// Which one.
+        /// The blob.
         #[n(0)]
         hash: Hash,
-        /// From which byte on.
+        /// The offset of the first byte.
         #[n(1)]
         offset: u64,
-        /// What it belongs to: a user is given nothing else.
+        /// The owner of the blob: a user may fetch nothing else.
         #[n(2)]
         of: Option<Belongs>,
     },
-    /// Keep a blob. Answered by `Send` and then, when all has come, by `Stored`; by `Stored` at
-    /// once where it is there; or by `Refused`.
+    /// Store a blob. Answered by `Send` and then, when it is complete, by `Stored`; by `Stored` at
+    /// once if the blob is there; or by `Refused`.
     #[n(1)]
     Put {
-        /// Its name.
+        /// The hash.
         #[n(0)]
         hash: Hash,
         /// Its size.
         #[n(1)]
         bytes: u64,
-        /// What it belongs to: of a user nothing else is taken.
+        /// The owner of the blob: a user may upload nothing else.
         #[n(2)]
         of: Option<Belongs>,
     },
 }
 
-/// What a blob belongs to.
+/// The process and artifact that a blob belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Belongs {
-    /// The process that has it, or will when it is submitted.
+    /// The process that has the artifact, or will when it is submitted.
     #[n(0)]
     pub process: ProcessId,
     /// The blob itself, or the directory that lists it.
@@ -58,7 +58,7 @@ pub struct Belongs {
     pub artifact: Hash,
 }
 
-/// What is answered.
+/// An answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Answer {
     /// The bytes from the offset on follow.
@@ -68,17 +68,18 @@ pub enum Answer {
         #[n(0)]
         bytes: u64,
     },
-    /// The bytes are wanted. Said again with the whole size while all has come and is not durable yet.
+    /// The bytes are wanted. Repeated with the whole size while all bytes have arrived and are not
+    /// durable yet.
     #[n(1)]
     Send {
-        /// From which one on: what came before is kept from an earlier try.
+        /// The offset of the first wanted byte: earlier ones are kept from an interrupted transfer.
         #[n(0)]
         offset: u64,
     },
-    /// The blob is there, durably.
+    /// The blob is durably stored.
     #[n(2)]
     Stored,
-    /// It is not done.
+    /// The request is refused.
     #[n(3)]
     Refused(#[n(0)] Refusal),
 }
@@ -90,27 +91,27 @@ pub enum Refusal {
     #[n(0)]
     #[error("the blob is not there")]
     Missing,
-    /// The role in the certificate may not do this.
+    /// The role may not do this.
     #[n(1)]
     #[error("the role in the certificate may not do this")]
     Role,
-    /// A blob of this size is not kept.
+    /// The blob is larger than permitted.
     #[n(2)]
     #[error("the blob is larger than the {bytes_max} bytes that are kept there")]
     TooLarge {
-        /// The largest that is.
+        /// The limit.
         #[n(0)]
         bytes_max: u64,
     },
-    /// The offset lies behind the end of the blob.
+    /// The offset is behind the end of the blob.
     #[n(3)]
     #[error("the offset lies behind the end of the blob")]
     Offset,
-    /// What came is not what the name says, or not as long as was said.
+    /// The content does not match the hash or the announced size.
     #[n(4)]
     #[error("what came is not what its name says")]
     Corrupt,
-    /// There is no space for it.
+    /// The disk has no space for it.
     #[n(5)]
     #[error("the disk there is full")]
     DiskFull,
@@ -122,25 +123,25 @@ pub enum Refusal {
     #[n(7)]
     #[error("the disk there failed")]
     Failed,
-    /// Too much is under way.
+    /// Too many transfers are running.
     #[n(8)]
     #[error("too many transfers are under way there")]
     Busy,
-    /// A user did not say to what it belongs.
+    /// A user did not name the owner of the blob.
     #[n(9)]
     #[error("it was not said for which process the file is")]
     Unannounced,
-    /// The user has given so much there already that no process names.
+    /// The user has uploaded too many bytes that no process uses yet.
     #[n(10)]
     #[error(
         "files that you have given there and that no process names take more than {bytes_max} \
          bytes with it: submit processes with them, or wait {minutes} minutes"
     )]
     Unclaimed {
-        /// How much it may be.
+        /// The limit in bytes.
         #[n(0)]
         bytes_max: u64,
-        /// When what no process names is removed.
+        /// The time after which unused files are removed.
         #[n(1)]
         minutes: u32,
     },

@@ -8,73 +8,73 @@ use model::{
 
 use crate::attempt::{Log, LogPart, Stream, Tail};
 
-/// Controllers whose totals go with one progress message.
+/// Maximum number of controllers in one progress message.
 pub const CONTROLLERS_SHOWN_MAX: usize = 32;
-/// Running activities that go with one progress message.
+/// Maximum number of running activities in one progress message.
 pub const RUNNING_SHOWN_MAX: usize = 64;
 
-/// From a client. Each carries a number in its envelope, and so does its answer.
+/// A client's request. It has a number in its envelope, which the answer repeats.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum Request {
-    /// Run a process. Answered by `Submitted` once that is durable, or by `Refused`.
+    /// Run a process. Answered by `Submitted` once it is durable, or by `Refused`.
     #[n(0)]
     Submit(#[n(0)] Box<Submit>),
-    /// All processes. Answered by `Processes`.
+    /// List all processes. Answered by `Processes`.
     #[n(1)]
     List,
-    /// Everything about one process. Answered by `Status` or `Unknown`.
+    /// Describe one process. Answered by `Status` or `Unknown`.
     #[n(2)]
     Status(#[n(0)] ProcessId),
-    /// Stop a process. Answered by `Cancelling` once that is durable, by `Status` where it has
+    /// Cancel a process. Answered by `Cancelling` once that is durable, by `Status` if it has
     /// ended, or by `Unknown`.
     #[n(3)]
     Cancel(#[n(0)] ProcessId),
-    /// Tell of a process's progress whenever there is some, at most ten times a second, until it
-    /// has ended. Answered by `Progress` again and again, or by `Unknown`.
+    /// Report a process's progress whenever it changes, at most ten times a second, until it has
+    /// ended. Answered by a sequence of `Progress`, or by `Unknown`.
     #[n(4)]
     Watch(#[n(0)] ProcessId),
-    /// What was submitted. Answered by `Submission` or `Unknown`.
+    /// Return what was submitted. Answered by `Submission` or `Unknown`.
     #[n(5)]
     Submission(#[n(0)] ProcessId),
     /// Forget a process that has ended. Answered by `Forgotten` once that is durable, by `Refused`
-    /// where it has not ended, or by `Unknown`.
+    /// if it has not ended, or by `Unknown`.
     #[n(6)]
     Forget(#[n(0)] ProcessId),
-    /// Why an activity is where it is. Answered by `Why`, `Refused` or `Unknown`.
+    /// Explain an activity's state. Answered by `Why`, `Refused` or `Unknown`.
     #[n(7)]
     Why {
-        /// Of which process.
+        /// The process.
         #[n(0)]
         process: ProcessId,
-        /// Which activity.
+        /// The activity.
         #[n(1)]
         activity: ActivityId,
     },
-    /// What an attempt that still runs has written so far. Answered by `Tail`, by `Refused` where
-    /// it does not run, or by `Unknown`.
+    /// Return what a running attempt has written so far. Answered by `Tail`, by `Refused` if it
+    /// does not run, or by `Unknown`.
     #[n(8)]
     Tail(#[n(0)] AttemptId),
-    /// A part of what an attempt wrote that has ended. Answered by `LogPart`, by `Refused` where it
-    /// cannot be had, or by `Unknown`.
+    /// Return a part of an ended attempt's log. Answered by `LogPart`, by `Refused` if it is not
+    /// available, or by `Unknown`.
     #[n(9)]
     Log {
-        /// The process that asks.
+        /// The process.
         #[n(0)]
         process: ProcessId,
         /// Its activity.
         #[n(1)]
         activity: ActivityId,
-        /// An attempt at it, or the one whose outcome stands for it.
+        /// An attempt at it, or the one whose outcome was reused for it.
         #[n(2)]
         attempt: AttemptId,
-        /// Which stream.
+        /// The stream.
         #[n(3)]
         stream: Stream,
-        /// From which byte on.
+        /// The offset of the first byte.
         #[n(4)]
         offset: u64,
     },
-    /// The machines that processes may use at the moment. Answered by `Machines`.
+    /// List the machines that processes may use at the moment. Answered by `Machines`.
     #[n(10)]
     Machines,
 }
@@ -82,10 +82,11 @@ pub enum Request {
 /// A process to run.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Submit {
-    /// Drawn by the client: the same key is the same process, however often it is sent.
+    /// Drawn by the client: submissions with the same key are one process, however often they are
+    /// sent.
     #[n(0)]
     pub key: SubmitKey,
-    /// What to run.
+    /// The definition.
     #[n(1)]
     pub draft: Draft,
     /// The inputs that were given, by name.
@@ -97,23 +98,22 @@ pub struct Submit {
     /// The file that the definition was read from, for people.
     #[n(4)]
     pub origin: String,
-    /// A process that has ended and whose recorded outcomes stand here too, wherever command,
-    /// environment and inputs are the same.
+    /// An ended process whose recorded outcomes are reused where command, environment and inputs
+    /// are the same.
     #[n(5)]
     pub base: Option<ProcessId>,
-    /// Whether a fault ends only what depends on it, and the process at the end.
+    /// True if a fault ends only what depends on it, and the process at the end.
     #[cbor(n(6), default)]
     pub keep_going: bool,
-    /// How long the process is kept after its end; until it is forgotten by hand where not given.
+    /// Time for which the process is kept after its end; if none, until it is forgotten by hand.
     #[n(7)]
     pub keep: Option<Span>,
-    /// The machine to which the client has given the files, by its number; none where each machine
-    /// has them.
+    /// The machine to which the client has uploaded the files; none if each machine has them.
     #[n(8)]
     pub store: Option<ResourceId>,
 }
 
-/// To a client.
+/// An answer to a client.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum Answer {
     /// The process is durable and will run.
@@ -125,31 +125,31 @@ pub enum Answer {
     /// All processes, the newest first.
     #[n(2)]
     Processes(#[n(0)] Vec<Summary>),
-    /// Everything about one process.
+    /// The description of one process.
     #[n(3)]
     Status(#[n(0)] Box<Status>),
     /// There is no such process here.
     #[n(4)]
     Unknown(#[n(0)] ProcessId),
-    /// The process will be cancelled, whatever happens from here on.
+    /// The process will be cancelled in any case.
     #[n(5)]
     Cancelling(#[n(0)] ProcessId),
-    /// How far the process is.
+    /// The progress of the process.
     #[n(6)]
     Progress(#[n(0)] Box<Progress>),
-    /// What was submitted: inputs with their defaults filled in.
+    /// The submission: inputs with their defaults filled in.
     #[n(7)]
     Submission(#[n(0)] Box<Submit>),
-    /// Nothing is known of the process any more.
+    /// The process is forgotten.
     #[n(8)]
     Forgotten(#[n(0)] ProcessId),
-    /// Why an activity is where it is.
+    /// The explanation of an activity's state.
     #[n(9)]
     Why(#[n(0)] Box<Why>),
-    /// What an attempt has written so far, or the end of it.
+    /// What an attempt has written so far, or its end.
     #[n(10)]
     Tail(#[n(0)] Box<Tail>),
-    /// A part of what an attempt wrote.
+    /// A part of an attempt's log.
     #[n(11)]
     LogPart(#[n(0)] Box<LogPart>),
     /// The machines that processes may use at the moment.
@@ -169,12 +169,12 @@ pub struct Machine {
     /// Slots it has.
     #[n(2)]
     pub slots: u32,
-    /// Where users give files to it and fetch them: host and port. None where nobody does.
+    /// The address that serves and receives files of users: host and port. None if there is none.
     #[n(3)]
     pub bulk: Option<String>,
 }
 
-/// Where a process is in its life.
+/// The state of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Phase {
@@ -182,13 +182,13 @@ pub enum Phase {
     #[n(0)]
     #[default]
     Running,
-    /// A fault ends it: what still runs is being stopped.
+    /// A fault ends it: running activities are being stopped.
     #[n(1)]
     Faulting,
     /// It is being cancelled.
     #[n(2)]
     Cancelling,
-    /// It did what it should.
+    /// It completed.
     #[n(3)]
     Completed,
     /// A fault ended it.
@@ -200,7 +200,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Whether nothing will happen any more.
+    /// Returns true if nothing happens any more.
     pub fn has_ended(self) -> bool {
         match self {
             Phase::Completed | Phase::Faulted | Phase::Cancelled => true,
@@ -208,7 +208,7 @@ impl Phase {
         }
     }
 
-    /// The word for people and scripts.
+    /// The word for users and scripts.
     pub fn word(self) -> &'static str {
         match self {
             Phase::Running => "running",
@@ -233,7 +233,7 @@ pub struct Summary {
     /// The file that the definition was read from.
     #[n(2)]
     pub origin: String,
-    /// Where it is in its life.
+    /// Its state.
     #[n(3)]
     pub phase: Phase,
     /// When it was submitted.
@@ -242,47 +242,47 @@ pub struct Summary {
     /// When it ended.
     #[n(5)]
     pub ended: Option<Wall>,
-    /// How many activities are where.
+    /// Its activities by state.
     #[n(6)]
     pub totals: Totals,
-    /// The process whose recorded outcomes stand here too.
+    /// The process whose recorded outcomes are reused here.
     #[n(7)]
     pub base: Option<ProcessId>,
-    /// How long it is kept after its end.
+    /// Time for which it is kept after its end.
     #[n(8)]
     pub keep: Option<Span>,
-    /// Whose it is, as the certificate says: `xav://grid/group/role/name`; none where it was
+    /// The owner's identity, from the certificate: `xav://grid/group/role/name`; none if it was
     /// submitted on the manager's own machine.
     #[n(9)]
     pub owner: Option<String>,
-    /// Why this version of the program cannot go on with it, where that is so: another one has
-    /// accepted it. Nothing of it is run, and what it gave can be read.
+    /// The reason why this version of the program cannot continue it, if so: another version
+    /// accepted it. Nothing of it is run, and its results can be read.
     #[n(10)]
     pub held: Option<String>,
 }
 
-/// How many activities are where in their lives.
+/// Numbers of activities by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Totals {
-    /// Something that must come before has not ended.
+    /// Wait for others to end.
     #[n(0)]
     pub waiting: u32,
-    /// Could run, and was not sent to a machine.
+    /// Could run, and are not sent to a machine.
     #[n(1)]
     pub ready: u32,
     /// Sent to a machine, or running there.
     #[n(2)]
     pub running: u32,
-    /// Ended well.
+    /// Completed.
     #[n(3)]
     pub completed: u32,
-    /// Ended with a fault.
+    /// Faulted.
     #[n(4)]
     pub faulted: u32,
-    /// Will not run: their links say so, or the process ended before.
+    /// Will not run, because of their links or the end of the process.
     #[n(5)]
     pub skipped: u32,
-    /// Of those that ended well, the ones that were not run: a recorded outcome stands for them.
+    /// Of the completed ones, those that were not run because a recorded outcome was reused.
     #[cbor(n(6), default)]
     pub reused: u32,
 }
@@ -304,56 +304,56 @@ impl Totals {
     }
 }
 
-/// Everything about one process.
+/// The description of one process.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Status {
-    /// The line of it.
+    /// Its summary.
     #[n(0)]
     pub summary: Summary,
-    /// What was given, defaults included.
+    /// Its inputs, defaults included.
     #[n(1)]
     pub inputs: Vec<(String, Value)>,
-    /// What the process gave, once it has completed.
+    /// Its outputs, once it has completed.
     #[n(2)]
     pub outputs: Vec<(String, Value)>,
     /// The process's variables.
     #[n(3)]
     pub variables: Vec<(String, Value)>,
-    /// What went wrong, the cause first.
+    /// Its faults, the cause first.
     #[n(4)]
     pub faults: Vec<Fault>,
-    /// One entry an activity, in the order of their ids.
+    /// One entry for each activity, by id.
     #[n(5)]
     pub activities: Vec<ActivityStatus>,
-    /// Which plan is in force.
+    /// The number of the plan in force.
     #[n(6)]
     pub generation: Generation,
-    /// How long the first plan thought that the process takes; none where no work is known.
+    /// The duration of the first plan; none if no work is known.
     #[n(7)]
     pub planned: Option<Span>,
     /// The machines that the process has used or may use.
     #[n(8)]
     pub machines: Vec<(ResourceId, String)>,
-    /// Why nothing runs at the moment, where that needs a reason.
+    /// The reason why nothing runs at the moment, if it needs one.
     #[n(9)]
     pub waiting_for: Option<String>,
-    /// Whether a fault ends only what depends on it.
+    /// True if a fault ends only what depends on it.
     #[cbor(n(10), default)]
     pub keep_going: bool,
-    /// Of what no copy can be made at the moment and why, where copies are wanted.
+    /// The outputs that cannot be copied at the moment and the reason, if copies are wanted.
     #[n(11)]
     pub copies: Option<String>,
 }
 
-/// Where an activity is in its life.
+/// The state of an activity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 #[cbor(index_only)]
 pub enum ActivityPhase {
-    /// Something that must come before has not ended.
+    /// Waits for others to end.
     #[n(0)]
     #[default]
     Waiting,
-    /// Could run, and was not sent to a machine.
+    /// Could run, and is not sent to a machine.
     #[n(1)]
     Ready,
     /// Sent to a machine.
@@ -362,13 +362,13 @@ pub enum ActivityPhase {
     /// Running there, as far as is known.
     #[n(3)]
     Running,
-    /// Waits before it is tried again.
+    /// Waits before its next attempt.
     #[n(4)]
     Backoff,
-    /// Ended well.
+    /// Completed.
     #[n(5)]
     Completed,
-    /// Ended with a fault.
+    /// Faulted.
     #[n(6)]
     Faulted,
     /// Will not run.
@@ -380,7 +380,7 @@ pub enum ActivityPhase {
 }
 
 impl ActivityPhase {
-    /// The word for people and scripts.
+    /// The word for users and scripts.
     pub fn word(self) -> &'static str {
         match self {
             ActivityPhase::Waiting => "waiting",
@@ -399,26 +399,26 @@ impl ActivityPhase {
 /// One activity of a process.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct ActivityStatus {
-    /// Which.
+    /// The activity.
     #[n(0)]
     pub activity: ActivityId,
-    /// Where it is in its life.
+    /// Its state.
     #[n(1)]
     pub phase: ActivityPhase,
-    /// Where and when it is planned, from the plan's origin.
+    /// Its place in the plan, with times since the plan's origin.
     #[n(2)]
     pub planned: Option<Planned>,
-    /// Its tries, the last one last.
+    /// Its attempts, the last one last.
     #[n(3)]
     pub attempts: Vec<AttemptStatus>,
-    /// What it produced, by name.
+    /// Its outputs, by name.
     #[n(4)]
     pub outputs: Vec<(String, Artifact)>,
-    /// The attempt whose outcome stands, where it was not run here; it names process, activity and
+    /// The attempt whose outcome is reused, if it was not run here; it names process, activity and
     /// number.
     #[n(5)]
     pub reused: Option<AttemptStatus>,
-    /// The machine that keeps a copy of what it produced.
+    /// The machine that keeps a copy of its outputs.
     #[n(6)]
     pub copy: Option<ResourceId>,
 }
@@ -426,10 +426,10 @@ pub struct ActivityStatus {
 /// A place in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Planned {
-    /// On which machine.
+    /// The machine.
     #[n(0)]
     pub resource: ResourceId,
-    /// On which slot.
+    /// The slot.
     #[n(1)]
     pub slot: u32,
     /// Estimated start.
@@ -440,16 +440,16 @@ pub struct Planned {
     pub finish: Span,
 }
 
-/// One try at an activity.
+/// An attempt at an activity.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct AttemptStatus {
-    /// Which.
+    /// The attempt.
     #[n(0)]
     pub attempt: AttemptId,
-    /// On which machine.
+    /// The machine.
     #[n(1)]
     pub resource: ResourceId,
-    /// How it ended, or none while it has not: `completed`, `stopped`, `lost`, or a fault's name.
+    /// How it ended: `completed`, `stopped`, `lost`, or a fault's name; none before its end.
     #[n(2)]
     pub end: Option<String>,
     /// The command's process id, once known.
@@ -458,19 +458,19 @@ pub struct AttemptStatus {
     /// When it started, once known.
     #[n(4)]
     pub started: Option<Wall>,
-    /// How long it ran.
+    /// Its run time.
     #[n(5)]
     pub wall: Span,
     /// CPU time that it used.
     #[n(6)]
     pub cpu: Span,
-    /// The most memory that it used.
+    /// Its peak memory.
     #[n(7)]
     pub peak_memory: Bytes,
-    /// Its exit status, where it exited.
+    /// Its exit status, if it exited.
     #[n(8)]
     pub exit_code: Option<i32>,
-    /// Where what it wrote is kept on its machine.
+    /// The place of its log on its machine.
     #[n(9)]
     pub log: Option<Log>,
     /// Slots that it held.
@@ -478,39 +478,40 @@ pub struct AttemptStatus {
     pub slots: u32,
 }
 
-/// How far a process is.
+/// The progress of a process.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Progress {
-    /// Whose.
+    /// The process.
     #[n(0)]
     pub process: ProcessId,
-    /// Counts up; a watcher that has seen this one has seen all of it.
+    /// Increases with each change; a watcher that has seen this one has seen all of it.
     #[n(1)]
     pub revision: u64,
-    /// Where it is in its life.
+    /// Its state.
     #[n(2)]
     pub phase: Phase,
-    /// How many activities are where.
+    /// Its activities by state.
     #[n(3)]
     pub totals: Totals,
-    /// For the controllers nearest the root: activities below that have ended, and all of them.
+    /// The controllers nearest the root, with the numbers of ended activities and of all activities
+    /// below.
     #[n(4)]
     pub controllers: Vec<ControllerProgress>,
-    /// Some of what runs.
+    /// Some of the running activities.
     #[n(5)]
     pub running: Vec<Running>,
-    /// About how long it will still take, where that can be said.
+    /// The estimated remaining time, if it can be estimated.
     #[n(6)]
     pub left: Option<Span>,
-    /// Why nothing runs at the moment, where that needs a reason.
+    /// The reason why nothing runs at the moment, if it needs one.
     #[n(7)]
     pub waiting_for: Option<String>,
 }
 
-/// How far a controller is.
+/// The progress of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct ControllerProgress {
-    /// Which.
+    /// The controller.
     #[n(0)]
     pub node: NodeId,
     /// Activities below it that have ended.
@@ -521,77 +522,77 @@ pub struct ControllerProgress {
     pub n_all: u32,
 }
 
-/// Something that runs.
+/// A running activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Running {
-    /// Which activity.
+    /// The activity.
     #[n(0)]
     pub activity: ActivityId,
-    /// Which try.
+    /// The number of the attempt.
     #[n(1)]
     pub number: u32,
-    /// Where.
+    /// The machine.
     #[n(2)]
     pub resource: ResourceId,
-    /// Since when.
+    /// The start.
     #[n(3)]
     pub since: Wall,
 }
 
-/// Why an activity is where it is.
+/// The explanation of an activity's state.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Why {
-    /// Which.
+    /// The activity.
     #[n(0)]
     pub activity: ActivityId,
-    /// Where it is in its life.
+    /// Its state.
     #[n(1)]
     pub phase: ActivityPhase,
     /// The reasons, the nearest first; at most [`REASONS_MAX`].
     #[n(2)]
     pub reasons: Vec<Reason>,
-    /// Whether a recorded outcome could stand for it, and why not; none where nobody asked for that
-    /// or it has not come to it.
+    /// The result of the search for a recorded outcome to reuse; none if it was not wanted or has
+    /// not happened yet.
     #[n(3)]
     pub recall: Option<Recall>,
 }
 
-/// Reasons that one answer names.
+/// Maximum number of reasons in one answer.
 pub const REASONS_MAX: usize = 32;
 
-/// One reason for where an activity is.
+/// A reason for an activity's state.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum Reason {
-    /// An activity that comes before has not ended.
+    /// An earlier activity has not ended.
     #[n(0)]
     After {
-        /// Which.
+        /// The earlier activity.
         #[n(0)]
         activity: ActivityId,
-        /// Where that one is.
+        /// Its state.
         #[n(1)]
         phase: ActivityPhase,
     },
     /// The process waits for machines.
     #[n(1)]
     Machines(#[n(0)] String),
-    /// Others come first on the machine that the plan names.
+    /// Others come first on the planned machine.
     #[n(2)]
     Queue {
-        /// That machine.
+        /// The planned machine.
         #[n(0)]
         resource: ResourceId,
-        /// Activities of the process that are ready and come before it there.
+        /// Ready activities of the process that come before it there.
         #[n(1)]
         n_before: u32,
-        /// Activities of the process that are out there.
+        /// Activities of the process that are sent to it.
         #[n(2)]
         n_out: u32,
     },
-    /// It failed and is tried again later.
+    /// It failed and has another attempt later.
     #[n(3)]
     Backoff {
-        /// When.
+        /// The time of the next attempt.
         #[n(0)]
         until: Wall,
     },
@@ -601,10 +602,10 @@ pub enum Reason {
     /// A link to it, or to a controller around it, is false.
     #[n(5)]
     Link {
-        /// Where the link comes from.
+        /// The source of the link.
         #[n(0)]
         from: NodeId,
-        /// Where it goes.
+        /// The target of the link.
         #[n(1)]
         to: NodeId,
     },
@@ -617,47 +618,47 @@ pub enum Reason {
     /// The process ended, or was being ended, before its turn.
     #[n(8)]
     Ended(#[n(0)] Phase),
-    /// No other machine keeps a copy of what it has made yet, and this is why.
+    /// No other machine has a copy of its outputs yet, for this reason.
     #[n(9)]
     Uncopied(#[n(0)] String),
 }
 
-/// What became of the search for a recorded outcome.
+/// The result of the search for a recorded outcome.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum Recall {
-    /// This one stands.
+    /// This attempt's outcome is reused.
     #[n(0)]
     Stands(#[n(0)] AttemptId),
-    /// The process that this one mends has no activity of that name.
+    /// The base process has no activity of that name.
     #[n(1)]
     Absent,
-    /// There it did not end well.
+    /// The activity did not complete in the base process.
     #[n(2)]
     NotCompleted(#[n(0)] ActivityPhase),
-    /// These are not what they were.
+    /// These properties have changed.
     #[n(3)]
     Changed(#[n(0)] Vec<Change>),
-    /// Nothing like it is recorded: for an activity that may be recalled across processes.
+    /// No outcome is recorded: for an activity that may reuse outcomes across processes.
     #[n(4)]
     Nothing,
-    /// What it wrote was too long to be kept.
+    /// Its output was too long to be stored.
     #[n(5)]
     TooLong,
 }
 
-/// What is not as it was when an outcome was recorded.
+/// A property that has changed since an outcome was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Change {
     /// The command line.
     #[n(0)]
     Command,
-    /// The environment or what it reads from stdin.
+    /// The environment or stdin.
     #[n(1)]
     Environment,
-    /// What is laid into its directory: these paths, at most [`REASONS_MAX`].
+    /// The inputs at these paths, at most [`REASONS_MAX`].
     #[n(2)]
     Inputs(#[n(0)] Vec<String>),
-    /// What is taken out of its directory, or how its streams are read.
+    /// The outputs, or the use of its streams.
     #[n(3)]
     Outputs,
 }

@@ -1,10 +1,10 @@
-//! What an activity manager's daemon and its executor tell each other, over a Unix stream socket on
-//! one machine, each message in a frame ([`crate::frame`]).
+//! The messages of an activity manager's daemon and its executor, over a Unix stream socket on one
+//! machine, each in a frame ([`crate::frame`]).
 //!
-//! The executor speaks first at each connection: [`FromExecutor::Hello`], then what it holds in
+//! The executor begins each connection: [`FromExecutor::Hello`], then its attempts in
 //! [`FromExecutor::Held`] up to [`FromExecutor::HeldEnd`]. It starts nothing before it has received
-//! [`ToExecutor::Hello`]. Everything may be repeated: the answer to a repeat comes from what the
-//! executor holds. Read [`Start`] and [`Ended`] first.
+//! [`ToExecutor::Hello`]. Every message may be repeated: the executor answers a repeat from its
+//! state. Read [`Start`] and [`Ended`] first.
 
 use std::fmt;
 
@@ -13,18 +13,18 @@ use model::{AttemptId, Bytes, Mono, Span, Wall};
 
 use crate::frame;
 
-/// The version that both sides name in their hello. An executor that meets another one closes.
+/// The version in both hellos. An executor closes a connection with another version.
 pub const PROTOCOL: u32 = 1;
 
-/// Bytes of the longest message on this link: a batch of a few hundred starts with their
-/// environments, or one outcome with both streams inline at [`INLINE_BYTES_MAX`], several times over.
+/// Bytes of the longest message on this link: some hundred starts with their environments, or one
+/// outcome with both streams inline at [`INLINE_BYTES_MAX`], several times over.
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
 
-/// Bytes of one stream that travel within an outcome, whatever [`Start::stdout_inline_max`] says.
+/// Bytes of one stream that an outcome may contain, whatever [`Start::stdout_inline_max`] says.
 pub const INLINE_BYTES_MAX: u32 = 1 << 20;
 
-/// Bytes of [`Start::note`]: an outcome with its note must fit in a frame. A start with more is not
-/// taken and ends as `NotStarted`, without its note.
+/// Bytes of [`Start::note`]: an outcome with its note must fit in a frame. A start with a longer
+/// note is refused and ends as `NotStarted`, without its note.
 pub const NOTE_BYTES_MAX: usize = 64 * 1024;
 
 /// Bytes at which a sender ends a batch and begins the next frame.
@@ -36,50 +36,52 @@ pub enum ToExecutor {
     /// The first message; may be repeated to change the number of cores.
     #[n(0)]
     Hello(#[n(0)] DaemonHello),
-    /// Commands to queue, first come, first started.
+    /// Commands to queue in this order.
     #[n(1)]
     Start(#[n(0)] Vec<Start>),
-    /// Take back what has not started. Answered by `Retracted`, `Started` or `Ended`.
+    /// Take back attempts that have not started. Answered by `Retracted`, `Started` or `Ended`.
     #[n(2)]
     Retract(#[n(0)] Vec<AttemptId>),
-    /// End what runs: TERM to all of it, KILL after the kill grace. Answered by `Ended`; what is
-    /// queued or unknown by `Retracted`.
+    /// Stop running attempts: TERM to all their processes, KILL after the kill grace. Answered by
+    /// `Ended`, and for queued or unknown attempts by `Retracted`.
     #[n(3)]
     Stop(#[n(0)] Vec<AttemptId>),
-    /// These outcomes are durable elsewhere: drop them. Not answered.
+    /// These outcomes are durable elsewhere and can be dropped. Not answered.
     #[n(4)]
     Forget(#[n(0)] Vec<AttemptId>),
-    /// What an attempt has written so far. Answered by `Output`.
+    /// Return what an attempt has written so far. Answered by `Output`.
     #[n(5)]
     Tail(#[n(0)] AttemptId),
-    /// Kill everything, keep what is not forgotten in the state directory, end.
+    /// Kill all commands, store the outcomes that are not forgotten in the state directory, and
+    /// end.
     #[n(6)]
     Shutdown,
-    /// How long attempts of a process manager may go on. Not answered.
+    /// A lease for the attempts of a process manager. Not answered.
     #[n(7)]
     Lease(#[n(0)] Lease),
-    /// Asks whether the executor answers; with a number, which is given back. Answered by `Pong`.
+    /// Checks that the executor answers. `Pong` returns the number.
     #[n(8)]
     Ping(#[n(0)] u64),
 }
 
-/// How long the attempts of one process manager may go on. The executor keeps the latest end: what
-/// has such an owner is not started before a lease for it was told, and at the end what runs is
-/// stopped and what waits taken back, whether the daemon is awake or not.
+/// The time for which the attempts of one process manager may go on. The executor keeps the latest
+/// end. An attempt with such an owner is not started without a lease; when the lease ends, running
+/// attempts are stopped and waiting ones taken back, whether the daemon is awake or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Lease {
-    /// Whose attempts: see [`Start::owner`].
+    /// The process manager: see [`Start::owner`].
     #[n(0)]
     pub owner: u32,
-    /// When they are told to end, by the clock that counts suspend (`CLOCK_BOOTTIME`).
+    /// The time at which attempts are told to end, by the clock that counts suspend
+    /// (`CLOCK_BOOTTIME`).
     #[n(1)]
     pub until: Mono,
-    /// When what is left of them is killed, by the same clock.
+    /// The time at which remaining ones are killed, by the same clock.
     #[n(2)]
     pub dead_by: Mono,
 }
 
-/// What a daemon says of itself and wants of its executor.
+/// The version of a daemon and its settings for the executor.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct DaemonHello {
     /// [`PROTOCOL`].
@@ -88,10 +90,11 @@ pub struct DaemonHello {
     /// Cores that running attempts may hold together.
     #[n(1)]
     pub cores: u32,
-    /// How long commands go on after the connection has closed; `None` keeps what is configured.
+    /// Time for which commands go on after the connection has closed; none keeps the configured
+    /// one.
     #[n(2)]
     pub linger: Option<Span>,
-    /// From TERM to KILL; `None` keeps what is configured.
+    /// Time from TERM to KILL; none keeps the configured one.
     #[n(3)]
     pub kill_grace: Option<Span>,
 }
@@ -99,54 +102,54 @@ pub struct DaemonHello {
 /// One command to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Start {
-    /// Its name from here on. A start of an attempt that is known is answered, not run.
+    /// Its name. A start of a known attempt is answered, not run again.
     #[n(0)]
     pub attempt: AttemptId,
-    /// The command line. A first word without `/` is looked up in `directory`, then in the `PATH` of
+    /// The command line. A first word without `/` is searched in `directory`, then in the `PATH` of
     /// `env`; one with `/` that is not absolute is relative to `directory`.
     #[n(1)]
     pub program: Vec<String>,
-    /// The whole environment; the executor adds `XAVANTES_CORES`, and `XAVANTES_EXECUTOR` where it holds
-    /// commands as trees of processes ([`HeldBy`]).
+    /// The whole environment. The executor adds `XAVANTES_CORES`, and `XAVANTES_EXECUTOR` if it
+    /// contains commands as process trees ([`HeldBy`]).
     #[n(2)]
     pub env: Vec<(String, String)>,
-    /// Where it runs; absolute, and there before the start.
+    /// Its working directory: absolute, and existing before the start.
     #[n(3)]
     pub directory: String,
-    /// What it reads.
+    /// Its stdin.
     #[n(4)]
     pub stdin: Stdin,
     /// Cores it holds while it runs; 0 counts as 1.
     #[n(5)]
     pub cores: u32,
-    /// Bytes of memory of the command and everything that it started, together, above which they are
-    /// killed.
+    /// Memory limit in bytes of the command and all processes that it starts together, above which
+    /// they are killed.
     #[n(6)]
     pub memory_bytes_max: Option<u64>,
-    /// How long it may run before it is stopped as `TimedOut`.
+    /// Time limit, after which it is stopped as `TimedOut`.
     #[n(7)]
     pub timeout: Option<Span>,
-    /// Bytes of standard output that travel within the outcome; of more, the first ones.
+    /// Bytes of stdout in the outcome: the first ones, if there are more.
     #[n(8)]
     pub stdout_inline_max: u32,
-    /// Bytes of standard error that travel within the outcome; of more, the last ones.
+    /// Bytes of stderr in the outcome: the last ones, if there are more.
     #[n(9)]
     pub stderr_inline_max: u32,
-    /// Given back with the outcome and in `Held`, not looked into; at most [`NOTE_BYTES_MAX`].
+    /// Returned with the outcome and in `Held`, not interpreted; at most [`NOTE_BYTES_MAX`].
     #[cbor(n(10), with = "minicbor::bytes")]
     pub note: Vec<u8>,
     /// Priority of the command, -20 (first) to 19 (last).
     #[n(11)]
     pub nice: Option<i32>,
-    /// The process manager under whose lease it runs; none where it needs no lease.
+    /// The process manager under whose lease it runs; none if it needs no lease.
     #[n(12)]
     pub owner: Option<u32>,
-    /// The name of the user whose command it is, if that is known.
+    /// The user whose command it is, if known.
     #[n(13)]
     pub user: Option<String>,
 }
 
-/// Where a command's standard input comes from.
+/// The stdin of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub enum Stdin {
     /// Nothing: `/dev/null`.
@@ -167,32 +170,32 @@ pub enum FromExecutor {
     /// The first message of each connection.
     #[n(0)]
     Hello(#[n(0)] ExecutorHello),
-    /// Some of what is held, in the order of the attempts.
+    /// Some of the executor's attempts, in order.
     #[n(1)]
     Held(#[n(0)] Vec<Held>),
-    /// All that was held when the connection began has been told.
+    /// All attempts at the beginning of the connection have been sent.
     #[n(2)]
     HeldEnd,
-    /// These run. Told some milliseconds after the start; an attempt that ends earlier is told only in
-    /// `Ended`.
+    /// These attempts run. Sent some milliseconds after the start; an attempt that ends earlier is
+    /// only reported in `Ended`.
     #[n(3)]
     Started(#[n(0)] Vec<Started>),
-    /// These have ended; they are held until `Forget`.
+    /// These attempts have ended; their outcomes are kept until `Forget`.
     #[n(4)]
     Ended(#[n(0)] Vec<Ended>),
-    /// These have not started, and a start of them is refused from here on.
+    /// These attempts have not started, and later starts of them are refused.
     #[n(5)]
     Retracted(#[n(0)] Vec<AttemptId>),
-    /// These were not taken, because the queue is full. They may be sent again.
+    /// These starts were refused, because the queue is full. They may be sent again.
     #[n(6)]
     Refused(#[n(0)] Vec<AttemptId>),
     /// The answer to `Tail`.
     #[n(7)]
     Output {
-        /// The attempt that was asked for.
+        /// The requested attempt.
         #[n(0)]
         attempt: AttemptId,
-        /// `None` for an attempt that is not known or has not started.
+        /// None for an attempt that is unknown or has not started.
         #[n(1)]
         written: Option<Written>,
     },
@@ -201,7 +204,7 @@ pub enum FromExecutor {
     Pong(#[n(0)] u64),
 }
 
-/// What an executor says of itself.
+/// The version and state of an executor.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct ExecutorHello {
     /// [`PROTOCOL`].
@@ -210,46 +213,46 @@ pub struct ExecutorHello {
     /// Its process id.
     #[n(1)]
     pub pid: u32,
-    /// A random number of this executor's epoch: another one means that commands were lost.
+    /// A random number of this executor's run: another number means that commands were lost.
     #[n(2)]
     pub instance: u64,
-    /// How it holds what commands start; none where it does not say.
+    /// The containment of its commands; none if unknown.
     #[n(3)]
     pub containment: Option<Containment>,
 }
 
-/// How an executor holds everything that its commands start.
+/// The way in which an executor contains the processes of its commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Containment {
-    /// By what processes are found and killed.
+    /// The way in which processes are found and killed.
     #[n(0)]
     pub held_by: HeldBy,
-    /// By what memory is limited.
+    /// The way in which memory is limited.
     #[n(1)]
     pub memory_by: MemoryBy,
 }
 
-/// By what the processes of a command are found and killed.
+/// The way in which the processes of a command are found and killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum HeldBy {
-    /// A control group of version 2, which the kernel kills at once.
+    /// A control group of version 2, which the kernel kills as a whole.
     #[n(0)]
     Cgroup,
-    /// The tree of processes below it, which is walked.
+    /// The process tree, which is searched.
     #[n(1)]
     ProcessTree,
 }
 
-/// By what the memory of a command is limited.
+/// The way in which the memory of a command is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum MemoryBy {
-    /// The kernel: the memory controller of version 2.
+    /// The kernel's memory controller of version 2.
     #[n(0)]
     CgroupV2,
-    /// The kernel: the memory controller of version 1.
+    /// The kernel's memory controller of version 1.
     #[n(1)]
     CgroupV1,
-    /// Looking at what its processes hold, ten times a second.
+    /// Measuring its processes ten times a second.
     #[n(2)]
     Counting,
 }
@@ -268,21 +271,21 @@ impl fmt::Display for Containment {
     }
 }
 
-/// An attempt that an executor holds.
+/// An attempt of an executor.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Held {
-    /// Which one.
+    /// The attempt.
     #[n(0)]
     pub attempt: AttemptId,
     /// [`Start::note`].
     #[cbor(n(1), with = "minicbor::bytes")]
     pub note: Vec<u8>,
-    /// How far it is.
+    /// Its state.
     #[n(2)]
     pub phase: Phase,
 }
 
-/// How far a held attempt is.
+/// The state of an attempt.
 #[expect(
     clippy::large_enum_variant,
     reason = "most of what an executor holds at a reconnection has ended, and lives for one message"
@@ -292,18 +295,18 @@ pub enum Phase {
     /// Waits for cores.
     #[n(0)]
     Queued,
-    /// Runs.
+    /// Running.
     #[n(1)]
     Running(#[n(0)] Started),
-    /// Has ended and was not forgotten.
+    /// Ended and not forgotten.
     #[n(2)]
     Ended(#[n(0)] Ended),
 }
 
-/// An attempt that runs.
+/// A running attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Started {
-    /// Which one.
+    /// The attempt.
     #[n(0)]
     pub attempt: AttemptId,
     /// The process id of the command, which is also its process group.
@@ -314,16 +317,16 @@ pub struct Started {
     pub started: Wall,
 }
 
-/// How an attempt ended, and what it took.
+/// The end of an attempt and its resource use.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Ended {
-    /// Which one.
+    /// The attempt.
     #[n(0)]
     pub attempt: AttemptId,
-    /// Why it ended.
+    /// The reason of its end.
     #[n(1)]
     pub exit: Exit,
-    /// When it was started; when it was tried, for `NotStarted`.
+    /// The time of its start; for `NotStarted`, of the try.
     #[n(2)]
     pub started: Wall,
     /// From its start to the end of its first process.
@@ -335,31 +338,31 @@ pub struct Ended {
     /// CPU time in the kernel, likewise.
     #[n(5)]
     pub cpu_system: Span,
-    /// Largest resident size of one of these processes, in bytes. The kernel counts what the executor
-    /// itself held at the start (a few MiB), so small commands show that instead.
+    /// Largest resident size of one of these processes, in bytes. The kernel includes the
+    /// executor's own size at the start (a few MiB), so small commands show that instead.
     #[n(6)]
     pub peak_memory_bytes: u64,
-    /// What it wrote to standard output: the beginning, where it is long.
+    /// Its stdout: the beginning, if it is long.
     #[n(7)]
     pub stdout: Captured,
-    /// What it wrote to standard error: the end, where it is long.
+    /// Its stderr: the end, if it is long.
     #[n(8)]
     pub stderr: Captured,
     /// [`Start::note`].
     #[cbor(n(9), with = "minicbor::bytes")]
     pub note: Vec<u8>,
-    /// The process id that the command had; 0 where it was never started.
+    /// The process id of the command; 0 if it never started.
     #[n(10)]
     pub pid: u32,
-    /// The user that the command ran as; none where that is the executor's own, or it never ran.
+    /// The user that the command ran as; none if it was the executor's own, or it never ran.
     #[n(11)]
     pub user: Option<u32>,
-    /// The limit of the machine that it seems to have failed by.
+    /// The machine's limit that it probably failed by.
     #[n(12)]
     pub limit: Option<SiteLimit>,
 }
 
-/// A limit that a machine's administrator sets for every command. Its text goes into faults.
+/// A limit that a machine's administrator sets for every command. Its text appears in faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum SiteLimit {
     /// Bytes of the largest file.
@@ -396,17 +399,17 @@ impl fmt::Display for SiteLimit {
     }
 }
 
-/// Why an attempt ended.
+/// The reason of an attempt's end.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Exit {
-    /// By itself.
+    /// It exited by itself.
     #[n(0)]
     Exited {
         /// Its exit status, 0 to 255.
         #[n(0)]
         code: u8,
     },
-    /// By a signal that the executor did not send.
+    /// It was killed by a signal that the executor did not send.
     #[n(1)]
     Signaled {
         /// Number of the signal.
@@ -416,50 +419,50 @@ pub enum Exit {
     /// It was killed because it ran longer than [`Start::timeout`].
     #[n(2)]
     TimedOut,
-    /// It was killed because it held more than [`Start::memory_bytes_max`].
+    /// It was killed because it used more than [`Start::memory_bytes_max`].
     #[n(3)]
     OutOfMemory,
     /// It was killed on [`ToExecutor::Stop`].
     #[n(4)]
     Stopped,
-    /// It was killed because the executor ended: its daemon stayed away, or it was told to.
+    /// It was killed because the executor ended: its daemon stayed away, or shut it down.
     #[n(5)]
     Abandoned,
     /// It never ran.
     #[n(6)]
     NotStarted {
-        /// The system's error number, 0 where there is none.
+        /// The system's error number; 0 if there is none.
         #[n(0)]
         errno: i32,
-        /// What was attempted and why it failed.
+        /// The failed operation and its error.
         #[n(1)]
         message: String,
     },
     /// It was killed because its lease had ended.
     #[n(7)]
     Expired,
-    /// It was killed because somebody had kept its process from executing the program for too long.
-    /// Whether it did so in the end is not known.
+    /// It was killed because its process was kept from executing the program for too long. It may
+    /// have executed it in the end.
     #[n(8)]
     Stuck,
 }
 
-/// What one stream of an attempt has been given.
+/// A stream of an attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Captured {
-    /// Bytes that were written, whether kept or not.
+    /// Bytes that were written, stored or not.
     #[n(0)]
     pub bytes: u64,
-    /// All of them, or the first (stdout) or last (stderr) ones where they are more than the inline
-    /// bound of the stream.
+    /// All of them; if they are more than the stream's inline limit, the first (stdout) or last
+    /// (stderr) ones.
     #[cbor(n(1), with = "minicbor::bytes")]
     pub inline: Vec<u8>,
-    /// Where they are found on the executor's disk.
+    /// The place on the executor's disk.
     #[n(2)]
     pub kept: Kept,
 }
 
-/// Where a stream is kept, in the executor's log directory.
+/// The place of a stream in the executor's log directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub enum Kept {
     /// Nowhere: it is empty, or not ended, or could not be written.
@@ -472,20 +475,20 @@ pub enum Kept {
         /// Number of the segment.
         #[n(0)]
         segment: u32,
-        /// Where the record begins, in bytes.
+        /// The offset of the record.
         #[n(1)]
         offset: u64,
     },
     /// In a file of its own, named by attempt and stream.
     #[n(2)]
     File {
-        /// Bytes in the file; fewer than were written when the disk was full or the bound reached.
+        /// Bytes in the file; fewer than were written if the disk was full or the limit reached.
         #[n(0)]
         bytes: u64,
     },
 }
 
-/// What an attempt has written.
+/// What an attempt has written so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Written {
     /// Standard output so far.
@@ -502,7 +505,7 @@ impl ToExecutor {
         append_frame(self, out);
     }
 
-    /// Reads the body of a frame. `None` is a kind of message that this version does not know.
+    /// Decodes the body of a frame. None is a message that this version does not know.
     pub fn decode(body: &[u8]) -> Result<Option<ToExecutor>, minicbor::decode::Error> {
         minicbor::decode::<Envelope<ToExecutor>>(body).map(|envelope| envelope.message)
     }
@@ -514,13 +517,13 @@ impl FromExecutor {
         append_frame(self, out);
     }
 
-    /// Reads the body of a frame. `None` is a kind of message that this version does not know.
+    /// Decodes the body of a frame. None is a message that this version does not know.
     pub fn decode(body: &[u8]) -> Result<Option<FromExecutor>, minicbor::decode::Error> {
         minicbor::decode::<Envelope<FromExecutor>>(body).map(|envelope| envelope.message)
     }
 }
 
-/// The option makes a reader see `None` for a variant that it does not know, rather than fail.
+/// The option makes a reader see `None` for an unknown variant instead of failing.
 #[derive(Encode, Decode)]
 struct Envelope<M> {
     #[n(0)]

@@ -1,15 +1,15 @@
 //! Messages in a stream of bytes: the length of the body as `u32`, little endian, then the body.
-//! The length is compared with the reader's bound before anything is allocated for the body.
+//! The length is checked against the reader's limit before memory is allocated for the body.
 
 use std::io::{self, Read};
 
 use thiserror::Error;
 
-/// Bytes of the length that stands before each body.
+/// Bytes of the length before each body.
 pub const HEADER_BYTES: usize = 4;
 
-/// Bytes that [`FrameBuffer::fill`] asks for at once: as much as a socket usually gives. Fewer mean
-/// that it had no more.
+/// Bytes that [`FrameBuffer::fill`] asks for at once: as much as a socket usually returns. If it
+/// returns fewer, it had no more.
 pub const FILL_BYTES: usize = 64 * 1024;
 
 /// Appends one frame to `out`; `body` appends its body to the same vector.
@@ -25,7 +25,7 @@ pub fn append(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     out[start..start + HEADER_BYTES].copy_from_slice(&bytes.to_le_bytes());
 }
 
-/// Reads one frame into `body`, replacing what was there. `false` when the stream ended between two
+/// Reads one frame into `body`, replacing its content. False at the end of the stream between two
 /// frames.
 pub fn read(
     source: &mut impl Read,
@@ -52,12 +52,12 @@ pub fn read(
     }
 }
 
-/// Frames out of bytes that come in pieces. It holds what was pushed and not taken yet, so whoever
-/// takes all frames after each push holds less than one frame and one push.
+/// Extracts frames from bytes that arrive in pieces. It keeps the bytes that were pushed and not
+/// taken; a caller that takes all frames after each push keeps it below one frame and one push.
 #[derive(Debug)]
 pub struct FrameBuffer {
     bytes_max: usize,
-    /// Room, of which `start..end` is held. It is made zero once, not at each read.
+    /// The buffer, of which `start..end` is filled. It is zeroed once, not at each read.
     bytes: Vec<u8>,
     start: usize,
     end: usize,
@@ -74,14 +74,14 @@ impl FrameBuffer {
         }
     }
 
-    /// Adds what was received.
+    /// Adds received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.room(bytes.len())[..bytes.len()].copy_from_slice(bytes);
         self.end += bytes.len();
     }
 
-    /// Adds what one `read` of at most [`FILL_BYTES`] gives; the answer is its number of bytes, 0 at
-    /// the end of the stream.
+    /// Adds the bytes of one `read` of at most [`FILL_BYTES`], and returns their number, 0 at the
+    /// end of the stream.
     pub fn fill(&mut self, source: &mut impl Read) -> io::Result<usize> {
         let room = self.room(FILL_BYTES);
         let n = source.read(&mut room[..FILL_BYTES])?.min(FILL_BYTES);
@@ -89,8 +89,8 @@ impl FrameBuffer {
         Ok(n)
     }
 
-    /// The body of the next frame, or `None` until more has been pushed. After an error the stream
-    /// has no meaning any more and the error is repeated.
+    /// The body of the next frame, or none until more bytes are pushed. After an error the stream
+    /// cannot be used, and the error is repeated.
     pub fn take(&mut self) -> Result<Option<&[u8]>, FrameError> {
         let held = &self.bytes[self.start..self.end];
         let Some(header) = held.first_chunk::<HEADER_BYTES>() else {
@@ -105,16 +105,16 @@ impl FrameBuffer {
         Ok(Some(&self.bytes[start..self.start]))
     }
 
-    /// Whether a frame has begun and not ended.
+    /// Returns true if a frame has begun and not ended.
     pub fn is_within_frame(&self) -> bool {
         self.start < self.end
     }
 
-    /// The room behind what is held, at least `bytes` of it.
+    /// The free part of the buffer, at least `bytes` long.
     fn room(&mut self, bytes: usize) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
-            // The room of a long message is not kept for short ones.
+            // The memory of a long message is not kept for short ones.
             if self.bytes.len() > 16 * FILL_BYTES {
                 self.bytes = Vec::new();
             }
@@ -132,18 +132,18 @@ impl FrameBuffer {
 /// Why a stream cannot be read as frames.
 #[derive(Debug, Error)]
 pub enum FrameError {
-    /// The sender announces more than the reader takes.
+    /// The announced length is above the reader's limit.
     #[error("could not take a message of {bytes} bytes: at most {bytes_max} are allowed")]
     TooLong {
-        /// What the header says.
+        /// The announced length.
         bytes: u64,
-        /// The reader's bound.
+        /// The reader's limit.
         bytes_max: usize,
     },
     /// The stream ended within a frame.
     #[error("could not read a message: the connection ended within it")]
     CutOff,
-    /// The stream itself failed.
+    /// The stream failed.
     #[error("could not read a message")]
     Read {
         /// What the system says.

@@ -1,5 +1,5 @@
-//! The beginning of each connection between two machines: both say who they are and what they
-//! speak. What is said is compared with the certificate, which alone is believed.
+//! The first frames of each connection between two machines: both identify themselves and name
+//! their protocol versions. The identity must agree with the certificate, which alone is trusted.
 
 use minicbor::{Decode, Encode};
 use model::{Epoch, ResourceId};
@@ -8,25 +8,25 @@ use thiserror::Error;
 /// Bytes of the longest [`Hello`].
 pub const HELLO_BYTES_MAX: usize = 4 << 10;
 
-/// What this program speaks.
+/// The versions that this program supports.
 pub const PROTOCOLS: Protocols = Protocols {
     oldest: 1,
     newest: 1,
 };
 
-/// The first frame of a connection, from its dialer; and the answer to it.
+/// The first frame of a connection, from the dialling side; and the answer to it.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Hello {
-    /// What the sender speaks.
+    /// The versions that the sender supports.
     #[n(0)]
     pub protocols: Protocols,
-    /// Who the sender is, as its certificate says it: `xav://grid/group/role/name`.
+    /// The sender's identity, as in its certificate: `xav://grid/group/role/name`.
     #[n(1)]
     pub identity: String,
-    /// The sender's life. A connection of an earlier life is refused while a later one is there.
+    /// The sender's epoch. A connection of an earlier epoch is refused while a later one exists.
     #[n(2)]
     pub epoch: Epoch,
-    /// The number that its group has given to the sender's machine, where it has one.
+    /// The number of the sender's machine in its group, if it has one.
     #[n(3)]
     pub resource: Option<ResourceId>,
     /// The sender's version, for people.
@@ -34,19 +34,19 @@ pub struct Hello {
     pub program: String,
 }
 
-/// Versions of the messages.
+/// A range of protocol versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Protocols {
-    /// The oldest that is understood.
+    /// The oldest supported version.
     #[n(0)]
     pub oldest: u16,
-    /// The newest that is understood.
+    /// The newest supported version.
     #[n(1)]
     pub newest: u16,
 }
 
 impl Protocols {
-    /// The newest version that both understand.
+    /// The newest version that both sides support.
     pub fn common(self, other: Protocols) -> Option<u16> {
         let newest = self.newest.min(other.newest);
         (newest >= self.oldest.max(other.oldest)).then_some(newest)
@@ -55,7 +55,7 @@ impl Protocols {
 
 macro_rules! refusals {
     ($($(#[doc = $doc:literal])* $name:ident = $code:literal, $text:literal;)*) => {
-        /// Why one side ends a connection. It crosses as the number of the close.
+        /// Why a side ends a connection. It is sent as the error code of the close.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
         pub enum Refusal {
             $($(#[doc = $doc])* #[error($text)] $name,)*
@@ -65,7 +65,7 @@ macro_rules! refusals {
             /// All of them.
             pub const ALL: &[Refusal] = &[$(Refusal::$name),*];
 
-            /// Its number, the same for ever.
+            /// Its code, the same for ever.
             pub const fn code(self) -> u32 {
                 match self { $(Refusal::$name => $code,)* }
             }
@@ -78,44 +78,44 @@ refusals! {
     Stopping = 1, "the manager is stopping";
     /// The same peer has connected again.
     Replaced = 2, "the peer has connected anew";
-    /// The peer speaks no version that is understood here.
+    /// No version is supported by both sides.
     Protocol = 3, "there is no version of the protocol that both sides speak";
-    /// The first frame is none, or is unreadable.
+    /// The first frame is missing or unreadable.
     Greeting = 4, "the greeting could not be read";
-    /// The first frame did not come in time.
+    /// The first frame came too late.
     Late = 5, "the greeting did not come in time";
-    /// The greeting says another identity than the certificate.
+    /// The greeting and the certificate name different identities.
     Pretender = 6, "the greeting names somebody else than the certificate";
-    /// The peer's role has no business here.
+    /// The peer's role is not accepted here.
     Role = 7, "the role in the certificate is not served here";
     /// The certificate is of another grid or group.
     Group = 8, "the certificate is of another group";
-    /// The dialer wanted somebody else.
+    /// The dialling side expected another peer.
     Stranger = 9, "the certificate is not of the one that was dialled";
-    /// A later life of the same peer is connected.
+    /// A later epoch of the same peer is connected.
     Epoch = 10, "a later epoch of the same peer is connected";
-    /// There are as many connections as there may be.
+    /// All places for connections are taken.
     Full = 11, "there are as many connections as there may be";
-    /// The peer does not read what is sent to it, or the manager here does not take what came.
+    /// The peer does not read what is sent to it, or the manager here does not keep up.
     Slow = 12, "the receiver does not keep up";
     /// A frame is too long.
     TooLong = 13, "a message is longer than messages may be";
-    /// A frame is no message.
+    /// A frame cannot be decoded.
     Malformed = 14, "a message could not be read";
-    /// The certificate is of an authority that is not trusted.
+    /// The certificate is of an untrusted authority.
     Authority = 15, "the certificate is of an authority that is not trusted";
-    /// The certificate is not valid yet or any more.
+    /// The certificate is not valid at this time.
     Expired = 16, "the certificate is not valid at this time";
     /// The certificate was revoked.
     Revoked = 17, "the certificate was revoked";
-    /// The certificate is none, or not for this.
+    /// The certificate is missing or not for this purpose.
     Certificate = 18, "the certificate cannot be used";
-    /// The greeting says the number of another machine.
+    /// The greeting has the number of another machine.
     Number = 19, "the number in the greeting is another machine's";
 }
 
 impl Refusal {
-    /// The one with this number; none where it is of a later version.
+    /// The refusal with this code; none for one of a later version.
     pub fn of(code: u64) -> Option<Refusal> {
         let mut all = Refusal::ALL.iter().copied();
         all.find(|refusal| u64::from(refusal.code()) == code)

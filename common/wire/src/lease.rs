@@ -1,65 +1,64 @@
-//! How long attempts may go on without a word from their process manager, and how long that one
-//! waits before it gives them up: one arithmetic for both ends.
+//! The length of leases: how long attempts may go on without an answer of their process manager,
+//! and how long the process manager waits before it gives them up. One calculation for both ends.
 //!
-//! The activity manager asks, the process manager answers. What the first may use is counted from
-//! the moment at which it *sent* the question that was answered, what the second waits for from the
-//! moment at which it *answered*, which is never earlier. Both clocks count suspend.
+//! The activity manager asks, the process manager answers. The activity manager counts from the
+//! time at which it *sent* the answered request; the process manager counts from the time at which
+//! it *answered*, which is never earlier. Both clocks count suspend.
 //!
-//! The process manager chooses the length, and tells it with each attachment; the activity manager
-//! says back by which length it counts. One of them that says nothing counts by [`LENGTH`].
+//! The process manager chooses the length and sends it with each attachment; the activity manager
+//! replies with the length that it uses. A side that names none uses [`LENGTH`].
 
 use model::{Mono, Span};
 
-/// The length of a lease where nothing else is said.
+/// The default length of a lease.
 pub const LENGTH: Span = Span::from_secs(10);
-/// The shortest: it leaves a process manager some seconds to start again, and lasts longer than it
-/// takes to suspect a machine and to hear of it again.
+/// The shortest length: it leaves a process manager some seconds to restart, and is longer than it
+/// takes to suspect a machine and to hear it again.
 pub const SHORTEST: Span = Span::from_secs(5);
-/// The longest: what a machine had that is gone waits so long.
+/// The longest length: activities of a lost machine wait for so long.
 pub const LONGEST: Span = Span::from_secs(600);
-/// A connection over which nothing came for so long makes its peer suspect.
+/// Silence after which the peer of a connection is suspect.
 pub const SILENCE: Span = Span::from_secs(3);
-/// The most time between TERM and KILL at the end of a lease.
+/// The longest time between TERM and KILL at the end of a lease.
 pub const GRACE: Span = Span::from_secs(2);
 
-/// Two clocks may drift apart by a hundredth; the rest is for a kill to take effect.
+/// Two clocks may differ by a hundredth; the rest is the time for a kill to take effect.
 const DRIFT: u64 = 100;
 const MARGIN: Span = Span::from_millis(500);
 
-/// The longest between two questions: they are the sign of life as well, and come more often than
-/// every [`SILENCE`].
+/// The longest time between two renewals. They show that the sender is alive, so they are more
+/// frequent than [`SILENCE`].
 const PERIOD_MAX: Span = Span::from_secs(2);
 
-/// The length by which an activity manager counts answers, where this was told.
+/// The length that an activity manager uses, given the one it was told.
 pub fn counted(told: Option<Span>) -> Span {
     told.unwrap_or(LENGTH).clamp(SHORTEST, LONGEST)
 }
 
-/// The length by which a process manager waits for a machine, where it has told `own` and the machine
-/// has said that it counts by `echoed`: never less than the machine may use.
+/// The length for which a process manager waits for a machine, given its own and the one that the
+/// machine uses: never less than the machine may use.
 pub fn waited(own: Span, echoed: Option<Span>) -> Span {
     own.max(counted(echoed))
 }
 
-/// How often a lease of this length is renewed: a fifth of it, and at least as often as a machine
-/// must be heard.
+/// Interval of renewals: a fifth of the length, and at least as often as a machine must be heard.
 pub fn period(length: Span) -> Span {
     Span(length.0 / 5).min(PERIOD_MAX)
 }
 
-/// From TERM to KILL at the end of a lease of this length, by the machine's own grace.
+/// Time from TERM to KILL at the end of a lease of this length, given the machine's own grace.
 pub fn grace(length: Span, configured: Option<Span>) -> Span {
     configured.unwrap_or(GRACE).min(GRACE).min(period(length))
 }
 
-/// When the attempts under a lease are to be stopped, and when they are dead, where the question
-/// that was answered had been sent at `sent`.
+/// When the attempts under a lease are stopped, and when they are dead, if the answered request was
+/// sent at `sent`.
 pub fn end(sent: Mono, length: Span, grace: Span) -> (Mono, Mono) {
     let dead_by = sent + length;
     (sent + (length - grace), dead_by)
 }
 
-/// How long after its last answer a process manager gives up what it has on a machine.
+/// Time after its last answer until a process manager gives up its attempts on a machine.
 pub fn patience(length: Span) -> Span {
     length + Span(length.0 / DRIFT) + MARGIN
 }
@@ -88,7 +87,7 @@ mod tests {
             for configured in [None, Some(Span::ZERO), Some(Span::from_secs(60))] {
                 let grace = grace(length, configured);
                 let (until, dead_by) = end(Mono(0), length, grace);
-                // A question is asked and answered again before the end.
+                // A request is sent and answered again before the end.
                 assert!(Mono(0) + Span(period(length).0 * 3) <= until, "{length}");
                 assert!(dead_by < Mono(0) + patience(length));
             }
@@ -99,13 +98,13 @@ mod tests {
     #[test]
     fn nobody_counts_by_less_than_the_other_may_use() {
         let other = |seconds| Some(Span::from_secs(seconds));
-        // A machine that does not know of lengths counts by the usual one.
+        // A machine without support for lengths uses the default one.
         assert_eq!(waited(SHORTEST, None), LENGTH);
         assert_eq!(waited(SHORTEST, other(5)), SHORTEST);
         assert_eq!(waited(Span::from_secs(60), None), Span::from_secs(60));
-        // A process manager that says none waits by the usual one.
+        // A process manager without one waits by the default one.
         assert_eq!(counted(None), LENGTH);
-        // What no configuration allows is no length of a lease.
+        // A length that no configuration permits is ignored.
         assert_eq!(counted(Some(Span::ZERO)), SHORTEST);
         assert_eq!(counted(Some(Span(u64::MAX))), LONGEST);
         assert_eq!(waited(SHORTEST, Some(Span(u64::MAX))), LONGEST);

@@ -1,5 +1,5 @@
-//! Frames that are none: cut off, changed, random. Nothing of it panics, nothing is allocated for what
-//! is only announced, and whatever is read is what would be sent for it.
+//! Malformed frames: cut off, changed, random. Reading them never panics, announced lengths
+//! allocate nothing, and every message that is read would be encoded to the same bytes.
 
 use minicbor::{Decode, Encode};
 use model::{
@@ -25,7 +25,8 @@ use wire::{Envelope, bulk};
 /// Bytes of the longest frame that is read here.
 const BYTES_MAX: usize = 1 << 16;
 
-/// Reads bytes as a message of one type; what is read is the same after it was sent again.
+/// Reads bytes as a message of one type, and compares it with the message after encoding and
+/// decoding it.
 type Reader = fn(&[u8]) -> bool;
 
 fn reads<T: for<'b> Decode<'b, ()> + Encode<()>>(bytes: &[u8]) -> bool {
@@ -72,7 +73,7 @@ fn log() -> Log {
     }
 }
 
-/// Messages of all links between machines, those with most in them.
+/// Messages of all links between machines, with as much content as possible.
 fn all() -> Vec<(Vec<u8>, Reader)> {
     let mut all = golden(vec![Hello {
         protocols: PROTOCOLS,
@@ -458,11 +459,11 @@ fn told() -> Vec<admin::Response> {
     ]
 }
 
-/// What comes out of a stream of these bytes.
+/// The frames of a stream of these bytes.
 fn frames_of(stream: &[u8]) {
     let readers: Vec<Reader> = all().into_iter().map(|(_, reader)| reader).collect();
     let mut frames = FrameBuffer::new(BYTES_MAX);
-    // In pieces, as a network gives them.
+    // In pieces, as a network delivers them.
     for piece in stream.chunks(7) {
         frames.push(piece);
         while let Ok(Some(body)) = frames.take() {
@@ -488,21 +489,22 @@ fn every_message_is_read_whole_and_not_otherwise() {
 
 #[test]
 fn a_length_that_is_only_announced_costs_nothing() {
-    // An array, a text and a map of 2^62 parts in each place where a message could have one.
+    // An array, a text and a map of 2^62 parts in each position where a message could have one.
     for (bytes, reads) in all() {
         for at in 0..bytes.len() {
             for kind in [0x9b, 0x7b, 0x5b, 0xbb] {
                 let mut huge = bytes[..at].to_vec();
                 huge.push(kind);
                 huge.extend_from_slice(&(1_u64 << 62).to_be_bytes());
-                // Room for so many parts is nowhere to be had. Within a text or a number it is none.
+                // Memory for so many parts does not exist. Within a text or a number it is no
+                // length.
                 reads(&huge);
             }
         }
     }
 }
 
-/// A message that was changed in some places.
+/// A message that was changed at some positions.
 fn changed() -> impl Strategy<Value = Vec<u8>> {
     let one = (any::<prop::sample::Index>(), any::<u8>(), 0..4_u8);
     let changes = prop::collection::vec(one, 1..6);
