@@ -13,6 +13,7 @@ mod closed;
 mod copies;
 mod drain;
 mod executor;
+mod group;
 mod holders;
 mod io;
 mod lease;
@@ -21,6 +22,7 @@ mod note;
 mod outbox;
 mod outcome;
 mod process;
+mod repeat;
 mod served;
 mod start;
 mod table;
@@ -28,6 +30,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod watch;
+mod workers;
 
 pub use io::{ATTEMPTS_KNOWN_MAX, DISPATCH_BYTES_MAX, KNOWN_BYTES_MAX, prefetch_default};
 pub use io::{Config, Effect, Event, Input, Peer, State, Stream, Trouble, Workplace};

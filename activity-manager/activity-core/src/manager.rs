@@ -4,47 +4,30 @@ use std::collections::BTreeMap;
 
 use machine::{Context, Machine};
 use model::{AttemptId, Epoch, Mono, Now, ResourceId, Span};
-use wire::attempt::{End, Outcome, Started};
-use wire::executor::{Start, ToExecutor};
-use wire::resource::{Facts, FromResource, ToResource};
+use wire::attempt::{Outcome, Started};
+use wire::executor::Start;
 
 use crate::access;
-use crate::attempt::{Attempt, AttemptState, Collecting};
+use crate::attempt::{Attempt, AttemptState};
 use crate::closed::{Closed, ClosedSet};
 use crate::copies::Kept;
 use crate::drain::Leaving;
 use crate::executor::ExecutorLink;
+use crate::group::GroupLink;
 use crate::holders::Holders;
-use crate::io::{
-    Config, Effect, Event, Input, KNOWN_BYTES_MAX, Peer, State, Stream, Trouble, Workplace,
-};
-use crate::note::Note;
+use crate::io::{Config, Effect, Event, Input, KNOWN_BYTES_MAX, Peer, State, Stream};
 use crate::outbox::Outbox;
-use crate::outcome;
 use crate::process::ProcessLink;
+use crate::repeat::REGISTER_PERIOD;
 use crate::table::{Attempts, Room};
 use crate::tail::TailRequests;
 use crate::watch::Watch;
 
 /// How often this manager looks for what has not been answered. Outcomes and registrations are
 /// repeated at this period: a lost one delays by a second, and a peer that is slow is not flooded.
-const TICK: Span = Span::from_secs(1);
-/// Outcomes repeated at one tick; the others follow at the next ones.
-const OUTCOMES_REPEATED_MAX: usize = 4_096;
-/// How often leaves are asked for while attempts wait: a message about them may have been lost.
-const LEAVES_PERIOD: Span = Span::from_secs(5);
+pub(crate) const TICK: Span = Span::from_secs(1);
 /// How long leaves go on without a word from the group manager that gave them.
-const LEAVES_ALONE_MAX: Span = Span::from_secs(3_600);
-/// How often the group manager is told again what this machine is: an answer may have come from an
-/// earlier life of it, which has forgotten.
-const REGISTER_PERIOD: Span = Span::from_secs(5);
-/// How long a worker may be silent before it is asked again. Large inputs take their time, and the
-/// repeat is only for what was lost.
-const WORKER_PERIOD: Span = Span::from_secs(60);
-/// How long a start may be without an answer though the executor has free cores.
-const START_PERIOD: Span = Span::from_secs(3);
-/// How often the executor is asked about what runs.
-const RUNNING_PERIOD: Span = Span::from_secs(30);
+const GRANTS_ALONE_MAX: Span = Span::from_secs(3_600);
 
 /// The logic of one activity manager.
 ///
@@ -59,7 +42,7 @@ pub struct ActivityManager {
     pub(crate) config: Config,
     pub(crate) group: GroupLink,
     /// Slots that the group may give away.
-    lends: u32,
+    pub(crate) lends: u32,
     pub(crate) process_managers: BTreeMap<u32, ProcessLink>,
     pub(crate) executor: ExecutorLink,
     pub(crate) attempts: Attempts,
@@ -72,20 +55,6 @@ pub struct ActivityManager {
     pub(crate) leaving: Leaving,
     pub(crate) watch: Watch,
     tick: Option<Mono>,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct GroupLink {
-    pub(crate) is_up: bool,
-    resource: Option<ResourceId>,
-    is_registered: bool,
-    /// Whether the leaves were told since they were last asked for.
-    pub(crate) has_grants: bool,
-    asked: Mono,
-    /// When it said something last.
-    heard: Mono,
-    /// When it is told next that this machine is there.
-    pub(crate) alive: Mono,
 }
 
 impl ActivityManager {
@@ -212,7 +181,7 @@ impl Machine for ActivityManager {
 }
 
 /// The number of the present life.
-fn epoch(cx: &Context<'_, ActivityManager>) -> Epoch {
+pub(crate) fn epoch(cx: &Context<'_, ActivityManager>) -> Epoch {
     cx.state(Stream::Manager)
         .map_or(Epoch(0), |state| state.epoch)
 }
@@ -307,7 +276,7 @@ impl ActivityManager {
     /// Its process manager answers, and the leave to use this machine holds.
     fn may_hand_over(&self, now: Mono, id: AttemptId) -> bool {
         let has_grant =
-            self.config.lease.is_none() || now.since(self.group.heard) <= LEAVES_ALONE_MAX;
+            self.config.lease.is_none() || now.since(self.group.heard) <= GRANTS_ALONE_MAX;
         let attempt = self.attempts.get(id);
         has_grant && attempt.is_some_and(|attempt| self.may_start(attempt.owner))
     }
@@ -390,314 +359,5 @@ impl ActivityManager {
     pub(crate) fn retracted(&mut self, to: u32, id: AttemptId) {
         self.closed.insert(id, Closed::Retracted);
         self.out.answers(to).retracted.push(id);
-    }
-
-    // The workers.
-
-    fn on_staged(&mut self, now: Mono, id: AttemptId, result: Result<Workplace, Trouble>) {
-        let Some(mut attempt) = self.attempts.remove(id) else {
-            // It was taken back meanwhile.
-            if let Ok(workplace) = result {
-                self.out.clears.push((id, workplace.directory));
-            }
-            return;
-        };
-        match (attempt.state, result) {
-            (AttemptState::Staging(dispatch), Ok(Workplace { directory })) => {
-                let note = Note {
-                    owner: attempt.owner,
-                    cores: attempt.cores,
-                    directory: directory.clone(),
-                    outputs: dispatch.outputs.clone(),
-                    wants_stdout: dispatch.wants_stdout,
-                    wants_stderr: dispatch.wants_stderr,
-                };
-                attempt.directory = Some(directory.clone().into_boxed_str());
-                attempt.state =
-                    AttemptState::Staged(Box::new(self.config.start(*dispatch, directory, &note)));
-            }
-            (AttemptState::Staging(_), Err(Trouble { name, message })) => {
-                let outcome = outcome::failed(id, name, message);
-                attempt.state = AttemptState::Staged(Box::default());
-                return self.end(now, attempt, outcome);
-            }
-            (AttemptState::Ended(outcome), Ok(Workplace { directory }))
-                if attempt.directory.is_none() =>
-            {
-                // It was stopped meanwhile, so nothing has run there.
-                self.out.clears.push((id, directory));
-                attempt.state = AttemptState::Ended(outcome);
-            }
-            (
-                state @ (AttemptState::Waiting(_)
-                | AttemptState::Staged(_)
-                | AttemptState::Queued(_)
-                | AttemptState::Running { .. }
-                | AttemptState::Collecting(_)
-                | AttemptState::Ended(_)),
-                _,
-            ) => attempt.state = state,
-        }
-        self.attempts.insert(attempt);
-    }
-
-    /// What it needs is nowhere to be had: its process manager has it made again.
-    fn on_lacking(
-        &mut self,
-        now: Mono,
-        id: AttemptId,
-        inputs: Vec<u32>,
-        Workplace { directory }: Workplace,
-    ) {
-        let Some(attempt) = self.attempts.remove(id) else {
-            return self.out.clears.push((id, directory));
-        };
-        if attempt.directory.as_deref() != Some(&*directory) {
-            self.out.clears.push((id, directory));
-        }
-        match &attempt.state {
-            AttemptState::Staging(_) => {
-                let outcome = outcome::without_run(id, End::Lacking(inputs));
-                self.end(now, attempt, outcome);
-            }
-            AttemptState::Waiting(_)
-            | AttemptState::Staged(_)
-            | AttemptState::Queued(_)
-            | AttemptState::Running { .. }
-            | AttemptState::Collecting(_)
-            | AttemptState::Ended(_) => self.attempts.insert(attempt),
-        }
-    }
-
-    fn on_collected(
-        &mut self,
-        now: Mono,
-        id: AttemptId,
-        result: Result<Vec<model::Artifact>, Trouble>,
-    ) {
-        let Some(attempt) = self.attempts.remove(id) else {
-            return;
-        };
-        match &attempt.state {
-            AttemptState::Collecting(collecting) => {
-                let outcome = collecting.outcome_with(&attempt, result);
-                self.end(now, attempt, outcome);
-            }
-            AttemptState::Waiting(_)
-            | AttemptState::Staging(_)
-            | AttemptState::Staged(_)
-            | AttemptState::Queued(_)
-            | AttemptState::Running { .. }
-            | AttemptState::Ended(_) => self.attempts.insert(attempt),
-        }
-    }
-
-    // The group manager.
-
-    fn on_group_up(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
-        self.group.is_up = true;
-        self.group.is_registered = false;
-        self.group.has_grants = false;
-        self.register(cx, now);
-    }
-
-    /// Says what this machine is. The group manager does not repeat itself, so this is also how
-    /// leaves are asked for.
-    pub(crate) fn register(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
-        let Config {
-            name,
-            memory,
-            power,
-            labels,
-            bulk,
-            ..
-        } = &self.config;
-        let facts = Facts {
-            name: name.clone(),
-            slots: if self.watch.is_silent() {
-                0
-            } else {
-                self.lends
-            },
-            memory: *memory,
-            power: *power,
-            labels: labels.clone(),
-            bulk: bulk.clone(),
-            is_store: self.config.slots == 0,
-        };
-        self.group.asked = now;
-        cx.effect(Effect::ToGroup(FromResource::Register {
-            epoch: epoch(cx),
-            facts,
-        }));
-    }
-
-    pub(crate) fn on_lend(&mut self, cx: &mut Context<'_, Self>, now: Mono, slots: u32) {
-        let stays = self.leaving == Leaving::No;
-        let slots = if stays {
-            slots.min(self.config.slots)
-        } else {
-            0
-        };
-        if self.lends != slots {
-            self.lends = slots;
-            if self.group.is_up {
-                self.register(cx, now);
-            }
-        }
-    }
-
-    fn on_group(&mut self, cx: &mut Context<'_, Self>, now: Mono, message: ToResource) {
-        self.group.heard = now;
-        match message {
-            ToResource::Registered(resource) => {
-                self.group.is_registered = true;
-                if self.group.resource != Some(resource) {
-                    self.group.resource = Some(resource);
-                    cx.effect(Effect::Numbered(resource));
-                }
-            }
-            ToResource::Grants(grants) => {
-                self.group.has_grants = true;
-                let gone = self.attempts.set_grants(&grants);
-                self.release(cx, gone);
-            }
-        }
-    }
-
-    // Repeats.
-
-    fn repeat(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
-        let wants_grants =
-            self.attempts.n_held_back() > 0 && now.since(self.group.asked) >= LEAVES_PERIOD;
-        let is_old = now.since(self.group.asked) >= REGISTER_PERIOD;
-        if self.group.is_up && (!self.group.is_known() || wants_grants || is_old) {
-            self.register(cx, now);
-        }
-        let is_due = |attempt: &&Attempt| now.since(attempt.asked) >= TICK;
-        let ended = self
-            .attempts
-            .ended()
-            .filter(is_due)
-            .take(OUTCOMES_REPEATED_MAX);
-        let ended: Vec<(u32, AttemptId)> =
-            ended.map(|attempt| (attempt.owner, attempt.id)).collect();
-        for (owner, id) in ended {
-            self.tell(now, owner, id);
-        }
-        self.ask_again(cx, now);
-    }
-
-    /// Asks workers and executor again for what they have been silent about for long.
-    fn ask_again(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
-        let slots = u64::from(self.config.slots);
-        let has_free = |cores: u32| self.attempts.cores_running() + u64::from(cores) <= slots;
-        let mut again = Vec::new();
-        for attempt in self.attempts.asked() {
-            let silent = now.since(attempt.asked);
-            let is_late = match &attempt.state {
-                AttemptState::Staging(dispatch) if silent >= WORKER_PERIOD => {
-                    cx.effect(self.holders.stage(dispatch));
-                    true
-                }
-                AttemptState::Collecting(collecting) if silent >= WORKER_PERIOD => {
-                    cx.effect(collecting.effect(attempt));
-                    true
-                }
-                AttemptState::Queued(_) | AttemptState::Running { .. }
-                    if !self.executor.is_ready =>
-                {
-                    false
-                }
-                AttemptState::Queued(_) if silent < START_PERIOD => false,
-                // It was stopped before the executor had it: the executor answers that.
-                AttemptState::Queued(_) if attempt.stopping => {
-                    self.out.stops.push(attempt.id);
-                    true
-                }
-                AttemptState::Queued(_) if attempt.retracting => {
-                    self.out.retracts.push(attempt.id);
-                    true
-                }
-                AttemptState::Queued(Some(start)) if has_free(attempt.cores) => {
-                    self.out.starts.push(Start::clone(start));
-                    true
-                }
-                AttemptState::Queued(None) if has_free(attempt.cores) => {
-                    cx.effect(Effect::Execute(ToExecutor::Tail(attempt.id)));
-                    true
-                }
-                AttemptState::Running { .. } if silent >= RUNNING_PERIOD => {
-                    // What has started is not taken back: the answer is that it runs, or its end.
-                    self.out.retracts.push(attempt.id);
-                    true
-                }
-                AttemptState::Staging(_)
-                | AttemptState::Collecting(_)
-                | AttemptState::Queued(_)
-                | AttemptState::Running { .. }
-                | AttemptState::Waiting(_)
-                | AttemptState::Staged(_)
-                | AttemptState::Ended(_) => false,
-            };
-            if is_late {
-                again.push(attempt.id);
-            }
-        }
-        for id in again {
-            self.attempts.set_asked(id, now);
-        }
-    }
-}
-
-impl GroupLink {
-    /// Whether everything was told that was asked for.
-    fn is_known(&self) -> bool {
-        self.is_registered && self.has_grants
-    }
-}
-
-impl Collecting {
-    /// What keeps the outputs.
-    pub(crate) fn effect(&self, attempt: &Attempt) -> Effect {
-        let directory = attempt.directory.as_deref().unwrap_or_default().to_owned();
-        Effect::Collect {
-            attempt: attempt.id,
-            directory,
-            outputs: self.outputs.clone(),
-            user: self.user,
-        }
-    }
-
-    fn outcome_with(
-        &self,
-        attempt: &Attempt,
-        result: Result<Vec<model::Artifact>, Trouble>,
-    ) -> Outcome {
-        let mut outcome = self.outcome.clone();
-        let (wanted, kept) = (self.outputs.len(), result.as_ref().map_or(0, Vec::len));
-        let result = result.and_then(|outputs| {
-            let message = format!("{kept} of {wanted} outputs were kept");
-            let name = model::FaultName::MissingOutput;
-            if kept == wanted {
-                Ok(outputs)
-            } else {
-                Err(Trouble { name, message })
-            }
-        });
-        match result {
-            Ok(outputs) => outcome.outputs = outputs,
-            Err(Trouble { name, message }) => {
-                outcome.stdout = None;
-                outcome.stderr = None;
-                outcome.end = End::Failed(Box::new(wire::attempt::Failure {
-                    name,
-                    message,
-                    directory: attempt.directory.as_deref().unwrap_or_default().to_owned(),
-                    stderr_tail: self.stderr_tail.clone(),
-                }));
-            }
-        }
-        outcome
     }
 }
