@@ -1,5 +1,5 @@
-//! Users who want files of their processes: which process is whose is known to process managers alone.
-//! All of them are asked, since a user does not say which one has the process.
+//! Requests of users for files of their processes. Only process managers know the owner of a
+//! process; all of them are asked, because a user does not name the process manager.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,11 @@ use wire::attempt::{Access, FromActivity};
 use crate::io::Effect;
 use crate::manager::ActivityManager;
 
-/// Questions that wait for answers: whoever asks gives up within seconds. The oldest goes first.
+/// Maximum number of requests that wait for answers; users give up within seconds. The oldest is
+/// dropped first.
 const ASKED_MAX: usize = 1_024;
 
-/// By question, the process managers that have not answered.
+/// For each request, the process managers that have not answered.
 #[derive(Debug, Default)]
 pub(crate) struct Asked(BTreeMap<u32, BTreeSet<u32>>);
 
@@ -35,7 +36,7 @@ impl ActivityManager {
         self.accesses.0.insert(number, attached);
     }
 
-    /// One that allows it is enough; it is refused when all have said no.
+    /// One approval is enough; the request is refused when all have refused it.
     pub(crate) fn on_access(
         &mut self,
         cx: &mut Context<'_, Self>,

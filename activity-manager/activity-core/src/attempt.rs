@@ -1,7 +1,7 @@
-//! One attempt, and its life:
+//! One attempt, and its states:
 //!
 //! ```text
-//!             leave has room          done              leave has room
+//!             grant has room          done              grant has room
 //! Waiting ------------------> Staging -----> Staged ------------------> Queued
 //!    |                           |             |                          | |
 //!    |          stopped, or not staged         |             it runs      | | it ended
@@ -19,8 +19,9 @@
 //!                                                                                   (gone)
 //! ```
 //!
-//! What has not started may be taken back: from `Waiting`, `Staging` and `Staged` at once, from
-//! `Queued` when the executor says so. It is gone then, without an outcome.
+//! Attempts that have not started can be taken back: from `Waiting`, `Staging` and `Staged` at
+//! once, from `Queued` when the executor confirms it. The attempt is removed then, without an
+//! outcome.
 
 use model::{AttemptId, Mono, Produced, Wall};
 use wire::attempt::{Dispatch, Outcome, Stdin};
@@ -28,43 +29,43 @@ use wire::executor::Start;
 
 use crate::outcome;
 
-/// An attempt that is known. Thousands may wait, so what only one state needs is boxed in it.
+/// A known attempt. Thousands may wait, so the data of a single state is boxed in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
     /// Its name.
     pub(crate) id: AttemptId,
-    /// The process manager that is told of it: the one that spoke of it last.
+    /// The process manager that gets its reports: the last one that mentioned it.
     pub(crate) owner: u32,
     /// Slots that it holds.
     pub(crate) cores: u32,
-    /// Its place in the order of dispatch.
+    /// Its position in the order of dispatch.
     pub(crate) order: u64,
-    /// When what it waits for was asked for, or its outcome told.
+    /// When it was last requested from the executor or a worker, or its outcome last sent.
     pub(crate) asked: Mono,
-    /// Whether its process manager wants it stopped.
+    /// True if its process manager wants it stopped.
     pub(crate) stopping: bool,
-    /// Whether its process manager wants it back. Then it is never handed to the executor again: that
-    /// could have given it back before.
+    /// True if its process manager wants it back. It is never sent to the executor again then,
+    /// because the executor may have given it back already.
     pub(crate) retracting: bool,
-    /// Whether it must never run twice.
+    /// True if it must never run twice.
     pub(crate) is_once: bool,
-    /// Where it runs, once there is a directory.
+    /// Its working directory, once it exists.
     pub(crate) directory: Option<Box<str>>,
-    /// How far it is.
+    /// Its state.
     pub(crate) state: AttemptState,
 }
 
-/// How far an attempt is.
+/// The state of an attempt.
 #[derive(Clone, Debug)]
 pub(crate) enum AttemptState {
-    /// For leave, and for its turn.
+    /// It waits for a grant and for its turn.
     Waiting(Box<Dispatch>),
     /// Its directory is being made.
     Staging(Box<Dispatch>),
     /// Ready to be handed to the executor.
     Staged(Box<Start>),
-    /// Handed to the executor; not known to run. Of one that an earlier life has handed over only
-    /// the executor knows the command.
+    /// Sent to the executor, and not known to run. For an attempt of an earlier epoch, only the
+    /// executor knows the command.
     Queued(Option<Box<Start>>),
     /// Its command runs.
     Running {
@@ -73,27 +74,27 @@ pub(crate) enum AttemptState {
         /// When it was started.
         started: Wall,
     },
-    /// Its command ended well, and its outputs are being kept.
+    /// Its command completed, and its outputs are being stored.
     Collecting(Box<Collecting>),
-    /// What became of it is told until that is acknowledged.
+    /// Its outcome is sent until it is acknowledged.
     Ended(Box<Outcome>),
 }
 
 /// An attempt of which only the outputs are missing.
 #[derive(Clone, Debug)]
 pub(crate) struct Collecting {
-    /// What will be told when they are kept.
+    /// The outcome to report when they are stored.
     pub(crate) outcome: Outcome,
-    /// What is wanted.
+    /// The wanted outputs.
     pub(crate) outputs: Vec<Produced>,
-    /// The user that its command ran as, where that is not the executor's own.
+    /// The user that its command ran as, if not the executor's own.
     pub(crate) user: Option<u32>,
-    /// The end of stderr, should an output be missing.
+    /// The end of stderr, for the report of a missing output.
     pub(crate) stderr_tail: String,
 }
 
 impl AttemptState {
-    /// Whether it holds slots of its process's leave, as far as is known here.
+    /// Returns true if it holds slots of its process's grant, as far as is known here.
     pub(crate) fn is_handed(&self) -> bool {
         match self {
             AttemptState::Queued(_) | AttemptState::Running { .. } => true,
@@ -105,7 +106,7 @@ impl AttemptState {
         }
     }
 
-    /// Whether it is beyond waiting and not at its end.
+    /// Returns true between waiting and its end.
     pub(crate) fn is_ahead(&self) -> bool {
         match self {
             AttemptState::Waiting(_) | AttemptState::Ended(_) => false,
@@ -117,8 +118,8 @@ impl AttemptState {
         }
     }
 
-    /// Bytes that count towards [`crate::KNOWN_BYTES_MAX`]. What is handed over is bounded by the
-    /// slots instead.
+    /// Bytes that count towards [`crate::KNOWN_BYTES_MAX`]. Attempts at the executor are bounded by
+    /// the slots instead.
     pub(crate) fn weight(&self) -> usize {
         match self {
             AttemptState::Waiting(dispatch) | AttemptState::Staging(dispatch) => {
@@ -131,9 +132,9 @@ impl AttemptState {
     }
 }
 
-/// Bytes of a dispatch, about.
+/// Approximate bytes of a dispatch.
 pub(crate) fn dispatch_bytes(dispatch: &Dispatch) -> usize {
-    /// A string, an artifact or a pair on the heap beside its text.
+    /// Overhead of a string, an artifact or a pair on the heap.
     const PIECE: usize = 64;
     let words: usize = dispatch.command.iter().map(|word| word.len() + PIECE).sum();
     let env: usize = dispatch

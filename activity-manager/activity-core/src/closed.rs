@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, VecDeque};
 
 use model::AttemptId;
 
-/// Attempts remembered. Number and life of an attempt are used once: its process manager sends it
-/// only while it has not heard of it, and to an earlier life it is refused. So only copies that are
-/// still on their way can arrive, and those are long gone when this many others have followed.
+/// Number of remembered attempts. A pair of number and epoch is used once: its process manager
+/// sends it only until it is confirmed, and an earlier epoch is refused. So only delayed copies can
+/// arrive, and those are long gone after this many others.
 const CLOSED_MAX: usize = 131_072;
 
 /// Why an attempt is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Closed {
-    /// It has not run and will not.
+    /// It has not run and will not run.
     Retracted,
-    /// Its outcome is durable elsewhere.
+    /// Its outcome is durable at its process manager.
     Acknowledged,
 }
 

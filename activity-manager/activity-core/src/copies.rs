@@ -1,5 +1,5 @@
-//! Copies of what other machines have produced. The process manager asks until it is answered, so of
-//! a copy nothing is remembered here but for which processes there are some that must stay.
+//! Copies of outputs from other machines. The process manager repeats each request, so nothing is
+//! remembered about a copy but the processes whose copies must stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +10,12 @@ use wire::attempt::{COPIES_MAX, Checked, Copied, Copy, FromActivity, Holder, KEP
 use crate::io::Effect;
 use crate::manager::ActivityManager;
 
-/// Processes for which copies stay here though they need have no leave, by their process managers.
+/// Processes whose copies stay here even without a grant, by their process managers.
 #[derive(Debug, Default)]
 pub(crate) struct Kept(BTreeMap<u32, BTreeSet<ProcessId>>);
 
 impl Kept {
-    /// Notes a process. `false` where its process manager has too many.
+    /// Remembers a process. Returns false if its process manager has too many.
     fn note(&mut self, from: u32, process: ProcessId) -> bool {
         let kept = self.0.entry(from).or_default();
         if kept.len() >= KEPT_MAX {
@@ -25,7 +25,7 @@ impl Kept {
         true
     }
 
-    /// A process manager says for which ones it still wants copies. The others that it had noted.
+    /// Keeps only the processes whose copies a process manager still wants, and returns the others.
     fn retain(&mut self, from: u32, wanted: &[ProcessId]) -> Vec<ProcessId> {
         let Some(kept) = self.0.get_mut(&from) else {
             return Vec::new();
@@ -71,14 +71,14 @@ impl ActivityManager {
 
     pub(crate) fn on_copied(&mut self, cx: &mut Context<'_, Self>, to: u32, copied: Copied) {
         let link = self.process_managers.get(&to);
-        // One that attaches again asks again.
+        // It asks again when it attaches again.
         if link.is_some_and(|link| link.is_attached) {
             let message = FromActivity::Copied(vec![copied]);
             cx.effect(Effect::ToProcess(to, message));
         }
     }
 
-    /// A process manager wants to know whether files are as they were made.
+    /// A process manager asks whether files are unchanged.
     pub(crate) fn on_check(
         &mut self,
         cx: &mut Context<'_, Self>,
@@ -102,20 +102,21 @@ impl ActivityManager {
 
     pub(crate) fn on_checked(&mut self, cx: &mut Context<'_, Self>, to: u32, checked: Checked) {
         let link = self.process_managers.get(&to);
-        // One that attaches again asks again.
+        // It asks again when it attaches again.
         if link.is_some_and(|link| link.is_attached) {
             let message = FromActivity::Checked(vec![checked]);
             cx.effect(Effect::ToProcess(to, message));
         }
     }
 
-    /// A process manager has said which of its processes still need copies here.
+    /// A process manager names its processes that still need copies here.
     pub(crate) fn keep_for(&mut self, cx: &mut Context<'_, Self>, from: u32, wanted: &[ProcessId]) {
         let gone = self.kept.retain(from, wanted);
         self.release(cx, gone);
     }
 
-    /// The files of these may go, unless they have leave here or copies of theirs are to stay.
+    /// Releases the files of processes, except those with a grant here or with copies that must
+    /// stay.
     pub(crate) fn release(&self, cx: &mut Context<'_, Self>, processes: Vec<ProcessId>) {
         for process in processes {
             if self.attempts.granted(process) == 0 && !self.kept.has(process) {

@@ -1,5 +1,5 @@
-//! The end of a daemon in order: its group is told that nothing more is lent, so that process
-//! managers take back what has not started; what runs goes on with the executor.
+//! The orderly end of a daemon: its group is told that it lends no slots, so that process managers
+//! take back attempts that have not started; running commands go on with the executor.
 
 use machine::Context;
 use model::Mono;
@@ -8,15 +8,15 @@ use crate::attempt::AttemptState;
 use crate::io::Effect;
 use crate::manager::ActivityManager;
 
-/// How far a manager is with that.
+/// The progress of the end.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) enum Leaving {
     /// It stays.
     #[default]
     No,
-    /// Something that has not started may be here yet, and is not started any more.
+    /// Attempts that have not started may be here, and are not started any more.
     HandingBack,
-    /// Nothing of the kind is here.
+    /// No such attempt is left.
     Done,
 }
 
@@ -28,7 +28,7 @@ impl ActivityManager {
         }
     }
 
-    /// Says once that all is handed back.
+    /// Reports once that no such attempt is left.
     pub(crate) fn tell_left(&mut self, cx: &mut Context<'_, Self>) {
         let is_to_start = |state: &AttemptState| match state {
             AttemptState::Waiting(_)

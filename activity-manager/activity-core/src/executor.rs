@@ -17,25 +17,25 @@ use crate::note::Note;
 use crate::outbox::Reach;
 use crate::outcome::{self, Verdict};
 
-/// What is known of the executor.
+/// The state of the link to the executor.
 #[derive(Debug, Default)]
 pub(crate) struct ExecutorLink {
-    /// The executor that was met last.
+    /// The last connected executor.
     instance: Option<u64>,
-    /// Present while it tells what it holds.
+    /// Present while the executor lists its attempts.
     listing: Option<Listing>,
-    /// Whether it may be given work.
+    /// True if it can be given work.
     pub(crate) is_ready: bool,
-    /// Whether any executor has told everything in this life: from then on, what is not in the
-    /// table is not held anywhere.
+    /// True once any executor has listed all its attempts in this epoch: from then on, an attempt
+    /// outside the table is not at the executor.
     pub(crate) is_known: bool,
 }
 
 #[derive(Debug)]
 struct Listing {
-    /// Whether it is the executor that was met before.
+    /// True if it is the executor of the previous connection.
     is_same: bool,
-    /// Known attempts that it has named.
+    /// Known attempts that it has listed.
     named: BTreeSet<AttemptId>,
 }
 
@@ -91,7 +91,7 @@ impl ActivityManager {
                     self.on_executor_retracted(cx, now, id);
                 }
             }
-            // Its queue is full. The start stays where it is and is repeated, like a lost one.
+            // Its queue is full. The start stays in place and is repeated, like a lost one.
             FromExecutor::Refused(_) => {}
             FromExecutor::Pong(number) => self.on_pong(cx, now, number),
             FromExecutor::Output { attempt, written } => {
@@ -137,7 +137,8 @@ impl ActivityManager {
         }
     }
 
-    /// The executor has told everything, so what was handed over and is not held is not there.
+    /// The executor's list is complete, so attempts that were sent to it and are not listed are
+    /// lost.
     fn on_held_end(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         let Some(Listing { is_same, named }) = self.executor.listing.take() else {
             return;
@@ -216,7 +217,8 @@ impl ActivityManager {
         self.attempts.insert(attempt);
     }
 
-    /// An attempt of an earlier life writes, so it was started; its start or end is asked for.
+    /// An attempt of an earlier epoch has written output, so it was started; its start or end is
+    /// requested.
     fn on_seen_running(&mut self, now: Mono, id: AttemptId) {
         let Some(mut attempt) = self.attempts.remove(id) else {
             return;
@@ -246,7 +248,7 @@ impl ActivityManager {
         };
         match &attempt.state {
             AttemptState::Running { .. } | AttemptState::Queued(_) => {}
-            // Not handed over, or its end is known already.
+            // It was not sent to the executor, or its end is known already.
             AttemptState::Waiting(_)
             | AttemptState::Staging(_)
             | AttemptState::Staged(_)
@@ -281,14 +283,13 @@ impl ActivityManager {
             settle(cx, id);
         }
         match &attempt.state {
-            // Where nobody has asked for it, nobody would ask for the answer either: an outcome is told
-            // until it is acknowledged.
+            // An outcome that nobody asks for is sent anyway until it is acknowledged.
             AttemptState::Queued(_) if attempt.stopping || !attempt.retracting => {
                 let outcome = outcome::without_run(id, End::Stopped);
                 self.end(now, attempt, outcome);
             }
             AttemptState::Queued(_) => self.take_back(attempt.owner, attempt),
-            // It was there and is not there.
+            // The executor had it and does not have it any more.
             AttemptState::Running { .. } => self.lose(now, attempt),
             AttemptState::Waiting(_)
             | AttemptState::Staging(_)
@@ -298,7 +299,7 @@ impl ActivityManager {
         }
     }
 
-    /// Takes on an attempt that an earlier life has handed over.
+    /// Adds an attempt that an earlier epoch sent to the executor.
     fn adopt(&mut self, now: Mono, id: AttemptId, note: Option<Note>, state: AttemptState) {
         let note = note.unwrap_or_default();
         let directory = Some(note.directory).filter(|directory| !directory.is_empty());
@@ -317,7 +318,7 @@ impl ActivityManager {
         });
     }
 
-    /// What an earlier life has handed over that must not run twice, and no executor holds: it may
+    /// Attempts of an earlier epoch that must not run twice, and that no executor has: they may
     /// have run.
     fn lose_started(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         let starting = cx.state(Stream::Manager).map(|state| &state.starting);
@@ -342,7 +343,7 @@ impl ActivityManager {
         }
     }
 
-    /// The executor holds what is over here.
+    /// The executor has an attempt that is over here.
     fn drop_closed(&mut self, id: AttemptId) {
         match self.closed.get(id) {
             Some(Closed::Acknowledged) => self.out.forgets.push(id),
@@ -351,7 +352,7 @@ impl ActivityManager {
         }
     }
 
-    /// Nobody will hear of this attempt any more.
+    /// The outcome of this attempt will never be known.
     fn lose(&mut self, now: Mono, attempt: Attempt) {
         let mut outcome = outcome::without_run(attempt.id, End::Lost);
         if let AttemptState::Running { pid, started } = attempt.state {

@@ -14,12 +14,12 @@ pub(crate) struct GroupLink {
     pub(crate) is_up: bool,
     pub(crate) resource: Option<ResourceId>,
     pub(crate) is_registered: bool,
-    /// Whether the leaves were told since they were last asked for.
+    /// True if grants have arrived since they were last requested.
     pub(crate) has_grants: bool,
     pub(crate) asked: Mono,
-    /// When it said something last.
+    /// The time of its last message.
     pub(crate) heard: Mono,
-    /// When it is told next that this machine is there.
+    /// The time of the next sign of life to it.
     pub(crate) alive: Mono,
 }
 
@@ -31,8 +31,8 @@ impl ActivityManager {
         self.register(cx, now);
     }
 
-    /// Says what this machine is. The group manager does not repeat itself, so this is also how
-    /// leaves are asked for.
+    /// Registers the machine. The group manager does not repeat its messages, so this also requests
+    /// the grants.
     pub(crate) fn register(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         let Config {
             name,
@@ -97,7 +97,7 @@ impl ActivityManager {
 }
 
 impl GroupLink {
-    /// Whether everything was told that was asked for.
+    /// Returns true if every answer has arrived.
     pub(crate) fn is_known(&self) -> bool {
         self.is_registered && self.has_grants
     }

@@ -1,4 +1,4 @@
-//! Where files are that this machine may lack, as process managers have told.
+//! Addresses of machines that have files, from messages of process managers.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use wire::attempt::{Dispatch, Holder, SOURCES_MAX};
 
 use crate::io::Effect;
 
-/// Machines remembered: more than a group has. Those that a message needs stand in it, so one that
-/// was forgotten is told again.
+/// Number of remembered machines: more than a group has. Messages contain the machines that they
+/// need, so a forgotten one is sent again.
 const HOLDERS_MAX: usize = 4_096;
 /// Bytes of a name with its address.
 const HOLDER_BYTES_MAX: usize = 512;
 
-/// Machines that have files, by number. The last word about each counts: a machine that starts
-/// again may be found elsewhere.
+/// Machines that have files, by number. The latest address counts, because a restarted machine may
+/// have another one.
 #[derive(Debug, Default)]
 pub(crate) struct Holders(BTreeMap<ResourceId, Holder>);
 
@@ -31,14 +31,14 @@ impl Holders {
         }
     }
 
-    /// Where these machines are, as far as that was told.
+    /// The known addresses of machines.
     pub(crate) fn known(&self, holders: &[ResourceId]) -> Vec<Holder> {
         let known = holders.iter().take(SOURCES_MAX);
         let known = known.filter_map(|holder| self.0.get(holder));
         known.cloned().collect()
     }
 
-    /// What makes an attempt ready, with the way to what it may need.
+    /// The effect that stages an attempt, with the addresses of its sources.
     pub(crate) fn stage(&self, dispatch: &Dispatch) -> Effect {
         let sources = dispatch
             .sources

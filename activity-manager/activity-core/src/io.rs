@@ -1,4 +1,4 @@
-//! What crosses the edge of the core: settings, inputs, effects, and what is durable.
+//! Inputs and outputs of the core: settings, inputs, effects, events and durable state.
 
 use std::collections::BTreeMap;
 
@@ -8,137 +8,137 @@ use wire::attempt::{Access, Checked, Copied, FromActivity, Holder, ReadLog, ToAc
 use wire::executor::{FromExecutor, ToExecutor, Written};
 use wire::resource::{FromResource, ToResource};
 
-/// Attempts known at once, whatever their state. More are refused as `Full`; their process manager
-/// keeps them and sends them again.
+/// Maximum number of known attempts in any state. More are refused as `Full`; their process manager
+/// sends them again.
 pub const ATTEMPTS_KNOWN_MAX: usize = 65_536;
-/// Bytes of dispatches that wait and of outcomes that nobody has acknowledged, together. Beyond it
-/// dispatches are refused as `Full` and nothing more is handed to the executor.
+/// Maximum bytes of waiting dispatches and unacknowledged outcomes together. Above it, dispatches
+/// are refused as `Full` and nothing more is sent to the executor.
 pub const KNOWN_BYTES_MAX: usize = 256 << 20;
-/// Bytes of one dispatch: half a frame of the executor's link, which adds the machine's environment.
+/// Bytes of one dispatch: half a frame of the executor's link, which adds the machine's
+/// environment.
 pub const DISPATCH_BYTES_MAX: usize = wire::executor::FRAME_BYTES_MAX / 2;
 
-/// What a machine is, and how it is to be used.
+/// The properties and settings of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Its name, unique in its group.
     pub name: String,
-    /// Slots: cores that attempts may hold together. A machine that has none runs nothing, and keeps
-    /// copies of what others have made.
+    /// Slots: cores that attempts may use together. A machine without slots runs nothing, and keeps
+    /// copies of files from others.
     pub slots: u32,
-    /// Memory for activities, as told to the group.
+    /// Memory for activities, as reported to the group.
     pub memory: Bytes,
     /// Reference seconds of work that one core does in a second.
     pub power: f64,
-    /// What it is or has, by name.
+    /// Labels, by name.
     pub labels: BTreeMap<String, String>,
-    /// Where others are given its files: host and port. None where nobody is.
+    /// The address that serves its files: host and port. None if there is none.
     pub bulk: Option<String>,
     /// Environment variables of every command: `PATH`, `HOME`... A dispatch may replace them.
     pub environment: Vec<(String, String)>,
-    /// What the commands of a user find instead or besides, by the user's name.
+    /// Environment variables of a user's commands that replace or extend these, by user name.
     pub of_users: BTreeMap<String, Vec<(String, String)>>,
-    /// Priority of commands, -20 to 19; none leaves that of the executor.
+    /// Priority of commands, -20 to 19; none leaves the executor's.
     pub nice: Option<i32>,
-    /// Cores of attempts that are made ready, or queued at the executor, beyond the slots.
+    /// Cores of attempts that are staged, or queued at the executor, beyond the slots.
     pub prefetch: u32,
-    /// How long commands go on without this daemon; none leaves it to the executor.
+    /// Time for which commands go on without this daemon; none leaves the executor's setting.
     pub linger: Option<Span>,
-    /// From TERM to KILL; none leaves it to the executor.
+    /// Time from TERM to KILL; none leaves the executor's setting.
     pub kill_grace: Option<Span>,
-    /// How often its group manager hears of this machine: as if its leases were of this length
-    /// ([`wire::lease`]). How long attempts go on without a word from their process manager is said
-    /// by that one. None where they need no lease, since all is one program.
+    /// The length of lease that sets the interval of signs of life to the group manager
+    /// ([`wire::lease`]). The leases of attempts have the lengths that their process managers
+    /// choose. None if attempts need no lease, because all managers are in one program.
     pub lease: Option<Span>,
-    /// Whether the executor is asked each second whether it answers, and one that does not is not lent
-    /// and then ended. Not where all is one program, which a debugger may stop.
+    /// True if the executor is asked each second whether it answers; a silent one is not lent and
+    /// then killed. False in one program, which a debugger may stop.
     pub asks_executor: bool,
-    /// Whether the journal of earlier lives was lost, and this life begins with an empty one.
+    /// True if the journal of earlier epochs was lost, and this epoch begins with an empty one.
     pub has_forgotten: bool,
 }
 
-/// A prefetch that keeps the cores busy: an attempt that ends is followed by one that the executor
-/// has already, and at a few thousand ends a second some 30 of them cover this daemon's way round.
+/// A prefetch that keeps the cores busy: an ended attempt is followed by one that the executor has
+/// already, and at some thousand ends a second some 30 of them cover this daemon's response time.
 pub const fn prefetch_default(slots: u32) -> u32 {
     slots.saturating_mul(2).saturating_add(30)
 }
 
-/// Who is at the other end of a connection.
+/// The peer of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Peer {
     /// The group manager.
     Group,
-    /// A process manager, by a number that stays with it from connection to connection and from
-    /// life to life.
+    /// A process manager, by a number that it keeps over connections and epochs.
     Process(u32),
 }
 
-/// What an activity manager is told.
+/// An input of an activity manager.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// A peer can be reached.
+    /// A peer is connected.
     Up(Peer),
-    /// A peer cannot be reached.
+    /// A peer is disconnected.
     Down(Peer),
     /// A message of the group manager.
     Group(ToResource),
     /// A message of a process manager.
     Process(u32, ToActivity),
-    /// A message of the executor, its hello included. This link loses messages only by closing,
-    /// and keeps their order.
+    /// A message of the executor, its hello included. This link loses messages only by closing, and
+    /// keeps their order.
     Executor(FromExecutor),
     /// The link to the executor has closed.
     ExecutorDown,
-    /// How many slots the group may give away from here on: not more than the machine has. What
-    /// runs goes on.
+    /// The number of slots that the group may grant from here on, at most the machine's. Running
+    /// commands go on.
     Lend(u32),
     /// Asks which of these processes are not served here: [`Effect::Unserved`].
     Served(Vec<ProcessId>),
-    /// The daemon is to end: nothing is lent or handed to the executor from here on, and
-    /// [`Effect::Left`] says when nothing is here that has not started.
+    /// The daemon must end: nothing is lent or sent to the executor from here on, and
+    /// [`Effect::Left`] reports that no attempt is left that has not started.
     Leave,
     /// The answer to [`Effect::Stage`].
     Staged {
-        /// Which attempt.
+        /// The attempt.
         attempt: AttemptId,
-        /// Where it may run, or why it cannot.
+        /// Its directory, or the failure.
         result: Result<Workplace, Trouble>,
     },
-    /// The answer to [`Effect::Stage`] where inputs are not here and could not be had.
+    /// The answer to [`Effect::Stage`] if inputs are not here and could not be fetched.
     Lacking {
-        /// Which attempt.
+        /// The attempt.
         attempt: AttemptId,
-        /// Which of its inputs.
+        /// The missing inputs.
         inputs: Vec<u32>,
-        /// The directory that was made for it, and is empty.
+        /// Its directory, which is empty.
         workplace: Workplace,
     },
     /// The answer to [`Effect::Collect`].
     Collected {
-        /// Which attempt.
+        /// The attempt.
         attempt: AttemptId,
-        /// The outputs, in the order in which they were asked for, durably kept; or what failed.
+        /// The outputs in the order of the request, durably stored; or the failure.
         result: Result<Vec<Artifact>, Trouble>,
     },
-    /// The answer to [`Effect::Copy`]: all of it is here, durably. There is none where it could not
-    /// be had.
+    /// The answer to [`Effect::Copy`]: everything is here, durably. There is no answer if it could
+    /// not be fetched.
     Copied {
-        /// Which process manager wants to know.
+        /// The process manager that asked.
         to: u32,
-        /// What is here.
+        /// The outputs.
         copied: Copied,
     },
     /// The answer to [`Effect::Check`].
     Checked {
-        /// Which process manager wants to know.
+        /// The process manager that asked.
         to: u32,
-        /// What was found.
+        /// The result.
         checked: Checked,
     },
-    /// A user wants a file of a process; the answer is [`Effect::Access`].
+    /// A user requests a file of a process; answered by [`Effect::Access`].
     Access {
         /// Repeated by the answer.
         number: u32,
-        /// Who wants what.
+        /// The user and the file.
         access: Access,
     },
 }
@@ -150,46 +150,47 @@ pub struct Workplace {
     pub directory: String,
 }
 
-/// Why inputs could not be laid out, or outputs not be kept.
+/// A failure to stage inputs or to store outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// The fault it is for the user.
+    /// The fault that the user sees.
     pub name: FaultName,
     /// What happened, in a sentence.
     pub message: String,
 }
 
-/// What an activity manager wants done.
+/// An effect of an activity manager.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Send to the group manager.
     ToGroup(FromResource),
     /// Send to a process manager.
     ToProcess(u32, FromActivity),
-    /// Send to the executor; dropped where there is none.
+    /// Send to the executor; dropped without one.
     Execute(ToExecutor),
-    /// Fetch what is not here, make the directory of an attempt and lay its inputs into it. Repeated when there is no answer
-    /// for long: whoever is at it ignores that, whoever has done it answers again.
+    /// Fetch missing inputs, make the directory of an attempt and place its inputs. Repeated after
+    /// a long silence: a worker that is still at it ignores the repeat, one that has finished
+    /// answers again.
     Stage {
-        /// Which attempt.
+        /// The attempt.
         attempt: AttemptId,
-        /// What is laid into the directory, by path; a directory's path ends with `/`.
+        /// The inputs in the directory, by path; a directory's path ends with `/`.
         inputs: Vec<(String, Artifact)>,
-        /// Who has inputs that may not be here, by their place.
+        /// Sources of inputs that may be missing, by the inputs' index.
         sources: Vec<(u32, Vec<Holder>)>,
-        /// The user whose process it is, where that is known.
+        /// The user whose process it is, if known.
         user: Option<String>,
     },
-    /// Take outputs out of a directory and keep them durably. Repeated like `Stage`.
+    /// Store the outputs in a directory durably. Repeated like `Stage`.
     Collect {
-        /// Which attempt.
+        /// The attempt.
         attempt: AttemptId,
-        /// Where it ran.
+        /// Its directory.
         directory: String,
-        /// What is wanted.
+        /// The wanted outputs.
         outputs: Vec<Produced>,
-        /// The user that its command ran as, where that is not the executor's own: nobody else's
-        /// files are taken.
+        /// The user that its command ran as, if not the executor's own: files of other users are
+        /// refused.
         user: Option<u32>,
     },
     /// Remove the directory of an attempt. That of a failed attempt is never named here: it stays
@@ -200,59 +201,60 @@ pub enum Effect {
         /// Where it ran, or would have run.
         directory: String,
     },
-    /// Read the end of what an attempt has written so far, as the executor has told it, and send it
+    /// Read the end of what an attempt has written so far, as the executor reported it, and send it
     /// to a process manager as [`FromActivity::Tail`].
     Tail {
-        /// To which one.
+        /// The process manager.
         to: u32,
-        /// Which attempt.
+        /// The attempt.
         attempt: AttemptId,
-        /// What is in memory, and where the rest is.
+        /// The part in memory, and the place of the rest.
         written: Box<Written>,
     },
-    /// Read a part of what an attempt wrote, and send it to this process manager as
+    /// Read a part of an attempt's log, and send it to this process manager as
     /// [`FromActivity::LogPart`].
     ReadLog(u32, Box<ReadLog>),
-    /// Fetch what an activity has produced elsewhere, and keep it durably; the answer is
-    /// [`Input::Copied`]. Repeated when there is no answer: whoever is at it ignores that.
+    /// Fetch the outputs of an activity and store them durably; answered by [`Input::Copied`].
+    /// Repeated without an answer: a worker that is still at it ignores the repeat.
     Copy {
-        /// For which process manager.
+        /// The process manager that asked.
         to: u32,
-        /// What.
+        /// The outputs.
         copied: Copied,
-        /// Who has it.
+        /// Their sources.
         sources: Vec<Holder>,
-        /// Whether it is not to be evicted until [`Effect::Unneeded`].
+        /// True if they must not be evicted until [`Effect::Unneeded`].
         stays: bool,
     },
-    /// See whether all of this is here as it was made, and fetch what is not; the answer is
-    /// [`Input::Checked`]. Repeated when there is no answer: whoever is at it ignores that.
+    /// Check that outputs are here unchanged, and fetch missing ones; answered by
+    /// [`Input::Checked`]. Repeated without an answer: a worker that is still at it ignores the
+    /// repeat.
     Check {
-        /// For which process manager.
+        /// The process manager that asked.
         to: u32,
-        /// What.
+        /// The outputs.
         copied: Copied,
-        /// Who else has it.
+        /// Their other sources.
         sources: Vec<Holder>,
     },
-    /// The answer to [`Input::Access`]. There is none where a process manager does not answer.
+    /// The answer to [`Input::Access`]. There is none if a process manager does not answer.
     Access {
-        /// Which question this answers.
+        /// The number of the request.
         number: u32,
-        /// Whether a process manager says that the user may have the file.
+        /// True if a process manager permits the file to the user.
         is_allowed: bool,
     },
-    /// The group manager has told this machine's number.
+    /// The group manager has assigned this machine's number.
     Numbered(ResourceId),
-    /// A process has no leave here any more, and needs no copies here: its files may go.
+    /// A process has no grant here any more and needs no copies here: its files may be evicted.
     Unneeded(ProcessId),
-    /// The answer to [`Input::Served`]: these have no leave here, and nothing is known of them.
+    /// The answer to [`Input::Served`]: these have no grant here and no known attempt.
     Unserved(Vec<ProcessId>),
     /// The answer to [`Input::Leave`].
     Left,
-    /// The executor does not answer, or does again.
+    /// The executor has stopped answering, or answers again.
     ExecutorSilent(bool),
-    /// Kill the executor, which does not answer, whatever it does.
+    /// Kill the executor, which does not answer.
     EndExecutor,
 }
 
@@ -267,40 +269,40 @@ pub enum Stream {
 /// A durable fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Event {
-    /// A life has begun, or a process manager has asked what is held here.
+    /// An epoch has begun, or a process manager has asked for the attempts here.
     #[n(0)]
     Epoch(#[n(0)] Epoch),
-    /// An attempt that must never run twice is handed to the executor.
+    /// An attempt that must never run twice is sent to the executor.
     #[n(1)]
     Starting {
-        /// Which.
+        /// The attempt.
         #[n(0)]
         attempt: AttemptId,
-        /// The process manager that is told what becomes of it.
+        /// The process manager that gets its outcome.
         #[n(1)]
         owner: u32,
     },
-    /// What became of it is durable elsewhere, or it has not started after all.
+    /// Its outcome is durable elsewhere, or it has not started after all.
     #[n(2)]
     Settled(#[n(0)] AttemptId),
-    /// The journal of the lives before was lost.
+    /// The journal of the earlier epochs was lost.
     #[n(3)]
     Forgot,
-    /// The process manager has recorded what follows from that.
+    /// The process manager has recorded the consequences of that.
     #[n(4)]
     Resolved,
 }
 
-/// What is durable.
+/// The durable state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct State {
-    /// Counts lives and attachments from 1, so that what was meant for an earlier one is refused.
+    /// Counts epochs and attachments from 1, so that messages for an earlier one are refused.
     #[n(0)]
     pub epoch: Epoch,
     /// Attempts that must never run twice and may have been started, with their process managers.
     #[cbor(n(1), default)]
     pub starting: BTreeMap<AttemptId, u32>,
-    /// Whether attempts may be missing there, since the journal of earlier lives was lost.
+    /// True if attempts may be missing there, because the journal of earlier epochs was lost.
     #[cbor(n(2), default)]
     pub has_forgotten: bool,
 }

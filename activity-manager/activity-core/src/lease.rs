@@ -1,11 +1,11 @@
-//! Leases: attempts of a process manager go on for as long as it has said so lately.
+//! Leases: attempts of a process manager go on for as long as it has recently renewed their lease.
 //!
-//! Each process manager has a length of its own, which it tells when it attaches.
-//! This manager asks, at a fifth of the lease's length. An answer is worth one length from the moment
-//! at which the question was *sent*, since nobody here knows when it was answered. The executor is told
-//! each end and keeps it even where this daemon is frozen. Once a lease has ended, what had not started
-//! ends unstarted, what runs is stopped, and dispatches for the life that was told are refused: the
-//! process manager may have given all of it to others.
+//! Each process manager has a length of its own, which it sends when it attaches. This manager
+//! asks, at a fifth of the lease's length. An answer is worth one length from the time at which the
+//! request was *sent*, because the time of the answer is unknown here. The executor gets each end
+//! and enforces it even if this daemon is frozen. Once a lease has ended, attempts that have not
+//! started end unstarted, running ones are stopped, and dispatches for the announced epoch are
+//! refused: the process manager may have given all of them to others.
 
 use std::collections::BTreeMap;
 
@@ -21,22 +21,22 @@ use crate::io::{Config, Effect};
 use crate::manager::{ActivityManager, raise_epoch};
 use crate::outcome;
 
-/// Questions that may still be answered; more have been on their way for longer than a lease, or for
-/// a quarter of a minute.
+/// Requests that may still be answered. More have been in flight for longer than a lease, or for a
+/// quarter of a minute.
 const ASKED_MAX: usize = 8;
 
-/// The lease that a process manager has given.
+/// The lease of a process manager.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessLease {
-    /// What an answer is worth, as the process manager has told with its attachment.
+    /// The time that an answer is worth, from the process manager's attachment.
     pub(crate) length: Span,
-    /// When the attempts under it end; none where there is none.
+    /// When the attempts under it end; none without a lease.
     end: Option<End>,
-    /// When each question was sent that was not answered yet.
+    /// Send times of the requests that are not answered yet.
     asked: BTreeMap<u32, Mono>,
-    /// The number of the last question.
+    /// The number of the last request.
     n_asked: u32,
-    /// When the next question is due.
+    /// When the next request is due.
     next: Mono,
 }
 
@@ -47,7 +47,7 @@ struct End {
 }
 
 impl ProcessLease {
-    /// The process manager was told another life: what was asked in the one before says nothing.
+    /// Another epoch was announced to the process manager: earlier requests are void.
     pub(crate) fn ask_anew(&mut self, now: Mono) {
         self.asked.clear();
         self.next = now;
@@ -63,7 +63,7 @@ impl ProcessLease {
         self.n_asked
     }
 
-    /// When the question was sent that this answers.
+    /// The send time of the answered request.
     fn answered(&mut self, number: u32) -> Option<Mono> {
         let sent = self.asked.get(&number).copied()?;
         self.asked = self.asked.split_off(&(number + 1));
@@ -88,8 +88,8 @@ impl Config {
 }
 
 impl ActivityManager {
-    /// Ends the leases whose time has come. Before anything else of a step: a daemon that was frozen
-    /// must not act on what came meanwhile.
+    /// Ends expired leases. Called before anything else in a step: a daemon that was frozen must
+    /// not act on messages that arrived meanwhile.
     pub(crate) fn expire(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         let is_over = |link: &crate::process::ProcessLink| {
             let end = link.lease.end;
@@ -138,13 +138,13 @@ impl ActivityManager {
         }
     }
 
-    /// Whether attempts of a process manager may be handed to the executor.
+    /// Returns true if attempts of a process manager may be sent to the executor.
     pub(crate) fn may_start(&self, owner: u32) -> bool {
         let link = self.process_managers.get(&owner);
         self.config.lease.is_none() || link.is_some_and(|link| link.lease.end.is_some())
     }
 
-    /// The process manager speaks to a life that it was told when this began.
+    /// The process manager uses an epoch that was announced at this time.
     pub(crate) fn confirm(&mut self, cx: &mut Context<'_, Self>, now: Mono, from: u32) {
         if let Some(link) = self.process_managers.get(&from)
             && link.lease.end.is_none()
@@ -184,7 +184,7 @@ impl ActivityManager {
         }
     }
 
-    /// Tells an executor that has just told what it holds how long that may go on.
+    /// Sends all leases to an executor that has just listed its attempts.
     pub(crate) fn tell_leases(&self, cx: &mut Context<'_, Self>) {
         for (&number, link) in &self.process_managers {
             if let Some(end) = link.lease.end {
@@ -193,7 +193,7 @@ impl ActivityManager {
         }
     }
 
-    /// Asks those for more time whose turn it is, and tells the group manager that this machine is there.
+    /// Sends the due renewals, and the sign of life to the group manager.
     pub(crate) fn renew(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         let Some(length) = self.config.lease else {
             return;
@@ -212,7 +212,7 @@ impl ActivityManager {
         }
     }
 
-    /// When [`ActivityManager::expire`] or [`ActivityManager::renew`] has something to do.
+    /// When [`ActivityManager::expire`] or [`ActivityManager::renew`] is due.
     pub(crate) fn lease_due(&self) -> Option<Mono> {
         self.config.lease?;
         let links = self.process_managers.values();

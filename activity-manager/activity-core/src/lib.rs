@@ -1,11 +1,11 @@
-//! The logic of an activity manager: slots, attempts and their lives, staging decisions, reports.
+//! The logic of an activity manager: slots, the states of attempts, staging decisions, reports.
 //!
-//! It is told what arrives and decides what is to be done; it starts no command, touches no file
-//! and has no clock. The executor holds the commands themselves, and holds their outcomes until the
-//! process manager has made them durable: so little is kept here that a restart forgets nothing
-//! that matters. Only the number of the manager's life is durable.
+//! It reacts to inputs with decisions; it starts no command, touches no file and has no clock. The
+//! executor holds the commands, and their outcomes until the process manager has made them durable.
+//! So little is stored here that a restart forgets nothing important: only the epoch and the
+//! attempts that must never run twice are durable.
 //!
-//! Read [`ActivityManager`] and [`Input`] first, then the drawing in `attempt.rs`.
+//! Read [`ActivityManager`] and [`Input`] first, then the diagram in `attempt.rs`.
 
 mod access;
 mod attempt;

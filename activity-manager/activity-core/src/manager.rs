@@ -1,4 +1,4 @@
-//! The manager: who is there, what each input leads to, and what is said again.
+//! The manager: its peers, the reaction to each input, and the progress of attempts.
 
 use std::collections::BTreeMap;
 
@@ -23,10 +23,10 @@ use crate::table::{Attempts, Room};
 use crate::tail::TailRequests;
 use crate::watch::Watch;
 
-/// How often this manager looks for what has not been answered. Outcomes and registrations are
-/// repeated at this period: a lost one delays by a second, and a peer that is slow is not flooded.
+/// Interval at which this manager looks for missing answers. Outcomes and registrations are
+/// repeated at this period: a lost one costs a second, and a slow peer is not flooded.
 pub(crate) const TICK: Span = Span::from_secs(1);
-/// How long leaves go on without a word from the group manager that gave them.
+/// Time for which grants stay valid without a message from the group manager.
 const GRANTS_ALONE_MAX: Span = Span::from_secs(3_600);
 
 /// The logic of one activity manager.
@@ -41,7 +41,7 @@ const GRANTS_ALONE_MAX: Span = Span::from_secs(3_600);
 pub struct ActivityManager {
     pub(crate) config: Config,
     pub(crate) group: GroupLink,
-    /// Slots that the group may give away.
+    /// Slots that the group may grant.
     pub(crate) lends: u32,
     pub(crate) process_managers: BTreeMap<u32, ProcessLink>,
     pub(crate) executor: ExecutorLink,
@@ -58,7 +58,7 @@ pub struct ActivityManager {
 }
 
 impl ActivityManager {
-    /// A manager that knows nobody yet.
+    /// A manager without any connection.
     pub fn new(config: Config) -> ActivityManager {
         ActivityManager {
             lends: config.slots,
@@ -79,12 +79,12 @@ impl ActivityManager {
         }
     }
 
-    /// The machine's number, once its group manager has told it.
+    /// The machine's number, once its group manager has assigned it.
     pub fn resource(&self) -> Option<ResourceId> {
         self.group.resource
     }
 
-    /// Attempts that are known and not acknowledged.
+    /// Number of known attempts that are not acknowledged.
     pub fn n_attempts(&self) -> usize {
         self.attempts.len()
     }
@@ -130,7 +130,7 @@ impl Machine for ActivityManager {
         match input {
             Input::Up(Peer::Group) => self.on_group_up(cx, now),
             Input::Down(Peer::Group) => self.group.is_up = false,
-            // It speaks first.
+            // The executor sends the first message.
             Input::Up(Peer::Process(_)) => {}
             Input::Down(Peer::Process(number)) => self.detach(number),
             Input::Group(message) => self.on_group(cx, now, message),
@@ -180,26 +180,26 @@ impl Machine for ActivityManager {
     }
 }
 
-/// The number of the present life.
+/// The number of the present epoch.
 pub(crate) fn epoch(cx: &Context<'_, ActivityManager>) -> Epoch {
     cx.state(Stream::Manager)
         .map_or(Epoch(0), |state| state.epoch)
 }
 
-/// Whether attempts that must never run twice may have been started in a life that is lost.
+/// Returns true if attempts that must never run twice may have been started in a lost epoch.
 pub(crate) fn has_forgotten(cx: &Context<'_, ActivityManager>) -> bool {
     cx.state(Stream::Manager)
         .is_some_and(|state| state.has_forgotten)
 }
 
-/// A number that none of the lives and attachments before has had.
+/// Raises the epoch to a number that no earlier epoch or attachment has had.
 pub(crate) fn raise_epoch(cx: &mut Context<'_, ActivityManager>) -> Epoch {
     let epoch = Epoch(epoch(cx).0 + 1);
     cx.record(Stream::Manager, Event::Epoch(epoch));
     epoch
 }
 
-/// What became of an attempt that must never run twice is known: it need not be remembered.
+/// Forgets an attempt that must never run twice, once its outcome is durable elsewhere.
 pub(crate) fn settle(cx: &mut Context<'_, ActivityManager>, id: AttemptId) {
     let state = cx.state(Stream::Manager);
     if state.is_some_and(|state| state.starting.contains_key(&id)) {
@@ -208,7 +208,7 @@ pub(crate) fn settle(cx: &mut Context<'_, ActivityManager>, id: AttemptId) {
 }
 
 impl ActivityManager {
-    /// Lets attempts go on, then tells what the step has to tell.
+    /// Advances attempts, then sends the messages of the step.
     fn finish_step(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         if self.leaving == Leaving::No {
             self.advance(cx, now);
@@ -235,12 +235,12 @@ impl ActivityManager {
         self.tick = Some(self.tick.map_or(due, |tick| tick.min(due)));
     }
 
-    /// Whether something may have to be said again.
+    /// Returns true if something may have to be repeated.
     fn waits_for_others(&self) -> bool {
         !self.attempts.is_empty() || (self.group.is_up && !self.group.is_known())
     }
 
-    /// Makes ready and hands over what there is room for.
+    /// Stages attempts and sends them to the executor, as far as there is room.
     fn advance(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         let room = Room {
             slots: self.config.slots,
@@ -273,7 +273,7 @@ impl ActivityManager {
         self.attempts.insert(attempt);
     }
 
-    /// Its process manager answers, and the leave to use this machine holds.
+    /// Returns true if its process manager answers and the grants of this machine are valid.
     fn may_hand_over(&self, now: Mono, id: AttemptId) -> bool {
         let has_grant =
             self.config.lease.is_none() || now.since(self.group.heard) <= GRANTS_ALONE_MAX;
@@ -299,7 +299,7 @@ impl ActivityManager {
         self.attempts.insert(attempt);
     }
 
-    /// Gives an attempt its end, and tells it.
+    /// Ends an attempt and reports its outcome.
     pub(crate) fn end(&mut self, now: Mono, mut attempt: Attempt, outcome: Outcome) {
         attempt.state = AttemptState::Ended(Box::new(outcome));
         attempt.asked = now;
@@ -307,7 +307,7 @@ impl ActivityManager {
         self.attempts.insert(attempt);
     }
 
-    /// Tells a process manager how far an attempt is.
+    /// Reports the state of an attempt to a process manager.
     pub(crate) fn tell(&mut self, now: Mono, to: u32, id: AttemptId) {
         let Some(attempt) = self.attempts.get(id) else {
             return;
@@ -342,7 +342,7 @@ impl ActivityManager {
         }
     }
 
-    /// Takes an attempt back that nobody has started.
+    /// Takes back an attempt that has not started.
     pub(crate) fn take_back(&mut self, to: u32, attempt: Attempt) {
         self.retracted(to, attempt.id);
         self.clear(attempt);
@@ -355,7 +355,7 @@ impl ActivityManager {
         }
     }
 
-    /// An attempt will not run here.
+    /// Records that an attempt will not run here.
     pub(crate) fn retracted(&mut self, to: u32, id: AttemptId) {
         self.closed.insert(id, Closed::Retracted);
         self.out.answers(to).retracted.push(id);

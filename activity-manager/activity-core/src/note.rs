@@ -1,10 +1,10 @@
-//! What the executor carries for a later life of this daemon.
+//! The data that the executor keeps for a later epoch of this daemon.
 
 use machine::Codec;
 use minicbor::{Decode, Encode};
 use model::Produced;
 
-/// All that is needed to finish an attempt whose command was started in an earlier life.
+/// Everything needed to finish an attempt whose command was started in an earlier epoch.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 pub(crate) struct Note {
     /// The process manager that dispatched it.
@@ -13,16 +13,16 @@ pub(crate) struct Note {
     /// Slots that it holds.
     #[n(1)]
     pub(crate) cores: u32,
-    /// Where it runs.
+    /// Its directory.
     #[n(2)]
     pub(crate) directory: String,
-    /// What is taken out of there.
+    /// Its wanted outputs.
     #[n(3)]
     pub(crate) outputs: Vec<Produced>,
-    /// Whether the whole of stdout is wanted.
+    /// True if all of stdout is wanted.
     #[n(4)]
     pub(crate) wants_stdout: bool,
-    /// Whether the whole of stderr is wanted.
+    /// True if all of stderr is wanted.
     #[n(5)]
     pub(crate) wants_stderr: bool,
 }
@@ -34,7 +34,7 @@ impl Note {
         bytes
     }
 
-    /// None where the bytes are not a note: another version wrote it, or it was damaged.
+    /// None if the bytes are no note: another version wrote it, or it was damaged.
     pub(crate) fn read(bytes: &[u8]) -> Option<Note> {
         <Note as Codec>::decode(bytes).ok()
     }

@@ -1,4 +1,4 @@
-//! What one step has to tell, gathered so that each peer gets few messages.
+//! The messages of one step, gathered so that each peer gets few of them.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use crate::manager::ActivityManager;
 use crate::outcome;
 use crate::table::Attempts;
 
-/// Bytes at which a message of outcomes ends: far below a message's limit, so that one with large
-/// captured streams does not hold up the others.
+/// Bytes at which a message of outcomes ends: far below the limit of a message, so that large
+/// captured streams do not delay other outcomes.
 const OUTCOMES_BYTES: usize = 4 << 20;
 
 /// Empty between steps.
@@ -25,22 +25,22 @@ pub(crate) struct Outbox {
     pub(crate) retracts: Vec<AttemptId>,
     pub(crate) stops: Vec<AttemptId>,
     pub(crate) forgets: Vec<AttemptId>,
-    /// Directories to be removed; last, since the executor may still hold what ran there.
+    /// Directories to remove; last, because the executor may still use them.
     pub(crate) clears: Vec<(AttemptId, String)>,
 }
 
-/// How far the executor can be reached.
+/// The state of the connection to the executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Not at all.
+    /// Not connected.
     Away,
-    /// It is telling what it holds.
+    /// It lists its attempts.
     Telling,
     /// It takes work.
     Ready,
 }
 
-/// For one process manager.
+/// Messages for one process manager.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     pub(crate) accepted: Vec<AttemptId>,
@@ -52,14 +52,14 @@ pub(crate) struct Answers {
 }
 
 impl Outbox {
-    /// What a process manager will be told.
+    /// The messages of this step for a process manager.
     pub(crate) fn answers(&mut self, to: u32) -> &mut Answers {
         self.answers.entry(to).or_default()
     }
 
-    /// Queues everything as effects. What a process manager that is not attached would be told is
-    /// dropped: it hears all of it when it attaches. So with an executor that is away; one that is
-    /// still telling what it holds gets its messages afterwards.
+    /// Queues everything as effects. Messages for a process manager that is not attached are
+    /// dropped: it gets the same state when it attaches. Likewise for an executor that is not
+    /// connected; one that still lists its attempts gets its messages afterwards.
     pub(crate) fn empty(
         &mut self,
         cx: &mut Context<'_, ActivityManager>,

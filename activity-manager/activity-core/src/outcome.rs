@@ -1,4 +1,4 @@
-//! From what the executor measured to what the process manager is told.
+//! Converts the executor's measurements into outcomes for the process manager.
 
 use model::{AttemptId, Bytes, FaultName, Span, Wall};
 use wire::attempt::{CAPTURE_BYTES_MAX, End, Failure, Log, Outcome, STDERR_TAIL_BYTES_MAX};
@@ -6,16 +6,16 @@ use wire::executor::{Captured, Ended, Exit, SiteLimit};
 
 use crate::note::Note;
 
-/// What remains to be done with an attempt that has ended.
+/// The next step for an ended attempt.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// To be reported.
+    /// Report it.
     Report(Outcome),
-    /// To be reported as completed once its outputs are kept.
+    /// Report it as completed once its outputs are stored.
     Collect(Outcome),
 }
 
-/// Judges an end. Without its note nobody knows what was wanted of the attempt: it is lost.
+/// Judges an end. Without its note nobody knows the attempt's wanted outputs: it is lost.
 pub(crate) fn judge(ended: Ended, note: Option<&Note>) -> Verdict {
     let mut outcome = Outcome {
         attempt: ended.attempt,
@@ -87,7 +87,7 @@ pub(crate) fn judge(ended: Ended, note: Option<&Note>) -> Verdict {
             "used more memory than it may; killed".to_owned(),
         ),
         Exit::NotStarted { message, .. } => fail(FaultName::NotStarted, message.clone()),
-        // Its own executor ended it, for want of a daemon: the command is not to blame.
+        // Its own executor ended it for lack of a daemon: the command is not to blame.
         Exit::Stopped | Exit::Abandoned | Exit::Expired => End::Stopped,
         Exit::Stuck => End::Lost,
     };
@@ -103,7 +103,7 @@ pub(crate) fn judge(ended: Ended, note: Option<&Note>) -> Verdict {
     }
 }
 
-/// Says by which limit of the machine a command failed, if it was one.
+/// Adds the machine's limit by which a command failed, if any.
 fn within(limit: Option<SiteLimit>, message: String) -> String {
     match limit {
         Some(limit) => format!("{message}; {limit}"),
@@ -111,7 +111,7 @@ fn within(limit: Option<SiteLimit>, message: String) -> String {
     }
 }
 
-/// The outcome of an attempt that has not run, or of whose run nothing is known.
+/// The outcome of an attempt that has not run, or whose run is unknown.
 pub(crate) fn without_run(attempt: AttemptId, end: End) -> Outcome {
     Outcome {
         attempt,
@@ -129,7 +129,7 @@ pub(crate) fn without_run(attempt: AttemptId, end: End) -> Outcome {
     }
 }
 
-/// A failure without a command.
+/// The outcome of a failure without a command.
 pub(crate) fn failed(attempt: AttemptId, name: FaultName, message: String) -> Outcome {
     let failure = Failure {
         name,
@@ -140,7 +140,7 @@ pub(crate) fn failed(attempt: AttemptId, name: FaultName, message: String) -> Ou
     without_run(attempt, End::Failed(Box::new(failure)))
 }
 
-/// Bytes that an outcome takes, about.
+/// Approximate bytes of an outcome.
 pub(crate) fn weight(outcome: &Outcome) -> usize {
     let stream = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len);
     let failure = match &outcome.end {
@@ -171,7 +171,7 @@ fn log(ended: &Ended) -> Option<Log> {
     })
 }
 
-/// The end of stderr as text. A character that the cut went through is left out.
+/// The end of stderr as text. A character that was cut is left out.
 pub(crate) fn tail(stderr: &[u8]) -> String {
     let mut start = stderr.len().saturating_sub(STDERR_TAIL_BYTES_MAX as usize);
     if start > 0 {

@@ -13,35 +13,35 @@ use crate::lease::ProcessLease;
 use crate::manager::{ActivityManager, has_forgotten, raise_epoch, settle};
 use crate::outcome;
 
-/// Process managers known at once. Those beyond are not answered.
+/// Maximum number of known process managers. Further ones are not answered.
 const PROCESS_MANAGERS_MAX: usize = 1_024;
 
 /// One process manager.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessLink {
-    /// The latest of its lives that has attached.
+    /// The latest of its epochs that has attached.
     epoch: Epoch,
-    /// What it asked last.
+    /// The number of its last request.
     ask: u32,
-    /// The number that the answer had. What it sent before it read that answer has another one and
-    /// is refused: it counts as lost by then, and must not start beside its successor.
+    /// The epoch that was announced to it. Messages that it sent before have another epoch and are
+    /// refused: it counts those attempts as lost, and they must not start beside their successors.
     pub(crate) own_epoch: Epoch,
-    /// When it was told that first.
+    /// When this epoch was first announced to it.
     pub(crate) told: Mono,
-    /// Whether that life is over though it has not told the process manager another one.
+    /// True if that epoch is over and no other one was announced yet.
     pub(crate) is_void: bool,
     pub(crate) lease: ProcessLease,
-    /// Whether it was told on its present connection what is held, so that it is told the rest.
+    /// True if it got its attempts on the present connection, so that it gets further reports.
     pub(crate) is_attached: bool,
-    /// Whether it waits for `Holding`.
+    /// True if it waits for `Holding`.
     wants_holding: bool,
-    /// What came by the present step, so that what does not go on at once can be accepted.
+    /// New attempts of the present step, so that those that do not advance at once can be accepted.
     fresh: Vec<AttemptId>,
 }
 
 impl ProcessLink {
-    /// What the process manager sends for the life that it knows is refused from here on, with this
-    /// one's number, so that it attaches again.
+    /// Refuses the process manager's messages for the announced epoch from here on, with the number
+    /// of this one, so that it attaches again.
     pub(crate) fn void(&mut self, now: Mono, epoch: Epoch) {
         if self.own_epoch != Epoch::default() {
             self.own_epoch = epoch;
@@ -69,8 +69,8 @@ impl ActivityManager {
         if let ToActivity::Attach { epoch, ask, lease } = message {
             return self.on_attach(cx, now, from, (epoch, ask), lease);
         }
-        // Before it was told what is held here it has nothing to say that this life could answer:
-        // what is unknown may be held by the executor.
+        // Before it has got its attempts it has no valid requests: the executor may hold unknown
+        // attempts.
         match self.process_managers.get_mut(&from) {
             Some(link) if link.own_epoch != Epoch::default() => link.is_attached = true,
             Some(_) | None => return,
@@ -140,14 +140,14 @@ impl ActivityManager {
         }
         link.epoch = epoch;
         link.ask = ask;
-        // All questions of one of its lives say the same; what is asked from here on is answered by
-        // this life.
+        // All requests of one of its epochs are alike; those sent from here on get answers of this
+        // epoch.
         link.lease.length = wire::lease::counted(lease);
         link.wants_holding = true;
         self.answer_attached(cx, now);
     }
 
-    /// Tells those that have attached what is held for them, once that is known.
+    /// Sends their attempts to the process managers that have attached, once those are known.
     pub(crate) fn answer_attached(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         if !self.executor.is_known {
             return;
@@ -218,7 +218,8 @@ impl ActivityManager {
         if meant_for == present && !is_void {
             self.confirm(cx, now, from);
             if has_forgotten(cx) {
-                // It was told so with this life, and sends nothing before it has recorded what follows.
+                // It got this with this epoch, and sends nothing before it has recorded the
+                // consequences.
                 cx.record(Stream::Manager, Event::Resolved);
             }
         }
@@ -231,12 +232,12 @@ impl ActivityManager {
                 continue;
             }
             let refusal = match self.closed.get(id) {
-                // Its process manager has recorded what became of it.
+                // Its process manager has recorded the outcome.
                 Some(Closed::Acknowledged) => continue,
                 Some(Closed::Retracted) => Some(Refusal::Retracted),
                 None if !is_present => Some(Refusal::OtherEpoch { epoch: present }),
                 None if self.attempts.granted(id.process) == 0 => {
-                    // The leave may have been lost on its way.
+                    // The grant may have been lost on its way.
                     self.group.has_grants = false;
                     Some(Refusal::NoGrantYet)
                 }
@@ -255,7 +256,7 @@ impl ActivityManager {
             || self.attempts.bytes() + dispatch_bytes(dispatch) > KNOWN_BYTES_MAX
     }
 
-    /// Takes an attempt on.
+    /// Adds an attempt.
     fn take(&mut self, now: Mono, from: u32, dispatch: Dispatch) {
         let id = dispatch.attempt;
         let failure = self.reason_not_to_run(&dispatch);
@@ -306,8 +307,8 @@ impl ActivityManager {
         }
     }
 
-    /// Says of what has come and waits that it is known, so that it is not sent again. Of what went
-    /// on at once the start or the end will be told.
+    /// Accepts new attempts that wait, so that they are not sent again. For those that advanced at
+    /// once, the start or the end is reported.
     pub(crate) fn accept_waiting(&mut self) {
         for (&number, link) in &mut self.process_managers {
             for id in link.fresh.drain(..) {
@@ -386,7 +387,7 @@ impl ActivityManager {
         }
     }
 
-    /// What is not known here will not run here.
+    /// Unknown attempts will not run here.
     fn on_unknown(&mut self, from: u32, id: AttemptId) {
         match self.closed.get(id) {
             Some(Closed::Acknowledged) => {}

@@ -10,17 +10,17 @@ use crate::manager::{ActivityManager, TICK};
 
 /// Outcomes repeated at one tick; the others follow at the next ones.
 const OUTCOMES_REPEATED_MAX: usize = 4_096;
-/// How often leaves are asked for while attempts wait: a message about them may have been lost.
+/// Interval at which grants are requested while attempts wait: a message with them may be lost.
 const GRANTS_PERIOD: Span = Span::from_secs(5);
-/// How often the group manager is told again what this machine is: an answer may have come from an
-/// earlier life of it, which has forgotten.
+/// Interval at which the machine registers again: an answer may have come from an earlier epoch of
+/// the group manager, which has forgotten the machine.
 pub(crate) const REGISTER_PERIOD: Span = Span::from_secs(5);
-/// How long a worker may be silent before it is asked again. Large inputs take their time, and the
-/// repeat is only for what was lost.
+/// Silence after which a request to a worker is repeated. Large inputs take their time, and the
+/// repeat is only for lost requests.
 const WORKER_PERIOD: Span = Span::from_secs(60);
-/// How long a start may be without an answer though the executor has free cores.
+/// Time for which a start may be unanswered while the executor has free cores.
 const START_PERIOD: Span = Span::from_secs(3);
-/// How often the executor is asked about what runs.
+/// Interval at which the executor is asked about a running attempt.
 const RUNNING_PERIOD: Span = Span::from_secs(30);
 
 impl ActivityManager {
@@ -45,7 +45,7 @@ impl ActivityManager {
         self.ask_again(cx, now);
     }
 
-    /// Asks workers and executor again for what they have been silent about for long.
+    /// Repeats requests that workers and executor have not answered for long.
     pub(crate) fn ask_again(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         let slots = u64::from(self.config.slots);
         let has_free = |cores: u32| self.attempts.cores_running() + u64::from(cores) <= slots;
@@ -67,7 +67,7 @@ impl ActivityManager {
                     false
                 }
                 AttemptState::Queued(_) if silent < START_PERIOD => false,
-                // It was stopped before the executor had it: the executor answers that.
+                // It was stopped before the executor had it; the executor answers the stop.
                 AttemptState::Queued(_) if attempt.stopping => {
                     self.out.stops.push(attempt.id);
                     true
@@ -85,7 +85,7 @@ impl ActivityManager {
                     true
                 }
                 AttemptState::Running { .. } if silent >= RUNNING_PERIOD => {
-                    // What has started is not taken back: the answer is that it runs, or its end.
+                    // A started attempt is not taken back: the answer is its start or its end.
                     self.out.retracts.push(attempt.id);
                     true
                 }

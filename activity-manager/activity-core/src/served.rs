@@ -1,5 +1,5 @@
-//! Which processes are served here: those with leave to use the machine, and those of which an
-//! attempt is known.
+//! The processes that are served here: those with a grant for the machine, and those with a known
+//! attempt.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::io::Effect;
 use crate::manager::ActivityManager;
 
 impl ActivityManager {
-    /// Says which of these are not.
+    /// Reports which of these processes are not served.
     pub(crate) fn on_served(&self, cx: &mut Context<'_, Self>, mut ids: Vec<ProcessId>) {
         let known: BTreeSet<ProcessId> = self.attempts.iter().map(|one| one.id.process).collect();
         ids.retain(|id| self.attempts.granted(*id) == 0 && !known.contains(id));

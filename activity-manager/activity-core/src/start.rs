@@ -1,4 +1,4 @@
-//! From what a process manager sends to what the executor starts.
+//! Converts a process manager's dispatch into a start for the executor.
 
 use wire::attempt::{CAPTURE_BYTES_MAX, Dispatch, STDERR_TAIL_BYTES_MAX};
 use wire::executor::{Start, Stdin};

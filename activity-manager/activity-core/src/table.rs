@@ -1,4 +1,4 @@
-//! All attempts that are known, with what is counted over them.
+//! The known attempts, with the counts over them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,18 +7,18 @@ use wire::resource::ProcessGrant;
 
 use crate::attempt::{Attempt, AttemptState};
 
-/// Leaves of one machine at most; each is for at least one slot, and no machine has more.
+/// Maximum number of grants of one machine: each is for at least one slot, and no machine has more.
 const GRANTS_MAX: usize = 65_536;
 
-/// Attempts by name. An attempt is changed by taking it out and putting it back, so that every
-/// count follows.
+/// Attempts by id. An attempt is changed by removing it and inserting it again, so that every count
+/// follows.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     by_id: BTreeMap<AttemptId, Attempt>,
     shares: BTreeMap<ProcessId, Share>,
-    /// What somebody else is to answer: the executor or a worker.
+    /// Attempts that wait for the executor or a worker.
     asked: BTreeSet<AttemptId>,
-    /// What has ended, by the order of dispatch.
+    /// Ended attempts, in the order of dispatch.
     ended: BTreeMap<u64, AttemptId>,
     n_dispatched: u64,
     n_held_back: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Attempts {
     bytes: usize,
 }
 
-/// What one process may use, and uses.
+/// The grant of one process, and its use.
 #[derive(Debug, Default)]
 struct Share {
     granted: u32,
@@ -37,7 +37,7 @@ struct Share {
     cores_handed: u64,
 }
 
-/// How many cores of attempts may be made ready, and handed over, in all.
+/// The limits on staged and sent attempts, in cores.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     pub(crate) slots: u32,
@@ -45,7 +45,7 @@ pub(crate) struct Room {
 }
 
 impl Attempts {
-    /// The place of the next attempt in the order of dispatch.
+    /// The next position in the order of dispatch.
     pub(crate) fn next_order(&mut self) -> u64 {
         self.n_dispatched += 1;
         self.n_dispatched
@@ -132,7 +132,7 @@ impl Attempts {
         Some(attempt)
     }
 
-    /// Replaces all grants. The processes that had one and have none.
+    /// Replaces all grants. Returns the processes that have lost theirs.
     pub(crate) fn set_grants(&mut self, grants: &[ProcessGrant]) -> Vec<ProcessId> {
         let mut before = Vec::new();
         for (&process, share) in &mut self.shares {
@@ -154,7 +154,7 @@ impl Attempts {
         before
     }
 
-    /// Whose attempts it is, for what is told of it from here on.
+    /// Sets the process manager that gets the attempt's reports from here on.
     pub(crate) fn set_owner(&mut self, id: AttemptId, owner: u32) {
         if let Some(attempt) = self.by_id.get_mut(&id) {
             attempt.owner = owner;
@@ -181,12 +181,12 @@ impl Attempts {
         self.by_id.values()
     }
 
-    /// What the executor or a worker is to answer.
+    /// The attempts that wait for the executor or a worker.
     pub(crate) fn asked(&self) -> impl Iterator<Item = &Attempt> {
         self.asked.iter().filter_map(|id| self.by_id.get(id))
     }
 
-    /// What has ended and is not acknowledged, in the order of dispatch.
+    /// The ended and not acknowledged attempts, in the order of dispatch.
     pub(crate) fn ended(&self) -> impl Iterator<Item = &Attempt> {
         self.ended.values().filter_map(|id| self.by_id.get(id))
     }
@@ -195,15 +195,15 @@ impl Attempts {
         self.shares.get(&process).map_or(0, |share| share.granted)
     }
 
-    /// Processes of which something waits or is staged, in order.
+    /// Processes with waiting or staged attempts, in order.
     pub(crate) fn pending(&self) -> Vec<ProcessId> {
         let is_pending = |share: &Share| !(share.waiting.is_empty() && share.staged.is_empty());
         let pending = self.shares.iter().filter(|(_, share)| is_pending(share));
         pending.map(|(&process, _)| process).collect()
     }
 
-    /// The next attempt of a process to be made ready. A process gets its part of the room for what
-    /// is made ready ahead, so none keeps another from its slots.
+    /// The next attempt of a process to stage. A process gets its part of the prefetch, so that
+    /// none keeps another from its slots.
     pub(crate) fn next_to_stage(&self, process: ProcessId, room: Room) -> Option<AttemptId> {
         let share = self.shares.get(&process)?;
         let (_, &id) = share.waiting.first_key_value()?;
@@ -214,9 +214,9 @@ impl Attempts {
         fits.then_some(id)
     }
 
-    /// The next attempt of a process to be handed to the executor. Where the process has the whole
-    /// machine, the executor's own count of cores is enough, and it may hold more than can run, so
-    /// that no core waits for this daemon. Otherwise the leave is kept here.
+    /// The next attempt of a process to send to the executor. If the process has the whole machine,
+    /// the executor's own count of cores is enough, and it may get more than can run, so that no
+    /// core waits for this daemon. Otherwise the grant is enforced here.
     pub(crate) fn next_to_hand(&self, process: ProcessId, room: Room) -> Option<AttemptId> {
         let share = self.shares.get(&process)?;
         let (_, &id) = share.staged.first_key_value()?;
@@ -235,7 +235,7 @@ impl Attempts {
         self.bytes
     }
 
-    /// Attempts that are not handed over yet: for want of room, or of a leave.
+    /// Number of attempts that are not sent to the executor yet, for lack of room or of a grant.
     pub(crate) fn n_held_back(&self) -> usize {
         self.n_held_back
     }

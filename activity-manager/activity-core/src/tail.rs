@@ -1,4 +1,4 @@
-//! What an attempt has written while it still runs, for somebody who asks a process manager.
+//! The output so far of a running attempt, for a client of a process manager.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,19 +11,19 @@ use crate::attempt::AttemptState;
 use crate::io::Effect;
 use crate::manager::ActivityManager;
 
-/// Attempts that are looked at at once. People look at one or two; those beyond are told that there
-/// is nothing, and ask again.
+/// Maximum number of attempts whose output is requested at once. People look at one or two; further
+/// requests get no output and are repeated.
 const TAILS_MAX: usize = 1_024;
 
-/// Who waits for which answer of the executor.
+/// The process managers that wait for the executor's answer, by attempt.
 #[derive(Debug, Default)]
 pub(crate) struct TailRequests(BTreeMap<AttemptId, BTreeSet<u32>>);
 
 impl ActivityManager {
-    /// A process manager asks what an attempt has written so far.
+    /// A process manager requests the output of an attempt.
     pub(crate) fn on_tail_request(&mut self, cx: &mut Context<'_, Self>, from: u32, id: AttemptId) {
         let runs = self.attempts.get(id).is_some_and(|attempt| {
-            // Of an attempt that an earlier life has handed over only the executor knows how far it is.
+            // The state of an attempt from an earlier epoch is known to the executor alone.
             matches!(
                 attempt.state,
                 AttemptState::Running { .. } | AttemptState::Queued(None)
@@ -38,7 +38,7 @@ impl ActivityManager {
         cx.effect(Effect::Execute(ToExecutor::Tail(id)));
     }
 
-    /// The executor has told it.
+    /// The executor has answered.
     pub(crate) fn on_output(
         &mut self,
         cx: &mut Context<'_, Self>,
@@ -57,7 +57,7 @@ impl ActivityManager {
         }
     }
 
-    /// The executor will not tell it any more.
+    /// The executor will not answer any more.
     pub(crate) fn end_tails(&mut self, cx: &mut Context<'_, Self>) {
         for (id, askers) in std::mem::take(&mut self.tails.0) {
             for to in askers {

@@ -1,4 +1,4 @@
-//! One manager at the bench: inputs go in, and everything that it wants done comes out as text.
+//! Tests of one manager: inputs go in, and its effects come out as text.
 
 mod bench;
 mod drain;

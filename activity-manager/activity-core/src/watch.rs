@@ -1,6 +1,6 @@
-//! Whether the executor answers. One that has been stopped, or whose machine has no time for it, ends no
-//! command at its timeout or the end of its lease, so nothing is lent while it does not, and it is
-//! killed before leases end: its commands die with it, and another one is started.
+//! The watch over the executor. A stopped executor, or one that gets no CPU time, enforces no
+//! timeout and no end of a lease. So nothing is lent while it does not answer, and it is killed
+//! before leases end: its commands die with it, and another one is started.
 
 use machine::Context;
 use model::{Mono, Span};
@@ -10,25 +10,25 @@ use wire::lease;
 use crate::io::Effect;
 use crate::manager::ActivityManager;
 
-/// How often the executor is asked.
+/// Interval of requests to the executor.
 const PERIOD: Span = Span::from_secs(1);
-/// Questions without an answer after which the machine is not ready. They are counted rather than
-/// the time, since this daemon may have been suspended together with its executor.
+/// Number of unanswered requests after which the machine is not ready. Requests are counted and not
+/// time, because this daemon may have been suspended together with its executor.
 const SILENT: u32 = 3;
-/// Between the kill of a silent executor and the end of the leases that it holds: it and its commands
-/// need some time to go.
+/// Time between the kill of a silent executor and the end of its leases, in which it and its
+/// commands end.
 const MARGIN: Span = Span::from_secs(2);
-/// The least and the most questions without an answer after which it is killed.
+/// The least and the most unanswered requests after which it is killed.
 const KILLED_MIN: u32 = SILENT + 1;
 const KILLED_MAX: u32 = 30;
 
-/// What is known of the executor's answers.
+/// The state of the watch.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     next: Option<Mono>,
     asked: u64,
     answered: u64,
-    /// Questions that passed without an answer, or without an executor.
+    /// Requests without an answer, or without an executor.
     n_missed: u32,
     is_silent: bool,
 }
@@ -44,7 +44,7 @@ impl Watch {
 }
 
 impl ActivityManager {
-    /// Asks the executor whether it answers, where that is due.
+    /// Asks the executor whether it answers, if that is due.
     pub(crate) fn ask_executor(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         if !self.config.asks_executor || self.watch.next.is_some_and(|next| next > now) {
             return;
@@ -65,7 +65,7 @@ impl ActivityManager {
             self.set_silent(cx, now, true);
         }
         if self.watch.n_missed >= self.killed_after() {
-            // Another one has as long to say what it holds.
+            // Another executor has as long to list its attempts.
             self.watch.n_missed = SILENT;
             cx.effect(Effect::EndExecutor);
         }
@@ -90,7 +90,8 @@ impl ActivityManager {
         }
     }
 
-    /// Questions without an answer after which the executor is killed: by the shortest lease here.
+    /// The number of unanswered requests after which the executor is killed, from the shortest
+    /// lease here.
     fn killed_after(&self) -> u32 {
         let lengths = self.process_managers.values().map(|link| link.lease.length);
         let lengths = lengths.filter(|&length| length > Span::ZERO);

@@ -45,7 +45,7 @@ impl ActivityManager {
             (AttemptState::Ended(outcome), Ok(Workplace { directory }))
                 if attempt.directory.is_none() =>
             {
-                // It was stopped meanwhile, so nothing has run there.
+                // It was stopped meanwhile, so nothing has run in the directory.
                 self.out.clears.push((id, directory));
                 attempt.state = AttemptState::Ended(outcome);
             }
@@ -62,7 +62,7 @@ impl ActivityManager {
         self.attempts.insert(attempt);
     }
 
-    /// What it needs is nowhere to be had: its process manager has it made again.
+    /// An input is on no machine: the process manager recomputes it.
     pub(crate) fn on_lacking(
         &mut self,
         now: Mono,
@@ -115,7 +115,7 @@ impl ActivityManager {
 }
 
 impl Collecting {
-    /// What keeps the outputs.
+    /// The effect that stores the outputs.
     pub(crate) fn effect(&self, attempt: &Attempt) -> Effect {
         let directory = attempt.directory.as_deref().unwrap_or_default().to_owned();
         Effect::Collect {

@@ -1,4 +1,4 @@
-//! The bench, and short ways to write inputs and to read effects.
+//! The bench, and short forms of inputs and effects.
 
 use machine::{Drive, History, Machine};
 use model::{
@@ -14,7 +14,7 @@ use wire::resource::{FromResource, ProcessGrant, ToResource};
 
 use crate::{ActivityManager, Config, Effect, Event, Input, Peer, State, Stream};
 
-/// A manager with all that it has recorded.
+/// A manager with its journal.
 pub(super) struct Bench {
     pub(super) drive: Drive<ActivityManager>,
     pub(super) events: Vec<Event>,
@@ -41,15 +41,15 @@ impl Bench {
         }
     }
 
-    /// A bench at which everybody is there: process 1 may use all slots, process manager 0 has
-    /// attached, and the executor holds nothing.
+    /// A bench with all connections: process 1 may use all slots, process manager 0 has attached,
+    /// and the executor has no attempts.
     pub(super) fn ready(slots: u32, prefetch: u32) -> Bench {
         let mut bench = Bench::new(slots, prefetch);
         bench.meet_all(slots);
         bench
     }
 
-    /// The same with leases of ten seconds; nothing was sent to the life that was told, 2.
+    /// The same with leases of ten seconds; nothing was sent for the announced epoch, 2.
     pub(super) fn leased(slots: u32) -> Bench {
         let mut bench = Bench::of(Config {
             lease: Some(Span::from_secs(10)),
@@ -59,7 +59,7 @@ impl Bench {
         bench
     }
 
-    /// The same with an executor that is asked whether it answers.
+    /// The same with a watched executor.
     pub(super) fn watched(slots: u32) -> Bench {
         let mut bench = Bench::of(Config {
             lease: Some(Span::from_secs(10)),
@@ -85,7 +85,7 @@ impl Bench {
         ]);
     }
 
-    /// What one input leads to.
+    /// The effects of one input.
     pub(super) fn feed(&mut self, input: Input) -> Vec<Effect> {
         self.drive.step(self.now, input);
         self.effects()
@@ -98,14 +98,14 @@ impl Bench {
             .collect()
     }
 
-    /// What is due after some time.
+    /// The effects of the timers after some time.
     pub(super) fn wait(&mut self, seconds: u64) -> Vec<Effect> {
         self.now.mono = self.now.mono + Span::from_secs(seconds);
         self.drive.wake(self.now);
         self.effects()
     }
 
-    /// Another life: what was recorded is all that is left.
+    /// Another epoch: only the journal is left.
     pub(super) fn restart(&mut self) -> String {
         let history = self.history();
         self.drive = Drive::start(ActivityManager::new(self.config.clone()), history, self.now);
@@ -162,7 +162,7 @@ pub(super) fn pair(name: &str, value: &str) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
-/// First try of an activity of process 1.
+/// First attempt of an activity of process 1.
 pub(super) fn id(activity: u32) -> AttemptId {
     id_of(1, activity)
 }
@@ -210,7 +210,7 @@ pub(super) fn from_pm(message: ToActivity) -> Input {
     Input::Process(0, message)
 }
 
-/// A dispatch for the life that `Bench::ready` has.
+/// A dispatch for the epoch of `Bench::ready`.
 pub(super) fn dispatch(attempts: Vec<Dispatch>) -> Input {
     from_pm(ToActivity::Dispatch {
         meant_for: Epoch(2),
@@ -285,7 +285,7 @@ pub(super) fn ended(attempt: AttemptId, exit: Exit, note: &[u8]) -> Ended {
     }
 }
 
-/// The note that the last start of an attempt had.
+/// The note of the last start of an attempt.
 pub(super) fn note(effects: &[Effect]) -> Vec<u8> {
     effects
         .iter()
@@ -404,7 +404,7 @@ fn answer(message: &FromActivity) -> String {
             has_forgotten,
         } => {
             let ids = names(attempts.iter());
-            // The usual length goes without saying.
+            // The default length is not shown.
             let lease = lease.filter(|lease| *lease != wire::lease::LENGTH);
             let lease = lease.map_or(String::new(), |lease| format!(" lease={lease}"));
             let lack = if *has_forgotten { " forgotten" } else { "" };

@@ -1,4 +1,4 @@
-//! Who is served, and how a manager ends in order.
+//! The processes that are served, and the orderly end of a manager.
 
 use model::ProcessId;
 use wire::attempt::ToActivity;
@@ -15,7 +15,7 @@ fn served_is_who_has_a_grant_or_an_attempt_here() {
         bench.all([grants(&[(1, 1), (2, 1)]), ask()]),
         "unserved 3\n"
     );
-    // What waits here keeps it when the leave is gone.
+    // A waiting attempt stays served when the grant is gone.
     bench.feed(dispatch(vec![job(id_of(2, 5))]));
     assert_eq!(
         bench.all([grants(&[]), ask()]),
@@ -49,7 +49,7 @@ fn what_has_not_started_is_taken_back_and_what_runs_goes_on() {
     );
     let lent = "group: register here e2 slots=0\n";
     assert_eq!(bench.all([Input::Leave]), lent);
-    // What is ready meanwhile does not start, nor does what comes.
+    // Attempts that are ready or arrive meanwhile do not start.
     let log = bench.all([staged(id(1)), dispatch(vec![job(id(3))])]);
     assert_eq!(log, "pm0: accepted a3\n");
     let retract = |numbers: &[u32]| {

@@ -1,4 +1,4 @@
-//! Files that are elsewhere: who is asked for them, and what is said where nobody has them.
+//! Files on other machines: the sources, and the answer if nobody has them.
 
 use model::ResourceId;
 use wire::attempt::{Copied, Copy, Dispatch, Holder, Sources, ToActivity};
@@ -58,7 +58,7 @@ fn the_last_word_about_where_a_machine_is_counts() {
         show(&effects),
         "stage a1 x y z 0<-am1@h:1,am2@h:2 2<-am3@h:3\n"
     );
-    // It waits for its turn, and machine 1 starts again meanwhile.
+    // It waits for its turn, and machine 1 restarts meanwhile.
     bench.feed(dispatch(vec![wanting(2)], Vec::new()));
     bench.feed(dispatch(vec![job(id(3))], vec![holder(1, "h:9")]));
     let effects = bench.feed(lacking(1));
@@ -92,7 +92,7 @@ fn an_attempt_that_was_taken_back_while_it_was_fetched_for_leaves_no_directory()
     assert_eq!(show(&bench.feed(lacking(1))), "clear a1 /w/1\n");
     bench.feed(dispatch(vec![job(id(2))], Vec::new()));
     bench.feed(staged(id(2)));
-    // Ready already, so it lacks nothing.
+    // It is ready already, so it lacks nothing.
     assert_eq!(show(&bench.feed(lacking(2))), "clear a2 /w/2\n");
 }
 
@@ -123,7 +123,7 @@ fn copies_are_fetched_pinned_where_the_process_has_a_grant_and_told() {
         copied: copied(2),
     };
     assert_eq!(show(&bench.feed(here.clone())), "pm0: copied a4\n");
-    // Who is not there asks again when it is.
+    // A disconnected process manager asks again when it is back.
     bench.feed(Input::Down(crate::Peer::Process(0)));
     assert_eq!(show(&bench.feed(here)), "");
 }
@@ -160,7 +160,7 @@ fn copies_that_are_needed_stay_until_their_process_is_named_no_more() {
     let pinned = |process| format!("copy a4 of {process} for 0 from [] pinned\n");
     assert_eq!(asked, [1, 2, 3].map(pinned).concat());
     assert_eq!(show(&bench.feed(renewed(&[1, 2, 3]))), "");
-    // Process 1 has leave as well, and keeps its files with either.
+    // Process 1 has a grant as well, and keeps its files with either.
     assert_eq!(show(&bench.feed(renewed(&[2]))), "unneeded 3\n");
     assert_eq!(show(&bench.feed(grants(&[(2, 1)]))), "unneeded 1\n");
     assert_eq!(show(&bench.feed(grants(&[]))), "");
@@ -176,7 +176,7 @@ fn a_machine_without_slots_keeps_copies_and_runs_nothing() {
     bench.feed(grants(&[]));
     let refused = show(&bench.feed(dispatch(vec![job(id(1))], Vec::new())));
     assert!(refused.contains("NoGrantYet"), "{refused}");
-    // A leave that it should not have got makes nothing run either.
+    // A late grant makes nothing run either.
     bench.feed(grants(&[(1, 1)]));
     let failed = show(&bench.feed(dispatch(vec![job(id(2))], Vec::new())));
     assert!(failed.contains("outcomes a2"), "{failed}");

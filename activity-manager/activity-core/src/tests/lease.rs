@@ -1,4 +1,4 @@
-//! How long attempts go on without a word from their process manager.
+//! How long attempts go on without an answer of their process manager.
 
 use model::{Epoch, Span};
 use wire::attempt::{Dispatch, ToActivity};
@@ -15,7 +15,7 @@ fn renewed(epoch: u64, number: u32) -> Input {
     })
 }
 
-/// a0 runs under a lease from the life's beginning at 0 s; one slot, so that a1 waits.
+/// a0 runs under a lease from the epoch's beginning at 0 s; there is one slot, so a1 waits.
 fn underway() -> Bench {
     let mut bench = Bench::leased(1);
     let log = bench.all([
@@ -37,14 +37,14 @@ fn underway() -> Bench {
 #[test]
 fn a_lease_is_asked_for_at_each_fifth_of_it_and_counts_from_the_question() {
     let mut bench = underway();
-    // The first question went with the answer to the attachment; nobody has answered it.
+    // The first request went with the answer to the attachment; nobody has answered it.
     let alive = "group: alive\n";
     assert_eq!(show(&bench.wait(2)), format!("{alive}pm0: renew e2 2\n"));
     assert_eq!(show(&bench.wait(2)), format!("{alive}pm0: renew e2 3\n"));
-    // The answer to the question of second 2 comes at second 4.
+    // The answer to the request of second 2 comes at second 4.
     let log = show(&bench.feed(renewed(2, 2)));
     assert_eq!(log, "executor: lease pm0 10 12\n");
-    // The one before it says nothing that is not known; nor does a copy.
+    // The request before it gives nothing new; nor does a copy.
     assert_eq!(bench.all([renewed(2, 1), renewed(2, 2)]), "");
     assert_eq!(
         show(&bench.feed(renewed(2, 3))),
@@ -52,7 +52,7 @@ fn a_lease_is_asked_for_at_each_fifth_of_it_and_counts_from_the_question() {
     );
 }
 
-/// A process manager attaches whose leases have another length than the usual one, and sends one.
+/// A process manager attaches with leases of another length than the default, and sends an attempt.
 fn attaches(number: u32, seconds: u64) -> Input {
     let attach = ToActivity::Attach {
         epoch: Epoch(1),
@@ -71,7 +71,7 @@ fn each_process_manager_has_leases_of_its_own_length() {
         "pm1: holding e3 ask=5 1/1 lease=5.0s\npm1: renew e3 1\n\
          pm2: holding e4 ask=5 1/1 lease=1m 00s\npm2: renew e4 1\n"
     );
-    // A fifth of its length; the others no later than a machine must be heard.
+    // A fifth of its length, and at least as often as a machine must be heard.
     assert_eq!(show(&bench.wait(1)), "pm1: renew e3 2\n");
     let log = show(&bench.wait(1));
     assert_eq!(
@@ -89,7 +89,7 @@ fn each_process_manager_has_leases_of_its_own_length() {
             },
         )
     };
-    // From the questions of second 2 on; the grace is no longer than what lies between two of them.
+    // From the requests of second 2 on; the grace is at most the time between two of them.
     let log = bench.all([answer(0, 2, 2), answer(1, 3, 3), answer(2, 4, 2)]);
     assert_eq!(
         log,
@@ -120,7 +120,7 @@ fn a_process_manager_that_comes_back_with_shorter_leases_takes_nothing_back() {
         number: 2,
         keeps: Vec::new(),
     };
-    // What was promised stands, and the answers of the present life say nothing more yet.
+    // The earlier promise stands, and answers of the present epoch add nothing yet.
     let log = bench.all([
         Input::Process(1, again),
         send(4, 2),
@@ -148,8 +148,8 @@ fn at_the_end_of_a_lease_all_ends_and_the_epoch_is_over() {
          executor: stop a0\n\
          pm0: renew e3 3\n"
     );
-    // What was meant for the life before is refused, with the number of the present one, whose
-    // questions nobody has a right to answer.
+    // Messages for the earlier epoch are refused with the number of the present one, whose requests
+    // nobody may answer yet.
     let log = bench.all([dispatch(vec![job(id(2))]), renewed(3, 3), renewed(2, 2)]);
     assert_eq!(log, "pm0: refused a2 OtherEpoch { epoch: Epoch(3) }\n");
 }
@@ -214,7 +214,7 @@ fn without_a_lease_nothing_is_handed_over_after_a_restart_of_the_daemon() {
             lease: None,
         }),
     ]);
-    // Nobody has told this life of a lease: only the executor knows the one that was there.
+    // No lease was given to this epoch: only the executor knows the earlier one.
     assert_eq!(
         log,
         "executor: hello cores=1\npm0: holding e4 ask=6 1/1\npm0: renew e4 1\n"
@@ -302,7 +302,7 @@ fn a_lost_journal_is_told_of_until_what_follows_is_recorded() {
     let mut bench = Bench::new(1, 0);
     bench.config.has_forgotten = true;
     bench.restart();
-    // A life that knows its journal tells of it too: nobody may have heard the one before.
+    // An epoch with a journal reports it too: nobody may have received the earlier report.
     bench.config.has_forgotten = false;
     bench.restart();
     let attach = |ask| {
@@ -317,7 +317,7 @@ fn a_lost_journal_is_told_of_until_what_follows_is_recorded() {
     ]);
     let log = bench.all([attach(5)]);
     assert!(log.ends_with("forgotten\n"), "{log}");
-    // Whoever sends to that life has recorded what it was told with it.
+    // A sender to that epoch has recorded its report.
     let meant_for = bench.drive.states().get(Stream::Manager).unwrap().epoch;
     bench.feed(from_pm(ToActivity::Dispatch {
         meant_for,

@@ -1,4 +1,4 @@
-//! What is said to whom, when it is said again, and what outlives a life.
+//! Messages to each peer, their repeats, and what survives an epoch.
 
 use machine::Codec;
 use model::Epoch;
@@ -107,7 +107,7 @@ fn grants_are_asked_for_where_they_are_missing() {
         bench.all([grants(&[(1, 1), (2, 1)]), other()]),
         "stage a9\n"
     );
-    // More than the leave allows waits, and the leave is asked for every few seconds.
+    // Attempts beyond the grant wait, and grants are requested every few seconds.
     bench.feed(dispatch(vec![job(id_of(2, 10))]));
     assert_eq!(show(&bench.wait(1)), "");
     assert_eq!(show(&bench.wait(5)), "group: register here e2 slots=2\n");
@@ -139,7 +139,7 @@ fn nobody_is_told_what_is_held_before_the_executor_has_said_so() {
 fn what_was_sent_before_a_question_was_answered_is_refused() {
     let mut bench = Bench::ready(2, 0);
     assert_eq!(bench.all([attach(1, 6)]), "pm0: holding e3 ask=6 1/1\n");
-    // Its sender counts it as lost, since it was not held when the question was answered.
+    // Its sender counts it as lost, because it was not held when the request was answered.
     assert_eq!(
         show(&bench.feed(dispatch(vec![job(id(1))]))),
         "pm0: refused a1 OtherEpoch { epoch: Epoch(3) }\n"
@@ -201,7 +201,7 @@ fn what_an_executor_took_with_it_is_lost() {
     let bytes = note(&bench.feed(staged(id(1))));
     bench.feed(staged(id(2)));
     bench.feed(Input::Executor(FromExecutor::Started(vec![started(id(1))])));
-    // The same executor again: what it has not received is sent again.
+    // The same executor again: starts that it has not received are sent again.
     let held = Held {
         attempt: id(1),
         note: bytes,
@@ -214,7 +214,7 @@ fn what_an_executor_took_with_it_is_lost() {
         Input::Executor(FromExecutor::HeldEnd),
     ]);
     assert_eq!(log, "executor: hello cores=1\nexecutor: start a2\n");
-    // Another one: all that was handed over is lost, and the rest goes on.
+    // Another executor: all sent attempts are lost, and the rest goes on.
     let log = bench.all([
         Input::ExecutorDown,
         Input::Executor(hello(2)),
@@ -441,7 +441,7 @@ fn events_and_states_are_kept_as_these_bytes() {
     let mut bytes = Vec::new();
     Codec::encode(&Event::Epoch(Epoch(3)), &mut bytes);
     assert_eq!(bytes, [0x82, 0, 0x81, 3]);
-    // As it was before anything was remembered but the epoch.
+    // The journal of a version that stored only the epoch.
     let old = State {
         epoch: Epoch(3),
         ..State::default()
@@ -456,7 +456,7 @@ fn events_and_states_are_kept_as_these_bytes() {
     Codec::encode(&state, &mut bytes);
     assert_eq!(bytes, [0x83, 3, 0xa1, 0x83, 1, 1, 1, 7, 0xf5]);
     assert_eq!(<State as Codec>::decode(&bytes).unwrap(), state);
-    // As it was before a lost journal was remembered.
+    // The journal of a version that did not store its loss.
     let old = State {
         has_forgotten: false,
         ..state

@@ -1,4 +1,4 @@
-//! What each input does to an attempt in each state, and how ends are judged.
+//! The effect of each input in each state of an attempt, and the judgement of ends.
 
 use model::{FaultName, Span};
 use wire::attempt::{CAPTURE_BYTES_MAX, Dispatch, End, ToActivity};
@@ -26,7 +26,7 @@ const STATES: [&str; 8] = [
 
 /// Attempt a1 in a state, on a machine of one slot.
 fn bench_in(state: &str) -> (Bench, Vec<u8>) {
-    // Attempt a0 holds the slot where a1 is not to be handed over.
+    // Attempt a0 holds the slot if a1 must not be sent to the executor.
     let mut bench = Bench::ready(1, 0);
     let one = || dispatch(vec![job_with_output(id(1))]);
     let mut bytes = Vec::new();
@@ -152,7 +152,7 @@ fn every_state_meets_every_input() {
             for input in inputs(&note) {
                 effects.extend(bench.feed(input));
             }
-            // The hello that goes to each executor says nothing about the attempt.
+            // The hello to each executor does not concern the attempt.
             effects.retain(|effect| !matches!(effect, Effect::Execute(ToExecutor::Hello(_))));
             let effects = show(&effects).trim_end().replace('\n', "; ");
             let line = format!("{state} + {name} = {}: {effects}", state_of(&bench));

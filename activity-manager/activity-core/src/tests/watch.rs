@@ -1,4 +1,4 @@
-//! Whether the executor answers, and what follows where it does not.
+//! The executor's answers, and the consequences of its silence.
 
 use model::Epoch;
 use wire::attempt::ToActivity;
@@ -7,7 +7,7 @@ use wire::executor::FromExecutor;
 use super::bench::{Bench, dispatch, from_pm, hello, id, job, show, staged};
 use crate::{Effect, Input};
 
-/// The effects that are about the executor's answers, and what the group is told of slots.
+/// The effects about the executor's answers, and the slots that the group is told.
 fn about_answers(effects: &[Effect]) -> String {
     let text = show(effects);
     let words = ["ping", "silent", "end the executor", "slots=", "start"];
@@ -37,13 +37,13 @@ fn executor_that_does_not_answer_is_not_lent_and_is_ended_before_its_leases() {
     assert_eq!(about_answers(&bench.wait(1)), "executor: ping 2");
     bench.feed(renewed(2));
     assert_eq!(about_answers(&bench.wait(1)), "executor: ping 3");
-    // An answer to a question before the last one is none.
+    // An answer to an earlier request does not count.
     assert_eq!(about_answers(&bench.feed(pong(2))), "");
     assert_eq!(about_answers(&bench.wait(1)), "executor: ping 4");
     let log = about_answers(&bench.wait(1));
     let told = "executor: ping 5, executor is silent: true, group: register here e2 slots=0";
     assert!(log.ends_with(told), "{log}");
-    // Nothing is handed to it.
+    // Nothing is sent to it.
     let log = [dispatch(vec![job(id(0))]), staged(id(0))].map(|input| bench.feed(input));
     assert_eq!(log.map(|effects| about_answers(&effects)), ["", ""]);
     for ping in [6, 7] {
@@ -53,7 +53,7 @@ fn executor_that_does_not_answer_is_not_lent_and_is_ended_before_its_leases() {
     }
     let log = about_answers(&bench.wait(1));
     assert_eq!(log, "executor: ping 8, end the executor");
-    // Another one tells what it holds, and is not lent before it answers.
+    // Another executor lists its attempts, and is not lent before it answers.
     bench.feed(Input::ExecutorDown);
     bench.feed(Input::Executor(hello(2)));
     assert_eq!(

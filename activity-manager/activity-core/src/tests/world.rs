@@ -1,5 +1,5 @@
-//! A manager among an executor, workers and a process manager that do anything at any time, over
-//! links that lose, double and reorder; then everybody behaves, and everything must come to an end.
+//! A manager among an executor, workers and a process manager that act in any order, over links
+//! that lose, duplicate and reorder messages; then everybody behaves, and everything must end.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,7 +17,7 @@ use crate::{Effect, Input, Peer, Trouble};
 
 const SLOTS: u32 = 3;
 
-/// An executor as it behaves: first come, first started, known starts answered.
+/// A well-behaved executor: first come, first started, known starts answered.
 #[derive(Default)]
 struct Executor {
     instance: u64,
@@ -31,21 +31,21 @@ struct Executor {
 struct World {
     bench: Bench,
     executor: Executor,
-    /// What it said that has not arrived.
+    /// Its messages that have not arrived.
     said: VecDeque<FromExecutor>,
     to_stage: Vec<AttemptId>,
     to_collect: Vec<AttemptId>,
-    /// Messages of the process manager that are on their way.
+    /// Messages of the process manager in flight.
     sent: Vec<ToActivity>,
     n_attempts: u32,
     n_asked: u32,
-    /// What the answer to the last question said; none while it is open.
+    /// The epoch in the answer to the last request; none while it is open.
     epoch: Option<Epoch>,
     parts: BTreeSet<u32>,
     held: BTreeSet<AttemptId>,
     /// Attempts that the process manager waits for.
     out: BTreeSet<AttemptId>,
-    /// What it was told will not run, or concluded from `Holding`.
+    /// Attempts that will not run, as reported or concluded from `Holding`.
     gone: BTreeSet<AttemptId>,
     has_run: BTreeSet<AttemptId>,
     outcomes: BTreeSet<AttemptId>,
@@ -88,7 +88,7 @@ impl World {
         }
     }
 
-    /// Lets what the executor said arrive, in order.
+    /// Delivers the executor's messages, in order.
     fn listen(&mut self) {
         while let Some(message) = self.said.pop_front() {
             self.feed(Input::Executor(message));
@@ -242,7 +242,7 @@ impl World {
         true
     }
 
-    /// Starts the first of the queue where there are cores.
+    /// Starts the first of the queue if there are cores.
     fn executor_starts(&mut self) {
         let used: u32 = self
             .executor
