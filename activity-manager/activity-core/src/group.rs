@@ -1,27 +1,12 @@
 //! The link to the group manager: registration, the slots that are lent, and grants.
 
 use machine::Context;
-use model::{Mono, ResourceId};
+use model::Mono;
 use wire::resource::{Facts, FromResource, ToResource};
 
 use crate::drain::Leaving;
 use crate::io::{Config, Effect};
 use crate::manager::{ActivityManager, epoch};
-
-/// The state of the link to the group manager.
-#[derive(Debug, Default)]
-pub(crate) struct GroupLink {
-    pub(crate) is_up: bool,
-    pub(crate) resource: Option<ResourceId>,
-    pub(crate) is_registered: bool,
-    /// True if grants have arrived since they were last requested.
-    pub(crate) has_grants: bool,
-    pub(crate) asked: Mono,
-    /// The time of its last message.
-    pub(crate) heard: Mono,
-    /// The time of the next sign of life to it.
-    pub(crate) alive: Mono,
-}
 
 impl ActivityManager {
     pub(crate) fn on_group_up(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
@@ -93,12 +78,5 @@ impl ActivityManager {
                 self.release(cx, gone);
             }
         }
-    }
-}
-
-impl GroupLink {
-    /// Returns true if every answer has arrived.
-    pub(crate) fn is_known(&self) -> bool {
-        self.is_registered && self.has_grants
     }
 }

@@ -13,12 +13,10 @@ use crate::closed::{Closed, ClosedSet};
 use crate::copies::Kept;
 use crate::drain::Leaving;
 use crate::executor::ExecutorLink;
-use crate::group::GroupLink;
 use crate::holders::Holders;
 use crate::io::{Config, Effect, Event, Input, KNOWN_BYTES_MAX, Peer, State, Stream};
 use crate::outbox::Outbox;
 use crate::process::ProcessLink;
-use crate::repeat::REGISTER_PERIOD;
 use crate::table::{Attempts, Room};
 use crate::tail::TailRequests;
 use crate::watch::Watch;
@@ -26,6 +24,9 @@ use crate::watch::Watch;
 /// Interval at which this manager looks for missing answers. Outcomes and registrations are
 /// repeated at this period: a lost one costs a second, and a slow peer is not flooded.
 pub(crate) const TICK: Span = Span::from_secs(1);
+/// Interval at which the machine registers again: an answer may have come from an earlier epoch of
+/// the group manager, which has forgotten the machine.
+pub(crate) const REGISTER_PERIOD: Span = Span::from_secs(5);
 /// Time for which grants stay valid without a message from the group manager.
 const GRANTS_ALONE_MAX: Span = Span::from_secs(3_600);
 
@@ -55,6 +56,21 @@ pub struct ActivityManager {
     pub(crate) leaving: Leaving,
     pub(crate) watch: Watch,
     tick: Option<Mono>,
+}
+
+/// The state of the link to the group manager.
+#[derive(Debug, Default)]
+pub(crate) struct GroupLink {
+    pub(crate) is_up: bool,
+    pub(crate) resource: Option<ResourceId>,
+    pub(crate) is_registered: bool,
+    /// True if grants have arrived since they were last requested.
+    pub(crate) has_grants: bool,
+    pub(crate) asked: Mono,
+    /// The time of its last message.
+    pub(crate) heard: Mono,
+    /// The time of the next sign of life to it.
+    pub(crate) alive: Mono,
 }
 
 impl ActivityManager {
@@ -177,6 +193,13 @@ impl Machine for ActivityManager {
     fn next_wakeup(&self) -> Option<Mono> {
         let due = self.tick.into_iter().chain(self.lease_due());
         due.chain(self.watch.due()).min()
+    }
+}
+
+impl GroupLink {
+    /// Returns true if every answer has arrived.
+    pub(crate) fn is_known(&self) -> bool {
+        self.is_registered && self.has_grants
     }
 }
 

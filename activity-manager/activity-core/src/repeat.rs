@@ -6,15 +6,12 @@ use wire::executor::{Start, ToExecutor};
 
 use crate::attempt::{Attempt, AttemptState};
 use crate::io::Effect;
-use crate::manager::{ActivityManager, TICK};
+use crate::manager::{ActivityManager, REGISTER_PERIOD, TICK};
 
 /// Outcomes repeated at one tick; the others follow at the next ones.
 const OUTCOMES_REPEATED_MAX: usize = 4_096;
 /// Interval at which grants are requested while attempts wait: a message with them may be lost.
 const GRANTS_PERIOD: Span = Span::from_secs(5);
-/// Interval at which the machine registers again: an answer may have come from an earlier epoch of
-/// the group manager, which has forgotten the machine.
-pub(crate) const REGISTER_PERIOD: Span = Span::from_secs(5);
 /// Silence after which a request to a worker is repeated. Large inputs take their time, and the
 /// repeat is only for lost requests.
 const WORKER_PERIOD: Span = Span::from_secs(60);

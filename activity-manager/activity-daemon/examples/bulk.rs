@@ -1,4 +1,4 @@
-//! What files between machines cost, and what a message between managers waits for while they flow:
+//! Benchmark of files between machines, and of the delay of messages between managers meanwhile:
 //! both ends in one program, on loopback, with blob stores on disk.
 //!
 //! `cargo bulk [DIRECTORY]`; it must be on a real disk.
@@ -23,13 +23,13 @@ type Failure = Box<dyn Error + Send + Sync>;
 
 const DAY: Span = Span::from_secs(86_400);
 const GIB: u64 = 1 << 30;
-/// Bytes a second that the limited flow may take.
+/// Bytes a second of the limited flow.
 const LIMIT: u64 = 100 << 20;
-/// Runs of which the median counts.
+/// Number of runs; the median counts.
 const RUNS: usize = 5;
 /// Messages there and back in a run, one a millisecond.
 const PINGS: usize = 2_000;
-/// A p99 that is good enough beside the limited flow, whatever it is when nothing flows.
+/// The accepted p99 beside the limited flow, whatever it is without a flow.
 const PING_MILLIS_MAX: f64 = 20.0;
 
 fn main() -> Result<(), Failure> {
@@ -159,7 +159,7 @@ enum Came {
 struct Wires {
     to_peer: Peers<String>,
     come: InputReceiver<Came>,
-    /// Kept for as long as messages are to cross.
+    /// Kept alive while messages are exchanged.
     _kept: (Links, Links, shell::quic::Kept),
 }
 
@@ -211,7 +211,7 @@ impl Wires {
         Ok(wires)
     }
 
-    /// Milliseconds of messages there and back, sorted.
+    /// Round-trip times of messages in milliseconds, sorted.
     fn pings(&mut self, mut goes_on: impl FnMut(usize) -> bool) -> Vec<f64> {
         let text = "x".repeat(200);
         let mut times = Vec::new();
@@ -221,7 +221,7 @@ impl Wires {
             self.to_peer.wake_receivers();
             while !matches!(self.come.next_within(DAY), Some(Came::Message(_))) {}
             times.push(clock::mono().since(began).seconds() * 1e3);
-            // Nothing comes unasked, so this is a pause.
+            // Nothing arrives unasked, so this is a pause.
             let _ = self.come.next_within(Span::from_millis(1));
         }
         times.sort_by(f64::total_cmp);
@@ -235,7 +235,7 @@ impl Wires {
         Ok(medians(&all))
     }
 
-    /// The same for as long as a GiB flows, again and again.
+    /// The same while a GiB flows, repeatedly.
     fn runs_beside(
         &mut self,
         asker: &Bulk,
@@ -270,7 +270,7 @@ fn attach(peers: &Peers<String>, inbox: &Inbox<Came>) -> Box<dyn Fn(Link) + Send
     })
 }
 
-/// Messages there and back: milliseconds.
+/// Round-trip times in milliseconds.
 struct Pings {
     p50: f64,
     p99: f64,

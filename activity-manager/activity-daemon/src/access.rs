@@ -1,5 +1,5 @@
-//! Who may have a file: machines of the group and administrators any, a user those of own processes.
-//! Which process is whose is asked of the process managers.
+//! Permission to fetch files: machines of the group and administrators may have any file, a user
+//! those of own processes. The process managers know the owners.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,22 +10,22 @@ use model::{Hash, Mono, Span};
 use shell::{Inbox, clock};
 use wire::attempt::Access;
 
-/// How long a process manager may take to say whose a file is.
+/// Time for which the process managers may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long an answer stands: the files of a directory are asked for one after another.
+/// Time for which an answer is reused: the files of a directory are fetched one after another.
 const STANDS: Span = Span::from_secs(60);
 
-/// Answers that are remembered: some hundred bytes each.
+/// Number of remembered answers: some hundred bytes each.
 const REMEMBERED_MAX: usize = 4_096;
 
-/// Asks whether users may have files. A clone is the same.
+/// Checks whether users may have files. Clones share one state.
 #[derive(Clone, Default)]
 pub struct Gate(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    /// None before the manager has started: nobody is let through.
+    /// None before the manager has started: everybody is refused then.
     inbox: OnceLock<Inbox<Input>>,
     state: Mutex<State>,
     answered: Condvar,
@@ -34,25 +34,25 @@ struct Shared {
 #[derive(Default)]
 struct State {
     number_next: u32,
-    /// Questions that wait, and what was answered.
+    /// Requests that wait, and their answers.
     waiting: BTreeMap<u32, Option<bool>>,
-    /// What was allowed, and until when that stands.
+    /// Granted permissions, and the time until which they are reused.
     allowed: BTreeMap<(String, u64, Hash), Mono>,
 }
 
 impl Gate {
-    /// Where questions go.
+    /// Sets the inbox that requests are sent to.
     pub(crate) fn open(&self, inbox: &Inbox<Input>) {
         let _ = self.0.inbox.set(inbox.clone());
     }
 
-    /// Whether a user may have a file of a process: not where nobody says so. Blocks its caller for
-    /// some seconds at most.
+    /// Returns true if a user may have a file of a process. Without an answer the file is refused.
+    /// Blocks the caller for some seconds at most.
     pub(crate) fn allows(&self, access: &Access) -> bool {
         self.ask(access) == Some(true)
     }
 
-    /// What the process managers say about that; none where none answers.
+    /// The process managers' answer; none if none answers.
     pub(crate) fn ask(&self, access: &Access) -> Option<bool> {
         let inbox = self.0.inbox.get()?;
         let key = (access.user.clone(), access.process.0, access.artifact);

@@ -1,26 +1,26 @@
-//! When a machine's owner lets others use it.
+//! The conditions under which a machine's owner lends it.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::Wall;
 
-/// The part of the ceiling below which others must use the machine again before it opens: without
-/// a gap it would open and close with every breath.
+/// The part of the ceiling below which the load of others must fall before the machine is lent
+/// again. Without this gap it would oscillate.
 const OPENS_BELOW: f64 = 0.8;
 
 /// Minutes of a day.
 const DAY: u32 = 24 * 60;
 
-/// What the owner allows.
+/// The owner's conditions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ceilings {
-    /// Cores that others may use before nothing more is lent.
+    /// Cores that others may use before nothing is lent.
     pub load_max: Option<f64>,
-    /// The hours in which something is lent.
+    /// The hours in which the machine is lent.
     pub hours: Option<Hours>,
 }
 
-/// A part of each day, by the machine's own clock; it may go over midnight.
+/// A part of each day, by the machine's own clock; it may span midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hours {
     from: u32,
@@ -28,7 +28,7 @@ pub struct Hours {
 }
 
 impl Hours {
-    /// From `20:00-06:00`; none where it is not of this form, or never.
+    /// Parses `20:00-06:00`; none if it has another form, or is empty.
     pub fn parse(text: &str) -> Option<Hours> {
         let (from, until) = text.split_once('-')?;
         let hours = Hours {
@@ -64,7 +64,7 @@ fn minute(text: &str) -> Option<u32> {
     (minute < 60 && at <= DAY).then_some(at % DAY)
 }
 
-/// The minute of the day of this machine's calendar.
+/// The minute of the day in this machine's time zone.
 pub fn minute_of_day(now: Wall) -> u32 {
     let micros = i64::try_from(now.0).unwrap_or(i64::MAX);
     let Ok(at) = Timestamp::from_microsecond(micros) else {
@@ -76,7 +76,8 @@ pub fn minute_of_day(now: Wall) -> u32 {
 }
 
 impl Ceilings {
-    /// Why nothing is lent at this minute while others use so many cores; none where something is.
+    /// The reason why nothing is lent at this minute under this load of others; none if the machine
+    /// is lent.
     pub fn closed(&self, others: f64, minute: u32, was_closed: bool) -> Option<String> {
         if let Some(hours) = self.hours.filter(|hours| !hours.contains(minute)) {
             return Some(format!("its owner lends it {hours}"));

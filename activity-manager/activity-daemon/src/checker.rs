@@ -1,5 +1,5 @@
-//! Looks whether files are as they were made, beside the loop: those that a process manager asks about,
-//! and, while nobody asks, large ones that nobody has read for long (`scrub`).
+//! Checks that stored files are unchanged, beside the loop: those that a process manager asks about
+//! and, without requests, large ones that were not read for long (`scrub`).
 
 use std::collections::BTreeSet;
 use std::io;
@@ -17,29 +17,29 @@ use wire::attempt::{Checked, Copied, Holder};
 
 use crate::fetch::ToFetch;
 
-/// Questions that wait. Those beyond are asked again.
+/// Number of waiting requests. Further ones are repeated by their senders.
 const WAITING_MAX: usize = 4_096;
 
-/// Bytes a second that a scrub reads: a tenth of what a slow disk gives.
+/// Bytes a second that a scrub reads: a tenth of a slow disk's rate.
 const SCRUB_BYTES_A_SECOND: u64 = 16 << 20;
 
-/// How long nothing is scrubbed at the beginning: nobody's start is made longer.
+/// Time without scrubbing after a start, so that the start is not slowed down.
 const SCRUB_FIRST: Duration = Duration::from_secs(600);
 
-/// The pause between two looks through all large files: bits decay within months.
+/// The pause between two scrubs of all large files: bits decay within months.
 const SCRUB_PAUSE: Duration = Duration::from_secs(7 * 86_400);
 
-/// What a process manager asks about.
+/// A process manager's request.
 #[derive(Debug)]
 pub(crate) struct ToCheck {
-    /// The process manager that is told.
+    /// The process manager that gets the answer.
     pub(crate) to: u32,
     pub(crate) copied: Copied,
-    /// Who else has it.
+    /// Other machines that have the files.
     pub(crate) sources: Vec<Holder>,
 }
 
-/// The thread. Dropping it ends it.
+/// The checker's thread. Dropping it ends the thread.
 pub(crate) struct Checker {
     queue: Option<SyncSender<ToCheck>>,
     waiting: Waiting,
@@ -47,7 +47,7 @@ pub(crate) struct Checker {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What is waiting or under way: repeated questions are passed over.
+/// Requests that are waiting or being handled: repeats are ignored.
 #[derive(Clone, Default)]
 struct Waiting(Arc<Mutex<BTreeSet<(u32, ProcessId, ActivityId)>>>);
 
@@ -72,7 +72,7 @@ impl ToCheck {
 }
 
 impl Checker {
-    /// Starts the thread. Without a way to fetch, what is not here is gone.
+    /// Starts the thread. Without fetchers, missing files are reported as gone.
     pub(crate) fn start(
         blobs: &Store,
         inbox: &Inbox<Input>,
@@ -99,7 +99,7 @@ impl Checker {
         })
     }
 
-    /// Queues a question.
+    /// Queues a request.
     pub(crate) fn check(&self, question: ToCheck) {
         let of = question.of();
         if let Some(queue) = &self.queue
@@ -154,7 +154,7 @@ impl Work {
             copied,
             sources,
         } = question;
-        // What has come is not evicted before it is told of.
+        // Fetched files are not evicted before the answer is sent.
         let _hold = self.blobs.hold();
         let mut artifacts = copied.artifacts.iter();
         let sound: Result<bool, ReadError> = artifacts.try_fold(true, |is_sound, artifact| {
@@ -170,12 +170,12 @@ impl Work {
                 let checked = Checked { copied, is_sound };
                 self.inbox.tell(Input::Checked { to, checked });
             }
-            // It is asked again.
+            // The sender repeats the request.
             Err(error) => tracing::warn!(%error, "could not look whether a file is sound"),
         }
     }
 
-    /// Whether all of an artifact is here as it was made, or comes from another machine.
+    /// Returns true if an artifact is here unchanged, or was fetched from another machine.
     fn is_sound(&self, artifact: Artifact, sources: &[Holder]) -> Result<bool, ReadError> {
         if self.is_here(artifact)? {
             return Ok(true);
@@ -205,8 +205,8 @@ impl Work {
         Ok(true)
     }
 
-    /// Reads one large file, slowly, and answers questions meanwhile. Which one that was, and how long
-    /// to wait before the next.
+    /// Scrubs one large file slowly, and answers requests meanwhile. Returns its hash, and the
+    /// pause before the next one.
     fn scrub(&self, last: Option<Hash>, questions: &Receiver<ToCheck>) -> (Option<Hash>, Duration) {
         let Some((hash, bytes)) = self.blobs.next_to_scrub(last) else {
             return (None, SCRUB_PAUSE);

@@ -1,4 +1,5 @@
-//! What a site allows commands: the settings of `am.toml` that begin with `command-`, and `bind-cores`.
+//! The limits of a site for commands: the settings of `am.toml` that begin with `command-`, and
+//! `bind-cores`.
 
 use std::error::Error;
 use std::ops::RangeInclusive;
@@ -8,21 +9,21 @@ use model::Bytes;
 use rustix::process::{Resource, getrlimit};
 use shell::config::Config;
 
-/// Processes and threads of a command: fewer than a shell line with a pipe has make no sense, and no
+/// Processes and threads of a command: fewer than a shell pipeline needs make no sense, and no
 /// system has more.
 const PROCESSES: RangeInclusive<u32> = 8..=4_194_304;
 
-/// Open files of a process: with fewer no program begins, and the kernel allows no more unless its
-/// administrator changes that.
+/// Open files of a process: with fewer no program starts, and the kernel permits no more by
+/// default.
 const OPEN_FILES: RangeInclusive<u32> = 16..=1_048_576;
 
-/// The least size of a file that a limit may be.
+/// The smallest limit of a file's size.
 const FILE_SIZE_LEAST: Bytes = Bytes(1 << 20);
 
-/// Priorities of commands: none comes before what the machine's owner runs.
+/// Priorities of commands: none precedes the owner's own programs.
 const NICE: RangeInclusive<u32> = 0..=19;
 
-/// See the module.
+/// The settings; see the module.
 #[derive(Debug)]
 pub(crate) struct CommandSettings {
     processes_max: Option<u32>,
@@ -50,7 +51,7 @@ impl CommandSettings {
         }
     }
 
-    /// Refuses what no command could run under, or nobody here can set.
+    /// Refuses limits under which no command could run, or that cannot be set here.
     pub(crate) fn approve(&self) -> Result<(), Box<dyn Error>> {
         if let Some(size) = self.file_size_max.filter(|&size| size < FILE_SIZE_LEAST) {
             return Err(format!(
@@ -72,7 +73,7 @@ impl CommandSettings {
         Ok(())
     }
 
-    /// For a machine that lends so many slots and has so many CPUs.
+    /// The limits on a machine with so many slots and CPUs.
     pub(crate) fn limits(&self, n_slots: u32, n_cpus: u32) -> Limits {
         let has_cpus = n_slots <= n_cpus;
         if !has_cpus && self.binds_cores != Some(false) {

@@ -1,4 +1,4 @@
-//! Starting and stopping, and what a program asks of an activity manager that runs in it.
+//! Starting and stopping, and the interface of an activity manager to its program.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,75 +35,74 @@ use crate::retention::{self, Retention, RetentionThread};
 use crate::sweeper::Sweeper;
 use crate::workers::{AtWork, Others, Workers};
 
-/// The one group manager's number among this manager's links to group managers.
+/// The number of the single group manager among this manager's links.
 const GROUP: u32 = 0;
 
-/// What to start.
+/// Settings of an activity manager.
 pub struct Config {
-    /// Where it keeps its journal, its blobs, the directories of attempts and its executor's state.
-    /// Made if need be; its path must be text.
+    /// The directory of its journal, blobs, attempts and executor. Created if missing; its path
+    /// must be UTF-8.
     pub directory: PathBuf,
     /// The machine's name, unique in its group.
     pub name: String,
-    /// Cores that attempts may hold together; none for a machine that only keeps files.
+    /// Cores that attempts may use together; none for a machine that only stores files.
     pub slots: u32,
     /// The program that becomes the executor when its first argument is
     /// [`activity_executor::ARGUMENT`].
     pub executor: PathBuf,
-    /// How long commands go on without this daemon; none is the executor's default.
+    /// Time for which commands go on without this daemon; none for the executor's default.
     pub linger: Option<Span>,
-    /// From TERM to KILL; none is the executor's default.
+    /// Time from TERM to KILL; none for the executor's default.
     pub kill_grace: Option<Span>,
-    /// How long attempts go on without a word from their process manager; none where both are one
-    /// program.
+    /// The length of leases; none if process and activity manager are one program.
     pub lease: Option<Span>,
-    /// Priority of commands, -20 to 19; none leaves it as it is.
+    /// Priority of commands, -20 to 19; none for the executor's own.
     pub nice: Option<i32>,
-    /// Bytes of each stream of an attempt that are kept; none is the executor's default.
+    /// Stored bytes of each stream of an attempt; none for the executor's default.
     pub stream_bytes_max: Option<u64>,
-    /// What the machine is to pass for; none where it is what it is found to be.
+    /// The machine's profile; none for the real machine.
     pub profile: Option<MachineProfile>,
-    /// As whom commands run; none is as whom the manager runs. Only root can become others.
+    /// The accounts of commands. Only root can use other accounts than its own.
     pub accounts: Accounts,
-    /// How commands are held together with all that they start.
+    /// The containment of commands.
     pub containment: ContainmentChoice,
-    /// What every command may have at most.
+    /// The limits of every command.
     pub limits: Limits,
-    /// The blob store that it shares with others in this program; none for one of its own.
+    /// A blob store shared with others in this program; none for its own.
     pub blobs: Option<Store>,
-    /// What attempts and users may have of files here; none for what the disk has room for.
+    /// The quotas of attempts and users for files; none to be limited by the disk alone.
     pub quotas: Option<QuotaLimits>,
-    /// How long what processes leave is kept; none where that is for others.
+    /// The retention of logs and directories; none if another manager handles it.
     pub retention: Option<Retention>,
-    /// How files come from other machines; none where each machine has all files.
+    /// Transfers with other machines; none if each machine has all files.
     pub transfers: Option<Transfers>,
-    /// What is done about a damaged journal. In a grid it says which attempts may have started that
-    /// must not run twice, and others have heard of its lives.
+    /// The treatment of a damaged journal. In a grid the journal has the attempts that may have
+    /// started and must not run twice, and the epochs that others know.
     pub damaged: Damaged,
     /// Called once, from the manager's thread, if it ends by an error.
     pub failed: Box<dyn FnOnce(&RunError) + Send>,
 }
 
-/// How files come from other machines, and go there.
+/// Transfers of files with other machines.
 pub struct Transfers {
-    /// What fetches them.
+    /// The transfer service.
     pub bulk: Bulk,
-    /// Where others ask for those of this machine: host and port.
+    /// The address that serves this machine's files: host and port.
     pub address: String,
-    /// Which users may ask for which: what the depot of `bulk` asks.
+    /// The permissions of users, which the depot of `bulk` checks.
     pub gate: Gate,
 }
 
-/// A machine that is imitated on this one.
+/// The properties of a machine that this one imitates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineProfile {
-    /// Reference seconds of work that one core does in a second, as planners are told.
+    /// Reference seconds of work that one core does in a second, for planners.
     pub power: f64,
-    /// Memory for activities, as planners are told; none where it is that of this machine.
+    /// Memory for activities, for planners; none for this machine's.
     pub memory: Option<Bytes>,
-    /// What it is or has beside what this machine is.
+    /// Further labels.
     pub labels: BTreeMap<String, String>,
-    /// The part of the time that commands have; none is all of it.
+    /// The share of CPU time that commands get; none for all of it.
     pub share: Option<Share>,
 }
 
@@ -133,15 +132,15 @@ pub enum StartError {
     /// Its executor cannot be started.
     #[error(transparent)]
     Executor(#[from] ExecutorError),
-    /// Its loop did not start.
+    /// Its loop could not start.
     #[error(transparent)]
     Loop(#[from] shell::StartError),
-    /// There is no thread for it.
+    /// A thread could not be started.
     #[error("could not start a thread")]
     Thread(#[source] io::Error),
 }
 
-/// An activity manager that runs.
+/// A running activity manager.
 pub struct Handle {
     runner: Runner<ActivityManager>,
     group: Peers<FromResource>,
@@ -156,17 +155,17 @@ pub struct Handle {
     aside: Option<SetAside>,
 }
 
-/// What becomes of commands that run when the manager stops.
+/// What happens to running commands when the manager stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commands {
-    /// They are killed, and the executor ends. What ended and was not acknowledged is kept for the
-    /// next start.
+    /// They are killed, and the executor ends. Unacknowledged outcomes are stored for the next
+    /// start.
     End,
     /// They go on for as long as the executor lingers.
     GoOn,
 }
 
-/// What commands find around them: this program's own tools come last in their `PATH`.
+/// The environment of commands: this program's own tools come last in their `PATH`.
 fn environment(binary: &Path, accounts: &Accounts) -> Vec<(String, String)> {
     let mut environment = shell::environment::base();
     if accounts.iter().next().is_some() {
@@ -184,7 +183,7 @@ fn environment(binary: &Path, accounts: &Accounts) -> Vec<(String, String)> {
     environment
 }
 
-/// What tells a command its account.
+/// The variables that describe a command's account.
 fn variables(account: &Account) -> [(String, String); 3] {
     let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     [
@@ -194,8 +193,8 @@ fn variables(account: &Account) -> [(String, String); 3] {
     ]
 }
 
-/// Starts an activity manager: opens what it keeps, finds its executor or starts one, and lets the
-/// core resume.
+/// Starts an activity manager: opens its stores, finds or starts its executor, and lets the core
+/// resume.
 pub fn start(config: Config) -> Result<Handle, StartError> {
     let directory = prepare(&config.directory)?;
     let untouched = match config.accounts.iter().next() {
@@ -208,7 +207,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         None => Store::open(&directory.join("blobs"))?,
     };
     let profile = config.profile.unwrap_or(MachineProfile {
-        // Every machine counts as the reference until machines are measured.
+        // Every machine counts as the reference until it is measured.
         power: 1.0,
         ..MachineProfile::default()
     });
@@ -236,8 +235,8 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let environment = environment(&place.binary, &place.accounts);
     let (inbox, receiver) = shell::inbox();
     let (group, processes) = (Peers::new(), Peers::new());
-    // A program starts while the disk is waited for. Whoever else might start one here was refused by
-    // the lock of the blob store.
+    // The executor starts while the disk is read. The lock of the blob store has excluded another
+    // manager.
     let (executor, store) = std::thread::scope(|scope| {
         let executor = scope.spawn(|| Executor::start(place, &inbox));
         let journal = directory.join("journal");
@@ -284,7 +283,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let whose = ProcessUsers::default();
     let others = Others {
         fetch: fetchers.as_ref().map(Fetchers::way),
-        // Where machines share a store, whoever started them looks after it.
+        // Machines that share a store leave its maintenance to the program that started them.
         pins: bulk.is_some().then(|| Pins::new(blobs.clone())),
         quotas: config
             .quotas
@@ -345,7 +344,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
 }
 
 impl Handle {
-    /// Joins it to its group manager.
+    /// Connects the group manager.
     pub fn connect_group(&self, end: End<FromResource, ToResource>) {
         let received = Received {
             message: |_, message| Input::Group(message),
@@ -355,7 +354,7 @@ impl Handle {
         self.group.attach(end, self.inbox(), GROUP, received);
     }
 
-    /// Joins it to a process manager, which keeps its number from connection to connection.
+    /// Connects a process manager, which keeps its number over connections.
     pub fn connect_process(&self, number: u32, end: End<FromActivity, ToActivity>) {
         let received = Received {
             message: Input::Process,
@@ -365,19 +364,19 @@ impl Handle {
         self.processes.attach(end, self.inbox(), number, received);
     }
 
-    /// The number that its group manager has given this machine. Waits for it, but no longer than
+    /// Waits for the number that its group manager assigns to this machine, no longer than
     /// `patience`.
     pub fn number(&self, patience: Duration) -> Option<ResourceId> {
         self.number.wait(patience)
     }
 
-    /// Has the group give away so many slots from here on, and no more than there are. What runs goes
-    /// on.
+    /// Sets the number of slots that the group may grant, at most the machine's. Running commands
+    /// go on.
     pub fn lend(&self, slots: u32) {
         self.inbox().tell(Input::Lend(slots));
     }
 
-    /// Adds files to the blob store, durably, in their order.
+    /// Adds files to the blob store durably, in order.
     pub fn add_files(&self, paths: &[PathBuf]) -> Result<Vec<Artifact>, AddFilesError> {
         let artifacts: Result<Vec<Artifact>, AddError> =
             paths.iter().map(|path| self.blobs.add_file(path)).collect();
@@ -386,17 +385,17 @@ impl Handle {
         Ok(artifacts)
     }
 
-    /// The blob store, to read and export from.
+    /// The blob store, for reading and exporting.
     pub fn blobs(&self) -> &Store {
         &self.blobs
     }
 
-    /// What moves files from and to other machines.
+    /// The transfer service.
     pub fn bulk(&self) -> Option<&Bulk> {
         self.bulk.as_deref()
     }
 
-    /// Opens what an attempt wrote to a stream.
+    /// Opens the log of an attempt's stream.
     pub fn open_log(
         &self,
         attempt: AttemptId,
@@ -406,39 +405,39 @@ impl Handle {
         open_in(&self.logs, attempt, stream, log)
     }
 
-    /// The process id of its executor; none before that has told it.
+    /// The process id of its executor; none before its hello.
     pub fn executor_pid(&self) -> Option<u32> {
         self.executor.pid()
     }
 
-    /// Whether its executor does not answer, so that nothing is lent.
+    /// Returns true if its executor does not answer, so that nothing is lent.
     pub fn is_executor_silent(&self) -> bool {
         self.executor_silent.wait(Duration::ZERO) == Some(true)
     }
 
-    /// Its journal, where that was damaged and put aside at the start.
+    /// Its journal, if a damaged one was set aside at the start.
     pub fn set_aside(&self) -> Option<&SetAside> {
         self.aside.as_ref()
     }
 
-    /// How its executor holds what commands start; none before that has told it.
+    /// The containment of its executor; none before its hello.
     pub fn containment(&self) -> Option<Containment> {
         self.executor.containment()
     }
 
-    /// What its loop has done.
+    /// Statistics of its loop.
     pub fn stats(&self) -> Stats {
         self.runner.stats()
     }
 
-    /// Has what has not started taken back, and starts nothing more. Waits until it is, but no longer
-    /// than this; whether it is.
+    /// Starts nothing more, and lets process managers take back attempts that have not started.
+    /// Waits for that, no longer than `patience`. Returns true if none is left.
     pub fn leave(&self, patience: Duration) -> bool {
         self.inbox().tell(Input::Leave);
         self.left.wait(patience).is_some()
     }
 
-    /// Carries out what was decided, and ends.
+    /// Carries out the pending effects, and ends.
     pub fn stop(self, commands: Commands) -> Result<(), RunError> {
         let result = self.runner.stop();
         self.executor.stop(commands);
@@ -463,8 +462,8 @@ pub enum AddFilesError {
     Flush(#[from] FlushError),
 }
 
-/// Opens what an attempt wrote to a stream on a machine whose activity manager keeps its state in
-/// `directory`, whether that runs or not.
+/// Opens the log of an attempt's stream on a machine whose activity manager has its state in
+/// `directory`, running or not.
 pub fn open_log(
     directory: &Path,
     attempt: AttemptId,

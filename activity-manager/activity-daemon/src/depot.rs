@@ -1,4 +1,4 @@
-//! A blob store as others fetch from it and bring to it.
+//! A blob store as the depot of transfers.
 
 use std::fs::File;
 use std::io;
@@ -20,34 +20,34 @@ pub struct StoreDepot {
     users: Option<Users>,
 }
 
-/// What users may do with a store.
+/// The permissions and uploads of users.
 #[derive(Clone, Debug)]
 pub(crate) struct Users {
-    /// Who may have what.
+    /// The permissions.
     pub(crate) gate: Gate,
-    /// What they have given.
+    /// Their uploads.
     pub(crate) uploads: Uploads,
 }
 
-/// How what comes is kept.
+/// The durability of received blobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keeping {
-    /// It is durable before anybody is told that it has come.
+    /// A blob is durable before its receipt is confirmed.
     Durably,
-    /// It may be lost with the machine's power: somebody else has it too.
+    /// A blob may be lost in a power cut: another machine has it too.
     AsCopy,
 }
 
-/// A blob on its way into the store.
+/// A blob that is being received into the store.
 struct Coming {
     depot: StoreDepot,
     blob: activity_blobs::Arriving,
-    /// Of what a user gives.
+    /// The room that a user's upload takes.
     room: Option<Room>,
 }
 
 impl StoreDepot {
-    /// A store and how it keeps what comes.
+    /// A depot over a store.
     pub fn new(store: Store, keeping: Keeping) -> StoreDepot {
         StoreDepot {
             store,
@@ -56,7 +56,7 @@ impl StoreDepot {
         }
     }
 
-    /// A store in which users are given what belongs to own processes, and may leave so much.
+    /// A depot that serves users only files of own processes, and limits their uploads.
     pub(crate) fn with_users(store: Store, keeping: Keeping, users: Users) -> StoreDepot {
         StoreDepot {
             users: Some(users),
@@ -64,7 +64,7 @@ impl StoreDepot {
         }
     }
 
-    /// Whether a blob is what it is said to belong to, or is listed there.
+    /// Returns true if a blob is the artifact, or is listed in it.
     fn belongs(&self, hash: Hash, artifact: Hash) -> bool {
         if hash == artifact {
             return true;
@@ -169,7 +169,7 @@ impl Arriving for Coming {
     }
 }
 
-/// The kind of a failure is told to the other side.
+/// The kind of an error is sent to the other side.
 fn of_system(error: ArriveError) -> io::Error {
     match error {
         ArriveError::Write { source, .. } => source,

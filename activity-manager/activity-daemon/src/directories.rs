@@ -1,4 +1,4 @@
-//! The directories in which attempts run.
+//! The working directories of attempts.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,16 +18,16 @@ use thiserror::Error;
 
 use crate::workers::name_of;
 
-/// Directories of processes that are kept open, so that an attempt's is made by one system call.
+/// Directories of processes that are kept open, so that an attempt's is created by one system call.
 const OPEN_PROCESSES_MAX: usize = 16;
 
-/// Untouched directories of a process that are kept: more than attempts are made ready at a time.
+/// Unused directories of a process that are kept: more than attempts are staged at a time.
 const SPARE_MAX: usize = 256;
 
-/// Who may look into them: the user that the manager runs as.
+/// Their mode: only the manager's own user has access.
 const MODE: Mode = Mode::from_raw_mode(0o700);
 
-/// The time of change of a directory in which nothing has happened: the beginning of 2000.
+/// The modification time of an unused directory: the beginning of 2000.
 const UNTOUCHED: Timespec = Timespec {
     tv_sec: 946_684_800,
     tv_nsec: 0,
@@ -36,7 +36,7 @@ const UNTOUCHED: Timespec = Timespec {
 /// Why the directories of attempts cannot be used.
 #[derive(Debug, Error)]
 pub enum DirectoriesError {
-    /// One could not be made or read.
+    /// A directory could not be created or read.
     #[error("could not {action} {}", path.display())]
     Io {
         /// What was attempted.
@@ -47,32 +47,32 @@ pub enum DirectoriesError {
         #[source]
         source: io::Error,
     },
-    /// A command is told its directory as text.
+    /// A command gets its directory as text.
     #[error("could not use {}: the path is not text", .0.display())]
     NotText(PathBuf),
 }
 
-/// The directory under which the attempts of an activity manager run, given the one of its state.
+/// The directory for attempts, in an activity manager's state directory.
 pub fn work_directory(state: &Path) -> PathBuf {
     state.join("work")
 }
 
-/// What becomes of a directory in which nothing has happened.
+/// What happens to an unused directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Untouched {
-    /// Another attempt of the process has it.
+    /// Another attempt of the process gets it.
     Again,
-    /// It is removed: commands run as other accounts, and one that had it could have set its time of
-    /// change, or could have it open.
+    /// It is removed: commands run as other accounts, and its user could have changed its
+    /// modification time, or could have it open.
     Removed,
 }
 
-/// Makes the directories of attempts, `work/<process>/<number>`.
+/// Creates the directories of attempts, `work/<process>/<number>`.
 ///
-/// A directory in which nothing has happened may be used again by another attempt of its process: to
-/// make one and to remove it would cost more than a short command. Whether something has happened
-/// shows in the directory's time of change, which is set to [`UNTOUCHED`] when it is made: the
-/// system changes it with every entry that comes or goes.
+/// An unused directory may be given to another attempt of its process, because creating and
+/// removing one costs more than a short command. Use shows in the modification time, which is set
+/// to [`UNTOUCHED`] when the directory is created: the system changes it with every entry that is
+/// added or removed.
 pub(crate) struct Directories {
     root: String,
     untouched: Untouched,
@@ -83,15 +83,15 @@ pub(crate) struct Directories {
 struct ProcessDirectories {
     path: String,
     descriptor: OwnedFd,
-    /// Larger than any that is there.
+    /// Larger than all existing ones.
     number_next: u32,
-    /// Untouched directories that nobody has.
+    /// Unused directories that no attempt has.
     spare: Vec<u32>,
 }
 
 impl Directories {
-    /// Under the manager's own directory, whose path is absolute. What an earlier life has left
-    /// empty is removed.
+    /// Opens them in the manager's state directory, whose path is absolute. Empty ones of earlier
+    /// epochs are removed.
     pub(crate) fn open(
         directory: &Path,
         untouched: Untouched,
@@ -112,7 +112,7 @@ impl Directories {
             .map_err(failed("create"))?;
         for entry in fs::read_dir(&root).map_err(failed("read"))? {
             let entry = entry.map_err(failed("read"))?;
-            // One that has something in it stays, which is what is wanted.
+            // Directories with content stay, as intended.
             let _ = fs::remove_dir(entry.path());
         }
         match root.into_os_string().into_string() {
@@ -125,7 +125,7 @@ impl Directories {
         }
     }
 
-    /// Where the directories are.
+    /// Their common parent.
     pub(crate) fn root(&self) -> PathBuf {
         PathBuf::from(&self.root)
     }
@@ -151,7 +151,7 @@ impl Directories {
         })
     }
 
-    /// Takes a directory back, if nothing has happened in it. `false`: it is to be removed.
+    /// Takes a directory back if it is unused. Returns false if it must be removed.
     pub(crate) fn take_back(&mut self, process: ProcessId, directory: &str) -> bool {
         if self.untouched == Untouched::Removed {
             return false;
@@ -200,7 +200,7 @@ impl Directories {
                         directory: format!("{}/{name}", place.path),
                     });
                 }
-                // Somebody has removed the process's directory, or made one in it.
+                // Somebody has removed the process's directory, or created one in it.
                 Err(Errno::NOENT | Errno::EXIST) if is_first_try => {
                     is_first_try = false;
                     self.processes.remove(&process);
@@ -254,7 +254,7 @@ impl Drop for ProcessDirectories {
         for number in &self.spare {
             let _ = fs::remove_dir(format!("{}/{number}", self.path));
         }
-        // One that has something in it stays, which is what is wanted.
+        // Directories with content stay, as intended.
         let _ = fs::remove_dir(&self.path);
     }
 }

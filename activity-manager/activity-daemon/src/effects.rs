@@ -1,4 +1,4 @@
-//! Carries out what the core wants: sends, makes directories, hands files to the workers.
+//! Carries out the core's effects: sends messages, creates directories, gives jobs to the workers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,36 +23,36 @@ use crate::sweeper::Sweeper;
 use crate::tail::{log_part, tail};
 use crate::workers::{Job, Workers};
 
-/// The one group manager's number among the links.
+/// The number of the single group manager among the links.
 const GROUP: u32 = 0;
 
-/// What the core's effects are carried out with.
+/// The connections and threads that carry out effects.
 pub(crate) struct Handler {
     pub(crate) group: Peers<FromResource>,
     pub(crate) processes: Peers<FromActivity>,
     pub(crate) executor: ExecutorSender,
-    /// What waits to be sent to the executor: where inputs come of effects at once, what comes of
-    /// those goes with it, so that the executor is woken once.
+    /// Messages for the executor: if effects lead to inputs at once, the messages that follow from
+    /// those are sent together, so that the executor is woken once.
     pub(crate) orders: Vec<ToExecutor>,
     pub(crate) workers: Workers,
-    /// None where nothing can be fetched.
+    /// None if nothing can be fetched.
     pub(crate) fetchers: Option<Fetchers>,
-    /// None where nothing is evicted.
+    /// None if nothing is evicted.
     pub(crate) pins: Option<Pins>,
-    /// Whose the processes are.
+    /// The users of processes.
     pub(crate) users: ProcessUsers,
     pub(crate) sweeper: Sweeper,
     pub(crate) checker: Checker,
     pub(crate) gate: Gate,
-    /// None where what processes leave is for others.
+    /// None if another manager handles retention.
     pub(crate) retention: Option<Answers>,
     pub(crate) places: Directories,
-    /// Where the executor keeps what commands write.
+    /// The executor's log directory.
     pub(crate) logs: PathBuf,
     pub(crate) number: Arc<Latest<ResourceId>>,
-    /// Whether nothing is here that has not started, at the end.
+    /// Set at the end, once no attempt is left that has not started.
     pub(crate) left: Arc<Latest<()>>,
-    /// Whether the executor does not answer.
+    /// True if the executor does not answer.
     pub(crate) executor_silent: Arc<Latest<bool>>,
 }
 
@@ -136,7 +136,7 @@ impl EffectHandler<ActivityManager> for Handler {
                 Effect::Access { number, is_allowed } => self.gate.answer(number, is_allowed),
                 Effect::Numbered(resource) => self.number.set(resource),
                 Effect::Unserved(processes) => {
-                    // One look is answered before the next, so there is room.
+                    // One request is answered before the next, so there is room.
                     if let Some(retention) = &self.retention {
                         let _ = retention.try_send(processes);
                     }
@@ -165,8 +165,8 @@ impl EffectHandler<ActivityManager> for Handler {
         if !jobs.is_empty() {
             self.workers.give(&mut jobs);
         }
-        // While nothing is at work here, all that can come is what the process manager sends: it may
-        // as well run in this thread.
+        // While the executor is idle, inputs can only come from the process manager, whose loop can
+        // run in this thread.
         if inputs.is_empty() && self.executor.is_idle() {
             self.processes.run_receivers_inline();
         } else {
@@ -191,7 +191,7 @@ impl EffectHandler<ActivityManager> for Handler {
         if self.sweeper.next_wakeup().is_some_and(|due| due <= now) {
             self.sweeper.pass_on();
         }
-        // What waits to be stepped may order more: it goes in the same write.
+        // Waiting inputs may lead to more messages, which are sent in the same write.
         if inputs.is_empty() {
             self.send_orders();
         }
@@ -206,7 +206,8 @@ impl Handler {
         self.orders.clear();
     }
 
-    /// A directory without files is a system call or two, which is made here; files are for the workers.
+    /// A directory without files takes a system call or two and is created here; files are the
+    /// workers' job.
     fn stage(
         &mut self,
         attempt: AttemptId,

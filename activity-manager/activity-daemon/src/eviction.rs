@@ -1,11 +1,11 @@
-//! Keeps the blob store within its budget. What live processes have made or been given here stays;
-//! what nobody has needed for longest goes first.
+//! Eviction keeps the blob store within its budget. Blobs of live processes stay; the least
+//! recently used others go first.
 
 use activity_blobs::Store;
 use model::{Artifact, Bytes, ProcessId};
 
-/// Parts of the budget, in hundredths, down to which is evicted at once: the next files have room
-/// without another look through the store.
+/// Eviction goes down to this part of the budget, in hundredths, so that the next files fit without
+/// another search.
 const LEFT_PER_CENT: u64 = 90;
 
 /// The blobs of live processes.
@@ -17,26 +17,26 @@ impl Pins {
         Pins(blobs)
     }
 
-    /// A process needs these for as long as it has leave here, or copies here.
+    /// Pins artifacts for as long as their process has a grant or copies here.
     pub(crate) fn keep(&self, process: ProcessId, artifacts: &[Artifact]) {
         if let Err(error) = self.0.pin(process.0, artifacts) {
-            // Should they be evicted, they are fetched or made again.
+            // Evicted files are fetched or recomputed.
             tracing::warn!(%process, %error, "files of a process are not pinned");
         }
     }
 
-    /// A process needs nothing here any more.
+    /// Releases the artifacts of a process.
     pub(crate) fn release(&self, process: ProcessId) {
         self.0.unpin(process.0);
     }
 }
 
-/// Looks after the size of a store.
+/// Evicts blobs of a store above its budget.
 #[derive(Debug)]
 pub(crate) struct Evictor {
     blobs: Store,
     budget: Bytes,
-    /// What was left when all that may go had gone.
+    /// The size that remained when everything evictable was gone.
     stuck_at: Option<Bytes>,
 }
 
@@ -49,14 +49,14 @@ impl Evictor {
         }
     }
 
-    /// Evicts where there is more than the budget.
+    /// Evicts blobs if the store is above its budget.
     pub(crate) fn look(&mut self) {
         let size = self.blobs.size();
-        // Where nothing could go, nothing can until something comes or a process ends.
+        // If nothing could be evicted, nothing can be until a blob is added or a process ends.
         if size <= self.budget || self.stuck_at == Some(size) {
             return;
         }
-        // What is not durable is not evicted, and what was fetched need not have become so.
+        // Blobs that are not durable are not evicted, and fetched ones need not be durable yet.
         if let Err(error) = self.blobs.flush() {
             tracing::error!(%error, "the blob store cannot be flushed");
             self.stuck_at = Some(size);

@@ -1,5 +1,5 @@
-//! Keeps an executor alive and connected: a thread that finds or starts one, passes on what it says,
-//! and does so again when it is gone.
+//! Keeps an executor running and connected: a thread that finds or starts one, passes on its
+//! messages, and repeats that when it is gone.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -23,15 +23,15 @@ use wire::executor::{Containment, FromExecutor, HeldBy, ToExecutor};
 
 use crate::daemon::Commands;
 
-/// How long to wait before another executor is tried, after one could not be started or ended. It
-/// doubles from the first to the second while that goes on.
+/// The pause before the next try to start an executor. It doubles from the first to the second
+/// value while tries fail.
 const RETRY_FIRST: Duration = Duration::from_millis(50);
 const RETRY_LAST: Duration = Duration::from_secs(5);
 
-/// How long an executor that was told to end may take: more than killing its commands takes.
+/// Time for an executor to end after its shutdown message: longer than killing its commands takes.
 const END_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where the executor is, and how it is started.
+/// The place of the executor, and its start settings.
 pub(crate) struct ExecutorConfig {
     pub(crate) binary: PathBuf,
     pub(crate) socket: PathBuf,
@@ -41,7 +41,7 @@ pub(crate) struct ExecutorConfig {
     pub(crate) share: Option<Share>,
     pub(crate) stream_bytes_max: Option<u64>,
     pub(crate) accounts: Accounts,
-    /// Where the directories of attempts are.
+    /// The directory of attempts.
     pub(crate) work: PathBuf,
     pub(crate) containment: ContainmentChoice,
     pub(crate) limits: Limits,
@@ -50,10 +50,10 @@ pub(crate) struct ExecutorConfig {
 /// Why there is no executor.
 #[derive(Debug, Error)]
 pub enum ExecutorError {
-    /// None was there, and none could be started.
+    /// None was running, and none could be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    /// It was there, and could not be connected to.
+    /// It is running, and could not be connected.
     #[error("could not connect to the executor at {}", path.display())]
     Connect {
         /// Its socket.
@@ -62,7 +62,7 @@ pub enum ExecutorError {
         #[source]
         source: io::Error,
     },
-    /// There is no thread to listen to it.
+    /// The thread that listens to it could not be started.
     #[error("could not start a thread for the executor")]
     Thread(#[source] io::Error),
 }
@@ -73,21 +73,21 @@ pub(crate) struct Executor {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Sends to the executor that is connected at the moment.
+/// Sends to the currently connected executor.
 pub(crate) struct ExecutorSender(Arc<Shared>);
 
 struct Shared {
     sender: Mutex<Option<Sender>>,
-    /// The process that is connected; 0 where it is not known.
+    /// The process id of the connected executor; 0 if unknown.
     pid: AtomicU32,
-    /// The same process, so that no other one of its number is ever killed.
+    /// Its process descriptor, so that no other process with its number is ever killed.
     process: Mutex<Option<OwnedFd>>,
-    /// How it holds what commands start; none before it has said.
+    /// Its containment; none before its hello.
     containment: Mutex<Option<Containment>>,
     phase: Mutex<Phase>,
     changed: Condvar,
-    /// Attempts that the executor was given and has not spoken the last word of. Nothing rests on it
-    /// but in which thread something is done.
+    /// Attempts that the executor got and has not finished. It only decides which thread does some
+    /// work.
     n_attempts: AtomicI64,
 }
 
@@ -131,28 +131,28 @@ impl Executor {
         })
     }
 
-    /// Lets the executor's words through to the core.
+    /// Passes the executor's messages to the core from here on.
     pub(crate) fn begin(&self) {
         self.shared.change(Phase::Serving);
     }
 
-    /// The way to it.
+    /// A sender to it.
     pub(crate) fn way(&self) -> ExecutorSender {
         ExecutorSender(Arc::clone(&self.shared))
     }
 
-    /// The process that is the executor; none where that is not known.
+    /// The process id of the executor; none if unknown.
     pub(crate) fn pid(&self) -> Option<u32> {
         Some(self.shared.pid.load(Ordering::Relaxed)).filter(|&pid| pid > 0)
     }
 
-    /// How it holds what commands start; none before it has said.
+    /// Its containment; none before its hello.
     pub(crate) fn containment(&self) -> Option<Containment> {
         let told = self.shared.containment.lock();
         *told.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the connection, and the executor with it where its commands are to end.
+    /// Closes the connection, and ends the executor too if its commands must end.
     pub(crate) fn stop(mut self, commands: Commands) {
         self.end(commands);
     }
@@ -188,7 +188,7 @@ impl Drop for Executor {
 }
 
 impl ExecutorSender {
-    /// Sends messages together. They are lost where there is no executor; the core is told of that.
+    /// Sends messages together. Without an executor they are lost; the core is told of that.
     pub(crate) fn send(&self, messages: &[ToExecutor]) {
         if messages.is_empty() {
             return;
@@ -204,13 +204,13 @@ impl ExecutorSender {
         }
         if let Err(error) = connected.send_all(messages) {
             tracing::warn!(%error, "the executor's connection is lost");
-            // The receiving thread sees that it is closed, and goes on from there.
+            // The receiving thread notices that it is closed, and goes on from there.
             let _ = connected.close();
             *sender = None;
         }
     }
 
-    /// Kills the executor that was connected last, which does not answer. Its commands die with it.
+    /// Kills the last connected executor, which does not answer. Its commands die with it.
     pub(crate) fn kill(&self) {
         let process = self.0.process.lock();
         let process = process.unwrap_or_else(PoisonError::into_inner);
@@ -219,11 +219,11 @@ impl ExecutorSender {
             tracing::error!(killed, "the executor does not answer and is killed");
         }
         drop(process);
-        // A receiver that waits for an executor which cannot die is to go on.
+        // A receiver must not wait for an executor that cannot be killed.
         self.close();
     }
 
-    /// Whether the executor has nothing to do, so that nothing will come from it.
+    /// Returns true if the executor has no attempts, so that no message will come from it.
     pub(crate) fn is_idle(&self) -> bool {
         self.0.is_idle()
     }
@@ -248,7 +248,7 @@ impl Shared {
         self.n_attempts.load(Ordering::Relaxed) <= 0
     }
 
-    /// Keeps what an executor says of itself, and warns once of what it cannot do.
+    /// Stores an executor's containment, and warns once of its limits.
     fn contains(&self, containment: Option<Containment>) {
         let told = self.containment.lock();
         let before = std::mem::replace(
@@ -277,7 +277,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Waits until the core has started. `false` if that will not happen.
+    /// Waits until the core has started. Returns false if it will not.
     fn wait_for_core(&self) -> bool {
         let mut phase = self.phase();
         while *phase == Phase::Waiting {
@@ -289,7 +289,7 @@ impl Shared {
         *phase == Phase::Serving
     }
 
-    /// Waits some time. `false` if it is the end.
+    /// Waits for some time. Returns false at the end.
     fn pause(&self, pause: Duration) -> bool {
         let phase = self.phase();
         let waited = self
@@ -300,7 +300,7 @@ impl Shared {
 }
 
 impl ExecutorConfig {
-    /// Connects to the executor that is there, or to one that is started.
+    /// Connects to a running executor, or to one that is started.
     fn connect(&self) -> Result<(Sender, Receiver), ExecutorError> {
         if let Ok(connection) = Connection::connect(&self.socket) {
             return Ok(connection.split());
@@ -327,7 +327,7 @@ impl ExecutorConfig {
     }
 }
 
-/// The process at the other end; none where the system does not say.
+/// The process at the other end; none if the system does not tell.
 fn process(sender: &Sender) -> Option<OwnedFd> {
     let pid = Pid::from_raw(i32::try_from(sender.peer_pid()?).ok()?)?;
     pidfd_open(pid, PidfdFlags::empty()).ok()
@@ -371,7 +371,7 @@ fn serve(place: &ExecutorConfig, shared: &Shared, inbox: &Inbox<Input>, mut rece
     }
 }
 
-/// Passes on what the executor says until its connection ends. Whether it said anything.
+/// Passes on the executor's messages until its connection ends. Returns true if there was any.
 fn receive_all(receiver: &mut Receiver, shared: &Shared, inbox: &Inbox<Input>) -> bool {
     let mut has_spoken = false;
     let mut inputs = Vec::new();
@@ -400,8 +400,8 @@ fn receive_all(receiver: &mut Receiver, shared: &Shared, inbox: &Inbox<Input>) -
             return has_spoken;
         }
         has_spoken = true;
-        // It speaks only of what the core has handed to it. Where it has nothing left to do, what will
-        // be said next comes of what the core does now, so this thread may as well do it.
+        // The executor reports only attempts that the core has sent to it. When it has none left,
+        // its next message follows from the core's present work, so this thread can do that work.
         if shared.is_idle() {
             inbox.tell_inline(inputs.drain(..));
         } else {
@@ -413,9 +413,9 @@ fn receive_all(receiver: &mut Receiver, shared: &Shared, inbox: &Inbox<Input>) -
     }
 }
 
-/// Lets the system forget an executor when it has ended, which may be long after its connection has.
+/// Reaps an executor when it has ended, which may be long after its connection.
 fn collect(mut child: Child) {
     let waiting = std::thread::Builder::new().name("executor's end".to_owned());
-    // Without a thread, its number stays taken until this program ends.
+    // Without a thread, its process id stays taken until this program ends.
     let _ = waiting.spawn(move || child.wait());
 }

@@ -1,11 +1,11 @@
-//! What this machine is.
+//! Properties of this machine.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use model::Bytes;
 
-/// Memory that is told where the system does not say how much there is, in bytes.
+/// The assumed memory if the system does not tell it, in bytes.
 const MEMORY_UNKNOWN: u64 = 1 << 30;
 
 /// All memory of the machine.
@@ -22,7 +22,7 @@ fn total_bytes(meminfo: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// What definitions may ask for under `labels`.
+/// The labels that definitions can ask for.
 pub fn labels() -> BTreeMap<String, String> {
     let labels = [
         ("os", std::env::consts::OS.to_owned()),

@@ -1,5 +1,5 @@
-//! Fetches what attempts need and this machine lacks, beside the workers, so that no command whose
-//! files are here waits for a transfer.
+//! Fetches missing inputs of attempts, beside the workers, so that no command with local files
+//! waits for a transfer.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::error::Error;
@@ -17,33 +17,33 @@ use wire::attempt::{Copied, Holder};
 use crate::depot::{Keeping, StoreDepot};
 use crate::workers::{AtWork, Unlaid, chain, lay, name_of, staged};
 
-/// Transfers at a time: they share one network.
+/// Concurrent transfers: they share one network.
 const FETCHERS: usize = 4;
-/// Copies that wait for a transfer. Those beyond are asked for again.
+/// Number of waiting copies. Further ones are requested again.
 const COPIES_WAITING_MAX: usize = 4_096;
 /// Copies that share a flush.
 const COPIES_TOGETHER: usize = 64;
 
-/// An attempt that lacks files.
+/// An attempt with missing files.
 pub(crate) struct Wanting {
     pub(crate) attempt: AttemptId,
     pub(crate) workplace: Workplace,
     pub(crate) inputs: Vec<(String, Artifact)>,
-    /// Who may have them, by the place of the input.
+    /// The sources of its inputs, by index.
     pub(crate) sources: Sources,
 }
 
-/// What is to be kept here beside the machine that made it.
+/// Outputs of another machine to be copied here.
 #[derive(Debug)]
 pub(crate) struct ToCopy {
-    /// The process manager that is told.
+    /// The process manager that gets the answer.
     pub(crate) to: u32,
     pub(crate) copied: Copied,
-    /// Who has it.
+    /// The sources.
     pub(crate) sources: Vec<Holder>,
 }
 
-/// Who may have inputs, by their place among the inputs.
+/// The sources of inputs, by the inputs' index.
 pub(crate) type Sources = Vec<(u32, Vec<Holder>)>;
 
 /// The threads. Dropping it ends transfers and threads.
@@ -63,7 +63,7 @@ impl ToCopy {
     }
 }
 
-/// Takes what lacks files, from any thread.
+/// Queues missing files, from any thread.
 #[derive(Clone)]
 pub(crate) struct ToFetch(Arc<Shared>);
 
@@ -76,15 +76,15 @@ struct Shared {
     changed: Condvar,
 }
 
-/// The core knows a bounded number of attempts ([`activity_core::ATTEMPTS_KNOWN_MAX`]), so no more
-/// than that wait here.
+/// The core knows a bounded number of attempts ([`activity_core::ATTEMPTS_KNOWN_MAX`]), so at most
+/// that many wait here.
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Wanting>,
     copies: VecDeque<ToCopy>,
-    /// Of which activities copies wait or are under way: repeated questions are passed over.
+    /// Activities whose copies are waiting or being fetched: repeats are ignored.
     copying: BTreeSet<(ProcessId, ActivityId)>,
-    /// Blobs that a thread is at: another one that needs one of them waits for it.
+    /// Blobs that a thread is fetching: another one that needs the same blob waits.
     coming: BTreeSet<Hash>,
     is_closing: bool,
 }
@@ -119,7 +119,7 @@ impl Fetchers {
                 })?;
             fetchers.threads.push(thread);
         }
-        // One for all copies, so that no attempt waits for them.
+        // One thread for all copies, so that no attempt waits for them.
         let shared = Arc::clone(&fetchers.shared);
         let copier = std::thread::Builder::new().name("copy".to_owned());
         let thread = copier.spawn(move || {
@@ -131,7 +131,7 @@ impl Fetchers {
         Ok(fetchers)
     }
 
-    /// Queues a copy; it is heard of again when all is here, and only then.
+    /// Queues a copy; an answer follows only when everything is here.
     pub(crate) fn copy(&self, wanted: ToCopy) {
         let mut state = self.shared.lock();
         if state.copies.len() < COPIES_WAITING_MAX && state.copying.insert(wanted.of()) {
@@ -157,13 +157,13 @@ impl Drop for Fetchers {
 }
 
 impl ToFetch {
-    /// Queues an attempt; it is heard of again as staged or as lacking.
+    /// Queues an attempt; the answer is that it is staged or lacks inputs.
     pub(crate) fn give(&self, wanting: Wanting) {
         self.0.lock().waiting.push_back(wanting);
         self.0.changed.notify_all();
     }
 
-    /// Has all of a file or a directory here, if somebody gives it. Whether that is so.
+    /// Fetches all of a file or a directory. Returns true if it is here.
     pub(crate) fn bring(&self, artifact: Artifact, holders: &[Holder]) -> bool {
         let sources = self.0.sources(holders);
         match self.0.bring(artifact, &sources) {
@@ -176,7 +176,7 @@ impl ToFetch {
     }
 }
 
-/// Whether a file of an input is not here.
+/// Returns true if a file of an input is missing here.
 pub(crate) fn lacks(blobs: &Store, inputs: &[(String, Artifact)]) -> bool {
     inputs.iter().any(|(_, artifact)| {
         blobs
@@ -203,7 +203,7 @@ impl Shared {
         })
     }
 
-    /// Waits until there is one; none at the end.
+    /// Waits for the next job; none at the end.
     fn take_from<T>(&self, next: impl Fn(&mut State) -> Option<T>) -> Option<T> {
         let mut state = self.lock();
         loop {
@@ -217,16 +217,16 @@ impl Shared {
         }
     }
 
-    /// Has all that activities have produced here, durably by one flush.
+    /// Fetches the outputs of activities and makes them durable by one flush.
     fn copy(&self, wanted: Vec<ToCopy>) {
-        // What has come is not evicted before it is durable and told of.
+        // Fetched files are not evicted before they are durable and reported.
         let _hold = self.blobs.hold();
         let all: Vec<_> = wanted.iter().map(ToCopy::of).collect();
         let mut here = Vec::new();
         for one in wanted {
             let sources = self.sources(&one.sources);
             let mut artifacts = one.copied.artifacts.iter();
-            // What fails is asked for again, and perhaps of another machine.
+            // Failed copies are requested again, perhaps from another machine.
             match artifacts.try_for_each(|artifact| self.bring(*artifact, &sources)) {
                 Ok(()) => here.push(one),
                 Err(failure) => one.failed(&failure.text()),
@@ -251,7 +251,7 @@ impl Shared {
     }
 
     fn serve(&self, wanting: Wanting) {
-        // What has come is not evicted before it is laid down.
+        // Fetched files are not evicted before they are placed.
         let _hold = self.blobs.hold();
         let Wanting {
             attempt,
@@ -262,7 +262,7 @@ impl Shared {
         let bring = || self.bring_all(attempt, &inputs, &sources);
         let lay = || lay(&self.blobs, &workplace.directory, &inputs);
         let laid = bring().and_then(|()| match lay() {
-            // What was found to be damaged when it was laid down is missing now, and fetched.
+            // A file that was found damaged when it was placed is missing now, and fetched.
             Err(Unlaid::Lacking(_)) => bring().and_then(|()| lay()),
             other => other,
         });
@@ -271,7 +271,7 @@ impl Shared {
         self.inbox.tell(answer);
     }
 
-    /// Has all inputs of an attempt here.
+    /// Fetches all inputs of an attempt.
     fn bring_all(
         &self,
         attempt: AttemptId,
@@ -303,9 +303,9 @@ impl Shared {
         }
     }
 
-    /// Has all of a file or a directory here.
+    /// Fetches all of a file or a directory.
     fn bring(&self, artifact: Artifact, sources: &[Source]) -> Result<(), Failure> {
-        // Of a directory first comes the listing, and then what it lists.
+        // Of a directory, the listing is fetched first, and then the files in it.
         for _ in 0..2 {
             let missing = self.blobs.missing(artifact).map_err(Failure::reading)?;
             for hash in missing {
@@ -359,11 +359,11 @@ impl Shared {
     }
 }
 
-/// Why a file is not here.
+/// Why a file could not be fetched.
 enum Failure {
-    /// Nobody gives it.
+    /// No source has given it.
     Nobody(BulkError),
-    /// The own disk does not take it.
+    /// The local disk failed.
     Here(Box<dyn Error>),
 }
 

@@ -1,5 +1,4 @@
-//! What an activity manager's configuration says of files that go to other machines, and the
-//! connection for them.
+//! The settings of an activity manager for transfers, and the transfer service.
 
 use std::error::Error;
 use std::fs;
@@ -23,39 +22,39 @@ use crate::quotas::QuotaLimits;
 use crate::uploads::Uploads;
 use crate::{Keeping, StoreDepot, Transfers};
 
-/// MiB a second that may be asked for as the bound of a link: 100 GiB.
+/// The largest configurable rate of a link in MiB a second: 100 GiB.
 const RATE_MAX: u32 = 100 << 10;
 
-/// GiB that may be asked for as the bound of a file: 1 PiB.
+/// The largest configurable size of a file in GiB: 1 PiB.
 const LARGEST_MAX: u32 = 1 << 20;
 
-/// The part of the store's budget that files may take which one user has given and no process names:
-/// one in so many.
+/// The part of the store's budget for one user's uploads that no process uses yet: one in so many.
 const UPLOADS_SHARE: u64 = 2;
 
-/// Where the port that the system chose is kept, in the state directory.
+/// The file in the state directory with the port that the system chose.
 const PORT: &str = "files-port";
 
-/// How files go to other machines and come from there.
+/// The settings for transfers.
 pub(crate) struct Files {
-    /// Where others ask for them; none for a port that the system chooses, where links listen.
+    /// The address to serve files on; none for a port that the system chooses, on the links'
+    /// address.
     listen: Option<SocketAddr>,
-    /// What others are told to dial; none for where it listens.
+    /// The address that others are told; none for the listening one.
     address: Option<String>,
-    /// MiB a second to each peer; none for as many as there can be.
+    /// MiB a second to each peer; none for no limit.
     rate: Option<u32>,
-    /// GiB of the largest file that is taken from others; none for the usual bound.
+    /// GiB of the largest file from others; none for the default.
     largest: Option<u32>,
-    /// GiB of all files together, beside what live processes need; none for half of the disk.
+    /// GiB of all files together, beside those of live processes; none for half of the disk.
     budget: Option<u32>,
-    /// GiB that the outputs of one attempt may take; none for what its user may have.
+    /// GiB of the outputs of one attempt; none for its user's quota.
     of_attempt: Option<u32>,
-    /// GiB that the live processes of a user may have here; none for the budget.
+    /// GiB of a user's live processes; none for the budget.
     of_user: Option<u32>,
 }
 
 impl Files {
-    /// Asks the configuration for it.
+    /// Reads the settings.
     pub(crate) fn ask(config: &mut Config<'_>) -> Files {
         Files {
             listen: config.optional_address("files-listen"),
@@ -68,7 +67,7 @@ impl Files {
         }
     }
 
-    /// What attempts and users may have. The directory is on the store's disk.
+    /// The quotas of attempts and users. The directory is on the store's disk.
     pub(crate) fn quotas(&self, directory: &Path) -> io::Result<QuotaLimits> {
         let bytes = |gibibytes: u32| Bytes(u64::from(gibibytes) << 30);
         let user = match self.of_user {
@@ -81,7 +80,7 @@ impl Files {
         })
     }
 
-    /// Who keeps the store within its budget. The directory is on the store's disk.
+    /// The evictor of the store. The directory is on the store's disk.
     pub(crate) fn evictor(&self, store: &Store, directory: &Path) -> io::Result<Evictor> {
         Ok(Evictor::new(store.clone(), self.budget(directory)?))
     }
@@ -94,7 +93,7 @@ impl Files {
         Ok(Bytes(disk.f_blocks.saturating_mul(disk.f_frsize) / 2))
     }
 
-    /// Opens the store and lets others ask for its files.
+    /// Opens the store and starts the transfer service.
     pub(crate) fn start(
         &self,
         place: &DaemonConfig,
@@ -144,8 +143,8 @@ impl Files {
     }
 }
 
-/// Listens where an earlier life did, so that whoever knows that one finds this one; or, where that
-/// port is taken or there was none, where the system chooses.
+/// Listens on the port of the earlier epoch, so that those who know it find this one; if that is
+/// taken or there was none, on one that the system chooses.
 fn at_kept_port<S, E>(
     file: &Path,
     ip: IpAddr,
@@ -167,13 +166,13 @@ fn at_kept_port<S, E>(
     Ok(bound)
 }
 
-/// The address by which others reach what listens here: where it listens on all addresses, the one
-/// from which the group manager is reached.
+/// The address by which others reach this listener: if it listens on all addresses, the one from
+/// which the group manager is reached.
 fn reachable(bound: SocketAddr, group_manager: &str) -> io::Result<SocketAddr> {
     if !bound.ip().is_unspecified() {
         return Ok(bound);
     }
-    // Nothing is sent: the system only says which way it would take.
+    // Connecting a UDP socket sends nothing; the system only selects the route.
     let socket = UdpSocket::bind((bound.ip(), 0))?;
     socket.connect(group_manager)?;
     Ok((socket.local_addr()?.ip(), bound.port()).into())

@@ -1,14 +1,15 @@
-//! How busy this machine is, with what others run and with what is run here for processes.
+//! The load of this machine, of others' programs and of commands.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use model::Bytes;
 
-/// The weight of the newest sample in what others use: a burst of a second closes nothing.
+/// The weight of the newest sample in the load of others, so that a burst of a second closes
+/// nothing.
 const NEWEST: f64 = 0.2;
 
-/// Samples the machine. The first sample has nothing to be compared with.
+/// Samples the machine. The first sample has nothing to compare with.
 #[derive(Debug)]
 pub struct Gauge {
     directory: PathBuf,
@@ -17,32 +18,32 @@ pub struct Gauge {
     others: Option<f64>,
 }
 
-/// What a sample says.
+/// The values of a sample.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// Cores that were busy since the last sample.
     pub busy: f64,
-    /// Cores that others than this manager's commands use, smoothed over some samples.
+    /// Cores that programs other than this manager's commands use, smoothed over some samples.
     pub others: f64,
-    /// Processes that want to run, averaged by the system over a minute.
+    /// Runnable processes, the system's average over a minute.
     pub queue: f64,
-    /// Memory that can be had without swapping.
+    /// Memory available without swapping.
     pub memory_free: Bytes,
-    /// Room on the disk of the manager's directory.
+    /// Free space on the disk of the manager's directory.
     pub disk_free: Bytes,
 }
 
-/// Times of all cores together, in the system's ticks.
+/// CPU times of all cores together, in the system's ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ticks {
     total: u64,
     busy: u64,
-    /// Of the session of commands.
+    /// Of the commands' session.
     own: u64,
 }
 
 impl Gauge {
-    /// A gauge of the machine, and of the disk on which a directory is.
+    /// A gauge of the machine, and of the disk with a directory.
     pub fn of(directory: &Path) -> Gauge {
         Gauge {
             directory: directory.to_owned(),
@@ -52,7 +53,7 @@ impl Gauge {
         }
     }
 
-    /// Looks; commands are those of this session.
+    /// Samples; commands are those of this session.
     pub fn read(&mut self, session: Option<u32>) -> Reading {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         let own = session.map_or(0, ticks_of_session);
@@ -81,7 +82,7 @@ impl Gauge {
 }
 
 impl Ticks {
-    /// Cores that were busy, and those of them that others had.
+    /// Cores that were busy, and those that others used.
     fn since(self, before: Ticks, cores: f64) -> (f64, f64) {
         let total = self.total.saturating_sub(before.total);
         if total == 0 {
@@ -101,10 +102,11 @@ pub fn cores() -> u32 {
     u32::try_from(cores).unwrap_or(u32::MAX)
 }
 
-/// Of `/proc/stat`: all time, and what of it was neither idle nor waiting for a disk.
+/// From `/proc/stat`: total time, and the part that was neither idle nor waiting for a disk.
 fn total_and_busy(stat: &str) -> Option<(u64, u64)> {
     let line = stat.lines().find(|line| line.starts_with("cpu "))?;
-    // user, nice, system, idle, iowait, irq, softirq, steal; what follows is in these already.
+    // user, nice, system, idle, iowait, irq, softirq, steal; the later fields are included in
+    // these.
     let times: Vec<u64> = line
         .split_whitespace()
         .skip(1)
@@ -116,7 +118,7 @@ fn total_and_busy(stat: &str) -> Option<(u64, u64)> {
     Some((total, total - idle))
 }
 
-/// Times of all processes of a session, and of their children that have ended.
+/// Times of all processes of a session, and of their ended children.
 fn ticks_of_session(session: u32) -> u64 {
     let Ok(entries) = fs::read_dir("/proc") else {
         return 0;
@@ -133,8 +135,8 @@ fn ticks_of_session(session: u32) -> u64 {
         .sum()
 }
 
-/// Of `/proc/PID/stat`: user and system time of the process and its ended children, if it is of the
-/// session. The name, in parentheses, may hold anything.
+/// From `/proc/PID/stat`: user and system time of the process and its ended children, if it is in
+/// the session. The name, in parentheses, may contain anything.
 fn ticks_of(stat: &str, session: u32) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
@@ -194,7 +196,7 @@ mod tests {
         };
         assert_eq!(after.since(before, 4.0), (3.0, 1.0));
         assert_eq!(after.since(after, 4.0), (0.0, 0.0));
-        // A session that is another one than before has used less.
+        // A new session has used less.
         assert_eq!(before.since(after, 4.0), (0.0, 0.0));
     }
 

@@ -1,15 +1,15 @@
-//! Accounts of the slots of a machine, and what the accounts of commands keep apart.
+//! Accounts of the slots of a machine, and the separation by accounts.
 
 use activity_executor::{Account, Accounts, RangeError};
 use thiserror::Error;
 
-/// Why a range cannot be that of a machine's slots.
+/// Why a range cannot be used for a machine's slots.
 #[derive(Debug, Error)]
 pub(crate) enum SlotsError {
-    /// It names no accounts.
+    /// It is no range of accounts.
     #[error(transparent)]
     Range(#[from] RangeError),
-    /// Two attempts would have the same one.
+    /// There are fewer accounts than slots.
     #[error(
         "{n_slots} slots need {n_slots} accounts, and accounts = {range:?} has {n_accounts}: \
          name more, or lend fewer slots with slots = {n_accounts}"
@@ -17,14 +17,14 @@ pub(crate) enum SlotsError {
     Few {
         /// The range.
         range: String,
-        /// Accounts in it.
+        /// The number of its accounts.
         n_accounts: usize,
-        /// Slots that the machine lends.
+        /// The machine's slots.
         n_slots: u32,
     },
 }
 
-/// Accounts that attempts have one by one, of which each slot needs one.
+/// Accounts that attempts get one by one; each slot needs one.
 pub(crate) fn accounts_of_slots(range: &str, n_slots: u32) -> Result<Accounts, SlotsError> {
     let of_slots = Account::of_range(range)?;
     if of_slots.len() < n_slots as usize {
@@ -40,7 +40,7 @@ pub(crate) fn accounts_of_slots(range: &str, n_slots: u32) -> Result<Accounts, S
     })
 }
 
-/// Whom the accounts of commands keep from whom, as `xav nodes NAME` tells it.
+/// The separation by accounts, as shown by `xav nodes NAME`.
 pub(crate) fn told(accounts: &Accounts) -> &'static str {
     if !accounts.of_slots.is_empty() {
         "one for each attempt, which keeps users from each other"

@@ -1,9 +1,9 @@
-//! Something that is known once, and waited for by other threads.
+//! A value that one thread sets and others wait for.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What a manager's loop tells others; the last of it stays.
+/// The latest value; none before it is set first.
 pub(crate) struct Latest<T> {
     told: Mutex<Option<T>>,
     is_told: Condvar,
@@ -24,7 +24,7 @@ impl<T: Copy> Latest<T> {
         self.is_told.notify_all();
     }
 
-    /// Waits for it, but no longer than this.
+    /// Waits until the value is set, no longer than `patience`.
     pub(crate) fn wait(&self, patience: Duration) -> Option<T> {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self

@@ -1,9 +1,8 @@
 //! An activity manager as a part of a program: its core, the executor beside it, the workers that
-//! lay out and collect files, and the blob store.
+//! place and collect files, and the blob store.
 //!
-//! It decides nothing about attempts, that is `activity-core`, and starts no command, that is
-//! `activity-executor`. Read [`start`] and [`Handle`] first, then `effects.rs`, which carries out
-//! what the core wants.
+//! `activity-core` decides about attempts, and `activity-executor` starts commands. Read [`start`]
+//! and [`Handle`] first, then `effects.rs`, which carries out the core's effects.
 
 mod access;
 pub mod ceilings;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
-    // The executor comes first: it closes every inherited descriptor.
+    // The executor is started first: it closes every inherited descriptor.
     if arguments
         .nth(1)
         .is_some_and(|first| first == activity_executor::ARGUMENT)

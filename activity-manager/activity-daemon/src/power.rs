@@ -1,4 +1,4 @@
-//! How much a core of this machine does in a second, measured once and kept.
+//! The speed of a core of this machine, measured once and stored.
 
 use std::fs;
 use std::hint::black_box;
@@ -7,30 +7,30 @@ use std::path::Path;
 use model::Span;
 use shell::clock;
 
-/// Rounds that the reference core does in a second: a virtual core of a Xeon server, as an optimised
-/// build measures it there. Only ratios between machines count.
+/// Rounds of the reference core in a second: a virtual core of a Xeon server, with an optimised
+/// build. Only ratios between machines count.
 const REFERENCE_ROUNDS: f64 = 65e6;
 
-/// Slices that are measured; the fastest counts, since in all others somebody else was there.
+/// Number of measured slices; the fastest counts, because other programs ran in the others.
 const SLICES: u32 = 30;
 
-/// How long a slice is.
+/// Length of a slice.
 const SLICE: Span = Span::from_millis(10);
 
-/// Rounds between two looks at the clock.
+/// Rounds between two readings of the clock.
 const ROUNDS: u32 = 10_000;
 
-/// Words of the table that rounds walk through: 256 KiB, what a core has for itself.
+/// Words of the table that rounds walk through: 256 KiB, a core's own cache.
 const WORDS: usize = 32 << 10;
 
 /// The file in the manager's directory.
 const FILE: &str = "power";
 
-/// Powers that are believed.
+/// The plausible powers.
 const BELIEVED: std::ops::RangeInclusive<f64> = 1e-3..=1e3;
 
-/// The power of a core: what was measured when this was asked first in this directory, and is
-/// measured where it was not. Removing the file `power` has it measured anew.
+/// The power of a core: the stored value of this directory, or a measurement if there is none.
+/// Removing the file `power` causes a new measurement.
 pub fn power(directory: &Path) -> f64 {
     let path = directory.join(FILE);
     let kept = fs::read_to_string(&path).unwrap_or_default();
@@ -38,7 +38,7 @@ pub fn power(directory: &Path) -> f64 {
         return power;
     }
     let power = measure();
-    // Where it cannot be kept it is measured again, which costs a third of a second.
+    // If it cannot be stored, it is measured again, which takes a third of a second.
     let _ = fs::write(&path, format!("{power:.3}\n"));
     power
 }
@@ -62,8 +62,8 @@ fn measure() -> f64 {
     (fastest / REFERENCE_ROUNDS).clamp(*BELIEVED.start(), *BELIEVED.end())
 }
 
-/// What is measured: whole numbers, floating point and a walk through memory, each round after the
-/// one before.
+/// The measured work: integers, floating point and a walk through memory, each round depending on
+/// the one before.
 struct Walk {
     table: Vec<u64>,
     whole: u64,
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(kept, format!("{first:.3}\n"));
         fs::write(dir.path().join(FILE), "2.5\n").unwrap();
         assert!((power(dir.path()) - 2.5).abs() < 1e-9);
-        // What cannot be is measured again.
+        // An implausible value is measured again.
         fs::write(dir.path().join(FILE), "-1\n").unwrap();
         assert!(power(dir.path()) > 0.0);
     }

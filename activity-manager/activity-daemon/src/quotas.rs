@@ -1,5 +1,5 @@
-//! What files may take on this machine: those that one attempt has made, and those that the live
-//! processes of one user have made or been given here.
+//! Quotas for files on this machine: of the outputs of one attempt, and of the live processes of
+//! one user.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,20 +8,20 @@ use activity_blobs::{AddError, CollectError, Store};
 use activity_core::Trouble;
 use model::{Bytes, FaultName, ProcessId};
 
-/// Processes whose user is remembered. Where there are more, some are forgotten: what they have counts
+/// Number of processes with a remembered user. Beyond it some are forgotten, and their files count
 /// for nobody.
 const PROCESSES_MAX: usize = 100_000;
 
-/// The bounds.
+/// The quotas.
 #[derive(Clone, Copy, Debug)]
 pub struct QuotaLimits {
-    /// Of what one attempt makes; none for no bound but the user's.
+    /// Of the outputs of one attempt; none for the user's quota alone.
     pub attempt: Option<Bytes>,
-    /// Of what one user's live processes have here.
+    /// Of the files of one user's live processes.
     pub user: Bytes,
 }
 
-/// Bounds, and whose the processes are. A clone is the same.
+/// The quotas, and the users of processes. Clones share one state.
 #[derive(Clone, Debug)]
 pub(crate) struct Quotas {
     blobs: Store,
@@ -29,7 +29,7 @@ pub(crate) struct Quotas {
     users: ProcessUsers,
 }
 
-/// Whose the processes are that were served in this life. A clone is the same.
+/// The users of the processes of this epoch. Clones share one state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProcessUsers(Arc<Mutex<Known>>);
 
@@ -40,7 +40,7 @@ struct Known {
     live: BTreeMap<String, BTreeSet<ProcessId>>,
 }
 
-/// How much more an attempt may leave here, and who bounds it.
+/// The room for an attempt's outputs, and the quota that limits it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) left: Bytes,
@@ -49,16 +49,16 @@ pub(crate) struct Room {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Because {
-    /// The most that one attempt may leave.
+    /// The quota of one attempt.
     Attempt(Bytes),
-    /// A user has so much, and may have so much.
+    /// The user, the used bytes and the user's quota.
     User(String, Bytes, Bytes),
-    /// Nobody bounds it.
+    /// There is no quota.
     Nobody,
 }
 
 impl ProcessUsers {
-    /// A user's process needs something here.
+    /// A user's process needs files here.
     pub(crate) fn note(&self, process: ProcessId, user: &str) {
         let mut known = self.lock();
         let own = known.live.get(user);
@@ -78,7 +78,7 @@ impl ProcessUsers {
         }
     }
 
-    /// A process needs nothing here any more. Whose it was is still known.
+    /// A process needs no files here any more. Its user is still remembered.
     pub(crate) fn release(&self, process: ProcessId) {
         let mut known = self.lock();
         if let Some(user) = known.of.get(&process).cloned() {
@@ -86,7 +86,7 @@ impl ProcessUsers {
         }
     }
 
-    /// Whose it is, where that is known.
+    /// The user of a process, if known.
     pub(crate) fn of(&self, process: ProcessId) -> Option<String> {
         self.lock().of.get(&process).cloned()
     }
@@ -122,7 +122,7 @@ impl Quotas {
         }
     }
 
-    /// How much more an attempt of a process may leave here.
+    /// The room for the outputs of an attempt of a process.
     pub(crate) fn room(&self, process: ProcessId) -> Room {
         let user = self.users.of(process).map(|user| {
             let taken = self.taken(&user);
@@ -141,7 +141,7 @@ impl Quotas {
         })
     }
 
-    /// Whether the inputs that a process has been promised are more than its user may have here.
+    /// Refuses inputs of a process that exceed its user's quota.
     pub(crate) fn refuse_inputs(&self, process: ProcessId) -> Result<(), Trouble> {
         let Some(user) = self.users.of(process) else {
             return Ok(());
@@ -164,7 +164,7 @@ impl Quotas {
 }
 
 impl Room {
-    /// What an attempt is told whose outputs are more than that.
+    /// The failure of an attempt whose outputs exceed a quota.
     pub(crate) fn trouble(&self, error: &CollectError) -> Option<Trouble> {
         let CollectError::Add { name, source } = error else {
             return None;

@@ -1,6 +1,6 @@
-//! What processes leave behind on a machine that serves for long: what their commands wrote, and the
-//! directories of failed attempts. It goes when it is older than it is kept, and before that where
-//! logs take more room than they may; what belongs to a process that is still served here stays.
+//! Retention of logs and of the directories of failed attempts. They are removed when they are
+//! older than the retention time, or earlier if logs take more than their quota. Those of a process
+//! that is still served stay.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, Metadata};
@@ -17,27 +17,27 @@ use shell::{Inbox, clock};
 
 use crate::quotas::ProcessUsers;
 
-/// How often it is looked for. Nothing waits for it, and a look reads two directories.
+/// Interval of the clean-up. Nothing waits for it, and it reads two directories.
 const PERIOD: Duration = Duration::from_secs(3_600);
-/// When it is looked for first: nobody's start is made longer.
+/// Time of the first clean-up, so that the start is not slowed down.
 const FIRST: Duration = Duration::from_secs(60);
-/// Processes of which is asked at one look, the oldest first.
+/// Number of processes in one request, the oldest first.
 const ASKED_MAX: usize = 10_000;
 
-/// How much is kept, and for how long.
+/// The retention limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Retention {
-    /// How long after the last change.
+    /// Time since the last change.
     pub keep: Span,
-    /// Bytes of all that commands wrote.
+    /// Bytes of all logs.
     pub log_bytes_max: u64,
 }
 
-/// Answers which of the processes that were asked about are not served any more.
+/// Answers with the requested processes that are not served any more.
 pub(crate) type Answers = SyncSender<Vec<ProcessId>>;
 
-/// Starts a thread that asks the manager from time to time which processes are not served any more,
-/// and removes what they have left. It ends when the answers' way is dropped.
+/// Starts a thread that periodically asks the manager for processes that are not served any more,
+/// and removes their logs and directories. It ends when the sender of answers is dropped.
 pub(crate) fn start(retention: RetentionThread, inbox: &Inbox<Input>) -> io::Result<Answers> {
     let (answers, answered) = sync_channel(1);
     let inbox = inbox.clone();
@@ -69,18 +69,18 @@ fn look_after(
     }
 }
 
-/// Where processes leave what they leave.
+/// The directories to clean up.
 pub(crate) struct RetentionThread {
-    /// With a directory for each process, and in that one for each failed attempt.
+    /// It has a directory for each process, with one for each failed attempt.
     pub(crate) work: PathBuf,
-    /// With what commands wrote, as the executor keeps it.
+    /// The executor's log directory.
     pub(crate) logs: PathBuf,
     pub(crate) retention: Retention,
-    /// Whose processes are.
+    /// The users of processes.
     pub(crate) users: ProcessUsers,
 }
 
-/// A file or directory that may go.
+/// A file or directory that may be removed.
 struct Leaving {
     changed: Wall,
     path: PathBuf,
@@ -88,7 +88,7 @@ struct Leaving {
 }
 
 impl RetentionThread {
-    /// Processes that have left something, the longest unchanged first.
+    /// Processes with logs or directories, the longest unchanged first.
     fn processes(&self) -> io::Result<Vec<ProcessId>> {
         let mut changed: BTreeMap<ProcessId, Wall> = BTreeMap::new();
         let work = read(&self.work)?.into_iter();
@@ -104,8 +104,8 @@ impl RetentionThread {
         Ok(all.into_iter().map(|(_, id)| id).take(ASKED_MAX).collect())
     }
 
-    /// Removes what is over its time, or more than there may be, of these processes; and what all
-    /// processes share by the same measure.
+    /// Removes expired or excess files of these processes, and of the shared logs by the same
+    /// limits.
     fn clear(&self, over: &[ProcessId], now: Wall) -> io::Result<()> {
         let over: BTreeSet<ProcessId> = over.iter().copied().collect();
         let is_over = |one: &Leaving| process_of(&one.path).is_some_and(|id| over.contains(&id));
@@ -117,7 +117,7 @@ impl RetentionThread {
         }
         let mut logs = read(&self.logs)?;
         logs.sort_by_key(|one| one.changed);
-        // The executor may be writing to it, and goes on counting from it.
+        // The executor may be writing to it, and counts on from it.
         let last = logs.iter().filter_map(|one| segment_of(&one.path)).max();
         let mut rest = Vec::new();
         for log in logs {
@@ -134,14 +134,14 @@ impl RetentionThread {
         self.clear_room(rest)
     }
 
-    /// Removes what may go of logs, the oldest of whoever has most of them first, until there is not more
-    /// than there may be: who writes much shortens nobody else's time.
+    /// Removes removable logs until they fit the quota, the oldest ones of the user with most bytes
+    /// first, so that one user does not shorten the retention of others.
     fn clear_room(&self, logs: Vec<(Leaving, bool)>) -> io::Result<()> {
         let mut bytes: u64 = logs.iter().map(|(one, _)| one.bytes).sum();
         if bytes <= self.retention.log_bytes_max {
             return Ok(());
         }
-        // What nobody is known to own, and what all share, counts for one more user.
+        // Files without a known user, and shared ones, count as one more user.
         let mut by_user: BTreeMap<Option<String>, (u64, VecDeque<Leaving>)> = BTreeMap::new();
         for (log, may_go) in logs {
             let user = process_of(&log.path).and_then(|process| self.users.of(process));
@@ -166,7 +166,7 @@ impl RetentionThread {
     }
 }
 
-/// What is in a directory; nothing where there is none yet.
+/// The entries of a directory; none if it does not exist yet.
 fn read(directory: &Path) -> io::Result<Vec<Leaving>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -175,7 +175,7 @@ fn read(directory: &Path) -> io::Result<Vec<Leaving>> {
     let mut all = Vec::new();
     for entry in entries {
         let entry = entry?;
-        // What goes meanwhile needs nobody.
+        // Files that disappear meanwhile are ignored.
         if let Ok(metadata) = entry.metadata() {
             all.push(Leaving {
                 changed: changed(&metadata),
@@ -187,7 +187,7 @@ fn read(directory: &Path) -> io::Result<Vec<Leaving>> {
     Ok(all)
 }
 
-/// When it was changed last; the beginning of time where that was before.
+/// The time of the last change, not before 1970.
 fn changed(metadata: &Metadata) -> Wall {
     let seconds = u64::try_from(metadata.mtime()).unwrap_or(0);
     Wall(seconds.saturating_mul(1_000_000))
@@ -200,7 +200,7 @@ fn gone(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Whose it is: names begin with the process, and go on with a dash where there is more.
+/// The process of a file: names begin with its number, followed by a dash if they go on.
 fn process_of(path: &Path) -> Option<ProcessId> {
     let name = path.file_name()?.to_str()?;
     name.split('-').next()?.parse().ok()

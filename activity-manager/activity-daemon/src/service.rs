@@ -1,5 +1,5 @@
-//! The program around an activity manager: it dials its group manager, and when that has given it
-//! its number, the process managers.
+//! The program around an activity manager: it dials its group manager and, once it has a number,
+//! the process managers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -28,15 +28,15 @@ use crate::power::power;
 use crate::{Commands, Handle, MachineProfile, Retention};
 use crate::{isolation, traversal};
 
-/// The file of the numbers of process managers, in the manager's directory.
+/// The file with the numbers of process managers, in the manager's directory.
 const NUMBERS: &str = "process-managers";
 
-/// GiB of what commands wrote that are kept where nothing else is configured.
+/// Default GiB of retained logs.
 const LOG_GIBIBYTES: u32 = 16;
-/// GiB of logs that may be asked for: a PiB.
+/// The largest configurable GiB of logs: a PiB.
 const LOG_GIBIBYTES_MAX: u32 = 1 << 20;
 
-/// MiB of a stream of an attempt that may be asked for: a TiB.
+/// The largest configurable MiB of a stream of an attempt: a TiB.
 const STREAM_MEBIBYTES_MAX: u32 = 1 << 20;
 
 fn retention(keep: Option<Span>, log_gibibytes: Option<u32>) -> Retention {
@@ -46,19 +46,19 @@ fn retention(keep: Option<Span>, log_gibibytes: Option<u32>) -> Retention {
     }
 }
 
-/// How long the end waits for others to take back what has not started: a way to the group manager,
-/// on to process managers and back takes milliseconds, and whoever cannot be reached has its lease.
+/// Time at the end for process managers to take back attempts that have not started: a way to the
+/// group manager, to process managers and back takes milliseconds, and those that cannot be reached
+/// have their leases.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Slots that may be asked for: more commands than that at once no machine runs.
+/// The largest configurable number of slots: more concurrent commands than any machine runs.
 const SLOTS_MAX: u32 = 4_096;
 
-/// What `accounts` may be.
+/// The forms of `accounts`.
 const ACCOUNTS: &str = "a range such as \"xav-1..xav-8\" or \"70000..70007\", or a table of users' and \
                         accounts' names in quotes";
 
-/// An activity manager with its links. The program is `xavantes-am`, and the executor beside it is
-/// the same program.
+/// An activity manager with its links. The program `xavantes-am` is also the executor beside it.
 pub struct Service {
     manager: Arc<Handle>,
     links: Links,
@@ -68,15 +68,15 @@ pub struct Service {
     me: Identity,
     /// Process managers that the configuration names.
     named: Vec<PeerAddress>,
-    /// Process managers that are dialled: names and addresses.
+    /// Dialled process managers: names and addresses.
     dialled: BTreeSet<(String, String)>,
-    /// The numbers that this machine has given them: its executor knows them by these.
+    /// The numbers of process managers on this machine: the executor uses them too.
     numbers: Arc<Mutex<Numbers>>,
-    /// How the machine was when it was looked at last.
+    /// The load of the machine at the last look.
     load: Arc<Mutex<Load>>,
 }
 
-/// What its configuration says.
+/// The settings of the configuration.
 pub struct Settings {
     group_manager: PeerAddress,
     process_managers: Vec<PeerAddress>,
@@ -89,7 +89,7 @@ pub struct Settings {
     /// MiB of each stream of an attempt.
     stream_mebibytes: Option<u32>,
     account: Option<String>,
-    /// As whom commands of users run, by their names, or those of attempts, as a range.
+    /// The accounts of users' commands by name, or those of attempts as a range.
     accounts: Option<TextOrTexts>,
     is_shared: bool,
     containment: ContainmentChoice,
@@ -97,7 +97,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// As whom commands run. Root's do not run as root unless that is accepted by name.
+    /// The accounts of commands. Commands run as root only if that is explicitly accepted.
     fn accounts(&self) -> Result<Accounts, Box<dyn Error>> {
         let is_root = rustix::process::geteuid().is_root();
         let name = match (&self.account, &self.accounts) {
@@ -345,7 +345,8 @@ impl program::Service for Service {
             name: contact.name,
             address: contact.address,
         });
-        // One that the configuration names is dialled where that says, and not a second time.
+        // A process manager of the configuration is dialled at the address given there, and only
+        // once.
         let is_named = |peer: &PeerAddress| self.named.iter().any(|named| named.name == peer.name);
         let others = told.filter(|peer| !is_named(peer));
         let is_dialled = |peer: &PeerAddress| {
@@ -406,14 +407,14 @@ impl program::Service for Service {
     }
 }
 
-/// Looks at the machine each second, and lends it or does not.
+/// Samples the machine each second, and decides whether it is lent.
 struct Watch {
     manager: Arc<Handle>,
     gauge: Gauge,
     ceilings: Ceilings,
     slots: u32,
     is_closed: bool,
-    /// Whom the accounts of commands keep from whom.
+    /// The separation by accounts.
     accounts: &'static str,
     load: Arc<Mutex<Load>>,
 }

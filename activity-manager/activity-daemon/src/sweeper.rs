@@ -1,4 +1,5 @@
-//! Removes the directories of attempts, beside the loop and in batches: nobody waits for it.
+//! Removes the directories of attempts, beside the loop and in batches, because nobody waits for
+//! it.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -9,17 +10,17 @@ use std::thread::JoinHandle;
 use activity_executor::remove_tree;
 use model::{Mono, Span};
 
-/// Directories that are removed with one waking of the thread.
+/// Directories that are removed with one wake-up of the thread.
 const BATCH: usize = 64;
 
-/// How long a directory waits for others.
+/// Time for which a directory waits for others.
 const WAIT: Span = Span::from_millis(50);
 
-/// Batches that wait for the thread. Beyond them the loop removes directories itself, and so takes
-/// no more work than the disk does.
+/// Number of waiting batches. Beyond it the loop removes directories itself, and thereby takes no
+/// more work than the disk does.
 const BATCHES_MAX: usize = 1_024;
 
-/// Removes directories in a thread of its own. Dropping it removes what waits.
+/// Removes directories in a thread of its own. Dropping it removes the waiting ones.
 pub(crate) struct Sweeper {
     gathered: Vec<String>,
     since: Option<Mono>,
@@ -45,7 +46,7 @@ impl Sweeper {
         })
     }
 
-    /// Takes a directory to be removed.
+    /// Queues a directory for removal.
     pub(crate) fn remove(&mut self, now: Mono, directory: String) {
         self.gathered.push(directory);
         self.since.get_or_insert(now);
@@ -59,7 +60,7 @@ impl Sweeper {
         self.since.map(|since| since + WAIT)
     }
 
-    /// Handler over what was gathered.
+    /// Passes the gathered directories to the thread.
     pub(crate) fn pass_on(&mut self) {
         self.since = None;
         let batch = std::mem::take(&mut self.gathered);
@@ -95,7 +96,7 @@ fn sweep_all(batches: &Receiver<Vec<String>>, root: &Path) {
 fn sweep(batch: &[String], root: &Path) {
     for directory in batch {
         let directory = Path::new(directory);
-        // A path with `..` in it would not be one that was made here.
+        // A path with `..` in it was not created here.
         let is_ours = directory.strip_prefix(root).is_ok_and(|rest| {
             let mut parts = rest.components();
             rest.components().count() == 2

@@ -1,5 +1,5 @@
-//! The end of what an attempt has written so far, and parts of what one wrote that has ended. It is
-//! a read of at most two short pieces of files, so the loop does it itself.
+//! The output so far of a running attempt, and parts of the log of an ended one. It reads at most
+//! two short pieces of files, so the loop does it itself.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -11,8 +11,8 @@ use wire::executor::{Captured, Written};
 
 use crate::daemon::open_in;
 
-/// What the executor says that an attempt has written, with the ends of both streams. What cannot
-/// be read is left out; the log says so.
+/// The lengths of an attempt's streams from the executor, with the ends of both. An unreadable part
+/// is left out and logged.
 pub(crate) fn tail(logs: &Path, attempt: AttemptId, written: &Written) -> Tail {
     let end = |stream, captured| {
         end_of(logs, attempt, stream, captured).unwrap_or_else(|error| {
@@ -29,7 +29,7 @@ pub(crate) fn tail(logs: &Path, attempt: AttemptId, written: &Written) -> Tail {
     }
 }
 
-/// A part of what an attempt wrote, or why it cannot be read.
+/// A part of an attempt's log, or the reason why it cannot be read.
 pub(crate) fn log_part(logs: &Path, wanted: &ReadLog) -> LogPart {
     let ReadLog {
         attempt,

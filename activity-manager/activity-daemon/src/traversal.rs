@@ -1,5 +1,5 @@
-//! The way to the directories of commands that run as another account: it passes, and sees nothing
-//! else of what the manager has.
+//! Permissions for accounts of commands: they may traverse the path to their directories, and have
+//! no access to anything else of the manager.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -11,16 +11,16 @@ use thiserror::Error;
 
 use crate::directories::work_directory;
 
-/// What others than the owner may do in a directory on the way: pass.
+/// The permission of others for a directory on the path: execute.
 const PASS: u32 = 0o001;
 
-/// What they may do with everything else: nothing.
+/// The permissions that others lose on everything else.
 const OTHERS: u32 = 0o077;
 
 /// Why commands cannot run as an account.
 #[derive(Debug, Error)]
 pub(crate) enum TraversalError {
-    /// A directory cannot be changed or looked at.
+    /// A directory cannot be changed or read.
     #[error("could not {action} {}", path.display())]
     Io {
         /// What was attempted.
@@ -31,21 +31,21 @@ pub(crate) enum TraversalError {
         #[source]
         source: io::Error,
     },
-    /// A directory above is closed.
+    /// A directory above cannot be traversed.
     #[error(
         "commands run as {account:?}, which cannot pass {path}: chmod o+x it, or keep the state elsewhere"
     )]
     Closed {
         /// The account.
         account: String,
-        /// Which directory.
+        /// The directory.
         path: String,
     },
 }
 
-/// Opens the way to the work directory in a manager's directory of state, and closes everything
-/// else in it. The directory above, where configuration and identity are, is opened too; of those
-/// above that one it is only seen whether they let pass.
+/// Permits traversal of a manager's state directory to its work directory, and removes other
+/// accounts' access to everything else in it. The directory above, with configuration and identity,
+/// is opened for traversal too; those further above are only checked.
 pub(crate) fn open(state: &Path, account: &Account) -> Result<(), TraversalError> {
     let failed = |action, path: &Path| {
         let path = path.to_owned();

@@ -1,5 +1,5 @@
-//! Files that users have given to this machine for processes that they are about to submit. Each user
-//! has so much room for them, and what no process names after a while is removed.
+//! Files that users have uploaded for processes that they are about to submit. Each user has a
+//! quota for them, and files that no process uses after a while are removed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,38 +13,38 @@ use wire::bulk::{Belongs, Refusal};
 
 use crate::access::Gate;
 
-/// How often it is asked whether processes name what was given.
+/// Interval at which the process managers are asked about uploads.
 const LOOK: Duration = Duration::from_secs(600);
 
-/// How often in a row the answer must be no: a process manager that starts again knows its processes
-/// within minutes.
+/// Number of consecutive negative answers before removal: a restarted process manager knows its
+/// processes within minutes.
 const NOES: u32 = 3;
 
-/// When what no process names is removed.
+/// Minutes after which unused files are removed.
 const MINUTES: u32 = LOOK.as_secs() as u32 / 60 * NOES;
 
-/// What users have given. A clone is the same.
+/// The uploads of users. Clones share one state.
 #[derive(Clone, Debug)]
 pub(crate) struct Uploads(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// Bytes that each user may have given and no process names.
+    /// Quota of each user for files that no process uses yet.
     each_max: Bytes,
     by_user: Mutex<BTreeMap<String, BTreeMap<Hash, Upload>>>,
 }
 
-/// A file that comes or has come.
+/// A file that is being or was uploaded.
 #[derive(Clone, Copy, Debug)]
 struct Upload {
     bytes: u64,
     of: Belongs,
     has_come: bool,
-    /// How often in a row no process named it.
+    /// Number of consecutive negative answers.
     noes: u32,
 }
 
-/// Room for a file that comes. Dropped before it has come, it is given back.
+/// Room for a file that is being uploaded. Dropping it before the file is complete releases it.
 #[derive(Debug)]
 pub(crate) struct Room {
     uploads: Uploads,
@@ -54,7 +54,7 @@ pub(crate) struct Room {
 }
 
 impl Uploads {
-    /// With so much room for each user.
+    /// Uploads with a quota for each user.
     pub(crate) fn new(each_max: Bytes) -> Uploads {
         Uploads(Arc::new(Shared {
             each_max,
@@ -62,7 +62,7 @@ impl Uploads {
         }))
     }
 
-    /// Room for a file of a user, if there is so much.
+    /// Room for a file of a user, if the quota permits it.
     pub(crate) fn admit(
         &self,
         user: &str,
@@ -95,7 +95,7 @@ impl Uploads {
         })
     }
 
-    /// Starts a thread that removes what no process names. It ends soon after all clones of this.
+    /// Starts a thread that removes unused files. It ends soon after all clones of this.
     pub(crate) fn look_after(&self, store: Store, gate: Gate) -> io::Result<()> {
         let uploads = Arc::downgrade(&self.0);
         let thread = std::thread::Builder::new().name("uploads".to_owned());
@@ -103,7 +103,7 @@ impl Uploads {
         Ok(())
     }
 
-    /// Asks about all that has come, and removes what nobody has named for long.
+    /// Asks about all uploads, and removes those without a process for long.
     fn look(&self, store: &Store, named: impl Fn(&Access) -> Option<bool>) {
         let all: Vec<(String, Hash, Belongs)> = {
             let by_user = self.lock();
@@ -171,7 +171,7 @@ fn look_after(uploads: &Weak<Shared>, store: &Store, gate: &Gate) {
 }
 
 impl Room {
-    /// The file has come.
+    /// The file is complete.
     pub(crate) fn has_come(mut self) {
         self.has_come = true;
         let mut by_user = self.uploads.lock();

@@ -1,4 +1,4 @@
-//! The threads that lay inputs into directories and collect outputs, beside the loop.
+//! The threads that place inputs in directories and collect outputs, beside the loop.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::error::Error;
@@ -17,43 +17,43 @@ use crate::eviction::Pins;
 use crate::fetch::{Sources, ToFetch, Wanting, lacks};
 use crate::quotas::Quotas;
 
-/// Threads: one may read while another waits for the disk.
+/// Number of threads: one may read while another waits for the disk.
 const WORKERS: usize = 2;
 
 /// Jobs that one thread takes at once, so that their outputs share one flush.
 const TAKEN_MAX: usize = 64;
 
-/// What a worker does. The core asks for a bounded number of attempts at a time
-/// ([`activity_core::ATTEMPTS_KNOWN_MAX`]), so there are no more jobs than that.
+/// A job. The core has a bounded number of attempts ([`activity_core::ATTEMPTS_KNOWN_MAX`]), so
+/// there are at most that many jobs.
 pub(crate) enum Job {
-    /// Lay inputs into a directory that is there.
+    /// Place inputs in an existing directory.
     Lay {
         attempt: AttemptId,
         workplace: Workplace,
         inputs: Vec<(String, Artifact)>,
-        /// Who has those that may not be here, by their place.
+        /// The sources of inputs that may be missing, by index.
         sources: Sources,
     },
-    /// Take outputs out of a directory and make them durable.
+    /// Store the outputs in a directory durably.
     Collect {
         attempt: AttemptId,
         directory: String,
         outputs: Vec<Produced>,
-        /// The user that the command ran as, where that is not the executor's own.
+        /// The user that the command ran as, if not the executor's own.
         user: Option<u32>,
     },
 }
 
-/// What there is beside the store, where it is not shared with all other machines.
+/// The services beside the store, if it is not shared with all other machines.
 #[derive(Clone, Default)]
 pub(crate) struct Others {
-    /// Takes what lacks files; without it, they cannot be had.
+    /// Fetches missing files; without it they stay missing.
     pub(crate) fetch: Option<ToFetch>,
-    /// What processes need stays by this; without it, nothing is evicted.
+    /// Pins the files of processes; without it nothing is evicted.
     pub(crate) pins: Option<Pins>,
-    /// What attempts and users may have here; without it, what the disk has room for.
+    /// The quotas; without them only the disk limits files.
     pub(crate) quotas: Option<Quotas>,
-    /// As which users commands may run; none where they run as the manager.
+    /// The users that commands may run as; none if they run as the manager.
     pub(crate) users: BTreeSet<u32>,
 }
 
@@ -66,7 +66,7 @@ impl Others {
     }
 }
 
-/// The pool. Dropping it ends the threads after what they are at.
+/// The pool. Dropping it ends the threads after their current jobs.
 pub(crate) struct Workers {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -85,12 +85,12 @@ struct State {
     is_closing: bool,
 }
 
-/// Attempts that are waiting or under way: a repeated question about them is passed over.
+/// Attempts that are waiting or being handled: repeated requests are ignored.
 #[derive(Clone, Default)]
 pub(crate) struct AtWork(Arc<Mutex<BTreeSet<AttemptId>>>);
 
 impl AtWork {
-    /// Notes an attempt. `false` where it is noted already.
+    /// Adds an attempt. Returns false if it is there already.
     fn begin(&self, attempt: AttemptId) -> bool {
         self.lock().insert(attempt)
     }
@@ -99,7 +99,7 @@ impl AtWork {
         self.lock().contains(&attempt)
     }
 
-    /// These may be asked about again.
+    /// Removes attempts, which may be requested again.
     pub(crate) fn done(&self, attempts: impl IntoIterator<Item = AttemptId>) {
         let mut at_work = self.lock();
         for attempt in attempts {
@@ -140,7 +140,7 @@ impl Workers {
         Ok(workers)
     }
 
-    /// Whether a job about this attempt is waiting or under way.
+    /// Returns true if a job for this attempt is waiting or being handled.
     pub(crate) fn is_at(&self, attempt: AttemptId) -> bool {
         self.shared.at_work.has(attempt)
     }
@@ -189,7 +189,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a fair part of what waits; none at the end.
+    /// Takes a fair part of the waiting jobs; none at the end.
     fn take(&self) -> Option<Vec<Job>> {
         let mut state = self.lock();
         loop {
@@ -236,7 +236,7 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
                             sources,
                         }),
                         fetch => match (lay(blobs, &workplace.directory, &inputs), fetch) {
-                            // What was damaged here may be sound elsewhere.
+                            // A file that is damaged here may be sound elsewhere.
                             (Err(Unlaid::Lacking(_)), Some(fetch)) => fetch.give(Wanting {
                                 attempt,
                                 workplace,
@@ -254,7 +254,7 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
                     user,
                 } => {
                     let owners = user.map_or_else(|| others.users.clone(), |user| [user].into());
-                    // Between the two moments nothing that was collected goes.
+                    // The collected files are pinned between these two steps.
                     let _hold = blobs.hold();
                     let room = others.quotas.as_ref().filter(|_| !outputs.is_empty());
                     let room = room.map(|quotas| quotas.room(attempt.process));
@@ -295,16 +295,16 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
     }
 }
 
-/// Why inputs do not lie in a directory.
+/// Why inputs could not be placed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unlaid {
-    /// The blobs of these are damaged or gone, by their place. The directory is empty again.
+    /// The blobs of these inputs, by index, are damaged or gone. The directory is empty again.
     Lacking(Vec<u32>),
-    /// Something else, which another copy of them would not change.
+    /// Another error, which other copies would not change.
     Trouble(Trouble),
 }
 
-/// Lays inputs into a directory, each as it was when it became a blob.
+/// Places inputs in a directory, each as it was when it became a blob.
 pub(crate) fn lay(
     blobs: &Store,
     directory: &str,
@@ -332,7 +332,7 @@ pub(crate) fn lay(
     }
 }
 
-/// What the core is told of an attempt whose inputs were laid down, or could not be.
+/// The core's input for an attempt whose inputs were placed or could not be.
 pub(crate) fn staged(
     attempt: AttemptId,
     workplace: Workplace,
@@ -353,7 +353,7 @@ pub(crate) fn staged(
     (attempt, Input::Staged { attempt, result })
 }
 
-/// Removes what lies in a directory.
+/// Removes the content of a directory.
 fn empty(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -380,7 +380,7 @@ fn uncollected(error: &CollectError) -> Trouble {
     }
 }
 
-/// The fault that an error is: a full disk, or else the one given.
+/// The fault of an error: a full disk, or else the given one.
 pub(crate) fn name_of(error: &(dyn Error + 'static), otherwise: FaultName) -> FaultName {
     let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
     let mut at = Some(error);

@@ -1,5 +1,5 @@
-//! A whole activity manager with a real executor and real commands; the group manager and the
-//! process manager are played by hand. This program is its own executor, so it has a `main`.
+//! A whole activity manager with a real executor and real commands; the test plays the group
+//! manager and the process manager. This program is its own executor, so it has a `main`.
 
 #![expect(clippy::unwrap_used, reason = "a test, though not the usual harness's")]
 
@@ -137,7 +137,7 @@ fn a_second_epoch_finds_the_commands_of_the_first() {
 fn an_executor_that_dies_is_replaced_and_its_commands_are_lost() {
     let bench = Bench::new();
     let mut grid = bench.start();
-    // The command kills its parent, which is the executor, and dies with it.
+    // The command kills its parent, the executor, and dies with it.
     let outcome = grid.run(Dispatch {
         command: words(&["sh", "-c", "kill -9 $PPID; sleep 600"]),
         ..dispatch(1)
@@ -177,7 +177,7 @@ struct Bench {
     dir: TempDir,
 }
 
-/// An activity manager between two managers that are played.
+/// An activity manager between two played managers.
 struct Grid {
     handle: Handle,
     from_resource: InputReceiver<FromGroupSide>,
@@ -366,7 +366,7 @@ impl Grid {
         let attempt = wanted.attempt;
         self.dispatch(wanted);
         loop {
-            // Repeats of an outcome that was acknowledged at the same moment are passed over.
+            // Repeats of an outcome that was acknowledged at the same moment are ignored.
             let outcome = self.outcome();
             if outcome.attempt == attempt {
                 return outcome;

@@ -20,7 +20,7 @@ fn what_live_processes_need_stays_and_the_rest_goes() {
     pins.keep(ProcessId(2), &files[2..4]);
     let mut evictor = Evictor::new(store.clone(), Bytes(5_000));
     evictor.look();
-    // Four are pinned, and with those used last there is nine tenths of the budget.
+    // Four are pinned; with the most recently used ones that is nine tenths of the budget.
     assert_eq!(store.n_blobs(), 4);
     assert!((0..4).all(has));
     pins.release(ProcessId(1));

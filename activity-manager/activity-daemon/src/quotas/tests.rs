@@ -9,7 +9,7 @@ use super::*;
 
 const MIB: u64 = 1 << 20;
 
-/// A store in which users may have 8 MiB, and attempts leave 3.
+/// A store with quotas of 8 MiB for users and 3 MiB for attempts.
 struct Bench {
     dir: TempDir,
     store: Store,
@@ -32,7 +32,7 @@ impl Bench {
         Bench { dir, store, quotas }
     }
 
-    /// What an attempt of a process leaves, as the workers take it.
+    /// The outputs of an attempt of a process, as workers store them.
     fn leave(&self, process: u64, name: &str) -> Result<Vec<Artifact>, Trouble> {
         let output = Produced {
             name: "out".to_owned(),
@@ -75,7 +75,7 @@ fn an_attempt_leaves_no_more_than_one_may_and_is_told_whose_bound_that_is() {
         "output `out` does not fit: `large` takes 4.0 MiB. The outputs of one attempt take at most \
          3.0 MiB on this machine (`output-gibibytes-max` in its am.toml)"
     );
-    // Files of a directory count together.
+    // The files of a directory count together.
     fs::create_dir(bench.dir.path().join("many")).unwrap();
     for number in 1..=4 {
         bench.file(&format!("many/{number}"), MIB - number);
@@ -115,7 +115,7 @@ fn the_processes_of_a_user_share_what_the_user_may_have_until_they_end() {
         "{}",
         refused.message
     );
-    // Nobody else is bounded by that, and a process that has ended does not count.
+    // Other users have their own quota, and an ended process does not count.
     bench.leave(3, "more").unwrap();
     bench.store.unpin(2);
     bench.quotas.users.release(ProcessId(2));
@@ -132,7 +132,7 @@ fn inputs_beyond_what_a_user_may_have_are_refused() {
         .unwrap();
     bench.store.pin(1, &[input]).unwrap();
     assert_eq!(bench.quotas.refuse_inputs(ProcessId(1)), Ok(()));
-    // Not here yet, it counts by its length.
+    // A missing file counts by its length.
     let wanted = Artifact {
         hash: model::Hash([7; 32]),
         bytes: Bytes(4 * MIB),

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use super::*;
 
 const DAY: u64 = 86_400;
-/// Long after the beginning of time.
+/// Long after 1970.
 const NOW: u64 = 1_000 * DAY;
 const LIVE: ProcessId = ProcessId(1);
 const DEAD: ProcessId = ProcessId(2);
@@ -17,7 +17,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// Kept for ten days, in logs of a thousand bytes.
+    /// A retention of ten days, with logs of a thousand bytes.
     fn new() -> Stage {
         let directory = tempfile::tempdir().unwrap();
         let retention = RetentionThread {
@@ -61,7 +61,7 @@ impl Stage {
         file.set_modified(now - age).unwrap();
     }
 
-    /// What is there after a clearing for which the manager has said that only one is served.
+    /// The remaining files after a clean-up for which the manager reports one served process.
     fn cleared(&self) -> Vec<String> {
         let asked = self.retention.processes().unwrap();
         let over: Vec<ProcessId> = asked.into_iter().filter(|&id| id != LIVE).collect();
@@ -127,7 +127,7 @@ fn who_writes_most_loses_the_oldest_first() {
     let (ana, bo) = (ProcessId(3), ProcessId(4));
     for (process, user) in [(ana, "ana"), (bo, "bo")] {
         stage.retention.users.note(process, user);
-        // Whose it was is known after its end.
+        // The user is still known after the process has ended.
         stage.retention.users.release(process);
     }
     stage.log(&format!("{bo}-1-1.stdout"), 300, 9);

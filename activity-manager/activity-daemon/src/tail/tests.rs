@@ -35,7 +35,7 @@ fn what_is_in_memory_and_the_end_of_what_is_in_a_file_are_told() {
         stdout: in_file,
         stderr: in_memory,
     };
-    // Not there: nothing but the numbers.
+    // The file is missing: only the lengths are reported.
     let told = tail(dir.path(), attempt(), &written);
     assert_eq!(
         (told.stdout_bytes, told.stdout.len()),
@@ -46,7 +46,7 @@ fn what_is_in_memory_and_the_end_of_what_is_in_a_file_are_told() {
         (5, &b"hello"[..])
     );
 
-    // Written after the executor told how much there is: that is for the next request.
+    // Written after the executor's report: it belongs to the next request.
     let mut more = spilled.clone();
     more.extend(b"more");
     let name = format!("{}-{}-1.stdout", attempt().process, attempt().activity);

@@ -25,7 +25,7 @@ fn a_user_has_room_for_so_much_and_others_have_theirs() {
         .admit(BEN, Hash([2; 32]), 50, of(2))
         .unwrap()
         .has_come();
-    // What does not come in the end takes no room.
+    // An aborted upload takes no room.
     drop(first);
     let second = uploads.admit(ANA, Hash([2; 32]), 50, of(1)).unwrap();
     second.has_come();
@@ -43,7 +43,7 @@ fn what_no_process_names_is_removed_and_what_one_names_is_not_counted() {
     let uploads = Uploads::new(Bytes(100));
     uploads.admit(ANA, named, 60, of(1)).unwrap().has_come();
     uploads.admit(ANA, forgotten, 40, of(2)).unwrap().has_come();
-    // Nobody answers.
+    // No process manager answers.
     for _ in 0..10 {
         uploads.look(&store, |_| None);
     }
