@@ -44,6 +44,7 @@ impl OpenError {
             OpenError::Directory(
                 DirectoryError::InUse { .. }
                 | DirectoryError::Newer { .. }
+                | DirectoryError::Older { .. }
                 | DirectoryError::Io { .. },
             )
             | OpenError::Missing { .. }

@@ -9,9 +9,12 @@ use thiserror::Error;
 
 use crate::durable;
 
-/// Number of the journal's format that this program writes, and the highest that it reads. Format 1
-/// had no tail beside the store, and is read as one whose tail is empty.
-pub const FORMAT: u32 = 2;
+/// Number of the format that this program writes, and the highest that it reads: of the journal's files
+/// and of the managers' records in them.
+pub const FORMAT: u32 = 3;
+
+/// The lowest format that this program reads. Formats 1 and 2 were never released.
+pub(crate) const FORMAT_OLDEST: u32 = 3;
 
 /// Longest `version` file that is looked at, in bytes: it has two short lines.
 const VERSION_BYTES_MAX: u64 = 4096;
@@ -40,6 +43,22 @@ pub enum DirectoryError {
         /// Format in which it is written.
         format: u32,
         /// Highest format that this program reads.
+        supported: u32,
+    },
+    /// An earlier program wrote it, whose records this one does not read.
+    #[error(
+        "{} was written by xavantes {program} (journal format {format}), this program reads formats from \
+         {supported} on: finish its processes with that version, or use another directory",
+        path.display()
+    )]
+    Older {
+        /// The directory.
+        path: PathBuf,
+        /// Version of the program that wrote it.
+        program: String,
+        /// Format in which it is written.
+        format: u32,
+        /// Lowest format that this program reads.
         supported: u32,
     },
     /// The `version` file is not there or not readable, and the store is.
@@ -194,6 +213,15 @@ pub(crate) fn check_version(dir: &Path) -> Result<Option<Version>, DirectoryErro
     if format > FORMAT {
         let (path, supported) = (dir.to_owned(), FORMAT);
         return Err(DirectoryError::Newer {
+            path,
+            program,
+            format,
+            supported,
+        });
+    }
+    if format < FORMAT_OLDEST {
+        let (path, supported) = (dir.to_owned(), FORMAT_OLDEST);
+        return Err(DirectoryError::Older {
             path,
             program,
             format,

@@ -204,7 +204,7 @@ pub fn summary(process: &Process) -> Summary {
         process: process.id(),
         name: process.definition().name().to_owned(),
         origin: process.origin.clone(),
-        phase: process.phase(),
+        phase: process.phase().into(),
         submitted: process.submitted,
         ended: process.course.closed,
         totals: process.totals(),
@@ -277,7 +277,7 @@ pub(crate) fn activity_status(process: &Process, id: ActivityId) -> ActivityStat
     let (holder, kept) = process.kept_by(id);
     ActivityStatus {
         activity: id,
-        phase: process.activity(id).phase,
+        phase: process.activity(id).phase.into(),
         planned: process.course.plan.entry(id).map(|entry| Planned {
             resource: entry.resource,
             slot: entry.slot,
@@ -310,7 +310,7 @@ fn progress(process: &Process, live: Option<&Live>, now: Now, revision: u64) -> 
     Progress {
         process: process.id(),
         revision,
-        phase: process.phase(),
+        phase: process.phase().into(),
         totals: process.totals(),
         controllers: controllers(process),
         running,

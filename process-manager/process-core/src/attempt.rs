@@ -3,10 +3,10 @@
 
 use minicbor::{Decode, Encode};
 use model::{ActivityId, AttemptId, Bytes, ResourceId, Span, Wall};
-use wire::attempt::Log;
-use wire::client::{ActivityPhase, AttemptStatus};
+use wire::client::AttemptStatus;
 
 use crate::process::Process;
+use crate::record::{ActivityPhase, PastAttempt};
 
 /// Attempts of one activity that are remembered beside the last one.
 const EARLIER_MAX: usize = 32;
@@ -58,45 +58,35 @@ const _: () = assert!(size_of::<ActivityState>() <= 64);
 impl ActivityState {
     /// Whether an attempt is out: sent to a machine, and its end not recorded.
     pub fn is_out(&self) -> bool {
-        matches!(self.phase, ActivityPhase::Sent | ActivityPhase::Running)
+        self.phase == ActivityPhase::Sent
     }
 }
 
 impl Process {
     /// The last attempt becomes one of the earlier ones.
     pub(crate) fn keep_earlier(&mut self, activity: ActivityId, end: String) {
-        let log = self.course.logs.remove(&activity);
-        let status = self.attempt_status(activity, Some(end), log);
+        let last = self.last_attempt(activity, end);
+        self.course.logs.remove(&activity);
         let earlier = self.course.earlier.entry(activity).or_default();
         if earlier.len() == EARLIER_MAX {
             earlier.remove(0);
         }
-        earlier.push(status);
+        earlier.push(last);
     }
 
-    /// What a user sees of an activity's last attempt.
-    fn attempt_status(
-        &self,
-        activity: ActivityId,
-        end: Option<String>,
-        log: Option<Log>,
-    ) -> AttemptStatus {
+    fn last_attempt(&self, activity: ActivityId, end: String) -> PastAttempt {
         let state = self.activity(activity);
-        AttemptStatus {
-            attempt: AttemptId {
-                process: self.id(),
-                activity,
-                number: state.number,
-            },
+        PastAttempt {
+            number: state.number,
             resource: state.resource,
             end,
             pid: state.pid,
-            started: (state.started != Wall(0)).then_some(state.started),
+            started: state.started,
             wall: state.wall,
             cpu: state.cpu,
             peak_memory: state.peak_memory,
             exit_code: state.has_exit_code.then_some(state.exit_code),
-            log,
+            log: self.course.logs.get(&activity).copied(),
             slots: self
                 .definition
                 .activity(activity)
@@ -104,14 +94,32 @@ impl Process {
         }
     }
 
+    /// An attempt as users see it.
+    fn shown(&self, activity: ActivityId, past: PastAttempt) -> AttemptStatus {
+        AttemptStatus {
+            attempt: AttemptId {
+                process: self.id(),
+                activity,
+                number: past.number,
+            },
+            resource: past.resource,
+            end: Some(past.end),
+            pid: past.pid,
+            started: (past.started != Wall(0)).then_some(past.started),
+            wall: past.wall,
+            cpu: past.cpu,
+            peak_memory: past.peak_memory,
+            exit_code: past.exit_code,
+            log: past.log.map(Into::into),
+            slots: past.slots,
+        }
+    }
+
     /// What a user sees of all attempts at an activity, the last one last.
     pub(crate) fn attempts(&self, activity: ActivityId) -> Vec<AttemptStatus> {
-        let mut attempts = self
-            .course
-            .earlier
-            .get(&activity)
-            .cloned()
-            .unwrap_or_default();
+        let earlier = self.course.earlier.get(&activity).into_iter().flatten();
+        let earlier = earlier.map(|past| self.shown(activity, past.clone()));
+        let mut attempts: Vec<AttemptStatus> = earlier.collect();
         let state = self.activity(activity);
         let end = match state.phase {
             ActivityPhase::Completed => Some("completed".to_owned()),
@@ -121,7 +129,7 @@ impl Process {
                 let fault = faults.iter().find(|fault| fault.activity == Some(activity));
                 Some(fault.map_or("faulted".to_owned(), |fault| fault.name.to_string()))
             }
-            ActivityPhase::Sent | ActivityPhase::Running => None,
+            ActivityPhase::Sent => None,
             // The last attempt is among the earlier ones.
             ActivityPhase::Ready
             | ActivityPhase::Backoff
@@ -129,21 +137,25 @@ impl Process {
             | ActivityPhase::Skipped => return attempts,
         };
         if state.number > attempts.last().map_or(0, |last| last.attempt.number) {
-            let log = self.course.logs.get(&activity).copied();
-            attempts.push(self.attempt_status(activity, end, log));
+            let is_out = end.is_none();
+            let last = self.last_attempt(activity, end.unwrap_or_default());
+            let mut last = self.shown(activity, last);
+            last.end.take_if(|_| is_out);
+            attempts.push(last);
         }
-        attempts.extend(self.last_remake(activity));
+        let remake = self.last_remake(activity);
+        attempts.extend(remake.map(|past| self.shown(activity, past.clone())));
         attempts
     }
 
     /// The attempt whose recorded outcome stands for an activity.
     pub(crate) fn reused(&self, activity: ActivityId) -> Option<AttemptStatus> {
         let recalled = self.course.reused.get(&activity)?;
-        let log = self.course.logs.get(&activity).copied();
+        let last = self.last_attempt(activity, "completed".to_owned());
         Some(AttemptStatus {
             attempt: recalled.of,
             slots: recalled.slots,
-            ..self.attempt_status(activity, Some("completed".to_owned()), log)
+            ..self.shown(activity, last)
         })
     }
 }

@@ -17,13 +17,12 @@ use model::{
     ActivityId, Artifact, Hash, Mono, Now, OutputSource, ProcessId, ResourceId, Source, Span, Value,
 };
 use wire::attempt::{Checked, Copied, Copy, ToActivity};
-use wire::client::{ActivityPhase, Phase};
 
 use crate::copies::parts;
-use crate::event::Event;
 use crate::io::{Effect, Stream};
 use crate::manager::{ProcessManager, Timer, limits, process};
 use crate::process::Process;
+use crate::record::{ActivityPhase, Event, Phase};
 use crate::remake::gone;
 
 /// How long it is waited for a machine that has files, before they are taken to be sound: it may be

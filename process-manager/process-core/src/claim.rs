@@ -8,11 +8,11 @@ use minicbor::{Decode, Encode};
 use model::{Epoch, GroupId, Now, Plan, ProcessId, ResourceId};
 use wire::group::{FromGroup, Grant, Held, ToGroup, Want};
 
-use crate::event::Event;
 use crate::io::{Effect, Stream};
 use crate::links::GroupLink;
 use crate::manager::{ProcessManager, Stage, Timer, limits, process};
 use crate::process::Process;
+use crate::record::{self, Event};
 
 /// What a process holds in one group.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
@@ -22,7 +22,7 @@ pub(crate) struct Holding {
     pub(crate) number: u32,
     /// All that was granted to it.
     #[n(1)]
-    pub(crate) grants: Vec<Grant>,
+    pub(crate) grants: Vec<record::Grant>,
 }
 
 /// A claim that a group manager has not answered.
@@ -59,7 +59,7 @@ impl Claim {
 
 impl Process {
     /// All grants that it has, in the order of their groups.
-    pub(crate) fn grants(&self) -> impl Iterator<Item = &Grant> {
+    pub(crate) fn grants(&self) -> impl Iterator<Item = &record::Grant> {
         let holdings = self.course.holdings.values();
         holdings.flat_map(|holding| &holding.grants)
     }
@@ -285,7 +285,7 @@ impl ProcessManager {
             Some(Held {
                 process: id,
                 number,
-                grants,
+                grants: grants.iter().map(Into::into).collect(),
             })
         };
         let held = self.live.keys().filter_map(held).collect();
@@ -311,7 +311,7 @@ impl ProcessManager {
         let granted = Event::Granted {
             group,
             number,
-            grants,
+            grants: grants.iter().map(Into::into).collect(),
         };
         cx.record(Stream::Process(id), granted);
         if let Some(live) = self.live.get_mut(&id)

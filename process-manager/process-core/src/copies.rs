@@ -20,12 +20,11 @@ use std::collections::BTreeMap;
 use machine::Context;
 use model::{ActivityId, Artifact, Now, ProcessId, ResourceId};
 use wire::attempt::{COPIED_FILES_MAX, COPIES_MAX, Copied, Copy, Holder, KEPT_MAX, ToActivity};
-use wire::client::ActivityPhase;
 
-use crate::event::Event;
 use crate::io::{Effect, Stream};
 use crate::manager::{ProcessManager, State, Timer, limits, process};
 use crate::process::Process;
+use crate::record::{ActivityPhase, Event};
 
 /// Activities of a process of which copies are under way at a time: enough to keep a link busy.
 const UNDER_WAY_MAX: usize = 1_024;

@@ -10,14 +10,13 @@ use model::{
     ResourceId, Source, Stdin, Value,
 };
 use wire::attempt::{ATTEMPTS_MAX, Dispatch, Stdin as WireStdin, ToActivity};
-use wire::client::Phase;
 
 use crate::evaluate::{Evaluator, fault_event, produced, scope};
-use crate::event::{Event, Spot};
 use crate::io::{Effect, Stream};
 use crate::manager::{ProcessManager, Timer, limits, process};
 use crate::memo::Memo;
 use crate::process::Process;
+use crate::record::{Event, Phase, Spot};
 use crate::turns::{ATTEMPT_STEPS, OTHERS_STEPS, Slice};
 
 /// The variable of the environment that tells a command its process...
@@ -125,8 +124,7 @@ impl ProcessManager {
                     messages.push(message);
                 }
                 Err(fault) => {
-                    let at = Some(Spot::Node(activity.node()));
-                    faults.push(fault_event(known, at, fault));
+                    faults.push((activity, fault));
                     if !known.goes_on() {
                         break;
                     }
@@ -146,8 +144,12 @@ impl ProcessManager {
             self.arm_once(Timer::Recall(id), now.mono + limits::REPEAT);
         }
         let has_faulted = !faults.is_empty();
-        for fault in faults {
-            cx.record(Stream::Process(id), fault);
+        for (activity, fault) in faults {
+            // Each fault meets the controllers where the one before has left them.
+            if let Some(known) = process(cx, id) {
+                let event = fault_event(known, Some(Spot::Node(activity.node())), fault);
+                cx.record(Stream::Process(id), event);
+            }
         }
         has_faulted
     }

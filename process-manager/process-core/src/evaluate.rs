@@ -9,11 +9,10 @@ use model::{
     Expression, Fault, FaultName, Join, NodeId, NodeKind, Now, OutputSource, Source, Template,
     Value,
 };
-use wire::client::Phase;
 
 use crate::control::Decision;
-use crate::event::{Event, Spot};
 use crate::process::Process;
+use crate::record::{Event, Phase, Spot};
 use crate::turns::DECISION_STEPS;
 
 /// Bytes of one variable: they are in the memory of the manager, and in each snapshot.
@@ -77,7 +76,8 @@ pub(crate) fn decide(process: &Process, now: Now, programs: &mut Programs) -> Op
         }
         Decision::Link(link) => {
             let value = link_value(process, link, &mut evaluator);
-            let event = value.map(|value| Event::Linked(vec![(link, value)]));
+            let event =
+                value.map(|value| Event::Decided(process.turn(|turn| turn.link(link, value))));
             (Some(Spot::Link(link)), event)
         }
         Decision::Join(node) => (Some(Spot::Node(node)), join(process, node, &mut evaluator)),
@@ -101,7 +101,13 @@ pub(crate) fn decide(process: &Process, now: Now, programs: &mut Programs) -> Op
 /// place where it happened.
 pub(crate) fn fault_event(process: &Process, at: Option<Spot>, fault: Box<Fault>) -> Event {
     match at {
-        Some(at) if process.goes_on() => Event::Broke { at, fault },
+        Some(at) if process.goes_on() => {
+            let flow = process.turn(|turn| match at {
+                Spot::Node(node) => turn.break_nodes([node]),
+                Spot::Link(link) => turn.break_link(link),
+            });
+            Event::Broke { at, fault, flow }
+        }
         Some(_) | None => Event::Faulted(fault),
     }
 }
@@ -121,11 +127,12 @@ fn assign(
     node: NodeId,
     evaluator: &mut Evaluator<'_>,
 ) -> Result<Event, Box<Fault>> {
-    let NodeKind::Assign(assignments) = &process.definition.node(node).kind else {
-        return Ok(Event::Assigned {
-            node,
-            writes: Vec::new(),
-        });
+    let assignments = match &process.definition.node(node).kind {
+        NodeKind::Assign(assignments) => assignments.as_slice(),
+        NodeKind::Sequence(_)
+        | NodeKind::Parallel { .. }
+        | NodeKind::Activity(_)
+        | NodeKind::Empty => &[],
     };
     let mut writes = Vec::new();
     for assignment in assignments {
@@ -137,7 +144,8 @@ fn assign(
         writes.push((assignment.variable, value));
     }
     has_room(process, &writes).map_err(|message| expression_fault(process, node, &message))?;
-    Ok(Event::Assigned { node, writes })
+    let flow = process.turn(|turn| turn.finish(node));
+    Ok(Event::Assigned { node, writes, flow })
 }
 
 /// The value as the variable keeps it; the error says why it cannot.
@@ -205,7 +213,7 @@ fn join(
 ) -> Result<Event, Box<Fault>> {
     let definition = &process.definition;
     let Join::When(condition) = &definition.node(node).join else {
-        return Ok(Event::Joined { node, runs: true });
+        return Ok(Event::Decided(process.turn(|turn| turn.join(node, true))));
     };
     let fault = |error: ExpressionError| expression_fault(process, node, &error.to_string());
     let program = evaluator.programs.of(condition).map_err(fault)?;
@@ -230,7 +238,7 @@ fn join(
     let runs = program
         .evaluate_bool(&scope, &mut evaluator.meter)
         .map_err(fault)?;
-    Ok(Event::Joined { node, runs })
+    Ok(Event::Decided(process.turn(|turn| turn.join(node, runs))))
 }
 
 fn close(

@@ -5,12 +5,12 @@
 
 use machine::Context;
 use model::{Fault, Now, ProcessId, Value, Wall};
-use wire::client::{Answer, Phase, Progress, Status, Submit, Summary, Totals};
+use wire::client::{Answer, Progress, Status, Submit, Summary, Totals};
 
-use crate::event::{Event, Founded};
 use crate::io::Stream;
 use crate::manager::{ProcessManager, State};
 use crate::process::Course;
+use crate::record::{Event, Founded, Phase};
 
 /// A process that is kept and not understood.
 #[derive(Debug)]
@@ -93,13 +93,12 @@ impl Held {
             | Event::Sent(..)
             | Event::Remaking(_)
             | Event::Copied { .. }
-            | Event::MachineLost(_)
+            | Event::MachineLost { .. }
             | Event::FilesLost(..)
             | Event::Reused(_)
             | Event::Readied(_)
             | Event::Ended(_)
-            | Event::Linked(_)
-            | Event::Joined { .. }
+            | Event::Decided(_)
             | Event::Assigned { .. }
             | Event::CancelAsked => {}
         }
@@ -124,7 +123,7 @@ impl Held {
             process: self.id(),
             name: founded.draft.draft().name.clone(),
             origin: founded.origin.clone(),
-            phase: self.phase(),
+            phase: self.phase().into(),
             submitted: founded.at,
             ended: self.closed,
             totals: Totals::default(),
@@ -178,7 +177,7 @@ impl Held {
         Progress {
             process: self.id(),
             revision: u64::MAX,
-            phase: self.phase(),
+            phase: self.phase().into(),
             totals: Totals::default(),
             controllers: Vec::new(),
             running: Vec::new(),

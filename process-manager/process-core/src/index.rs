@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use model::{ActivityId, NodeId, ResourceId, Span, Value};
-use wire::client::{ActivityPhase, Totals};
+use wire::client::Totals;
 
 use crate::attempt::ActivityState;
 use crate::process::Process;
+use crate::record::ActivityPhase;
 
 /// What follows from the course and is kept only to be found quickly.
 #[derive(Debug, Default, PartialEq)]
@@ -51,7 +52,7 @@ impl Process {
         if before == ActivityPhase::Ready {
             self.unqueue(activity);
         }
-        if matches!(before, ActivityPhase::Sent | ActivityPhase::Running) {
+        if before == ActivityPhase::Sent {
             self.leave(resource, activity);
         }
         *count(&mut self.index.totals, before) -= 1;
@@ -141,7 +142,7 @@ impl Process {
                     self.queue(activity);
                     self.note_fresh(activity);
                 }
-                ActivityPhase::Sent | ActivityPhase::Running => {
+                ActivityPhase::Sent => {
                     self.index.out.entry(resource).or_default().insert(activity);
                 }
                 ActivityPhase::Waiting
@@ -177,7 +178,6 @@ pub(crate) fn has_ended(phase: ActivityPhase) -> bool {
         ActivityPhase::Waiting
         | ActivityPhase::Ready
         | ActivityPhase::Sent
-        | ActivityPhase::Running
         | ActivityPhase::Backoff => false,
     }
 }
@@ -186,7 +186,7 @@ fn count(totals: &mut Totals, phase: ActivityPhase) -> &mut u32 {
     match phase {
         ActivityPhase::Waiting => &mut totals.waiting,
         ActivityPhase::Ready | ActivityPhase::Backoff => &mut totals.ready,
-        ActivityPhase::Sent | ActivityPhase::Running => &mut totals.running,
+        ActivityPhase::Sent => &mut totals.running,
         ActivityPhase::Completed => &mut totals.completed,
         ActivityPhase::Faulted => &mut totals.faulted,
         ActivityPhase::Skipped | ActivityPhase::Stopped => &mut totals.skipped,

@@ -10,14 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use machine::Context;
 use model::{ActivityId, AttemptId, Epoch, Mono, Now, ProcessId, ResourceId, Span};
 use wire::attempt::{ATTEMPTS_MAX, ToActivity};
-use wire::client::{ActivityPhase, Phase};
 use wire::lease;
 
-use crate::event::Event;
 use crate::io::{Effect, Stream};
 use crate::manager::{ProcessManager, Stage, State, Timer, limits, process};
 use crate::outcome::Gone;
 use crate::process::Process;
+use crate::record::{ActivityPhase, Event, Phase};
 
 /// What is known of whether a machine is there.
 #[derive(Debug, Default)]
@@ -308,7 +307,6 @@ impl ProcessManager {
         let waits = |activity: ActivityId| match known.activity(activity).phase {
             ActivityPhase::Waiting | ActivityPhase::Ready | ActivityPhase::Backoff => true,
             ActivityPhase::Sent
-            | ActivityPhase::Running
             | ActivityPhase::Completed
             | ActivityPhase::Faulted
             | ActivityPhase::Skipped

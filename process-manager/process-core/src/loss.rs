@@ -13,13 +13,12 @@ use std::collections::BTreeSet;
 
 use machine::Context;
 use model::{ActivityId, Now, OutputSource, ProcessId, ResourceId, Source};
-use wire::client::ActivityPhase;
 
-use crate::event::Event;
 use crate::index::has_ended;
 use crate::io::Stream;
 use crate::manager::{ProcessManager, State, Timer, process};
 use crate::process::Process;
+use crate::record::{ActivityPhase, Event};
 
 impl ProcessManager {
     /// A machine is lost, or there without what it had.
@@ -89,7 +88,13 @@ impl ProcessManager {
         id: ProcessId,
         resource: ResourceId,
     ) {
-        cx.record(Stream::Process(id), Event::MachineLost(resource));
+        let Some(known) = process(cx, id) else { return };
+        let activities = known.bereaved_by(resource);
+        let lost = Event::MachineLost {
+            resource,
+            activities,
+        };
+        cx.record(Stream::Process(id), lost);
         self.touch(id);
         self.ask_for_copies(cx, now, id);
     }
@@ -139,8 +144,8 @@ impl Process {
     }
 
     /// A machine is lost.
-    pub(crate) fn lose_machine(&mut self, lost: ResourceId) {
-        for activity in self.bereaved_by(lost) {
+    pub(crate) fn lose_machine(&mut self, lost: ResourceId, activities: &[ActivityId]) {
+        for &activity in activities {
             self.course.bereft.insert(activity, lost);
             self.note_uncopied(activity);
         }

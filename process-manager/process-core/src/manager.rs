@@ -13,12 +13,10 @@ use model::{
     ActivityId, AttemptId, Epoch, GroupId, Mono, NetworkLink, Now, Plan, ProcessId, ResourceId,
     Span, Wall,
 };
-use wire::client::Phase;
 
 use crate::checks::Checks;
 use crate::claim::Claim;
 use crate::copies::Copying;
-use crate::event::Event;
 use crate::forget::Retention;
 use crate::held::Held;
 use crate::io::{ClientId, Effect, Input, Room, Stream};
@@ -26,6 +24,7 @@ use crate::links::{GroupLink, MachineLink};
 use crate::liveness::Liveness;
 use crate::process::{Course, Process};
 use crate::recall::{BaseIndex, Recorded};
+use crate::record::{Event, Phase};
 use crate::sources::Stores;
 use crate::tail::Looked;
 use crate::turns::Turns;

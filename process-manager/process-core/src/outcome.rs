@@ -3,20 +3,19 @@
 use expression::{Meter, Programs};
 use machine::Context;
 use model::{
-    AttemptId, Bytes, Capture, Fault, FaultName, Now, Parse, ProcessId, ResourceId, Retry, RetryOn,
-    Span, Value, Wall,
+    ActivityId, AttemptId, Bytes, Capture, Fault, FaultName, Now, Parse, ProcessId, ResourceId,
+    Retry, RetryOn, Span, Value, Wall,
 };
 use wire::attempt::{
     ATTEMPTS_MAX, End, Failure, FromActivity, Outcome, Refusal, Started, ToActivity,
 };
-use wire::client::Phase;
 
 use crate::dispatch::command;
 use crate::evaluate::{Evaluator, admit, has_room};
-use crate::event::{Ended, Event, Verdict};
 use crate::io::{Effect, Stream};
 use crate::manager::{ProcessManager, Timer, backoff, limits, process};
 use crate::process::Process;
+use crate::record::{Ended, Event, Flow, Phase, Verdict};
 use crate::remake::{judge_remake, lacking};
 
 impl ProcessManager {
@@ -299,7 +298,7 @@ impl Gone {
 }
 
 /// What follows from an outcome.
-fn judge(process: &Process, now: Now, mut outcome: Outcome) -> Ended {
+fn judge(process: &Process, now: Now, outcome: Outcome) -> Ended {
     if process.is_remake(outcome.attempt) {
         return judge_remake(process, outcome);
     }
@@ -307,8 +306,6 @@ fn judge(process: &Process, now: Now, mut outcome: Outcome) -> Ended {
         End::Completed => capture(process, &outcome),
         End::Failed(_) | End::Stopped | End::Lost | End::Lacking(_) => Ok(Vec::new()),
     };
-    outcome.stdout = None;
-    outcome.stderr = None;
     let is_ending = process.phase() != Phase::Running;
     let (verdict, writes) = match (&outcome.end, captured) {
         (End::Completed, Ok(writes)) => (Verdict::Completed, writes),
@@ -332,10 +329,31 @@ fn judge(process: &Process, now: Now, mut outcome: Outcome) -> Ended {
         (End::Lost, _) => (lost(process, now, &outcome), Vec::new()),
         (End::Lacking(inputs), _) => (lacking(process, &outcome, inputs), Vec::new()),
     };
+    let (verdict, flow) = follow(process, outcome.attempt.activity, verdict);
     Ended {
-        outcome,
+        outcome: outcome.into(),
         verdict,
         writes,
+        flow,
+    }
+}
+
+/// What controllers do by the end of an activity. A fault breaks only what depends on it where the
+/// process goes on.
+fn follow(process: &Process, activity: ActivityId, verdict: Verdict) -> (Verdict, Flow) {
+    let node = activity.node();
+    match verdict {
+        Verdict::Completed => (verdict, process.turn(|turn| turn.finish(node))),
+        Verdict::Faulted(fault) if process.goes_on() => {
+            let flow = process.turn(|turn| turn.break_nodes([node]));
+            (Verdict::Broke(fault), flow)
+        }
+        Verdict::Retry { .. }
+        | Verdict::Again
+        | Verdict::Faulted(_)
+        | Verdict::Broke(_)
+        | Verdict::Stopped
+        | Verdict::Lacking(_) => (verdict, Flow::default()),
     }
 }
 

@@ -11,15 +11,14 @@ use model::{
     Platform, ProcessId, Resource, ResourceId, Source, Span, Work,
 };
 use schedule::{Demand, Placed, Refusal, SchedulerKind};
-use wire::client::Phase;
 use wire::group::Offered;
 
-use crate::event::Event;
 use crate::index::has_ended;
 use crate::io::{Effect, PlanRequest, PlanResult, Stream};
 use crate::links::GroupLink;
 use crate::manager::{Live, ProcessManager, Stage, Timer, limits, process};
 use crate::process::Process;
+use crate::record::{Event, Phase};
 
 /// What an activity is taken to compute where nothing is known of any.
 const WORK_UNKNOWN: Work = Work::from_secs(1);

@@ -11,15 +11,18 @@ use model::{
     ActivityId, Artifact, AttemptId, Definition, Fault, GroupId, Identity, Plan, ProcessId,
     ResourceId, Span, SubmitKey, Value, Wall,
 };
-use wire::attempt::{End, Log};
-use wire::client::{ActivityPhase, AttemptStatus, Phase, Totals};
+use wire::client::Totals;
 
 use crate::attempt::ActivityState;
 use crate::claim::Holding;
-use crate::control::{Control, Turned};
-use crate::event::{ENTRY_BYTES, Ended, Event, Founded, Reused, SEMANTICS, Spot, Verdict};
+use crate::control::{Control, Moved};
+use crate::flow::Turn;
 use crate::index::Index;
 use crate::memo::Memo;
+use crate::record::{
+    ActivityPhase, ENTRY_BYTES, End, Ended, Event, Flow, Founded, Log, NodeState, PastAttempt,
+    Phase, Reused, SEMANTICS, Verdict,
+};
 use crate::remake::Remake;
 
 /// Faults that a process remembers, each with some KiB of what the command wrote; the first one
@@ -85,7 +88,7 @@ pub struct Course {
     pub(crate) backoff: BTreeMap<ActivityId, Wall>,
     /// Attempts before the last one.
     #[n(15)]
-    pub(crate) earlier: BTreeMap<ActivityId, Vec<AttemptStatus>>,
+    pub(crate) earlier: BTreeMap<ActivityId, Vec<PastAttempt>>,
     /// Where what the last attempts wrote is kept.
     #[n(16)]
     pub(crate) logs: BTreeMap<ActivityId, Log>,
@@ -154,13 +157,12 @@ impl Process {
             .iter()
             .map(|variable| variable.initial.clone())
             .collect();
-        let mut course = Course {
+        let course = Course {
             control: Control::new(&definition),
             activities: vec![ActivityState::default(); n_nodes],
             variables,
             ..Course::default()
         };
-        let turned = course.control.begin(&definition);
         let mut process = Process {
             key: founded.key,
             definition,
@@ -177,7 +179,7 @@ impl Process {
             index: Index::default(),
         };
         process.rebuild_index();
-        process.turn(turned);
+        process.follow(&founded.flow);
         Ok(process)
     }
 
@@ -245,6 +247,7 @@ impl Process {
     /// The state that a snapshot of it gives back.
     pub(crate) fn restore(mut self, course: Course) -> Process {
         self.course = course;
+        self.course.control.rebuild(&self.definition);
         self.rebuild_index();
         self
     }
@@ -294,10 +297,16 @@ impl Process {
                 }
                 self.keep_copy(*activity, *resource);
             }
-            Event::MachineLost(resource) => self.lose_machine(*resource),
+            Event::MachineLost {
+                resource,
+                activities,
+            } => self.lose_machine(*resource, activities),
             Event::FilesLost(makers, resource) => self.want_remakes(makers, *resource),
             Event::Reused(reused) => self.reuse(reused),
-            Event::Broke { at, fault } => self.break_at(*at, fault),
+            Event::Broke { fault, flow, .. } => {
+                self.keep_fault(fault);
+                self.follow(flow);
+            }
             Event::Readied(activities) => {
                 for &activity in activities {
                     if self.course.backoff.remove(&activity).is_some() {
@@ -306,20 +315,10 @@ impl Process {
                 }
             }
             Event::Ended(ended) => self.end_attempt(ended),
-            Event::Linked(links) => {
-                for &(link, value) in links {
-                    let turned = self.course.control.link(&self.definition, link, value);
-                    self.turn(turned);
-                }
-            }
-            Event::Joined { node, runs } => {
-                let turned = self.course.control.join(&self.definition, *node, *runs);
-                self.turn(turned);
-            }
-            Event::Assigned { node, writes } => {
+            Event::Decided(flow) => self.follow(flow),
+            Event::Assigned { writes, flow, .. } => {
                 self.write(writes);
-                let turned = self.course.control.finish(&self.definition, *node);
-                self.turn(turned);
+                self.follow(flow);
             }
             Event::Faulted(fault) => self.stop(Phase::Faulting, Some(fault)),
             Event::CancelAsked => self.stop(Phase::Cancelling, None),
@@ -327,7 +326,6 @@ impl Process {
                 self.course.phase = *phase;
                 self.course.closed = Some(*at);
                 self.course.outputs.clone_from(outputs);
-                self.course.control.halt();
             }
             Event::Released => {
                 self.course.is_released = true;
@@ -412,13 +410,6 @@ impl Process {
                 self.keep_captured(activity, &ended.writes);
                 self.turn_to(activity, ActivityPhase::Completed);
                 self.note_produced(activity);
-                if self.course.phase == Phase::Running {
-                    let turned = self
-                        .course
-                        .control
-                        .finish(&self.definition, activity.node());
-                    self.turn(turned);
-                }
             }
             Verdict::Retry { at, fault } => {
                 self.course.activities[index].n_failed += 1;
@@ -441,31 +432,15 @@ impl Process {
             }
             Verdict::Faulted(fault) => {
                 self.turn_to(activity, ActivityPhase::Faulted);
-                if self.goes_on() {
-                    self.keep_fault(fault);
-                    let control = &mut self.course.control;
-                    let turned = control.break_node(&self.definition, activity.node());
-                    self.turn(turned);
-                } else {
-                    self.stop(Phase::Faulting, Some(fault));
-                }
+                self.stop(Phase::Faulting, Some(fault));
+            }
+            Verdict::Broke(fault) => {
+                self.turn_to(activity, ActivityPhase::Faulted);
+                self.keep_fault(fault);
             }
             Verdict::Stopped => self.turn_to(activity, ActivityPhase::Stopped),
         }
-    }
-
-    /// What was to be made again will not be.
-    pub(crate) fn fail_for_want_of(&mut self, maker: ActivityId, fault: &Fault) {
-        if !self.goes_on() {
-            return self.stop(Phase::Faulting, Some(fault));
-        }
-        self.keep_fault(fault);
-        for activity in self.waiting_for(maker) {
-            self.turn_to(activity, ActivityPhase::Faulted);
-            let control = &mut self.course.control;
-            let turned = control.break_node(&self.definition, activity.node());
-            self.turn(turned);
-        }
+        self.follow(&ended.flow);
     }
 
     /// A recorded outcome stands for an activity that was ready.
@@ -511,29 +486,7 @@ impl Process {
             self.name_machine(*resource, name);
             self.keep_copy(activity, *resource);
         }
-        let control = &mut self.course.control;
-        let turned = control.finish(&self.definition, activity.node());
-        self.turn(turned);
-    }
-
-    /// What depends on a node or a link will not run.
-    fn break_at(&mut self, at: Spot, fault: &Fault) {
-        if self.course.phase != Phase::Running {
-            return;
-        }
-        self.keep_fault(fault);
-        let control = &mut self.course.control;
-        let turned = match at {
-            Spot::Node(node) => control.break_node(&self.definition, node),
-            Spot::Link(link) => control.break_link(&self.definition, link),
-        };
-        self.turn(turned);
-        if let Some(activity) = fault.activity
-            && Spot::Node(activity.node()) == at
-            && self.activity(activity).phase == ActivityPhase::Ready
-        {
-            self.turn_to(activity, ActivityPhase::Faulted);
-        }
+        self.follow(&reused.flow);
     }
 
     /// Whether a fault ends only what depends on it.
@@ -541,7 +494,15 @@ impl Process {
         self.keep_going && self.course.phase == Phase::Running
     }
 
-    fn keep_fault(&mut self, fault: &Fault) {
+    /// What controllers do by something that has happened: nothing where the process is ending.
+    pub(crate) fn turn(&self, cause: impl FnOnce(Turn<'_>) -> Flow) -> Flow {
+        if self.course.phase != Phase::Running {
+            return Flow::default();
+        }
+        cause(Turn::new(&self.definition, &self.course.control))
+    }
+
+    pub(crate) fn keep_fault(&mut self, fault: &Fault) {
         if self.course.faults.len() < FAULTS_MAX {
             self.course.faults.push(fault.clone());
         }
@@ -560,7 +521,7 @@ impl Process {
     }
 
     /// Nothing is started any more; what is out is stopped.
-    fn stop(&mut self, phase: Phase, fault: Option<&Fault>) {
+    pub(crate) fn stop(&mut self, phase: Phase, fault: Option<&Fault>) {
         if let Some(fault) = fault {
             self.keep_fault(fault);
         }
@@ -568,7 +529,6 @@ impl Process {
             return;
         }
         self.course.phase = phase;
-        self.course.control.halt();
         self.course.backoff.clear();
         for &activity in self.definition.clone().activities() {
             match self.activity(activity).phase {
@@ -577,7 +537,6 @@ impl Process {
                 }
                 ActivityPhase::Backoff => self.turn_to(activity, ActivityPhase::Stopped),
                 ActivityPhase::Sent
-                | ActivityPhase::Running
                 | ActivityPhase::Completed
                 | ActivityPhase::Faulted
                 | ActivityPhase::Skipped
@@ -596,12 +555,27 @@ impl Process {
         }
     }
 
-    fn turn(&mut self, turned: Turned) {
-        for activity in turned.ready {
-            self.turn_to(activity, ActivityPhase::Ready);
-        }
-        for activity in turned.skipped {
-            self.turn_to(activity, ActivityPhase::Skipped);
+    /// Writes what controllers did, and what that means for activities.
+    pub(crate) fn follow(&mut self, flow: &Flow) {
+        let mut moved = Vec::new();
+        let control = &mut self.course.control;
+        control.apply(&self.definition, flow, |one| moved.push(one));
+        for Moved { node, from, to } in moved {
+            let activity = ActivityId(node.0);
+            if self.definition.activity(activity).is_none() {
+                continue;
+            }
+            match (from, to) {
+                (_, NodeState::Running) => self.turn_to(activity, ActivityPhase::Ready),
+                (NodeState::Running, NodeState::Broken) => {
+                    self.turn_to(activity, ActivityPhase::Faulted);
+                }
+                (_, NodeState::Skipped | NodeState::Broken) => {
+                    self.turn_to(activity, ActivityPhase::Skipped);
+                }
+                // An activity is done by the outcome that is recorded with it.
+                (_, NodeState::Idle | NodeState::Enabled | NodeState::Done) => {}
+            }
         }
     }
 }

@@ -8,16 +8,15 @@ use std::collections::{BTreeMap, VecDeque};
 
 use machine::{Context, States};
 use model::{ActivityId, AttemptId, Hash, Now, ProcessId, ResourceId, Value};
-use wire::client::{ActivityPhase, Phase};
 
 use crate::checks::Finding;
 use crate::dispatch::resolve;
 use crate::evaluate::{Evaluator, admit, has_room};
-use crate::event::{Event, Reused};
 use crate::io::Stream;
 use crate::manager::{ProcessManager, State, limits, process};
 use crate::memo::Memo;
 use crate::process::Process;
+use crate::record::{ActivityPhase, Event, Phase, Reused};
 use crate::turns::{ATTEMPT_STEPS, Slice};
 
 /// What came of looking for a recorded outcome.
@@ -219,6 +218,7 @@ fn stands(
         writes,
         copy: copy.and_then(named).cloned(),
         holder: holder.and_then(named).cloned(),
+        flow: into.turn(|turn| turn.finish(activity.node())),
     })
 }
 

@@ -6,10 +6,10 @@ use machine::Context;
 use model::{GroupId, Now, ProcessId};
 use wire::group::ToGroup;
 
-use crate::event::Event;
 use crate::held::held;
 use crate::io::{Effect, Stream};
 use crate::manager::{ProcessManager, Timer, limits, process};
+use crate::record::Event;
 
 impl ProcessManager {
     /// Gives all slots back, again and again until the group managers say so.

@@ -16,19 +16,17 @@ use machine::Context;
 use minicbor::{Decode, Encode};
 use model::{
     ActivityId, Artifact, AttemptId, Fault, FaultName, NodeId, Now, ProcessId, ResourceId, Source,
-    Wall,
 };
 use wire::attempt::{End, Outcome};
-use wire::client::{ActivityPhase, AttemptStatus, Phase};
 use wire::group::Offered;
 
 use crate::dispatch::resolve;
 use crate::evaluate::{Evaluator, fault_event};
-use crate::event::{Ended, Event, Verdict};
 use crate::io::Stream;
 use crate::manager::{ProcessManager, Timer, limits, process};
 use crate::memo::Memo;
 use crate::process::Process;
+use crate::record::{self, ActivityPhase, Ended, Event, Flow, PastAttempt, Phase, Verdict};
 
 /// How often one activity is made again, however its files were lost: they may be too large for
 /// every machine.
@@ -56,7 +54,7 @@ pub(crate) struct Remake {
     before: BTreeSet<ActivityId>,
     /// What a user sees of the last attempt that has ended.
     #[n(6)]
-    last: Option<Box<AttemptStatus>>,
+    last: Option<Box<PastAttempt>>,
 }
 
 /// How far a remake is.
@@ -128,7 +126,7 @@ impl ProcessManager {
                     self.arm_once(Timer::Unheard(id, resource), now.mono + limits::REPEAT);
                 }
                 Err(fault) => {
-                    let at = Some(crate::event::Spot::Node(activity.node()));
+                    let at = Some(crate::record::Spot::Node(activity.node()));
                     let event = fault_event(known, at, fault);
                     cx.record(Stream::Process(id), event);
                     return self.settle(cx, now, id);
@@ -253,10 +251,8 @@ pub(crate) fn gone(process: &Process, maker: NodeId, why: &str) -> Fault {
 }
 
 /// What follows from the end of an attempt to make files again.
-pub(crate) fn judge_remake(process: &Process, mut outcome: Outcome) -> Ended {
+pub(crate) fn judge_remake(process: &Process, outcome: Outcome) -> Ended {
     let activity = outcome.attempt.activity;
-    outcome.stdout = None;
-    outcome.stderr = None;
     let n_failed = process
         .course
         .remakes
@@ -285,10 +281,27 @@ pub(crate) fn judge_remake(process: &Process, mut outcome: Outcome) -> Ended {
         End::Stopped | End::Lost => Verdict::Again,
         End::Lacking(inputs) => lacking(process, &outcome, inputs),
     };
+    let (verdict, flow) = match verdict {
+        // Activities that wait for the files cannot run.
+        Verdict::Faulted(fault) if process.goes_on() => {
+            let waiting = process.waiting_for(activity).into_iter();
+            let nodes = waiting.map(ActivityId::node);
+            let flow = process.turn(|turn| turn.break_nodes(nodes));
+            (Verdict::Broke(fault), flow)
+        }
+        verdict @ (Verdict::Completed
+        | Verdict::Retry { .. }
+        | Verdict::Again
+        | Verdict::Faulted(_)
+        | Verdict::Broke(_)
+        | Verdict::Stopped
+        | Verdict::Lacking(_)) => (verdict, Flow::default()),
+    };
     Ended {
-        outcome,
+        outcome: outcome.into(),
         verdict,
         writes: Vec::new(),
+        flow,
     }
 }
 
@@ -347,9 +360,9 @@ impl Process {
     }
 
     /// What a user sees of the last attempt to make files again.
-    pub(crate) fn last_remake(&self, activity: ActivityId) -> Option<AttemptStatus> {
+    pub(crate) fn last_remake(&self, activity: ActivityId) -> Option<&PastAttempt> {
         let remake = self.course.remakes.get(&activity)?;
-        remake.last.as_deref().cloned()
+        remake.last.as_deref()
     }
 
     fn next_number(&self, activity: ActivityId) -> u32 {
@@ -405,7 +418,7 @@ impl Process {
         let activity = outcome.attempt.activity;
         let (resource, _) = self.out_of(activity);
         self.leave(resource, activity);
-        let told = self.tell_remake(ended, resource);
+        let told = self.past_remake(ended, resource);
         let Some(remake) = self.course.remakes.get_mut(&activity) else {
             return;
         };
@@ -425,7 +438,7 @@ impl Process {
                 self.note_produced(activity);
             }
             Verdict::Again | Verdict::Retry { .. } => {
-                if matches!(outcome.end, End::Failed(_)) {
+                if outcome.end == record::End::Failed {
                     remake.n_failed = remake.n_failed.saturating_add(1);
                 }
                 remake.state = RemakeState::Wanted;
@@ -437,10 +450,15 @@ impl Process {
             Verdict::Stopped => remake.state = RemakeState::Failed,
             Verdict::Faulted(fault) => {
                 remake.state = RemakeState::Failed;
-                self.fail_for_want_of(activity, fault);
+                self.stop(Phase::Faulting, Some(fault));
+            }
+            Verdict::Broke(fault) => {
+                remake.state = RemakeState::Failed;
+                self.keep_fault(fault);
             }
         }
         self.forget_before(activity);
+        self.follow(&ended.flow);
     }
 
     /// An activity has ended: that it was sent before something was made again does not matter.
@@ -460,7 +478,7 @@ impl Process {
             .collect()
     }
 
-    fn tell_remake(&self, ended: &Ended, resource: ResourceId) -> AttemptStatus {
+    fn past_remake(&self, ended: &Ended, resource: ResourceId) -> PastAttempt {
         let outcome = &ended.outcome;
         let activity = outcome.attempt.activity;
         let end = match (&ended.verdict, self.is_same(activity, &outcome.outputs)) {
@@ -468,14 +486,17 @@ impl Process {
             (Verdict::Completed, false) => "made again, with other content",
             (Verdict::Lacking(_), _) => "lacking",
             (Verdict::Stopped, _) => "stopped",
-            (Verdict::Again | Verdict::Retry { .. } | Verdict::Faulted(_), _) => "not made again",
+            (
+                Verdict::Again | Verdict::Retry { .. } | Verdict::Faulted(_) | Verdict::Broke(_),
+                _,
+            ) => "not made again",
         };
-        AttemptStatus {
-            attempt: outcome.attempt,
+        PastAttempt {
+            number: outcome.attempt.number,
             resource,
-            end: Some(end.to_owned()),
+            end: end.to_owned(),
             pid: outcome.pid,
-            started: (outcome.started != Wall(0)).then_some(outcome.started),
+            started: outcome.started,
             wall: outcome.wall,
             cpu: outcome.cpu,
             peak_memory: outcome.peak_memory,

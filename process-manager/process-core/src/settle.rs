@@ -3,13 +3,12 @@
 
 use machine::Context;
 use model::{Now, ProcessId, ResourceId};
-use wire::client::Phase;
 
 use crate::evaluate::decide;
-use crate::event::Event;
 use crate::io::Stream;
 use crate::manager::{ProcessManager, Stage, Timer, process};
 use crate::recall::Looked;
+use crate::record::{Event, Phase};
 use crate::turns::Slice;
 
 impl ProcessManager {

@@ -3,12 +3,13 @@
 use machine::{Codec, Context};
 use model::limits::VALUES_BYTES_MAX;
 use model::{AttemptId, Bytes, Now, ProcessId, SubmitKey, Type, Value, Wall};
-use wire::client::{Answer, Phase, Request, Submit};
+use wire::client::{Answer, Request, Submit};
 
-use crate::event::{Accepted, Event, Founded, SEMANTICS};
+use crate::flow;
 use crate::held::{Held, held};
 use crate::io::{Caller, ClientId, Effect, Room, Stream};
 use crate::manager::{ProcessManager, limits, process};
+use crate::record::{Accepted, Event, Founded, Phase, SEMANTICS};
 
 /// Bytes of the path of a definition's file, as long as paths may be: each list of processes has it.
 const ORIGIN_BYTES_MAX: usize = 4_096;
@@ -275,6 +276,7 @@ fn check(submit: Submit, caller: &Caller) -> Result<Founded, Vec<String>> {
     if !reasons.is_empty() {
         return Err(reasons);
     }
+    let flow = flow::begin(&definition);
     Ok(Founded {
         key,
         draft: Accepted::Checked(definition),
@@ -288,6 +290,7 @@ fn check(submit: Submit, caller: &Caller) -> Result<Founded, Vec<String>> {
         owner: caller.owner(),
         store,
         semantics: SEMANTICS,
+        flow,
     })
 }
 

@@ -23,9 +23,9 @@ use schedule::SchedulerKind;
 use wire::attempt::{Dispatch, End};
 use wire::client::{ActivityPhase, Answer, Phase, Request};
 
-use crate::event::Event;
 use crate::io::{Caller, ClientId, Input, Room, Stream};
 use crate::manager::{ProcessManager, limits};
+use crate::record::Event;
 
 use self::bench::*;
 

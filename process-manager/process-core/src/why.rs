@@ -6,9 +6,8 @@ use std::collections::{BTreeSet, VecDeque};
 use expression::Programs;
 use machine::{Context, States};
 use model::{ActivityId, Artifact, Fault, FaultName, Join, NodeId, NodeKind, ProcessId};
-use wire::client::{ActivityPhase, Answer, Change, REASONS_MAX, Reason, Recall, Why};
+use wire::client::{self, Answer, Change, REASONS_MAX, Reason, Recall, Why};
 
-use crate::control::{LinkState, NodeState};
 use crate::dispatch::staged;
 use crate::evaluate::Evaluator;
 use crate::index::has_ended;
@@ -17,6 +16,7 @@ use crate::manager::{Live, ProcessManager, State, process};
 use crate::memo::{Memo, taken};
 use crate::process::Process;
 use crate::recall::{captured_is_missing, memo_of};
+use crate::record::{ActivityPhase, LinkState, NodeState};
 
 /// What a process waits for where nobody has said.
 const NO_PLAN: &str = "a plan";
@@ -57,10 +57,7 @@ fn answer(
         return Answer::Refused(vec![format!("process {id} has no activity {activity}")]);
     }
     let runs = live.is_some_and(|live| live.running.contains_key(&activity));
-    let mut phase = process.activity(activity).phase;
-    if phase == ActivityPhase::Sent && runs {
-        phase = ActivityPhase::Running;
-    }
+    let phase = process.activity(activity).phase;
     let mut reasons = reasons(process, activity, phase, live);
     let mut seen: Vec<Reason> = Vec::new();
     reasons.retain(|reason| {
@@ -72,7 +69,11 @@ fn answer(
     });
     Answer::Why(Box::new(Why {
         activity,
-        phase,
+        phase: if phase == ActivityPhase::Sent && runs {
+            client::ActivityPhase::Running
+        } else {
+            phase.into()
+        },
         reasons,
         recall: recall(states, process, activity),
     }))
@@ -93,10 +94,10 @@ fn reasons(
             let backoff = until.map(|&until| Reason::Backoff { until });
             backoff.into_iter().collect()
         }
-        ActivityPhase::Sent | ActivityPhase::Running | ActivityPhase::Completed => Vec::new(),
+        ActivityPhase::Sent | ActivityPhase::Completed => Vec::new(),
         ActivityPhase::Faulted => vec![Reason::Fault(Box::new(fault(process, activity)))],
         ActivityPhase::Skipped => skipped(process, activity.node()),
-        ActivityPhase::Stopped => vec![Reason::Ended(process.phase())],
+        ActivityPhase::Stopped => vec![Reason::Ended(process.phase().into())],
     }
 }
 
@@ -116,7 +117,7 @@ fn waiting(process: &Process, activity: ActivityId) -> Vec<Reason> {
             break;
         }
         for &number in definition.incoming(node) {
-            if control.link_state(number) == LinkState::Unknown {
+            if control.link(number) == LinkState::Unknown {
                 let from = definition.links()[number as usize].1.from;
                 open_below(process, from, &mut reasons);
             }
@@ -151,6 +152,7 @@ fn open_below(process: &Process, node: NodeId, reasons: &mut Vec<Reason>) {
             let activity = ActivityId(below.0);
             let phase = process.activity(activity).phase;
             if !has_ended(phase) {
+                let phase = phase.into();
                 reasons.push(Reason::After { activity, phase });
             }
         }
@@ -206,7 +208,7 @@ fn skipped(process: &Process, node: NodeId) -> Vec<Reason> {
         }
         NodeState::Broken => broken(process, node),
         NodeState::Idle | NodeState::Enabled | NodeState::Running | NodeState::Done => {
-            vec![Reason::Ended(process.phase())]
+            vec![Reason::Ended(process.phase().into())]
         }
     }
 }
@@ -218,7 +220,7 @@ fn false_join(process: &Process, node: NodeId) -> Vec<Reason> {
     }
     let incoming = definition.incoming(node).iter();
     incoming
-        .filter(|&&number| process.course.control.link_state(number) == LinkState::False)
+        .filter(|&&number| process.course.control.link(number) == LinkState::False)
         .map(|&number| Reason::Link {
             from: definition.links()[number as usize].1.from,
             to: node,
@@ -259,8 +261,8 @@ fn causes(process: &Process, node: NodeId) -> Vec<NodeId> {
     let mut causes = Vec::new();
     for above in upwards(process, node).take_while(|&above| is_broken(process, above)) {
         let incoming = definition.incoming(above).iter();
-        let broken = incoming
-            .filter(|&&number| process.course.control.link_state(number) == LinkState::Broken);
+        let broken =
+            incoming.filter(|&&number| process.course.control.link(number) == LinkState::Broken);
         causes.extend(broken.map(|&number| definition.links()[number as usize].1.from));
         let parent = definition
             .parent(above)
@@ -346,7 +348,7 @@ fn recall(
     };
     let there = base.activity(source).phase;
     if there != ActivityPhase::Completed {
-        return Some(Recall::NotCompleted(there));
+        return Some(Recall::NotCompleted(there.into()));
     }
     let Some(before) = base.course.memos.get(&source) else {
         return Some(Recall::Nothing);

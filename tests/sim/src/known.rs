@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ActivityId, AttemptId, FaultName, Mono, NodeKind, ProcessId, ResourceId, Span};
-use process_core::{Event, Stream, Verdict};
+use process_core::record::End;
+use process_core::{Event, Stream};
 use simulator::Seen;
-use wire::attempt::End;
 use wire::client::Phase;
 
 use crate::reference::Expected;
@@ -179,7 +179,7 @@ impl Durable {
             }
             is_same
         });
-        let has_failed = |end: &End| matches!(end, End::Failed(_));
+        let has_failed = |end: &End| *end == End::Failed;
         self.wants_resource || self.is_unknown || last.iter().any(|(_, end)| has_failed(end))
     }
     /// Whether an attempt was sent and nothing was recorded of its end.
@@ -203,8 +203,8 @@ impl Durable {
             Event::Ended(ended) => {
                 let outcome = &ended.outcome;
                 self.out.remove(&outcome.attempt.activity);
-                self.ended.insert(outcome.attempt, outcome.end.clone());
-                if let Verdict::Faulted(fault) = &ended.verdict {
+                self.ended.insert(outcome.attempt, outcome.end);
+                if let Some(fault) = ended.verdict.fault() {
                     self.is_unknown |= fault.name == FaultName::OutcomeUnknown;
                 }
                 if outcome.end == End::Completed {
@@ -226,7 +226,7 @@ impl Durable {
                 self.is_faulting = true;
                 self.wants_resource |= fault.name == FaultName::NoResource;
             }
-            Event::Closed { phase, .. } => self.closed = Some(*phase),
+            Event::Closed { phase, .. } => self.closed = Some((*phase).into()),
             Event::Released => {
                 self.is_released = true;
                 self.granted.clear();
@@ -235,12 +235,11 @@ impl Durable {
             | Event::Leased(_)
             | Event::Founded(_)
             | Event::Planned { .. }
-            | Event::Linked(_)
-            | Event::Joined { .. }
+            | Event::Decided(_)
             | Event::Assigned { .. }
             | Event::Readied(_)
             | Event::Copied { .. }
-            | Event::MachineLost(_)
+            | Event::MachineLost { .. }
             | Event::FilesLost(..)
             | Event::Remaking(_) => {}
         }

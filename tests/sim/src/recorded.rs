@@ -8,10 +8,10 @@ use std::{fmt, fs, io};
 
 use language::wfformat::{self, Options};
 use model::{ActivityId, Definition, Mono, ProcessId, Span, SubmitKey};
+use process_core::record::End;
 use process_core::{Event, Stream};
 use simulator::{Faults, Observer, Rate, Seen, Setup, Sim, Submission};
 use thiserror::Error;
-use wire::attempt::End;
 use wire::client::{Phase, Submit};
 
 use crate::known::Known;
@@ -220,7 +220,7 @@ impl Watch {
             self.planned_at = at;
         }
         if let Event::Closed { phase, .. } = event {
-            self.phase = Some(*phase);
+            self.phase = Some((*phase).into());
             self.closed_at = at;
         }
         if let Event::Ended(ended) = event {

@@ -7,10 +7,11 @@
 use std::collections::BTreeMap;
 
 use model::{FaultName, Mono};
+use process_core::record::End;
 use process_core::{Event, Stream, Verdict};
 use sim::seeds::compose;
 use simulator::{Observer, Seen, Setup};
-use wire::attempt::{End, ToActivity};
+use wire::attempt::ToActivity;
 use wire::client::{ActivityPhase, Answer, Phase};
 
 /// Seeds that are looked at: seconds where nothing is optimised.
@@ -37,14 +38,18 @@ impl Observer for Counts {
             Seen::ProcessDurable(Stream::Process(_), Event::Ended(ended)) => {
                 match (&ended.outcome.end, &ended.verdict) {
                     (End::Lost, Verdict::Again) => self.add("lost and made again"),
-                    (_, Verdict::Faulted(fault)) if fault.name == FaultName::OutcomeUnknown => {
+                    (_, verdict)
+                        if verdict
+                            .fault()
+                            .is_some_and(|fault| fault.name == FaultName::OutcomeUnknown) =>
+                    {
                         self.add("unknown");
                     }
                     _ => {}
                 }
             }
             Seen::Started(command) if command.attempt.number > 1 => self.add("started again"),
-            Seen::ProcessDurable(_, Event::MachineLost(_)) => self.add("lost with files"),
+            Seen::ProcessDurable(_, Event::MachineLost { .. }) => self.add("lost with files"),
             Seen::ProcessDurable(_, Event::Copied { beside, .. }) => {
                 self.add("copied");
                 if beside.is_some() {

@@ -12,9 +12,9 @@ use activity_core::Input;
 use model::{
     ActivityId, Artifact, AttemptId, Draft, Hash, Mono, OutputSource, ProcessId, Source, Span,
 };
+use process_core::record::Phase;
 use process_core::{Event, Verdict};
 use wire::attempt::{Checked, Copied, Holder};
-use wire::client::Phase;
 
 use crate::observe::{Observer, Seen};
 use crate::random::Rate;
@@ -210,11 +210,10 @@ impl Stores {
             | Event::Founded(_)
             | Event::Planned { .. }
             | Event::Granted { .. }
-            | Event::MachineLost(_)
+            | Event::MachineLost { .. }
             | Event::FilesLost(..)
             | Event::Ended(_)
-            | Event::Linked(_)
-            | Event::Joined { .. }
+            | Event::Decided(_)
             | Event::Assigned { .. }
             | Event::Faulted(_)
             | Event::CancelAsked

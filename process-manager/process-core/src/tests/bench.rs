@@ -15,9 +15,9 @@ use wire::attempt::{
 use wire::client::{Answer, Request, Status, Submit};
 use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup};
 
-use crate::event::Event;
 use crate::io::{Caller, ClientId, Effect, Input, PlanResult, Stream};
 use crate::manager::{Config, ProcessManager};
+use crate::record::Event;
 
 pub(super) const GROUP: GroupId = GroupId(1);
 pub(super) const MACHINE: ResourceId = ResourceId(0);

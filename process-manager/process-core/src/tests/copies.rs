@@ -342,7 +342,7 @@ fn join(bench: &mut Bench, resource: ResourceId) {
 }
 
 fn n_lost(bench: &Bench) -> usize {
-    let lost = |event: &&(Stream, Event)| matches!(event.1, Event::MachineLost(_));
+    let lost = |event: &&(Stream, Event)| matches!(event.1, Event::MachineLost { .. });
     bench.events.iter().filter(lost).count()
 }
 

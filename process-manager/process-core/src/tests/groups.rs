@@ -13,9 +13,9 @@ use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
 use super::bench::{controller, draft, edit, ids, leaf, submission};
 use crate::Caller;
-use crate::event::Event;
 use crate::io::{ClientId, Effect, Input, PlanResult, Stream};
 use crate::manager::{Config, ProcessManager};
+use crate::record::Event;
 
 const A: GroupId = GroupId(1);
 const B: GroupId = GroupId(2);

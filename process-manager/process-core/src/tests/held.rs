@@ -4,7 +4,7 @@
 use model::FaultName;
 
 use super::*;
-use crate::event::{Accepted, Founded};
+use crate::record::{Accepted, Founded};
 
 /// Changes what was recorded of the submission, as if another version had accepted it.
 fn recorded_otherwise(bench: &mut Bench, change: impl Fn(&mut Founded, &mut Draft)) {

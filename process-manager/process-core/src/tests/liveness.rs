@@ -13,9 +13,9 @@ use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
 use super::bench::{GROUP, KEY, artifact, controller, draft, edit, ids, leaf, submission};
 use crate::Caller;
-use crate::event::{Event, Verdict};
 use crate::io::{ClientId, Effect, Input, PlanResult, Stream};
 use crate::manager::{Config, ProcessManager};
+use crate::record::{Event, Verdict};
 
 /// Both machines tell this life.
 const EPOCH: Epoch = Epoch(4);

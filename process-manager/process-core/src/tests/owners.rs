@@ -1,11 +1,9 @@
 //! Whose processes are: what is another's is not there.
 
 use super::*;
-use minicbor::{Decode, Encode};
-use model::{ActivityId, Artifact, AttemptId, Identity, ProcessId, Role, SubmitKey, Wall};
-use wire::client::{Reason, Submit};
 
-use crate::event::Founded;
+use model::{ActivityId, AttemptId, Identity, ProcessId, Role, SubmitKey};
+use wire::client::{Reason, Submit};
 
 const SECOND: SubmitKey = SubmitKey(78);
 
@@ -150,46 +148,4 @@ fn a_user_cancels_and_asks_about_their_own() {
     );
     let cancelled = asks(&mut bench, &ana, Request::Cancel(process));
     assert_eq!(cancelled, Answer::Cancelling(process));
-}
-
-/// A submission as it was journalled when processes had no owners.
-#[derive(Encode, Decode)]
-struct Before {
-    #[n(0)]
-    key: SubmitKey,
-    #[n(1)]
-    draft: model::Draft,
-    #[n(2)]
-    inputs: Vec<Value>,
-    #[n(3)]
-    files: Vec<Artifact>,
-    #[n(4)]
-    origin: String,
-    #[n(5)]
-    at: Wall,
-    #[n(6)]
-    base: Option<ProcessId>,
-    #[cbor(n(7), default)]
-    keep_going: bool,
-    #[n(8)]
-    keep: Option<Span>,
-}
-
-#[test]
-fn a_submission_of_before_there_were_owners_is_nobodys() {
-    let before = Before {
-        key: KEY,
-        draft: diamond(),
-        inputs: Vec::new(),
-        files: Vec::new(),
-        origin: "f.yaml".to_owned(),
-        at: Wall(7),
-        base: None,
-        keep_going: true,
-        keep: Some(Span::from_secs(1)),
-    };
-    let bytes = minicbor::to_vec(&before).unwrap();
-    let read: Founded = minicbor::decode(&bytes).unwrap();
-    assert_eq!((read.key, read.owner), (KEY, None));
-    assert_eq!(read.keep, Some(Span::from_secs(1)));
 }

@@ -400,7 +400,7 @@ fn whatever_is_lost_and_whoever_is_killed_each_outcome_is_recorded_once_and_all_
             };
             let attempt = ended.outcome.attempt;
             attempt.activity.0 == activity
-                && ended.verdict == crate::event::Verdict::Completed
+                && ended.verdict == crate::record::Verdict::Completed
                 && !remade.contains(&(attempt.activity, attempt.number))
         };
         for number in 1..=n_activities {

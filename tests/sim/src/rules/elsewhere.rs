@@ -111,7 +111,7 @@ impl Elsewhere {
                     Verdict::Again => {
                         self.waiting.insert((process, attempt.activity), at);
                     }
-                    Verdict::Faulted(_) => {
+                    Verdict::Faulted(_) | Verdict::Broke(_) => {
                         self.faulted.insert(process);
                     }
                     Verdict::Completed
@@ -126,8 +126,7 @@ impl Elsewhere {
             | Event::Founded(_)
             | Event::Planned { .. }
             | Event::Granted { .. }
-            | Event::Linked(_)
-            | Event::Joined { .. }
+            | Event::Decided(_)
             | Event::Assigned { .. }
             | Event::Faulted(_)
             | Event::CancelAsked
@@ -137,7 +136,7 @@ impl Elsewhere {
             | Event::Broke { .. }
             | Event::Remaking(_)
             | Event::Copied { .. }
-            | Event::MachineLost(_)
+            | Event::MachineLost { .. }
             | Event::FilesLost(..) => {}
         }
     }

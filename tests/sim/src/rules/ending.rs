@@ -31,7 +31,7 @@ impl Rule for Ending {
                 wants_resource(known, *id)
             }
             Seen::ProcessDurable(Stream::Process(id), Event::Closed { phase, outputs, .. }) => {
-                closed(known, *id, *phase, outputs)
+                closed(known, *id, (*phase).into(), outputs)
             }
             Seen::Told(_, Answer::Status(status)) if status.summary.phase.has_ended() => {
                 self.told

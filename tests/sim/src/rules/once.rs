@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use model::{ActivityId, FaultName, ProcessId};
-use process_core::{Event, Stream, Verdict};
+use process_core::{Event, Stream};
 use simulator::Seen;
 
 use super::Rule;
@@ -26,7 +26,7 @@ impl Rule for Once {
             }
         }
         if let Seen::ProcessDurable(Stream::Process(id), Event::Ended(ended)) = seen
-            && let Verdict::Faulted(fault) = &ended.verdict
+            && let Some(fault) = ended.verdict.fault()
             && fault.name == FaultName::OutcomeUnknown
         {
             let attempt = ended.outcome.attempt;

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use model::AttemptId;
+use process_core::record::End;
 use process_core::{Event, Stream};
 use simulator::Seen;
-use wire::attempt::End;
 
 use super::Rule;
 use crate::known::Known;

@@ -3,10 +3,10 @@
 //! another is never run again.
 
 use model::{ActivityId, AttemptId, ProcessId, Value};
+use process_core::record::End;
 use process_core::{Event, Reused, Stream};
 use simulator::Seen;
 use simulator::command::printed;
-use wire::attempt::End;
 use wire::client::Answer;
 
 use super::Rule;

@@ -1,15 +1,20 @@
-//! The facts of a process, as they are journalled.
+//! Events of the first release, in the form in which they are journalled.
+
+mod attempt;
+mod flow;
+mod phase;
 
 use minicbor::{Decode, Encode};
 use model::{
     ActivityId, Artifact, AttemptId, Bytes, Definition, Draft, Epoch, Fault, GroupId, NodeId, Plan,
     ProcessId, ResourceId, Span, SubmitKey, Value, Wall,
 };
-use wire::attempt::{Log, Outcome};
-use wire::client::Phase;
-use wire::group::Grant;
 
 use crate::memo::Memo;
+
+pub use attempt::{End, Grant, Kept, Log, Outcome, PastAttempt};
+pub use flow::{Flow, LinkState, NodeState};
+pub use phase::{ActivityPhase, Phase};
 
 /// A durable fact.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
@@ -57,19 +62,9 @@ pub enum Event {
     /// Attempts ended.
     #[n(5)]
     Ended(#[n(0)] Box<Ended>),
-    /// Links got their value.
+    /// The condition of a link or the join of a node was evaluated: what controllers did by it.
     #[n(6)]
-    Linked(#[n(0)] Vec<(u32, bool)>),
-    /// The join condition of a node was evaluated.
-    #[n(7)]
-    Joined {
-        /// Which node.
-        #[n(0)]
-        node: NodeId,
-        /// Whether it runs.
-        #[n(1)]
-        runs: bool,
-    },
+    Decided(#[n(0)] Flow),
     /// An `assign` wrote variables.
     #[n(8)]
     Assigned {
@@ -79,6 +74,9 @@ pub enum Event {
         /// Variable and value.
         #[n(1)]
         writes: Vec<(u32, Value)>,
+        /// What controllers did by it.
+        #[n(2)]
+        flow: Flow,
     },
     /// A fault that no attempt reported: it ends the process.
     #[n(9)]
@@ -117,6 +115,9 @@ pub enum Event {
         /// What went wrong.
         #[n(1)]
         fault: Box<Fault>,
+        /// What controllers did by it.
+        #[n(2)]
+        flow: Flow,
     },
     /// Attempts to make files again were sent to machines: activity, number of the attempt, machine.
     #[n(20)]
@@ -141,10 +142,17 @@ pub enum Event {
         #[n(3)]
         beside: Option<ResourceId>,
     },
-    /// A machine is lost with the files that it had: of what another one has as well, a copy is wanted
-    /// once more.
+    /// A machine is lost with its files: what these have produced was there and on one other machine,
+    /// and another copy is wanted.
     #[n(22)]
-    MachineLost(#[n(0)] ResourceId),
+    MachineLost {
+        /// The machine.
+        #[n(0)]
+        resource: ResourceId,
+        /// The activities.
+        #[n(1)]
+        activities: Vec<ActivityId>,
+    },
     /// What these have produced is damaged or gone, as this machine says, and goes to whoever wants
     /// the outputs of the process: they make it again.
     #[n(30)]
@@ -191,6 +199,9 @@ pub struct Founded {
     /// The number of the semantics that it was accepted under, see [`SEMANTICS`].
     #[cbor(n(11), default)]
     pub semantics: u32,
+    /// What controllers did at the start.
+    #[n(12)]
+    pub flow: Flow,
 }
 
 /// The number of what definitions and events mean in this version of the program. It is raised with
@@ -312,6 +323,9 @@ pub struct Reused {
     /// The machine that has it, and its name, where that is not the one on which it ran.
     #[n(16)]
     pub holder: Option<(ResourceId, String)>,
+    /// What controllers did by it.
+    #[n(17)]
+    pub flow: Flow,
 }
 
 impl Event {
@@ -325,8 +339,7 @@ impl Event {
             | Event::Planned { .. }
             | Event::Granted { .. }
             | Event::Sent(..)
-            | Event::Linked(_)
-            | Event::Joined { .. }
+            | Event::Decided(_)
             | Event::Faulted(_)
             | Event::CancelAsked
             | Event::Closed { .. }
@@ -335,7 +348,7 @@ impl Event {
             | Event::Reused(_)
             | Event::Broke { .. }
             | Event::Copied { .. }
-            | Event::MachineLost(_)
+            | Event::MachineLost { .. }
             | Event::FilesLost(..)
             | Event::Remaking(_)
             | Event::Leased(_) => return 1,
@@ -371,6 +384,9 @@ pub struct Ended {
     /// Variables that its streams were written to: stdout before stderr.
     #[n(2)]
     pub writes: Vec<(u32, Value)>,
+    /// What controllers did by it.
+    #[n(3)]
+    pub flow: Flow,
 }
 
 /// What follows from the end of an attempt.
@@ -392,13 +408,30 @@ pub enum Verdict {
     /// The attempt was lost; it is tried again at once.
     #[n(2)]
     Again,
-    /// The activity is at an end with this fault.
+    /// The activity is at an end with this fault, and the process with it.
     #[n(3)]
     Faulted(#[n(0)] Box<Fault>),
+    /// The activity is at an end with this fault; only what depends on it does not run.
+    #[n(6)]
+    Broke(#[n(0)] Box<Fault>),
     /// It was stopped because the process ends.
     #[n(4)]
     Stopped,
     /// It could not begin, for want of what these have produced: they make it again first.
     #[n(5)]
     Lacking(#[n(0)] Vec<ActivityId>),
+}
+
+impl Verdict {
+    /// The fault that the activity is at an end with.
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Verdict::Faulted(fault) | Verdict::Broke(fault) => Some(fault),
+            Verdict::Completed
+            | Verdict::Retry { .. }
+            | Verdict::Again
+            | Verdict::Stopped
+            | Verdict::Lacking(_) => None,
+        }
+    }
 }

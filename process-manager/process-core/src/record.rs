@@ -1,0 +1,13 @@
+//! What a process manager writes to its journal: events and snapshots as types of their own.
+//!
+//! None of them is a type of `wire`, so messages and journals change apart. A type here never changes
+//! its meaning: a new fact gets a new variant or field, and an event of an old journal is read and
+//! folded as it always was. `tests/journals` replays journals of every release.
+//!
+//! Events are facts. Whatever decides (control flow, judging outcomes, which files to make again)
+//! runs before an event is recorded, and the event says what came of it.
+
+mod convert;
+mod v1;
+
+pub use v1::*;
