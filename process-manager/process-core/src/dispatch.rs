@@ -14,8 +14,8 @@ use wire::attempt::{ATTEMPTS_MAX, Dispatch, Stdin as WireStdin, ToActivity};
 use crate::evaluate::{Evaluator, fault_event, produced, scope};
 use crate::io::{Effect, Stream};
 use crate::manager::{ProcessManager, Timer, limits, process};
-use crate::memo::Memo;
 use crate::process::Process;
+use crate::record::CacheKey;
 use crate::record::{Event, Phase, Spot};
 use crate::turns::{ATTEMPT_STEPS, OTHERS_STEPS, Slice};
 
@@ -95,7 +95,7 @@ impl ProcessManager {
         };
         let mut sent = Vec::with_capacity(activities.len());
         let mut messages = Vec::with_capacity(activities.len());
-        let mut memos = Vec::with_capacity(activities.len());
+        let mut cache_keys = Vec::with_capacity(activities.len());
         let mut faults = Vec::new();
         let mut is_early = false;
         for activity in activities {
@@ -119,7 +119,7 @@ impl ProcessManager {
                     }
                     sent.push((activity, number, resource));
                     if let Some(declared) = known.definition().activity(activity) {
-                        memos.push(Memo::of(declared, &message));
+                        cache_keys.push(CacheKey::of(declared, &message));
                     }
                     messages.push(message);
                 }
@@ -136,7 +136,7 @@ impl ProcessManager {
                 let unheard = live.unheard.entry(resource).or_default();
                 unheard.extend(messages.iter().map(|message| message.attempt));
             }
-            cx.record(Stream::Process(id), Event::Sent(sent, memos));
+            cx.record(Stream::Process(id), Event::Sent(sent, cache_keys));
             self.send_in_parts(cx, resource, epoch, messages);
             self.arm_once(Timer::Unheard(id, resource), now.mono + limits::REPEAT);
         }

@@ -8,6 +8,7 @@
 
 mod answer;
 mod attempt;
+mod cache_key;
 mod checks;
 mod claim;
 mod control;
@@ -23,7 +24,6 @@ mod links;
 mod liveness;
 mod loss;
 mod manager;
-mod memo;
 mod outcome;
 mod planning;
 mod process;
@@ -46,7 +46,6 @@ pub use forget::Retention;
 pub use held::Held;
 pub use io::{Caller, ClientId, Effect, Input, PlanRequest, PlanResult, Room, Stream};
 pub use manager::{Config, ProcessManager, Snapshot, State, limits};
-pub use memo::Memo;
 pub use process::{Course, Process};
 pub use record::{Event, Flow, LinkState, NodeState, Reused, SEMANTICS, Spot, Verdict};
 pub use submit::Submission;

@@ -18,7 +18,7 @@ use crate::claim::Holding;
 use crate::control::{Control, Moved};
 use crate::flow::Turn;
 use crate::index::Index;
-use crate::memo::Memo;
+use crate::record::CacheKey;
 use crate::record::{
     ActivityPhase, ENTRY_BYTES, End, Ended, Event, Flow, Founded, Log, NodeState, PastAttempt,
     Phase, Reused, SEMANTICS, Verdict,
@@ -99,7 +99,7 @@ pub struct Course {
     pub(crate) n_seen: u32,
     /// What decided the outcome of each activity that was sent or reused.
     #[cbor(n(19), default)]
-    pub(crate) memos: BTreeMap<ActivityId, Memo>,
+    pub(crate) cache_keys: BTreeMap<ActivityId, CacheKey>,
     /// What was read from the streams of activities that have completed: stdout before stderr.
     #[cbor(n(20), default)]
     pub(crate) captured: BTreeMap<ActivityId, Vec<Value>>,
@@ -272,12 +272,12 @@ impl Process {
                 let holding = Holding { number, grants };
                 self.course.holdings.insert(*group, holding);
             }
-            Event::Sent(attempts, memos) => {
+            Event::Sent(attempts, cache_keys) => {
                 for &(activity, number, resource) in attempts {
                     self.send(activity, number, resource);
                 }
-                for (&(activity, ..), memo) in attempts.iter().zip(memos) {
-                    self.course.memos.insert(activity, *memo);
+                for (&(activity, ..), cache_key) in attempts.iter().zip(cache_keys) {
+                    self.course.cache_keys.insert(activity, *cache_key);
                 }
             }
             Event::Remaking(attempts) => {
@@ -464,7 +464,7 @@ impl Process {
         let course = &mut self.course;
         course.seen_wall = course.seen_wall + reused.wall;
         course.n_seen += 1;
-        course.memos.insert(activity, reused.memo);
+        course.cache_keys.insert(activity, reused.cache_key);
         let (of, slots) = (reused.of, reused.slots);
         course.reused.insert(activity, Recalled { of, slots });
         if let Some(log) = reused.log {

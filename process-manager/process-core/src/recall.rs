@@ -14,8 +14,8 @@ use crate::dispatch::resolve;
 use crate::evaluate::{Evaluator, admit, has_room};
 use crate::io::Stream;
 use crate::manager::{ProcessManager, State, limits, process};
-use crate::memo::Memo;
 use crate::process::Process;
+use crate::record::CacheKey;
 use crate::record::{ActivityPhase, Event, Phase, Reused};
 use crate::turns::{ATTEMPT_STEPS, Slice};
 
@@ -85,22 +85,22 @@ impl ProcessManager {
             return Looked::Missed;
         }
         let mut evaluator = Evaluator::new(&mut self.programs);
-        let memo = memo_of(known, activity, &mut evaluator);
+        let cache_key = memo_of(known, activity, &mut evaluator);
         slice.take(ATTEMPT_STEPS + evaluator.meter.steps());
-        let Some(memo) = memo else {
+        let Some(cache_key) = cache_key else {
             return Looked::Missed;
         };
         let base = &live.base;
         let name = &known.definition().node(activity.node()).name;
         let based = known.base.and_then(|base| process(cx, base));
-        let of_base = [base.by_name.get(name), base.by_key.get(&memo.key)]
+        let of_base = [base.by_name.get(name), base.by_key.get(&cache_key.key)]
             .into_iter()
             .flatten()
-            .find_map(|&source| stands(based?, source, known, activity, memo));
+            .find_map(|&source| stands(based?, source, known, activity, cache_key));
         let found = of_base.or_else(|| {
             let asks = known.definition().activity(activity)?.cache;
-            let (id, source) = self.recorded.get(known, memo.key).filter(|_| asks)?;
-            stands(process(cx, id)?, source, known, activity, memo)
+            let (id, source) = self.recorded.get(known, cache_key.key).filter(|_| asks)?;
+            stands(process(cx, id)?, source, known, activity, cache_key)
         });
         let Some(reused) = found else {
             return Looked::Missed;
@@ -144,9 +144,9 @@ impl ProcessManager {
     /// An activity has completed: others may look for its outcome.
     pub(crate) fn remember(&mut self, cx: &Context<'_, Self>, id: ProcessId, activity: ActivityId) {
         if let Some(known) = process(cx, id)
-            && let Some(memo) = known.course.memos.get(&activity)
+            && let Some(cache_key) = known.course.cache_keys.get(&activity)
         {
-            self.recorded.insert(memo.key, known, activity);
+            self.recorded.insert(cache_key.key, known, activity);
         }
     }
 }
@@ -157,14 +157,14 @@ pub(crate) fn memo_of(
     process: &Process,
     activity: ActivityId,
     evaluator: &mut Evaluator<'_>,
-) -> Option<Memo> {
+) -> Option<CacheKey> {
     let attempt = AttemptId {
         process: process.id(),
         activity,
         number: 1,
     };
     let dispatch = resolve(process, attempt, evaluator).ok()?;
-    Some(Memo::of(
+    Some(CacheKey::of(
         process.definition().activity(activity)?,
         &dispatch,
     ))
@@ -177,10 +177,10 @@ fn stands(
     source: ActivityId,
     into: &Process,
     activity: ActivityId,
-    memo: Memo,
+    cache_key: CacheKey,
 ) -> Option<Reused> {
     let state = from.activity(source);
-    let is_same = from.course.memos.get(&source)?.key == memo.key;
+    let is_same = from.course.cache_keys.get(&source)?.key == cache_key.key;
     if state.phase != ActivityPhase::Completed || !is_same {
         return None;
     }
@@ -202,7 +202,7 @@ fn stands(
     let (holder, copy) = from.kept_by(source);
     Some(Reused {
         activity,
-        memo,
+        cache_key,
         of: recalled.map_or(of, |recalled| recalled.of),
         resource: state.resource,
         machine: machine.map_or(String::new(), |(_, name)| name.clone()),
@@ -267,11 +267,11 @@ impl BaseIndex {
         let Some(State::Process(base)) = states.get(Stream::Process(base)) else {
             return index;
         };
-        for (&activity, memo) in &base.course.memos {
+        for (&activity, cache_key) in &base.course.cache_keys {
             if base.activity(activity).phase == ActivityPhase::Completed {
                 let name = &base.definition().node(activity.node()).name;
                 index.by_name.insert(name.clone(), activity);
-                index.by_key.entry(memo.key).or_insert(activity);
+                index.by_key.entry(cache_key.key).or_insert(activity);
             }
         }
         index
@@ -291,9 +291,9 @@ impl Recorded {
         processes.sort_by_key(|process| (process.submitted, process.id()));
         let mut recorded = Recorded::default();
         for process in processes {
-            for (&activity, memo) in &process.course.memos {
+            for (&activity, cache_key) in &process.course.cache_keys {
                 if process.activity(activity).phase == ActivityPhase::Completed {
-                    recorded.insert(memo.key, process, activity);
+                    recorded.insert(cache_key.key, process, activity);
                 }
             }
         }

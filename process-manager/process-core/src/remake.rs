@@ -24,8 +24,8 @@ use crate::dispatch::resolve;
 use crate::evaluate::{Evaluator, fault_event};
 use crate::io::Stream;
 use crate::manager::{ProcessManager, Timer, limits, process};
-use crate::memo::Memo;
 use crate::process::Process;
+use crate::record::CacheKey;
 use crate::record::{self, ActivityPhase, Ended, Event, Flow, PastAttempt, Phase, Verdict};
 
 /// How often one activity is made again, however its files were lost: they may be too large for
@@ -174,11 +174,11 @@ fn remade(process: &Process, attempt: AttemptId) -> Result<wire::attempt::Dispat
     let message = resolve(process, attempt, &mut Evaluator::new(&mut programs))?;
     let (Some(declared), Some(before)) = (
         process.definition().activity(activity),
-        process.course.memos.get(&activity),
+        process.course.cache_keys.get(&activity),
     ) else {
         return Ok(message);
     };
-    let after = Memo::of(declared, &message);
+    let after = CacheKey::of(declared, &message);
     if (after.command, after.environment) == (before.command, before.environment) {
         return Ok(message);
     }

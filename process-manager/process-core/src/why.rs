@@ -8,14 +8,15 @@ use machine::{Context, States};
 use model::{ActivityId, Artifact, Fault, FaultName, Join, NodeId, NodeKind, ProcessId};
 use wire::client::{self, Answer, Change, REASONS_MAX, Reason, Recall, Why};
 
+use crate::cache_key::taken;
 use crate::dispatch::staged;
 use crate::evaluate::Evaluator;
 use crate::index::has_ended;
 use crate::io::Stream;
 use crate::manager::{Live, ProcessManager, State, process};
-use crate::memo::{Memo, taken};
 use crate::process::Process;
 use crate::recall::{captured_is_missing, memo_of};
+use crate::record::CacheKey;
 use crate::record::{ActivityPhase, LinkState, NodeState};
 
 /// What a process waits for where nobody has said.
@@ -327,8 +328,8 @@ fn recall(
         return None;
     }
     let phase = process.activity(activity).phase;
-    let memo = match process.course.memos.get(&activity) {
-        Some(memo) => *memo,
+    let cache_key = match process.course.cache_keys.get(&activity) {
+        Some(cache_key) => *cache_key,
         None if phase == ActivityPhase::Ready => {
             let mut programs = Programs::default();
             memo_of(process, activity, &mut Evaluator::new(&mut programs))?
@@ -350,20 +351,20 @@ fn recall(
     if there != ActivityPhase::Completed {
         return Some(Recall::NotCompleted(there.into()));
     }
-    let Some(before) = base.course.memos.get(&source) else {
+    let Some(before) = base.course.cache_keys.get(&source) else {
         return Some(Recall::Nothing);
     };
-    if before.key == memo.key && captured_is_missing(base, source) {
+    if before.key == cache_key.key && captured_is_missing(base, source) {
         return Some(Recall::TooLong);
     }
     Some(Recall::Changed(changes(
         (base, source, before),
-        (process, activity, &memo),
+        (process, activity, &cache_key),
     )))
 }
 
 /// What decides an outcome, of one process and of another.
-type Decided<'a> = (&'a Process, ActivityId, &'a Memo);
+type Decided<'a> = (&'a Process, ActivityId, &'a CacheKey);
 
 fn changes(before: Decided<'_>, after: Decided<'_>) -> Vec<Change> {
     let mut changes = Vec::new();

@@ -1,6 +1,7 @@
 //! Events of the first release, in the form in which they are journalled.
 
 mod attempt;
+mod cache_key;
 mod flow;
 mod phase;
 
@@ -10,9 +11,8 @@ use model::{
     ProcessId, ResourceId, Span, SubmitKey, Value, Wall,
 };
 
-use crate::memo::Memo;
-
 pub use attempt::{End, Grant, Kept, Log, Outcome, PastAttempt};
+pub use cache_key::CacheKey;
 pub use flow::{Flow, LinkState, NodeState};
 pub use phase::{ActivityPhase, Phase};
 
@@ -57,7 +57,7 @@ pub enum Event {
         #[n(0)] Vec<(ActivityId, u32, ResourceId)>,
         /// What decides the outcome of each.
         #[cbor(n(1), default)]
-        Vec<Memo>,
+        Vec<CacheKey>,
     ),
     /// Attempts ended.
     #[n(5)]
@@ -277,7 +277,7 @@ pub struct Reused {
     pub activity: ActivityId,
     /// What decided it.
     #[n(1)]
-    pub memo: Memo,
+    pub cache_key: CacheKey,
     /// The attempt that ran.
     #[n(2)]
     pub of: AttemptId,

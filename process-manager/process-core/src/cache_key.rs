@@ -1,35 +1,23 @@
-//! What decides the outcome of an activity, in a few bytes: where it is the same, a recorded outcome
-//! may stand for another run.
+//! Cache keys of activities: where two runs have the same key, the recorded outcome of one may stand
+//! for the other.
 //!
-//! Resources (cores, memory, labels, timeout, retries, work) are not part of it, nor is any name or
-//! number of a process, an activity or a machine.
+//! A key is made of the command, environment, stdin, inputs and outputs. Resources (cores, memory,
+//! labels, timeout, retries, work) are not part of it, nor is any name or number of a process, an
+//! activity or a machine.
 
-use minicbor::{Decode, Encode};
+use minicbor::Encode;
 use model::{Activity, Artifact, Hash, Parse};
 use wire::attempt::Dispatch;
 
 use crate::dispatch::{ACTIVITY_VARIABLE, ATTEMPT_VARIABLE, PROCESS_VARIABLE};
+use crate::record::CacheKey;
 
 /// Variables of the environment that name the attempt: they differ from run to run.
 const OWN: [&str; 3] = [PROCESS_VARIABLE, ACTIVITY_VARIABLE, ATTEMPT_VARIABLE];
 
-/// What decides the outcome of an activity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Memo {
-    /// Of all parts: the same key, the same outcome.
-    #[n(0)]
-    pub(crate) key: Hash,
-    /// Of the parts, to tell which has changed; the parts that do not change while the process runs
-    /// are compared as they are.
-    #[n(1)]
-    pub(crate) command: u32,
-    #[n(2)]
-    pub(crate) environment: u32,
-}
-
-impl Memo {
+impl CacheKey {
     /// What decides the outcome of an activity as it is sent.
-    pub(crate) fn of(activity: &Activity, dispatch: &Dispatch) -> Memo {
+    pub(crate) fn of(activity: &Activity, dispatch: &Dispatch) -> CacheKey {
         let mut environment: Vec<&(String, String)> = dispatch
             .env
             .iter()
@@ -44,7 +32,7 @@ impl Memo {
         for part in [command, environment, inputs, outputs] {
             all.update(&part);
         }
-        Memo {
+        CacheKey {
             key: Hash(*all.finalize().as_bytes()),
             command: short(command),
             environment: short(environment),

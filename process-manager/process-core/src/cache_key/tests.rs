@@ -87,7 +87,7 @@ fn resources_and_names_are_no_part_of_it() {
     other.timeout = after.timeout;
     other.inputs.reverse();
     other.env.reverse();
-    assert_eq!(Memo::of(&before, &one), Memo::of(&after, &other));
+    assert_eq!(CacheKey::of(&before, &one), CacheKey::of(&after, &other));
 }
 
 #[test]
@@ -119,13 +119,13 @@ fn whatever_decides_the_outcome_changes_it_and_the_part_is_told() {
             });
         }),
     ];
-    let before = Memo::of(&activity(), &dispatch(&activity()));
+    let before = CacheKey::of(&activity(), &dispatch(&activity()));
     let mut keys = std::collections::BTreeSet::from([before.key]);
     for (part, edit) in edits {
         let mut activity = activity();
         let mut sent = dispatch(&activity);
         edit(&mut activity, &mut sent);
-        let after = Memo::of(&activity, &sent);
+        let after = CacheKey::of(&activity, &sent);
         assert!(keys.insert(after.key));
         assert_eq!(before.command != after.command, part == "command");
         assert_eq!(
@@ -140,7 +140,7 @@ fn whatever_decides_the_outcome_changes_it_and_the_part_is_told() {
             variable,
             parse: Parse::Int,
         });
-        Memo::of(&activity, &dispatch(&activity))
+        CacheKey::of(&activity, &dispatch(&activity))
     };
     assert_eq!(reading(0), reading(5));
 }
