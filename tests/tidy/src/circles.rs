@@ -19,7 +19,7 @@ const CORES: &[&str] = &[
 /// a core without a circle leaves the list.
 const STILL_IN_CIRCLES: &[(&str, usize)] = &[
     ("group-core", 2),
-    ("process-core", 24),
+    ("process-core", 22),
     ("activity-core", 10),
 ];
 
