@@ -202,6 +202,28 @@ fn a_command_that_nothing_runs_is_named() {
     );
 }
 
+/// Paths that a section of a document names between backticks, and that are not there.
+fn missing_paths(section: &str, is_there: impl Fn(&str) -> bool) -> Vec<String> {
+    let named = section.split('`').skip(1).step_by(2);
+    let paths = named.filter(|word| word.contains('/') && !word.contains([' ', '{', '*']));
+    let missing = paths.filter(|path| !is_there(path));
+    missing.map(|path| format!("{path} is not there")).collect()
+}
+
+#[test]
+fn a_change_begins_in_a_file_that_is_there() {
+    let (_, rest) = text_of("ARCHITECTURE.md")
+        .split_once("## Where does a change go?")
+        .expect("the architecture says where a change goes");
+    let section = rest.split("\n## ").next().unwrap_or(rest);
+    let rows = section.lines().filter(|line| line.starts_with("| "));
+    assert!(rows.count() > 10, "a heading and ten changes");
+    crate::assert_none(&missing_paths(section, |path| root().join(path).exists()));
+    let section = "| `nice: 5` | `a/b.rs` | `a/c.rs` and `run` |";
+    let missing = missing_paths(section, |path| path == "a/b.rs");
+    assert_eq!(missing, ["a/c.rs is not there"]);
+}
+
 #[test]
 fn no_path_of_a_machine_stands_anywhere() {
     crate::assert_none(&machine_paths(files()));
