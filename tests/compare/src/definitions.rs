@@ -1,4 +1,4 @@
-//! What is run: the same commands as a plain loop starts, as definitions.
+//! Definitions of the measured processes: the same commands as the plain loop starts.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ const CHAIN: usize = 500;
 const LAYERS: usize = 10;
 const WIDTH: usize = 100;
 
-/// How the commands depend on each other.
+/// The dependencies between the commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// One command: what starting and ending cost.

@@ -1,4 +1,4 @@
-//! What it costs to make a small event durable: an appended file, and the journal.
+//! The time to make a small event durable: with an appended file, and with the journal.
 
 use std::fs::File;
 use std::io::Write;

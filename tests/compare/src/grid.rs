@@ -38,7 +38,7 @@ const SLOTS_MAX: u32 = 64;
 /// Activities after which memory is looked at again.
 const MANY: usize = 100_000;
 
-/// What can be measured by itself.
+/// A part that can be measured alone (`--only`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Speed,
@@ -60,9 +60,9 @@ struct Options {
 struct Measured {
     /// Seconds of the plain loop, by shape.
     plain: [Vec<f64>; Shape::ALL.len()],
-    /// What the grid did, by shape.
+    /// Runs on the grid, by shape.
     grid: [Vec<RunCost>; Shape::ALL.len()],
-    /// What a grid of another commit did, by shape.
+    /// Runs on the grid of another commit, by shape.
     beside: [Vec<RunCost>; Shape::ALL.len()],
     flushes: Vec<Flushes>,
     /// Bytes of each daemon, by [`world::ROLES`]: idle, and after [`MANY`] activities.

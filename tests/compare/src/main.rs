@@ -58,9 +58,9 @@ struct Options {
 struct Measured {
     /// Seconds of the plain loop, by shape.
     plain: [Vec<f64>; Shape::ALL.len()],
-    /// What `xav run` did, by shape.
+    /// Runs of `xav run`, by shape.
     xav: [Vec<Observed>; Shape::ALL.len()],
-    /// What the `xav` of another commit did, by shape.
+    /// Runs of another commit's `xav run`, by shape.
     beside: [Vec<Observed>; Shape::ALL.len()],
     flushes: Vec<Flushes>,
 }

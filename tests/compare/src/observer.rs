@@ -1,6 +1,6 @@
 //! CPU time and peak memory of `xav run` and its executor, read from /proc while they run.
 //!
-//! What they use after the last sample is not seen, which is at most `INTERVAL` of each.
+//! It misses their use after the last sample: at most `INTERVAL` of each.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// Clock ticks in a second, in which Linux counts CPU time in /proc on all its machines.
 const TICKS: f64 = 100.0;
 
-/// What is known of the two programs: seconds of CPU time (their commands' excluded), bytes of peak memory.
+/// The use of the two programs: seconds of CPU time without their commands, bytes of peak memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
     pub(crate) cpu_managers: Option<f64>,

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// What cargo tells a program of its own package. ring's build script looks at it: with it, ring and
-/// all that stands on it would be built again.
+/// Variables that cargo sets for a program of its own package. ring's build script reads them: with them,
+/// ring and its dependents would be built again.
 const OWN: [&str; 7] = [
     "CARGO_MANIFEST_DIR",
     "CARGO_MANIFEST_LINKS",

@@ -1,4 +1,4 @@
-//! What is printed: medians of all repetitions, what they are compared with, and the bar beside them.
+//! The printed tables: medians of all repetitions, their comparison, and the bar beside each.
 
 use std::path::Path;
 use std::thread;

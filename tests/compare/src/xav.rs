@@ -16,7 +16,7 @@ use crate::observer::{Usage, observe};
 /// Bytes of stderr that a failure shows.
 const STDERR_BYTES_MAX: usize = 2_000;
 
-/// What one run did.
+/// The measurements of one run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Observed {
     /// From the start of the program to its end.
@@ -96,7 +96,7 @@ pub(crate) fn run(xav: &Path, shape: Shape, dir: &Path) -> Result<Observed> {
     })
 }
 
-/// What xav says of itself: one JSON document, or one a line of which the last counts.
+/// The JSON output of xav: one document, or one a line, of which the last counts.
 fn told(stdout: &str) -> Usage {
     let last_line = || serde_json::from_str(stdout.lines().last().unwrap_or_default());
     let json: Value = serde_json::from_str(stdout)

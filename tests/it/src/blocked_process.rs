@@ -1,4 +1,4 @@
-//! A process that stands still in its middle until a gate is opened.
+//! A process that blocks in its second activity until the test opens a gate.
 
 use crate::sandbox::Sandbox;
 
@@ -30,7 +30,7 @@ body:
     )
 }
 
-/// What a command begins with to run or submit it.
+/// The first arguments of a command that runs or submits it.
 pub(crate) fn arguments(sandbox: &Sandbox, word: &str) -> Vec<String> {
     let file = definition(sandbox);
     let log = format!("log={}", sandbox.path("log").display());
@@ -40,7 +40,7 @@ pub(crate) fn arguments(sandbox: &Sandbox, word: &str) -> Vec<String> {
         .into()
 }
 
-/// Lets it go on.
+/// Opens the gate: the second activity ends.
 pub(crate) fn open(sandbox: &Sandbox) {
     sandbox.file("gate", "");
 }

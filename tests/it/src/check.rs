@@ -1,35 +1,35 @@
-//! What `xav status --json` tells of a recorded workflow, compared with what its commands wrote down
-//! of themselves (`--record`), and both with the recording.
+//! Compares three accounts of a recorded workflow: the recording, `xav status --json`, and the lines that its
+//! commands wrote (`--record`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde_json::Value;
 
-/// Differences that are told: the first few show what is wrong.
+/// Differences in an error message: the first few show the cause.
 const DIFFERENCES_MAX: usize = 20;
 
-/// What was expected for.
+/// The scale of a run, and the limits that it must keep.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
     /// CPU seconds of all commands together.
     pub cpu_seconds: f64,
-    /// Bytes for each recorded one.
+    /// Bytes written for each recorded byte.
     pub data_scale: f64,
-    /// Slots that there were.
+    /// Slots of all machines together.
     pub slots: u64,
-    /// By which part the CPU seconds may differ, 0.1 for a tenth.
+    /// The relative error allowed for CPU seconds; 0.1 is a tenth.
     pub cpu_margin: f64,
 }
 
-/// What a comparison without differences has found.
+/// The counts of a comparison without differences.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// Activities, each of which ran once.
     pub n_activities: usize,
-    /// Dependencies that were held.
+    /// Dependencies whose first end preceded the second start.
     pub n_dependencies: usize,
-    /// Files whose sizes are right.
+    /// Files with the scaled size.
     pub n_files: usize,
     /// The most slots in use at one time.
     pub slots_used_max: u64,
@@ -47,22 +47,22 @@ struct Task {
     writes: Vec<u64>,
 }
 
-/// What one command wrote down of itself.
+/// The line that one command wrote about itself.
 struct CommandRecord {
     pid: u64,
     start: u64,
     end: u64,
     cpu_micros: u64,
     bytes: Vec<u64>,
-    /// Hashes of what it read, by path.
+    /// Hashes of the files that it read, by path.
     inputs: BTreeMap<String, String>,
 }
 
-/// Compares all three. `recording` is WfFormat 1.5. The error is all that differs, one a line.
+/// Compares the three accounts. `recording` is WfFormat 1.5.
 ///
 /// # Errors
 ///
-/// Whatever differs, and what cannot be read.
+/// All differences, one a line; or the first part of an account that cannot be read.
 pub fn compare(
     recording: &Value,
     status: &Value,
@@ -171,7 +171,7 @@ pub fn compare(
     differences.none_or().map(|()| found)
 }
 
-/// What differs.
+/// The differences found so far.
 #[derive(Default)]
 struct Differences(Vec<String>);
 
@@ -203,7 +203,7 @@ impl Differences {
         }
     }
 
-    /// Every file that was read or written has its scaled size. The answer is how many there are.
+    /// Expects the scaled size of every file that a command read or wrote. Returns the number of files.
     fn expect_sizes(
         &mut self,
         task: &Task,
@@ -248,8 +248,8 @@ impl Differences {
     }
 }
 
-/// Whether the import may have given this name to the output with this path: a name has `_` for
-/// other characters, and a number behind it where another output has the name.
+/// True if the import may have given this name to the output with this path: it writes `_` for other
+/// characters, and appends a number to a name that another output has.
 fn names(output: &str, path: &str) -> bool {
     let number = output.strip_prefix(&path.replace(['.', '+'], "_"));
     number.is_some_and(|number| {
@@ -320,7 +320,7 @@ fn tasks(recording: &Value) -> Result<Vec<Task>, String> {
         .collect()
 }
 
-/// What the commands wrote down, by name.
+/// The lines of the commands' log, by task id.
 fn burned(log: &str) -> Result<BTreeMap<String, Vec<CommandRecord>>, String> {
     let mut burned: BTreeMap<String, Vec<CommandRecord>> = BTreeMap::new();
     for line in log.lines() {

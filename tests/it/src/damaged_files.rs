@@ -161,7 +161,7 @@ fn a_damaged_output_is_not_handed_over_and_a_rerun_makes_it_again() {
     scene.sandbox.xav(&["rerun", "--state", "s"]).expect(0);
     assert_eq!(scene.log(), ["make", "hold", "use", "make", "use"]);
     scene.has_used();
-    // What is sound stands.
+    // The outcomes of undamaged files are reused.
     let again = scene.sandbox.xav(&["rerun", "--state", "s"]).expect(0);
     again.says("3 recorded outcomes stand");
 }

@@ -169,7 +169,7 @@ fn the_advice_on_a_damaged_journal_of_the_process_manager_works() {
         serde_json::from_str::<Value>(&listed.stdout).unwrap(),
         Value::Array(Vec::new())
     );
-    // What it had held is free for others.
+    // Other processes can have the slots that it held.
     let place = place.to_str().unwrap();
     let mut run = sandbox.start(&[
         "run",

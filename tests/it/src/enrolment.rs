@@ -127,7 +127,7 @@ impl Yard {
         done.stdout.trim_end().to_owned()
     }
 
-    /// What joining as a machine says: its status and both outputs.
+    /// Joins as a machine; returns the exit status and both outputs.
     fn join_am(&self, token: &str, dir: &str) -> (bool, String) {
         let output = Command::new(daemon("xavantes-am"))
             .args(["join", token, "--dir", dir, "--name", "node", "--shared"])

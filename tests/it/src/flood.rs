@@ -17,10 +17,10 @@ use crate::program::{daemon, program};
 use crate::readme_grid::ReadmeGrid;
 use strangers::Strangers;
 
-/// How long the flood lasts where nothing else is said.
+/// The default duration of the flood.
 const SECONDS: u64 = 4;
 
-/// What a user asks, again and again; how long each answer took.
+/// Repeats a user's request; returns the time of each answer.
 fn ask_until(end: Instant, grid: &Path) -> Vec<Duration> {
     let mut took = Vec::new();
     while Instant::now() < end {

@@ -1,4 +1,4 @@
-//! What is removed: `xav forget`, `--keep`, and what `xav list` tells of the disk.
+//! Removal of processes: `xav forget`, `--keep`, and the disk use in `xav list`.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -168,7 +168,7 @@ fn beside_a_run_results_are_written_and_processes_are_forgotten() {
     sandbox.xav(&["status", &one, "--state", "s"]).expect(2);
     sandbox.file("gate", "");
     run.end().expect(0);
-    // What became garbage meanwhile was collected at the end of the run.
+    // The run collected garbage at its end.
     assert!(!sandbox.path("s/garbage").exists());
     assert!(!sandbox.path("s/results").join(&one).exists());
     assert!(sandbox.path("s/results").join(&other).exists());

@@ -28,7 +28,7 @@ use crate::sandbox::{Sandbox, Started};
 use crate::wait;
 use world::World;
 
-/// What a command begins with to give the gated process to a grid.
+/// The first arguments of a command that gives the blocked process to a grid.
 fn arguments(sandbox: &Sandbox, word: &str, grid: &str) -> Vec<String> {
     let mut arguments = blocked_process::arguments(sandbox, word);
     arguments.extend(["--grid", grid].map(str::to_owned));
@@ -90,7 +90,7 @@ fn a_run_is_followed_to_its_outputs_and_asked_about_from_elsewhere() {
         .xav(&["why", id, "third", "--grid", &ana])
         .expect(0)
         .shows("after second, which runs");
-    // What has ended is read from its machine, what runs so far from its executor.
+    // The log of an ended activity comes from its machine, of a running one from its executor.
     let said = |arguments: &[&str]| {
         let mut all = vec!["logs", "--grid", &ana];
         all.extend(arguments);
@@ -183,7 +183,7 @@ fn a_watch_goes_on_while_the_process_manager_is_killed_and_starts_again() {
         .sandbox
         .start(&["watch", &id, "--grid", &ana, "--json"]);
     world.kill_process_manager(0);
-    // What it answers is from its journal.
+    // It answers from its journal.
     until_it_is(&world, &ana, &id, "running");
     blocked_process::open(&world.sandbox);
     let watched = watch.end().expect(0);
@@ -295,7 +295,7 @@ fn mistakes_about_grids_are_told() {
         .xav_with(("XAVANTES_GRID", &ana), &slots)
         .expect(2)
         .says("--slots is for processes that run on this machine");
-    // Who dials does not believe the manager, since another authority vouches for it.
+    // The client refuses the manager, whose certificate another authority has signed.
     let stranger = world.stranger("ana");
     let done = list(&stranger).expect(1);
     done.says("could not reach pm pm1 at ")

@@ -1,5 +1,5 @@
-//! Processes in a journal that another version of the program has written, as users see them. The real
-//! program writes the journal, and the test changes what it says of the submission.
+//! Processes that another version accepted and this one cannot understand are held: shown with their outputs,
+//! never run. The real program writes the journal, and the test changes the recorded submission.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ body:
       run: { shell: \"echo second >> ${inputs.log}; while [ ! -e ${inputs.gate} ]; do sleep 0.01; done; echo said by second\" }
 ";
 
-/// How a submission was recorded.
+/// A way in which this version cannot understand a recorded submission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Incompatibility {
     /// Under a number of semantics that this version does not know.
@@ -37,7 +37,7 @@ pub(crate) enum Incompatibility {
 }
 
 impl Incompatibility {
-    /// What users are told of it.
+    /// The reason that users read.
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Incompatibility::Later => {
@@ -99,7 +99,7 @@ pub(crate) fn recorded(process_manager: &Path, incompatibility: Incompatibility)
     journal.close().unwrap();
 }
 
-/// What `run` begins with.
+/// The first arguments of `run`.
 pub(crate) fn arguments(sandbox: &Sandbox, word: &str) -> Vec<String> {
     let file = sandbox.file("answers.yaml", DEFINITION);
     let log = format!("log={}", sandbox.path("log").display());

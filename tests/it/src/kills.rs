@@ -25,7 +25,7 @@ const KILLS: u64 = 2;
 const LAYERS: usize = 20;
 const WIDTH: usize = 20;
 
-/// What is killed.
+/// The program that is killed.
 #[derive(Clone, Copy, Debug)]
 enum Victim {
     /// The run, from outside.
@@ -36,7 +36,7 @@ enum Victim {
     Executor,
 }
 
-/// What is run and killed.
+/// The workflow of a test.
 enum Subject {
     /// Layers of small activities with files between them.
     Layers,
@@ -79,7 +79,7 @@ impl Subject {
         (n_activities as u64 / 6).clamp(1, 60)
     }
 
-    /// Whether a line of the log is that of one run of an activity.
+    /// True if a line of the log is one start of an activity.
     fn is_run(&self, line: &str, name: &str) -> bool {
         match self {
             Subject::Layers => line.ends_with(&format!(" start {name}")),
@@ -225,7 +225,7 @@ fn life(subject: &Subject, victim: Victim, seed: u64, wanted: &BTreeMap<String, 
         (reached || run.has_ended()).then_some(())
     });
     wait::moment(Duration::from_micros(moment));
-    // How often each activity has started whose outcome is recorded: that has ended, so it stays.
+    // Starts of each activity with a recorded outcome. It has ended, so the number stays.
     let starts = |name: &str| {
         let lines = sandbox.lines("log");
         lines

@@ -1,11 +1,10 @@
-//! The real `xav`, started as a user starts it, with real commands: samples, several runs at once,
-//! questions while a process runs, interruptions, kills, and everything that users get wrong.
+//! Tests of the real programs, started as users start them: `xav` alone, grids of daemons, kills, power cuts,
+//! and mistakes of users.
 //!
-//! It knows no crate of the project but those that make certificates and journals: what it sees is arguments,
-//! exit statuses, output and files. `grid.rs` has the same against a grid of the real daemons.
-//! Read `sandbox.rs` first; `wait.rs` has the only loop that waits. `check.rs` compares what `xav`
-//! tells of a recorded workflow with what its commands wrote down; `cargo recorded` uses it too.
-//! `namespaces/run` has a grid whose machines can be cut off.
+//! The tests see arguments, exit statuses, output and files, and import only the crates that make certificates
+//! and journals. Read `sandbox.rs` first (`xav` on this machine), then `grid/world.rs` (a grid of daemons).
+//! `wait.rs` has the only loop that polls. `check.rs` compares the status of a recorded workflow with its
+//! commands' log; `cargo recorded` uses it too. `namespaces/run` sets up a grid whose machines can be cut off.
 #![expect(
     clippy::disallowed_methods,
     reason = "it starts programs, reads the clock and the environment, and waits for states of others"

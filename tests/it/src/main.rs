@@ -1,5 +1,5 @@
-//! `cargo recorded FILE...`: runs recorded workflows with the real `xav` and compares what it tells
-//! of them with what their commands wrote down.
+//! `cargo recorded FILE...`: runs recorded workflows with the real `xav`, and compares its status with the
+//! lines that the commands wrote.
 
 #![expect(
     clippy::disallowed_methods,
@@ -30,7 +30,7 @@ usage: cargo recorded [--cpu-total SECONDS] [--data-scale FACTOR] [--slots N] [-
                 and so many activity managers
   --grid        on this grid, which has the commands' files and log under the same paths";
 
-/// By which part the CPU seconds that were used may differ from those expected for.
+/// The relative error allowed for the CPU seconds of all commands.
 const CPU_MARGIN: f64 = 0.1;
 
 struct Options {
@@ -121,11 +121,11 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Box<d
     Ok(options)
 }
 
-/// What all runs have in common.
+/// The settings of all runs, and the grid that they use.
 struct Session {
     expected: Expected,
     grid: Option<PathBuf>,
-    /// Ends with this.
+    /// Held so that it runs as long as the session.
     _own_grid: Option<ReadmeGrid>,
 }
 

@@ -166,7 +166,7 @@ fn a_machine_of_half_the_power_takes_twice_as_long() {
              labels: {{ speed: {speed} }}\n      outputs: {{ out: out }}\n      work: 1s\n"
         ));
     }
-    // What each wrote is read on the other machine.
+    // Each reads the other machine's file.
     let definition = sandbox.file(
         "speeds.yaml",
         format!(

@@ -33,7 +33,7 @@ fn cuts() -> u64 {
     })
 }
 
-/// What a command has done to an empty directory.
+/// The changes that a command made to an empty directory.
 struct Recording {
     done: Done,
     events: Vec<Event>,

@@ -1,4 +1,4 @@
-//! A grid on this machine, from nothing, by the commands that the README names.
+//! A grid on this machine, set up by the commands of the README.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader};
@@ -22,7 +22,7 @@ pub struct ReadmeGrid {
 }
 
 impl ReadmeGrid {
-    /// Makes it, with so many machines of so many slots.
+    /// Starts a grid with `n_machines` machines of `slots` slots.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl ReadmeGrid {
         Ok(grid)
     }
 
-    /// What is given with `--grid`.
+    /// The directory for `--grid`.
     pub fn grid(&self) -> PathBuf {
         self.home.path().join("lab")
     }

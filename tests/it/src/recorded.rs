@@ -15,7 +15,7 @@ pub(crate) fn sample() -> PathBuf {
     root().join("workflows/samples/recorded/recorded.json")
 }
 
-/// A file of the data that is too large for the project; none where it is not there, which is told.
+/// A file of the large data set in `XAVANTES_DATA`; prints SKIPPED and returns `None` where it is missing.
 pub(crate) fn data(name: &str) -> Option<PathBuf> {
     let found = std::env::var_os("XAVANTES_DATA").map(|data| {
         let data = PathBuf::from(data);
@@ -46,7 +46,7 @@ pub(crate) fn tasks(file: &Path) -> BTreeMap<String, Vec<String>> {
         .collect()
 }
 
-/// Runs a recording and compares what is told with what was done.
+/// Runs a recording and compares its status with its commands' log.
 fn compared(file: &Path, expected: &Expected) {
     let sandbox = Sandbox::new();
     let log = sandbox.path("burns.log");
@@ -80,13 +80,13 @@ fn a_recorded_workflow_does_what_its_status_tells() {
             cpu_seconds: 2.0,
             data_scale: 0.01,
             slots: 2,
-            // Of such short commands the start is a part.
+            // The start of such short commands takes a part of their CPU time.
             cpu_margin: 0.3,
         },
     );
 }
 
-/// Ids as nf-core's have them, with dots, spaces, and two pairs of which one name is made.
+/// Ids like nf-core's, with dots and spaces; two tasks and two files get one name each before numbering.
 #[test]
 fn tasks_whose_ids_are_no_names_are_checked_by_their_ids() {
     let task = |id: &str, parents: &[&str], reads: &[&str], writes: &[&str]| {

@@ -1,4 +1,4 @@
-//! What users get wrong: each told clearly, with exit status 2, and nothing stored or started.
+//! Mistakes of users: each gets a clear message and exit status 2, and nothing is stored or started.
 
 use std::fmt::Write;
 use std::fs::File;

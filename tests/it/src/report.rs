@@ -1,4 +1,4 @@
-//! The page about a process: while it runs, after a fault, and where it is written.
+//! `xav report`: the page of a running process, of a faulted one, and the place of the file.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::sandbox::{Sandbox, root};
 use crate::wait;
 
-/// What the page's script draws.
+/// The data of the page's script.
 fn data(page: &str) -> Value {
     let (_, rest) = page.split_once("id=\"data\">").unwrap();
     let (data, _) = rest.split_once("</script>").unwrap();

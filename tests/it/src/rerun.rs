@@ -1,5 +1,5 @@
-//! A second try after something failed: `xav rerun` runs what has changed and what depends on it,
-//! and nothing else; `--keep-going`, `cache: true`, `xav why`.
+//! `xav rerun` after a fault runs only changed activities and those that depend on them; with
+//! `--keep-going`, `cache: true` and `xav why`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -50,7 +50,7 @@ body:
 const GOOD: &str = "tr a-z A-Z < greeting.txt > loud.txt";
 const BAD: &str = "exit 3";
 
-/// What has run since this was asked last, sorted.
+/// The activities that ran since the last call, sorted.
 fn ran(sandbox: &Sandbox) -> Vec<String> {
     let mut lines = sandbox.lines("log");
     let _ = fs::remove_file(sandbox.path("log"));
@@ -96,7 +96,7 @@ fn a_rerun_does_what_failed_and_what_depends_on_it() {
     assert_eq!(write["attempts"], Value::Array(Vec::new()));
     assert_eq!(write["reused"]["process"], base);
     assert_eq!(write["reused"]["exit_code"], 0);
-    // What an activity wrote can be read although it was not run.
+    // The log of a reused activity can be read.
     sandbox.xav(&["logs", "count"]).expect(0).shows("12\n");
 
     // A rerun of a rerun, with other resources: nothing runs.
@@ -160,7 +160,7 @@ fn without_keep_going_a_fault_ends_the_process_and_why_says_so() {
         .shows("fault: activity shout: exited with status 3");
 }
 
-/// All that come after a task.
+/// A task and all tasks after it.
 fn descendants(tasks: &BTreeMap<String, Vec<String>>, of: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::from([of.to_owned()]);
     loop {
@@ -175,7 +175,7 @@ fn descendants(tasks: &BTreeMap<String, Vec<String>>, of: &str) -> BTreeSet<Stri
     }
 }
 
-/// The names in the log of burns since this was asked last.
+/// The task ids in the commands' log since the last call.
 fn burned(sandbox: &Sandbox) -> Vec<String> {
     let mut names: Vec<String> = ran(sandbox)
         .iter()
@@ -188,7 +188,7 @@ fn burned(sandbox: &Sandbox) -> Vec<String> {
     names
 }
 
-/// One activity in the middle of a recorded workflow is made to fail.
+/// Makes one activity in the middle of a recorded workflow fail, corrects it, and reruns the rest.
 fn mended(recording: &Path, scales: &[&str]) {
     let sandbox = Sandbox::new();
     let record = format!("--record={}", sandbox.path("log").display());

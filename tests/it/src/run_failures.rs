@@ -1,5 +1,4 @@
-//! What goes wrong while a process runs: commands that are not there, outputs that are not written,
-//! disks that are full, state directories of later programs.
+//! Failures of a run: missing commands, missing outputs, full disks, state directories of later versions.
 
 use std::fs;
 use std::process::Command;

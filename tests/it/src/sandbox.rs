@@ -17,7 +17,7 @@ pub(crate) struct Sandbox {
     dir: TempDir,
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) status: Option<i32>,
@@ -59,7 +59,7 @@ impl Sandbox {
         self.path("data/xavantes/runs")
     }
 
-    /// How many runs there are.
+    /// The number of run directories.
     pub(crate) fn n_runs(&self) -> usize {
         fs::read_dir(self.runs()).map_or(0, Iterator::count)
     }
@@ -149,7 +149,7 @@ impl Started {
         rustix::process::kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
-    /// Whether it has ended.
+    /// True if it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }

@@ -1,4 +1,4 @@
-//! Processes while they run and afterwards: several at once, questions, interruptions.
+//! Questions about running and ended processes, several processes at once, and interruptions.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -196,7 +196,7 @@ fn ctrl_c_stops_the_commands_and_resume_goes_on() {
     sandbox.wait_for_lines("log", 3);
     blocked_process::open(&sandbox);
     assert_eq!(resumed.end().expect(0).stdout, "word: done\n");
-    // What had completed stays; what was stopped ran again.
+    // The completed activity did not run again, the stopped one did.
     assert_eq!(sandbox.lines("log"), ["first", "second", "second", "third"]);
 }
 

@@ -1,14 +1,14 @@
-//! Waiting for a state of another program, which tells nobody of its changes.
+//! The only loop that polls for a state of another program, which announces no changes.
 
 use std::time::{Duration, Instant};
 
 /// The longest wait. It only bounds a test that would fail anyway, so it is long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often the state is looked at.
+/// The pause between two looks.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Looks until there is something.
+/// Looks until `look` returns something; panics after [`PATIENCE`].
 #[track_caller]
 pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();

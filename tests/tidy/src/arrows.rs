@@ -1,12 +1,12 @@
-//! Who may import whom: ARCHITECTURE.md's "Arrows" as a table, held against cargo's metadata.
+//! The allowed imports between crates: ARCHITECTURE.md's "Arrows" as a table, checked against cargo's metadata.
 
 use std::collections::BTreeSet;
 
 use crate::workspace::{Package, packages};
 
-/// What every pure crate above the middle stands on.
+/// The crates that every core may import.
 const LAYERS: &[&str] = &["model", "machine", "wire", "schedule", "expression"];
-/// What a test of a pure crate may need besides: other pure crates, to make its data with.
+/// Further crates for tests of a core: pure ones, to make test data.
 const PURE: &[&str] = &[
     "model",
     "machine",
@@ -17,9 +17,9 @@ const PURE: &[&str] = &[
 ];
 const CORES: &[&str] = &["group-core", "process-core", "activity-core"];
 const DAEMONS: &[&str] = &["group-daemon", "process-daemon", "activity-daemon"];
-/// What does I/O and is not a daemon.
+/// Crates with I/O that are no daemons.
 const OUTSIDE: &[&str] = &["journal", "shell", "activity-executor", "activity-blobs"];
-/// What a test of a daemon may need besides.
+/// Further crates for tests of a daemon.
 const DAEMON_TESTS: &[&str] = &[
     "expression",
     "language",
@@ -27,7 +27,7 @@ const DAEMON_TESTS: &[&str] = &[
     "activity-blobs",
 ];
 
-/// A crate, where it lies, what it may import, and what its tests may import besides.
+/// A crate, its folder, the crates that it may import, and those that its tests may import besides.
 struct Row {
     name: &'static str,
     folder: &'static str,

@@ -26,7 +26,7 @@ const STILL_IN_CIRCLES: &[(&str, usize)] = &[
 /// A module: the names of the modules down to it from the root, which is empty.
 type Module = Vec<String>;
 
-/// Who imports whom among the modules of one parent, by the names of both.
+/// For each module of one parent the siblings that it imports.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
 /// The arrows between siblings, by their parent. Each module is there, also one that imports nothing.
@@ -136,7 +136,7 @@ fn spread(tokens: &[&str], mut at: usize, mut path: Module, found: &mut Vec<Modu
         }
         at += 1;
     }
-    // What is imported under another name: `as NAME`.
+    // An import under another name: `as NAME`.
     if tokens.get(at) == Some(&"as") {
         at += 2;
     }

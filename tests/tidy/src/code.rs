@@ -1,4 +1,4 @@
-//! Rust source without what is not code, so that a word in a comment or a string complains of nothing.
+//! Rust source without comments and strings, so that a word in them raises no complaint.
 
 /// The source with comments and the insides of strings and characters blanked; lines stay where they are.
 pub(crate) fn stripped(source: &str) -> String {
@@ -92,7 +92,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether an `r` after this byte belongs to a word; after `b` and `c` it may begin a raw string.
+/// True if an `r` after this byte belongs to a word; after `b` and `c` it may begin a raw string.
 fn is_word_inside(byte: u8) -> bool {
     is_word(byte) && byte != b'b' && byte != b'c'
 }

@@ -1,5 +1,5 @@
-//! What documents say must be so: the README's commands are the ones that are run, files that are named are
-//! there, and no path of anybody's machine stands anywhere.
+//! Checks of documents: CI or a test runs every command of the README, named files exist, and no text has a
+//! path of somebody's machine.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ const MACHINE_PATHS: &[&str] = &[
     concat!("/", "work/"),
 ];
 
-/// What a reader does before the first command, and every shell has.
+/// Commands that a reader runs before the first one of ours.
 const COMMON_COMMANDS: &[&str] = &["cd", "git clone", "rustup"];
 
 /// The command by which a reader runs xav from a clone.
@@ -55,7 +55,7 @@ fn unshown(asking: &str, samples: &str) -> Vec<String> {
     unshown.map(str::to_owned).collect()
 }
 
-/// Commands that nothing runs: neither CI as they stand, nor an alias, nor a test with the same arguments.
+/// The commands that neither CI, nor an alias, nor a test with the same arguments runs.
 fn never_run(
     commands: &[String],
     ci: &str,
@@ -122,7 +122,7 @@ fn machine_paths(files: &[TextFile]) -> Vec<String> {
     complaints
 }
 
-/// Whether the path begins in the line, and is not the middle of another.
+/// True if the path begins in the line, and is not the middle of another.
 fn begins_in(line: &str, path: &str) -> bool {
     let inside = |before: char| before.is_alphanumeric() || "}])>._-~*/$".contains(before);
     line.match_indices(path)

@@ -1,10 +1,9 @@
-//! What the compiler does not hold: the arrows between crates, purity of the cores, names, leftovers,
-//! licences, and that the README's commands are the ones that are run.
+//! Rules that the compiler does not check: imports between crates and modules, purity of the cores, names,
+//! leftovers, licences, and commands in documents.
 //!
-//! It is not a style checker: rustfmt and clippy do what they can, and only the rest is here. There is
-//! nothing but tests: `cargo tidy`. Each check is a function from what was found to a list of complaints,
-//! with one test over the workspace and one that shows that it can fail. Begin with `arrows`, whose table is
-//! the architecture.
+//! The crate has only tests (`cargo tidy`), and only rules that rustfmt and clippy cannot check. Each check is a
+//! function from files or packages to a list of complaints, with one test over the workspace and one that shows
+//! that it can fail. Begin with `arrows`, whose table is the architecture.
 
 #[cfg(test)]
 mod arrows;

@@ -41,7 +41,7 @@ const TWICE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Whether an SPDX expression can be fulfilled with the allowed licences. The old `/` stands for `OR`.
+/// True if the allowed licences can fulfil an SPDX expression. The old `/` stands for `OR`.
 fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     let spaced = expression
         .replace('/', " OR ")

@@ -34,7 +34,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     ("thiserror", "error types"),
 ];
 
-/// What must not come into a pure crate by way of another.
+/// Crates that a pure crate must not depend on, not even through others.
 const NEVER_BELOW: &[&str] = &[
     "async-std",
     "mio",

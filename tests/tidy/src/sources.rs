@@ -1,4 +1,4 @@
-//! What must not stand in a source file, and what each must begin with.
+//! Rules for source files: forbidden words, lengths, and a first line that says what the file is.
 
 use crate::code::{lines_with_word, stripped, tokens};
 use crate::workspace::{Package, TextFile, files, packages};

@@ -1,4 +1,4 @@
-//! What the checks look at: the text files of the repository and cargo's metadata, each read once.
+//! The data of the checks: the text files of the repository and cargo's metadata, each read once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,4 +1,4 @@
-//! How soon commands start again after a daemon was killed with thousands of activities unfinished.
+//! The time until commands start again after a daemon was killed with thousands of unfinished activities.
 //! The commands themselves write down when they start.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! What was measured of a grid, and the bar beside it.
+//! The measurements of a grid as tables, each beside its bar.
 
 use std::thread;
 

@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use crate::observer::{cpu_seconds, executor_in, resident_bytes};
 
-/// What each value of [`RunCost`] and [`Grid::memory`] belongs to; of two of a kind it is the sum of
-/// CPU time, and the larger memory.
+/// The programs behind the values of [`RunCost`] and [`Grid::memory`]. For two of a kind, CPU times are
+/// added and the larger memory counts.
 pub(super) const ROLES: [&str; 4] = [
     "group manager",
     "process manager",
@@ -25,7 +25,7 @@ pub(super) const ROLES: [&str; 4] = [
 
 /// Machines of the grid.
 const MACHINES: usize = 2;
-/// How long anything that the grid is to do may take before the measurement is given up.
+/// The longest wait for any step of the grid; then the measurement fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks at something that is waited for.
 const LOOK: Duration = Duration::from_millis(5);
@@ -49,7 +49,7 @@ pub(super) struct Daemon {
     child: Child,
 }
 
-/// What a run cost.
+/// The cost of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RunCost {
     /// From the start of the user's command to its end.
@@ -185,7 +185,7 @@ impl Grid {
         Ok(())
     }
 
-    /// What `xav` says with these arguments, to this grid.
+    /// The output of `xav` with these arguments and this grid.
     pub(super) fn xav(&self, arguments: &[&str]) -> Result<String> {
         said(
             Command::new(self.programs.join("xav"))
@@ -254,7 +254,7 @@ pub(super) fn until<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) 
     }
 }
 
-/// What a command that must succeed says.
+/// The output of a command that must succeed.
 fn said(command: &mut Command) -> Result<String> {
     let output = command
         .stdin(Stdio::null())
@@ -272,7 +272,7 @@ fn said(command: &mut Command) -> Result<String> {
 /// The first of two neighbouring ports that nobody has.
 fn free_ports() -> Result<u16> {
     let is_free = |port: u16| UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
-    // Who measures beside this one begins elsewhere.
+    // A measurement beside this one begins at another port.
     let n_ports = PORTS.end - PORTS.start;
     let offset = u16::try_from(std::process::id() % u32::from(n_ports)).unwrap_or(0);
     for step in 0..n_ports - 1 {

@@ -32,7 +32,7 @@ impl Yard {
         (output.status.success(), String::from_utf8(text).unwrap())
     }
 
-    /// How long certificates last from the next start of the group manager on.
+    /// Sets the lifetime of certificates from the next start of the group manager.
     fn set_life(&self, life: Option<&str>) {
         let config = self.sandbox.path("lab/gm/gm.toml");
         let text = fs::read_to_string(&config).unwrap();

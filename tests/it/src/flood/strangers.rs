@@ -24,7 +24,7 @@ const HELD: usize = 80;
 /// The pause between two handshakes beside these: 50 a second.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What a connection is for where somebody without a certificate is heard.
+/// The purpose of a connection on which a peer without a certificate may send requests.
 const PURPOSE: &[u8] = b"xavantes-desk";
 
 /// A crowd at an address, until it leaves.
@@ -41,7 +41,7 @@ struct Shared {
     n_turned_away: AtomicU64,
 }
 
-/// What they have done.
+/// Counts of their attempts.
 #[derive(Debug)]
 pub(super) struct Done {
     /// Connections that were held, one after another.

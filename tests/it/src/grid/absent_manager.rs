@@ -41,10 +41,10 @@ fn one_process_manager_of_two_that_is_gone_is_named_and_hides_only_what_it_has()
     assert_eq!(listed[0]["process"], known.as_str());
     assert_eq!(listed[0]["process_manager"], "pm2");
 
-    // What another one has is found, by its whole name and by the beginning of it.
+    // A process of another manager is found by its whole ID and by the beginning of it.
     with(&["status", &known]).expect(0);
     with(&["status", &known[..12]]).expect(0).says(gone);
-    // What it has may be there: that is not said to be nowhere, and nothing else is taken for it.
+    // The absent manager may have the ID: `xav` neither denies that nor takes another process for it.
     for command in ["status", "watch", "cancel", "results", "why", "logs"] {
         for id in [&hidden, &hidden[..12]] {
             let done = with(&[command, id]).expect(1);

@@ -28,8 +28,8 @@ body:
       stderr: { into: other, as: text }
 ";
 
-/// What came of the attack where commands run as a setting says: outputs, the result's text, and what
-/// `xav nodes am1` tells. None where this is not root.
+/// Runs the attack under an account setting. Returns the outputs, the victim's file and the text of
+/// `xav nodes am1`; `None` without root.
 fn attacked(setting: &str) -> Option<(Value, String, String)> {
     let world = World::with_accounts(setting)?;
     let (sandbox, ana) = (&world.sandbox, world.user("ana"));

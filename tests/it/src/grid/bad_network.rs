@@ -58,7 +58,7 @@ fn a_network_that_loses_a_tenth_of_all_datagrams_changes_nothing() {
         passed += relay.n_passed();
     }
     let all = lost + passed;
-    // Of a thousand draws the part is within a few hundredths of what was asked for.
+    // In a thousand draws the share is within a few hundredths of the setting.
     assert!(all > 1_000, "{all} datagrams");
     assert!(
         lost * 100 / all >= 5 && lost * 100 / all <= 15,

@@ -165,7 +165,7 @@ fn copies_go_to_the_machine_beside_the_manager_and_when_that_is_lost_to_another(
         let (made, copied) = machines_of(maker);
         assert_ne!(Some(made), copied, "a copy is elsewhere: {maker}");
     }
-    // What the next one had alone by then is on the last one.
+    // The last machine has copies of the files that the second one held alone.
     world.lose_machine(if waits == "am1" { 1 } else { 0 });
     blocked_process::open(&world.sandbox);
     let status = until_it_is(&world, &ana, id, "completed");

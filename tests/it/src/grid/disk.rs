@@ -69,7 +69,7 @@ fn a_full_disk_of_a_machine_is_told_and_costs_nothing_that_was_recorded() {
     let small = sandbox.file("small.yaml", SMALL);
     let run = sandbox.xav(&["run", &small, "--grid", &ana]).expect(0);
     assert_eq!(run.stdout, "word: fits\n");
-    // What was recorded before is there: it is not run again, and its file is given.
+    // The first activity is reused from the record, with its file.
     let mended = LARGE.replace("16000000", "1000000");
     let mended = sandbox.file("mended.yaml", mended);
     let rerun = ["rerun", &id, "--file", &mended, "--grid", &ana, "--json"];
@@ -83,7 +83,7 @@ fn a_full_disk_of_a_machine_is_told_and_costs_nothing_that_was_recorded() {
     assert_eq!(a, "small\n");
 }
 
-/// What fills a disk up to the last byte, until it is dropped.
+/// A file that fills a disk to the last byte until it is dropped.
 struct Ballast(PathBuf);
 
 impl Ballast {
@@ -159,7 +159,7 @@ fn run_small(world: &World, grid: &str) {
     assert_eq!(run.expect(0).stdout, "word: fits\n");
 }
 
-/// What activities wrote down since so many lines, which each did once.
+/// The lines of the activities' log after the first `n_lines`, sorted.
 fn words_since(world: &World, n_lines: usize) -> Vec<String> {
     let mut lines = world.sandbox.lines("log").split_off(n_lines);
     lines.sort();
@@ -184,7 +184,7 @@ fn a_process_manager_with_a_full_disk_takes_nothing_more_and_records_what_it_has
     assert!(whole > 0);
     let small = world.sandbox.file("small.yaml", SMALL);
     let first = begun(&world, &ana, "gate1");
-    // What is more than it has room for by itself, it does not take.
+    // It refuses a definition that is larger than its room.
     let vast = world.sandbox.file("vast.yaml", vast());
     let done = world.sandbox.xav(&["submit", &vast, "--grid", &ana]);
     done.expect(2).says("has room for one of");
@@ -209,7 +209,7 @@ fn a_process_manager_with_a_full_disk_takes_nothing_more_and_records_what_it_has
         .expect(0)
         .shows("nothing more is taken")
         .shows("its disk is full");
-    // What runs is recorded as ever.
+    // Running activities are still recorded.
     world.sandbox.file("gate1", "");
     let ended = until_it_is(&world, &ana, &first, "completed");
     assert!(world.has_process_manager(0));
@@ -235,7 +235,7 @@ fn a_process_manager_with_a_full_disk_takes_nothing_more_and_records_what_it_has
     world.kill_process_manager(0);
     assert_eq!(status(&world, &first), ended);
 
-    // What is more than it has kept ends it, and it goes on when there is room.
+    // Without its reserve it ends itself, and continues when the disk has room.
     let second = begun(&world, &ana, "gate2");
     let ballast = Ballast::on(&disk);
     OpenOptions::new()
@@ -251,7 +251,7 @@ fn a_process_manager_with_a_full_disk_takes_nothing_more_and_records_what_it_has
     drop(ballast);
     world.start_process_manager(0);
     until_it_is(&world, &ana, &second, "completed");
-    // What was over was not done again, whether it was recorded or not.
+    // No ended activity ran again, recorded or not.
     assert_eq!(words_since(&world, WORDS), all_words());
     assert_eq!(status(&world, &first), ended);
     run_small(&world, &ana);
@@ -272,7 +272,7 @@ fn what_runs_goes_on_while_the_disk_of_the_group_manager_is_full() {
     warned.says("gm gm1: its disk is full: ");
     // It grants slots from what it has kept.
     run_small(&world, &ana);
-    // What has its slots needs it no more.
+    // A process that has its slots does not need the group manager.
     world.end_group_manager();
     blocked_process::open(&world.sandbox);
     until_it_is(&world, &ana, &first, "completed");

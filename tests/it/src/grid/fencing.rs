@@ -22,7 +22,7 @@ const ACTIVITIES: [&str; 4] = ["timed1", "forked1", "timed2", "forked2"];
 /// The least lines that say that an attempt writes, rather than that it has begun to.
 const LINES: usize = 3;
 
-/// What writes: `write.sh NAME`, until its gate opens. Each line names the attempt.
+/// The activities' script, `write.sh NAME`: appends lines with its attempt's number until its gate opens.
 const WRITE: &str = r#"
 place=$(dirname "$0")
 echo "$XAVANTES_ATTEMPT $PWD" >> "$place/$1"
@@ -32,7 +32,7 @@ until [ -e "$place/gate-$1" ]; do
 done
 "#;
 
-/// What happens to a machine.
+/// A way to fail for a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Failure {
     ManagerFrozen,
@@ -59,7 +59,7 @@ fn definition(sandbox: &Sandbox) -> String {
     sandbox.file("fenced.yaml", text)
 }
 
-/// What one activity's attempts wrote, in the order in which they wrote.
+/// The lines of one activity's attempts, in the order of writing.
 fn written(sandbox: &Sandbox, name: &str) -> Vec<(u32, Option<String>)> {
     let lines = sandbox.lines(&format!("writes/{name}"));
     // The last may be on its way.
@@ -72,7 +72,7 @@ fn written(sandbox: &Sandbox, name: &str) -> Vec<(u32, Option<String>)> {
         .collect()
 }
 
-/// How many lines each attempt wrote. One that writes again after another has begun fails the test.
+/// Counts the lines of each attempt. An attempt that writes after a later one has begun fails the test.
 #[track_caller]
 fn counts(sandbox: &Sandbox, name: &str, told: &str) -> BTreeMap<u32, usize> {
     let mut counts: BTreeMap<u32, usize> = BTreeMap::new();

@@ -12,7 +12,7 @@ fn sample(name: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Whether nothing is left of transfers.
+/// True if no file of a transfer is left.
 fn nothing_is_left(sandbox: &Sandbox) -> bool {
     let transfers = sandbox.path("data/xavantes/transfers");
     fs::read_dir(transfers).is_ok_and(|entries| entries.count() == 0)
@@ -48,7 +48,7 @@ fn words_are_counted_by_two_machines_as_by_this_one() {
     for output in ["words", "different", "frequent", "times"] {
         assert_eq!(here["outputs"][output], there["outputs"][output]);
     }
-    // What was fetched is fetched again where it is wanted, and not there any more.
+    // A result that was deleted is fetched again.
     let id = there["process"].as_str().unwrap();
     let to = sandbox.path("taken");
     let to = to.to_str().unwrap();

@@ -54,7 +54,7 @@ fn a_flood_of_decisions_stalls_nobody_else() {
     let mut world = World::with_leases(1, "5s");
     let (ana, bob) = (world.user("ana"), world.user("bob"));
 
-    // What runs of another user's for all the time, under a lease that is as short as it may be.
+    // Another user's process runs meanwhile, under the shortest possible lease.
     fs::create_dir(world.sandbox.path("lives")).unwrap();
     let script = world.sandbox.file("lives/live.sh", LIVE);
     let text = format!(

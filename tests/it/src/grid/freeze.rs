@@ -14,7 +14,7 @@ use super::world::World;
 use crate::sandbox::Sandbox;
 use crate::wait;
 
-/// How long a daemon is frozen: three leases.
+/// The time for which a daemon is frozen: three leases.
 const FROZEN: Duration = Duration::from_secs(30);
 
 /// Activities of which each stays until it may end: as many as there are slots.
@@ -35,7 +35,7 @@ pub(super) struct Run {
     pub(super) has_ended: bool,
 }
 
-/// What writes it all down: `live.sh NAME GATE`.
+/// The activities' script, `live.sh NAME GATE`: logs its start, its life and its end.
 pub(super) const LIVE: &str = r#"
 log=$(dirname "$0")
 life=$log/$1.$XAVANTES_ATTEMPT.$$
@@ -101,7 +101,7 @@ pub(super) fn runs(sandbox: &Sandbox) -> BTreeMap<String, Vec<Run>> {
                 Some((word, moment, line.next()))
             })
             .collect();
-        // Of one that was killed at once there may be nothing yet.
+        // An attempt that was killed at once may have written nothing.
         let (Some((_, start, Some(place))), Some((word, last, _))) =
             (moments.first(), moments.last())
         else {
@@ -132,7 +132,7 @@ struct Running {
     world: World,
     user: String,
     id: String,
-    /// What was recorded of the first activity.
+    /// The status of the first activity, which had ended.
     early: Value,
     first: BTreeMap<String, Vec<Run>>,
 }
@@ -247,10 +247,10 @@ fn a_frozen_process_manager_takes_nothing_back_and_machines_stop_what_it_does_no
     }
 }
 
-/// What holds whatever was frozen while what must not run twice ran: by what the process manager
-/// tells at the end, and by what the commands have written down.
+/// Checks the final status and the commands' own logs. Holds for every daemon that may be frozen while an
+/// `at-most-once` activity runs.
 fn check(ended: &Value, early: &Value, runs: &BTreeMap<String, Vec<Run>>) {
-    // What was recorded stays as it was recorded, and was run once.
+    // The recorded outcome is unchanged, and its activity ran once.
     assert_eq!(activity(ended, "early"), early);
     assert_eq!(runs["early"].len(), 1);
     // It ran once, and what became of it is not known.

@@ -31,7 +31,7 @@ fn a_process_that_is_not_understood_gives_its_slots_back_and_says_why_it_is_held
     logs.says(reason);
     let cancel = sandbox.xav(&["cancel", &id, "--grid", &ana]).expect(2);
     cancel.says("has faulted already");
-    // What it ran is stopped, and others have its slots.
+    // Its commands are stopped, and other processes get its slots.
     let eve = world.admin("eve");
     wait::until("its slots to be free", || {
         let nodes = sandbox.json(&["nodes", "--grid", &eve, "--json"]);

@@ -21,12 +21,12 @@ use crate::wait;
 /// Slots of each machine.
 const SLOTS: usize = 2;
 
-/// How far an end that neither has told may be from the moment in which an executor, or its daemon, is
-/// killed: it is durable elsewhere some milliseconds after it, or when the process manager is back; and
-/// a command may outlive its executor by as little.
+/// The time around the kill of an executor or its daemon in which an end may be lost. An end is durable at
+/// the process manager some milliseconds later, or when that is back; and a command may outlive its
+/// executor by as little.
 const A_MOMENT: Span = Span::from_secs(1);
 
-/// Who is killed.
+/// The program that is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Victim {
     GroupManager,

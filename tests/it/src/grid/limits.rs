@@ -1,4 +1,4 @@
-//! What the administrator of a machine allows commands: the settings of its `am.toml` hold for what users
+//! Limits that the administrator of a machine sets for commands: the settings of its `am.toml` hold for what users
 //! of the grid send, and a fault says which of them it was.
 
 use super::until_it_is;

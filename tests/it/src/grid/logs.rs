@@ -14,7 +14,7 @@ fn an_administrator_sees_the_log_of_any_daemon_and_nobody_else_does() {
         world.sandbox.xav(&arguments)
     };
     let of = |name: &str| logs(&world, &eve, &[name, "-n", "1000"]).expect(0);
-    // What each says alone of its links.
+    // Each logs its links.
     of("gm").shows("peer=xav://grid/lab/am/am1");
     let pm = of("pm1").shows("peer=xav://grid/lab/am/am1");
     assert!(!pm.stdout.contains("peer=xav://grid/lab/pm/"), "{pm:?}");

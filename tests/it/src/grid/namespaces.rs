@@ -6,10 +6,10 @@ use std::process::Command;
 use crate::program::daemon;
 use crate::sandbox::{program, root};
 
-/// What the script ends with where there can be no namespaces.
+/// The script's exit status where it cannot make namespaces.
 const SKIPPED: i32 = 77;
 
-/// What it printed; none where it was skipped.
+/// The script's output; `None` where it was skipped.
 #[track_caller]
 fn run(what: &str) -> Option<String> {
     daemon("xavantes-am");

@@ -121,7 +121,7 @@ fn another_user_is_not_given_a_file_whose_hash_is_known() {
     let (of_ana, of_ben) = (Way::of(&world, &ana), Way::of(&world, &ben));
     let content = b"made of flour\nflour\n".to_vec();
     assert_eq!(of_ana.get(hash, of(process, hash)), Ok(content));
-    // What is another's is answered like what is not there.
+    // For another user the process does not exist.
     let unknown = Hash([7; 32]);
     for (hash, of) in [
         (hash, of(process, hash)),

@@ -21,7 +21,7 @@ const CALLERS_MAX: usize = 64;
 /// Datagrams on their way; those beyond are lost, as in a router.
 const UNDER_WAY_MAX: usize = 8_192;
 
-/// What happens to datagrams, in both directions.
+/// Loss and delay of datagrams, in both directions.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Weather {
     /// So many of a hundred are lost, by the numbers of a seed.
@@ -50,7 +50,7 @@ struct Counts {
 struct Late {
     due: Instant,
     bytes: Vec<u8>,
-    /// Which caller it concerns.
+    /// The caller whose datagram it is.
     caller: usize,
     goes_back: bool,
 }
@@ -60,7 +60,7 @@ struct Way {
     front: UdpSocket,
     target: SocketAddr,
     weather: Weather,
-    /// Who has called, and the socket by which the target sees that one.
+    /// Each caller, with the socket that stands for it towards the target.
     callers: Vec<(SocketAddr, UdpSocket)>,
     late: VecDeque<Late>,
     n_seen: u64,
@@ -204,7 +204,7 @@ impl Way {
                 return;
             };
             let (caller, socket) = &self.callers[one.caller];
-            // What cannot be sent is lost, as everything may be.
+            // A datagram that cannot be sent is lost, as any may be.
             let _ = if one.goes_back {
                 self.front.send_to(&one.bytes, caller)
             } else {

@@ -30,15 +30,15 @@ pub(super) struct World {
     ams: Vec<Daemon>,
     /// After the daemons, which use them.
     _disks: Vec<Disk>,
-    /// What the machines' datagrams go through, where the network is not good.
+    /// Relays of all datagrams, on a bad network.
     relays: Vec<Relay>,
-    /// What the datagrams of each machine go through, where it can be cut off.
+    /// Relays of each machine's datagrams, where it can be cut off.
     ways: Vec<Vec<Relay>>,
     /// Last, since all the others have their files there.
     pub(super) sandbox: Sandbox,
 }
 
-/// What a grid stands on, where that is not the best.
+/// The options of a grid: its network, disks and settings.
 #[derive(Default)]
 struct Ground {
     weather: Option<Weather>,
@@ -48,11 +48,11 @@ struct Ground {
     disk: Option<(Role, u32)>,
     /// The setting by which commands run as other accounts, where they do not run as the manager.
     accounts: Option<String>,
-    /// Whether the last machine has no slots, and is where process managers have copies kept first.
+    /// True if the last machine has no slots, and process managers prefer it for copies.
     has_store: bool,
     /// Further settings of the machines.
     of_ams: String,
-    /// Whether each machine can be cut off.
+    /// True if each machine can be cut off.
     has_ways: bool,
 }
 
@@ -159,11 +159,11 @@ impl World {
     pub(super) fn on_small_disks(n_ams: usize, role: Role, mebibytes: u32) -> Option<World> {
         let ground = Ground {
             disk: Some((role, mebibytes)),
-            // What a user may have is not to end before the disk does.
+            // The disk must be full before the user's quota is.
             of_ams: "user-gibibytes-max = 1\n".to_owned(),
             ..Ground::default()
         };
-        // Whether it may be is tried before.
+        // Try first whether mounting is allowed.
         let tried = TempDir::new().unwrap();
         let may_be = Disk::mount(tried.path(), mebibytes).is_some();
         if !may_be {
@@ -364,13 +364,12 @@ impl World {
         });
     }
 
-    /// What goes through relays: those before the managers, and those before the files of each
-    /// machine.
+    /// The relays before the managers, and those before the file port of each machine.
     pub(super) fn relays(&self) -> (&[Relay], &[Relay]) {
         self.relays.split_at(1 + self.pms.len())
     }
 
-    /// What a user needs to use the grid: the directory that is given with `--grid`.
+    /// Makes a user of the grid; returns the directory for `--grid`.
     pub(super) fn user(&self, name: &str) -> String {
         self.member(&self.authority, Role::User, name)
     }
@@ -399,7 +398,7 @@ impl World {
         home.to_str().unwrap().to_owned()
     }
 
-    /// What the daemons have logged, for whoever asks what went wrong.
+    /// The logs of all daemons, for a failed test.
     pub(super) fn logs(&self) -> String {
         let daemons = [&self.gm].into_iter().chain(&self.pms).chain(&self.ams);
         let logs = daemons.map(|daemon| {
@@ -435,7 +434,7 @@ impl World {
         self.wait_for_machines();
     }
 
-    /// Whether a process manager runs that was not ended from outside.
+    /// True if the process manager runs that the test has not ended.
     pub(super) fn has_process_manager(&mut self, index: usize) -> bool {
         self.pms[index].child.try_wait().unwrap().is_none()
     }
@@ -475,7 +474,7 @@ impl World {
         self.ams[index].start_again();
     }
 
-    /// Whether a machine has an executor.
+    /// True if a machine has an executor.
     pub(super) fn has_executor(&self, index: usize) -> bool {
         executor(&self.ams[index].home).is_some()
     }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use super::record::{Call, Event};
 use crate::kills::drawn;
 
-/// What an inode is, besides its bytes and entries.
+/// The kind of an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     File,
@@ -50,7 +50,7 @@ enum What {
     FlushAll,
 }
 
-/// How a file system keeps the order of names.
+/// The order in which a file system makes names durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// What is there of the changes are the first ones.
@@ -59,7 +59,7 @@ pub(super) enum Order {
     Unordered,
 }
 
-/// What a recording has done beneath one directory.
+/// The recorded changes below one directory.
 pub(super) struct Disk {
     kinds: Vec<Kind>,
     /// Modes as the inodes were made, and where links lead.
@@ -125,7 +125,7 @@ impl Step {
         matches!(self.what, What::Entries(_) | What::Mode(..))
     }
 
-    /// Whether a flush makes a change durable on every file system.
+    /// True if a flush makes the change durable on every file system.
     fn covers(&self, change: &Step) -> bool {
         if change.done >= self.begun {
             return false;
@@ -141,7 +141,7 @@ impl Step {
         }
     }
 
-    /// Whether it makes all names durable that were changed before, as a journal is written in order.
+    /// True if it makes all earlier names durable, as a file system's journal is written in order.
     fn covers_names(&self) -> bool {
         matches!(
             self.what,
@@ -165,7 +165,7 @@ impl Disk {
         self.tree(self.steps.iter().map(|step| &step.what))
     }
 
-    /// What is certainly there when the power goes at a time.
+    /// The changes that certainly survive a power cut at this time.
     pub(super) fn flushed(&self, time: usize) -> Tree {
         let is_past = |step: &&Step| step.is_flush() && step.done < time;
         let flushes: Vec<&Step> = self.steps.iter().filter(is_past).collect();
@@ -173,7 +173,7 @@ impl Disk {
         self.tree(self.steps.iter().filter(is_durable).map(|step| &step.what))
     }
 
-    /// What may be there when the power goes at a time.
+    /// The changes that may survive a power cut at this time.
     pub(super) fn cut(&self, time: usize, order: Order, draw: &mut Draw) -> Tree {
         let is_past = |step: &&Step| step.is_flush() && step.done < time;
         let flushes: Vec<&Step> = self.steps.iter().filter(is_past).collect();
@@ -225,7 +225,7 @@ impl Disk {
         }
     }
 
-    /// What such changes lead to.
+    /// The file system after these changes.
     fn tree<'w>(&self, changes: impl Iterator<Item = &'w What>) -> Tree {
         let mut entries: BTreeMap<Inode, BTreeMap<&str, Inode>> = BTreeMap::new();
         let mut bytes: BTreeMap<Inode, Vec<u8>> = BTreeMap::new();
@@ -297,7 +297,7 @@ fn blocks(at: u64, bytes: &[u8], block_bytes: usize) -> Vec<(u64, &[u8])> {
 }
 
 impl Tree {
-    /// What lies in a directory. Sockets are left out: they mean nothing after a restart.
+    /// The entries of a directory without sockets, which mean nothing after a restart.
     pub(super) fn read(root: &Path) -> Tree {
         let mut tree = Tree::default();
         let mut left = vec![PathBuf::new()];
@@ -350,11 +350,11 @@ struct Names {
     /// Permissions that are given to nobody unless they are set.
     umask: u32,
     entries: BTreeMap<Inode, BTreeMap<String, Inode>>,
-    /// What had a name last: a descriptor may be told by one that has just been changed.
+    /// The inode that last had a name: `strace` may show a descriptor by a name that has just changed.
     before: BTreeMap<PathBuf, Inode>,
     /// Where each file is written next.
     positions: BTreeMap<Inode, u64>,
-    /// How far each file was read that is copied.
+    /// The read position of each file that is being copied.
     read: BTreeMap<PathBuf, u64>,
     /// The bytes of each file, for those that are copied.
     contents: BTreeMap<Inode, Vec<u8>>,
@@ -393,7 +393,7 @@ impl Names {
         }
     }
 
-    /// What a call changes beneath the root; none where that is nothing.
+    /// The changes of a call below the root; none if it changes nothing there.
     fn changed(&mut self, call: &Call) -> Option<Vec<What>> {
         let what = match call {
             Call::Open {

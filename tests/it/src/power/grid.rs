@@ -11,7 +11,7 @@ use crate::enrolment::{Yard, two_ports};
 use crate::program::daemon;
 use crate::sandbox::{Done, Sandbox};
 
-/// What lies beneath a directory.
+/// The files below a directory.
 fn beneath(tree: &Tree, name: &str) -> Tree {
     let nodes = tree.0.iter().filter(|(path, _)| path.starts_with(name));
     Tree(

@@ -1,4 +1,4 @@
-//! What a program and its children change on the disk, recorded by `strace`: each system call that
+//! The changes of a program and its children on the disk, recorded by `strace`: each system call that
 //! creates, writes, renames or flushes something, with its bytes, in the order of time.
 //!
 //! Changes by a shared, writable mapping would not be seen. A recording that has one is refused.
@@ -102,7 +102,7 @@ pub(super) enum Call {
     Send,
 }
 
-/// Whether `strace` is there and may be used; says so on standard error where not.
+/// True if `strace` is installed and may trace; else standard error says so.
 pub(super) fn has_strace() -> bool {
     let tried = Command::new("strace")
         .args(["-f", "-o", "/dev/null", "true"])
@@ -184,7 +184,7 @@ fn understand(line: &str) -> Option<Call> {
     let (name, rest) = line.split_once('(')?;
     let (arguments, result) = rest.rsplit_once(") ")?;
     let result = result.trim_start().strip_prefix("= ")?;
-    // What failed has changed nothing.
+    // A failed call has changed nothing.
     if result.starts_with('-') || result.starts_with('?') {
         return None;
     }
@@ -368,7 +368,7 @@ fn strings(argument: &str) -> Vec<u8> {
         .collect()
 }
 
-/// What is written as `\x2f\x74`.
+/// Reads text that is written as `\x2f\x74`.
 fn bytes(text: &str) -> Vec<u8> {
     let digits = text.split("\\x").skip(1);
     digits

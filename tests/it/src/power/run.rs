@@ -15,7 +15,7 @@ use crate::wait;
 /// Bytes of a text that is too long for the tail of a journal, so that it goes to its store.
 const LONG_BYTES: usize = 600 << 10;
 
-/// What the next start needs, in the state directory of a process.
+/// Files of a state directory that the next start needs.
 const NEEDED: [&str; 7] = [
     "version",
     "gm/journal/version",
@@ -117,7 +117,7 @@ fn survives(text: &str, arguments: &[&str], n_cuts: u64) {
     });
 }
 
-/// What is wanted of a process after a cut.
+/// The expected state of a process after a cut.
 struct Wanted {
     process: String,
     hashes: BTreeMap<String, Value>,
