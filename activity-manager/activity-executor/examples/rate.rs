@@ -2,8 +2,9 @@
     unsafe_code,
     reason = "the loop it is compared with is plain posix_spawn and waitpid"
 )]
-//! How fast commands are started: plain posix_spawn loops in two processes, and the executor fed over
-//! its socket, with `/bin/true`, many at once and one after the other. `cargo run --release --example rate -- [COMMANDS] [SLOTS] [bound]`
+//! Benchmark of starts: plain posix_spawn loops in two processes, and the executor over its socket,
+//! with `/bin/true`, many at once and one after the other. `cargo run --release --example rate --
+//! [COMMANDS] [SLOTS] [bound]`
 
 use std::error::Error;
 use std::ffi::CString;
@@ -116,7 +117,7 @@ fn raw(n: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// An executor in a directory of its own, ready to be fed.
+/// An executor in a directory of its own, ready for starts.
 struct Ready {
     directory: tempfile::TempDir,
     child: Child,
@@ -245,7 +246,7 @@ fn start(directory: &Path, at: usize, own_directory: bool) -> io::Result<Start> 
     })
 }
 
-/// CPU time of a process without its children, out of the scheduler's own count.
+/// CPU time of a process without its children, from the scheduler's statistics.
 fn cpu(pid: u32) -> Result<Duration, Box<dyn Error>> {
     let text = fs::read_to_string(format!("/proc/{pid}/schedstat"))?;
     let nanos = text

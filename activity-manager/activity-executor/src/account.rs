@@ -1,4 +1,4 @@
-//! As whom commands run where the executor is root: another account, which never is root.
+//! The accounts of commands if the executor is root: other accounts, never root.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,11 +8,11 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Where accounts and their groups are. Accounts of a directory service are not looked for.
+/// The files of accounts and groups. Accounts of a directory service are not supported.
 const ACCOUNTS: &str = "/etc/passwd";
 const GROUPS: &str = "/etc/group";
 
-/// Groups that an account has besides its own, at most; the kernel allows 65,536.
+/// Maximum number of supplementary groups of an account; the kernel permits 65,536.
 const GROUPS_MAX: usize = 1_024;
 
 /// An account of this machine.
@@ -30,19 +30,19 @@ pub struct Account {
     pub home: PathBuf,
 }
 
-/// Why commands cannot run as an account.
+/// Why an account cannot be used.
 #[derive(Debug, Error)]
 pub enum AccountError {
-    /// There is none of this name.
+    /// There is no account of this name.
     #[error("there is no account {0:?} in {ACCOUNTS}")]
     Unknown(String),
-    /// It is root, or of root's group.
+    /// The account is root, or in root's group.
     #[error("commands do not run as the account {0:?}, which is root or of root's group")]
     Root(String),
     /// The system's files cannot be read.
     #[error("could not read {path}")]
     Read {
-        /// Which one.
+        /// The file.
         path: &'static str,
         /// What the system says.
         #[source]
@@ -79,7 +79,7 @@ impl Account {
                 let is_member = fields.get(3)?.split(',').any(|member| member == name);
                 fields.get(2)?.parse().ok().filter(|_| is_member)
             })
-            // Whoever is root's friend is not so here.
+            // Members of root's group are refused too.
             .filter(|&other| other != 0 && other != group)
             .collect();
         others.truncate(GROUPS_MAX);
@@ -92,7 +92,7 @@ impl Account {
         })
     }
 
-    /// As an argument of the executor.
+    /// The account as an argument of the executor.
     fn argument(&self) -> String {
         let mut text = format!("{}:{}:", self.user, self.group);
         for (index, other) in self.others.iter().enumerate() {
@@ -117,16 +117,16 @@ pub(crate) fn account_of_number(user: u32) -> Result<Option<String>, AccountErro
     }))
 }
 
-/// As whom the commands of whom run. By default all run as the executor does.
+/// The accounts of users' commands. By default all run as the executor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accounts<A = Account> {
-    /// As whom those of users run that are not named here, and those of nobody; none where they do
-    /// not run, if anybody is named, or run as the executor does.
+    /// The account for other users' commands and those without a user; none if they are refused
+    /// (when `of_users` has any), or run as the executor.
     pub others: Option<A>,
-    /// As whom those of users run, by their names.
+    /// The accounts by user name.
     pub of_users: BTreeMap<String, A>,
-    /// Accounts that attempts have one by one: none of them is two attempts' at a time. Where there are
-    /// any, there are no others.
+    /// Accounts that attempts get one by one: two concurrent attempts never share one. If there are
+    /// any, the other fields are empty.
     pub of_slots: Vec<A>,
 }
 
@@ -141,7 +141,7 @@ impl<A> Default for Accounts<A> {
 }
 
 impl<A> Accounts<A> {
-    /// All accounts that are named.
+    /// All these accounts.
     pub fn iter(&self) -> impl Iterator<Item = &A> {
         let named = self.others.iter().chain(self.of_users.values());
         named.chain(&self.of_slots)
@@ -149,7 +149,7 @@ impl<A> Accounts<A> {
 }
 
 impl Accounts {
-    /// As arguments of the executor.
+    /// The accounts as arguments of the executor.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let others = self.others.iter();
         let others = others.flat_map(|account| ["--account".to_owned(), account.argument()]);
@@ -166,7 +166,7 @@ impl Accounts {
 }
 
 impl Accounts<Lendable> {
-    /// Takes in an argument for all others; `false` where it is none, or of root.
+    /// Parses an argument for all others. Returns false if it is invalid, or root.
     pub(crate) fn parse_others(&mut self, text: &str) -> bool {
         let numbers = Numbers::parse(text);
         self.others = numbers.map(|numbers| Lendable {
@@ -176,20 +176,21 @@ impl Accounts<Lendable> {
         self.others.is_some()
     }
 
-    /// Takes in an argument for a user.
+    /// Parses an argument for a user.
     pub(crate) fn parse_of_user(&mut self, text: &str) -> bool {
         let parsed = Lendable::parse(text);
         let user = parsed.map(|one| self.of_users.insert(one.name.clone(), one));
         user.is_some()
     }
 
-    /// Takes in an argument for the attempts of a slot.
+    /// Parses an argument for the attempts of a slot.
     pub(crate) fn parse_of_slot(&mut self, text: &str) -> bool {
         let parsed = Lendable::parse(text);
         parsed.map(|one| self.of_slots.push(one)).is_some()
     }
 
-    /// As whom a user's commands run, none for as whom this runs; an error where they do not run.
+    /// The account of a user's commands, none for the executor's own; an error if the user's
+    /// commands are refused.
     pub(crate) fn of(&self, user: Option<&str>) -> Result<Option<&Numbers>, String> {
         let own = user.and_then(|user| self.of_users.get(user));
         match own.or(self.others.as_ref()) {
@@ -203,7 +204,7 @@ impl Accounts<Lendable> {
     }
 }
 
-/// An account that the executor has: its name, or that of the user whose commands run as it.
+/// An account of the executor: its name, or that of the user whose commands run as it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lendable {
     pub(crate) name: String,
@@ -219,7 +220,7 @@ impl Lendable {
     }
 }
 
-/// What the executor needs of an account.
+/// The ids of an account that the executor needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Numbers {
     pub(crate) user: u32,
@@ -228,7 +229,7 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// From an argument; none where it is none, or of root.
+    /// Parses an argument; none if it is invalid, or root.
     pub(crate) fn parse(text: &str) -> Option<Numbers> {
         let mut parts = text.split(':');
         let (user, group, others) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,5 +1,5 @@
-//! One stream of one running command: what travels inline is kept in memory, what exceeds it goes to
-//! a file of its own.
+//! One stream of a running command: its inline part is kept in memory, a longer one goes to a file
+//! of its own.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -13,34 +13,34 @@ use wire::executor::{Captured, INLINE_BYTES_MAX, Kept};
 
 use crate::log::{Stream, stream_path};
 
-/// Bytes of one stream that are kept on disk where nothing else is said; the rest is read, counted and
-/// dropped, so that a command that writes for ever does not fill the disk.
+/// Default limit in bytes of one stream on disk. The rest is read, counted and dropped, so that a
+/// command that writes for ever does not fill the disk.
 pub(crate) const STREAM_BYTES_MAX: u64 = 1 << 30;
 
-/// Bytes read from one pipe before others have their turn.
+/// Bytes read from one pipe before other events have their turn.
 const TURN_BYTES: usize = 1 << 20;
 
-/// What is left to read after a turn.
+/// The state of a pipe after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// Nothing: all writers have closed.
+    /// All writers have closed it.
     End,
-    /// Nothing at the moment.
+    /// It is empty at the moment.
     Nothing,
-    /// Perhaps more.
+    /// There may be more.
     More,
 }
 
-/// The reading end of a pipe and what has come out of it.
+/// The reading end of a pipe, and the bytes from it.
 pub(crate) struct Capture {
     attempt: AttemptId,
     stream: Stream,
     pipe: Option<OwnedFd>,
     inline_max: usize,
-    /// Bytes that are kept on disk.
+    /// Limit of the bytes on disk.
     kept_max: u64,
     bytes: u64,
-    /// All bytes up to `inline_max`; then the first ones, or at least the last ones.
+    /// All bytes up to `inline_max`; beyond it the first ones, or at least the last ones.
     buffer: Vec<u8>,
     spill: Spill,
 }
@@ -52,14 +52,14 @@ enum Spill {
         file: File,
         bytes: u64,
     },
-    /// The disk took no more.
+    /// The disk could not take more.
     Closed {
         bytes: u64,
     },
 }
 
 impl Capture {
-    /// Reads from a non-blocking `pipe`, and keeps so many bytes on disk.
+    /// Reads from a non-blocking `pipe`, and stores up to `kept_max` bytes on disk.
     pub(crate) fn new(
         attempt: AttemptId,
         stream: Stream,
@@ -79,7 +79,7 @@ impl Capture {
         }
     }
 
-    /// Takes what the pipe holds, up to one turn.
+    /// Reads the pipe, up to one turn.
     pub(crate) fn read(&mut self, scratch: &mut [u8], directory: &Path) -> Left {
         let mut turn = 0;
         while turn < TURN_BYTES {
@@ -106,7 +106,7 @@ impl Capture {
         Left::More
     }
 
-    /// Stops reading, whoever may still write.
+    /// Stops reading, even if there are writers.
     pub(crate) fn close(&mut self) {
         self.pipe = None;
     }
@@ -119,7 +119,7 @@ impl Capture {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// What has come so far.
+    /// The stream so far.
     pub(crate) fn captured(&self) -> Captured {
         let inline = match self.stream {
             Stream::Stdout => &self.buffer[..self.buffer.len().min(self.inline_max)],

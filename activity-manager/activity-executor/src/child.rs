@@ -2,12 +2,12 @@
     unsafe_code,
     reason = "the child shares the executor's memory, so it makes its system calls by itself"
 )]
-//! The way of a child from the clone to its program, in the memory of the running executor.
+//! The path of a child from the clone to its program, in the memory of the running executor.
 //!
 //! The executor goes on meanwhile, so the child must not touch anything that both could use: no
-//! allocation, no lock, no panic, no `errno` and no function of the C library, which keeps `errno` in
-//! the memory of the thread that made the clone. The child reads its [`Orders`], writes its [`Report`]
-//! and makes system calls with the instruction itself.
+//! allocation, no lock, no panic, no `errno` and no function of the C library, which keeps `errno`
+//! in the memory of the thread that made the clone. The child reads its [`Orders`], writes its
+//! [`Report`] and makes system calls with the instruction itself.
 
 use std::arch::asm;
 use std::ffi::{c_char, c_int};
@@ -25,34 +25,34 @@ compile_error!(
 /// Resource limits that a child sets for itself.
 pub(crate) const LIMITS_MAX: usize = 4;
 
-/// That ioprio_set(2) is about a process: the child itself.
+/// The argument of ioprio_set(2) for a process: the child itself.
 const IOPRIO_WHO_PROCESS: usize = 1;
 
-/// Files of cgroups that a child writes itself into: the v1 controllers that are worth it, and one v2
-/// group where the kernel does not start the child in it.
+/// Number of cgroup files that a child writes itself into: the useful v1 controllers, and one v2
+/// group if the kernel does not start the child in it.
 pub(crate) const JOINS_MAX: usize = 8;
 
-/// Everything that the child needs. All pointers stay valid until the kernel has cleared the word of
-/// the child's thread id ([`super::launch::Starting`]).
+/// Everything that the child needs. All pointers stay valid until the kernel has cleared the word
+/// of the child's thread id ([`super::launch::Starting`]).
 pub(crate) struct Orders {
-    /// Paths to try, in this order, each as [`Orders::argv`] says; ends with null.
+    /// Paths to try, in this order, each with [`Orders::argv`]; ends with null.
     pub(crate) programs: *const *const c_char,
     pub(crate) argv: *const *const c_char,
     pub(crate) envp: *const *const c_char,
     pub(crate) directory: *const c_char,
-    /// The file that standard input is, opened as the account; null where it is `streams[0]`.
+    /// The file for standard input, opened as the account; null if it is `streams[0]`.
     pub(crate) stdin: *const c_char,
     pub(crate) streams: [c_int; 3],
-    /// Open `cgroup.procs` files, and how many of them count.
+    /// Open `cgroup.procs` files, and their number.
     pub(crate) joins: [c_int; JOINS_MAX],
     pub(crate) n_joins: usize,
-    /// Whether orphans among its descendants become its children (PR_SET_CHILD_SUBREAPER).
+    /// True if orphans among its descendants become its children (PR_SET_CHILD_SUBREAPER).
     pub(crate) collects_orphans: bool,
-    /// Resource limits, and how many of them count.
+    /// Resource limits, and their number.
     pub(crate) limits: [(c_int, libc::rlimit64); LIMITS_MAX],
     pub(crate) n_limits: usize,
     pub(crate) nice: Option<c_int>,
-    /// Class and level, as ioprio_set(2) takes them.
+    /// Class and level for ioprio_set(2).
     pub(crate) io: Option<c_int>,
     pub(crate) cpus: Option<Cpus>,
     pub(crate) account: Option<Ids>,
@@ -60,7 +60,7 @@ pub(crate) struct Orders {
     pub(crate) report: Report,
 }
 
-/// An account, as system calls take it.
+/// An account, in the form of the system calls.
 pub(crate) struct Ids {
     pub(crate) user: libc::uid_t,
     pub(crate) group: libc::gid_t,
@@ -68,16 +68,16 @@ pub(crate) struct Ids {
     pub(crate) n_others: usize,
 }
 
-/// What the child leaves when it cannot execute a program.
+/// The child's report if it cannot execute a program.
 pub(crate) struct Report {
-    /// A [`Step`]; 0 while nothing has failed.
+    /// A [`Step`]; 0 without a failure.
     pub(crate) step: AtomicI32,
     pub(crate) errno: AtomicI32,
-    /// Which of the programs it is about.
+    /// The index of the program that failed.
     pub(crate) program: AtomicU32,
 }
 
-/// What a child was doing when it failed.
+/// The step in which a child failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub(crate) enum Step {
@@ -85,14 +85,14 @@ pub(crate) enum Step {
     /// Writing itself into a cgroup.
     Join,
     Limit,
-    /// Of the CPU or of reads and writes.
+    /// The priority of the CPU or of I/O.
     Priority,
     Bind,
     ChangeDirectory,
     Account,
     /// Opening standard input.
     Stdin,
-    /// None of the programs is there, or none is executable.
+    /// No program was found, or none is executable.
     Find,
     Execute,
 }
@@ -118,7 +118,7 @@ impl Step {
 /// A failed system call: its error number.
 struct Errno(c_int);
 
-/// The child's whole life before its program, on its own stack. It ends in the program, or in an exit
+/// The child's code before its program, on its own stack. It ends in the program, or in an exit
 /// with the report filled in.
 ///
 /// # Safety
@@ -136,7 +136,7 @@ pub(crate) unsafe extern "C" fn run(orders: *const Orders) -> ! {
     }
 }
 
-/// Returns only when something has failed.
+/// Returns only on failure.
 unsafe fn begin(orders: &Orders) -> (Step, Errno) {
     // SAFETY: every pointer is valid as the caller of `run` promises, and no call writes into memory
     // that others read.
@@ -209,8 +209,8 @@ unsafe fn begin(orders: &Orders) -> (Step, Errno) {
     }
 }
 
-/// Leads a group of its own and dies with the executor. That may have been killed before it is asked
-/// for; then nobody would send the signal.
+/// Makes the child lead a group of its own and die with the executor. The executor may have been
+/// killed before this call; then nobody would send the signal.
 unsafe fn tie_to_parent(orders: &Orders, leads: bool) -> Result<(), Errno> {
     // SAFETY: these calls take numbers.
     unsafe {
@@ -230,8 +230,8 @@ unsafe fn tie_to_parent(orders: &Orders, leads: bool) -> Result<(), Errno> {
     }
 }
 
-/// Becomes the account for ever. From here on other processes of the account can send signals to this
-/// one; its memory stays closed to them, since the kernel makes it so with the change.
+/// Becomes the account for ever. From here on other processes of the account can signal this one;
+/// its memory stays closed to them, because the kernel closes it with the change.
 unsafe fn become_account(orders: &Orders, account: &Ids) -> Result<(), Errno> {
     let (user, group) = (account.user as usize, account.group as usize);
     let others = account.others as usize;
@@ -244,13 +244,13 @@ unsafe fn become_account(orders: &Orders, account: &Ids) -> Result<(), Errno> {
         call(libc::SYS_setgroups, [account.n_others, others, 0, 0, 0])?;
         call(libc::SYS_setresgid, [group, group, group, 0, 0])?;
         call(libc::SYS_setresuid, [user, user, user, 0, 0])?;
-        // Becoming another has taken the signal of the parent's death away.
+        // The change of account has cleared the signal of the parent's death.
         tie_to_parent(orders, false)
     }
 }
 
-/// Opens a file or character device as standard input. A pipe or a socket could wait for ever; what is
-/// no file is refused as `EINVAL`.
+/// Opens a file or character device as standard input. A pipe or a socket could block for ever;
+/// anything but a file is refused as `EINVAL`.
 unsafe fn open_stdin(path: *const c_char) -> Result<(), Errno> {
     let flags = (libc::O_RDONLY | libc::O_NOCTTY | libc::O_CLOEXEC) as usize;
     let (here, path) = (libc::AT_FDCWD as usize, path as usize);
@@ -258,7 +258,7 @@ unsafe fn open_stdin(path: *const c_char) -> Result<(), Errno> {
     unsafe {
         let at_once = flags | libc::O_NONBLOCK as usize;
         let file = match call(libc::SYS_openat, [here, path, at_once, 0, 0]) {
-            // Somebody has a lease on it and is to give it back first: only this child waits.
+            // Another process has a lease on it and must release it first: only this child waits.
             Err(Errno(libc::EAGAIN)) => call(libc::SYS_openat, [here, path, flags, 0, 0])?,
             opened => opened?,
         };
@@ -281,7 +281,7 @@ unsafe fn unblock_signals() -> Result<(), Errno> {
     unsafe { call(libc::SYS_rt_sigprocmask, [set[0], set[1], 0, 8, 0]).map(drop) }
 }
 
-/// Executes the first of the programs that is one, as the account sees them.
+/// Executes the first program that can be executed, as the account sees them.
 unsafe fn execute(orders: &Orders) -> (Step, Errno) {
     let mut refused = false;
     let mut program = orders.programs;
@@ -295,13 +295,13 @@ unsafe fn execute(orders: &Orders) -> (Step, Errno) {
                 Ok(_) => {
                     let lists = [orders.argv as usize, orders.envp as usize];
                     match call(libc::SYS_execve, [path, lists[0], lists[1], 0, 0]) {
-                        // A directory, or a file that is not to be executed where it is mounted.
+                        // A directory, or a file on a mount without execution.
                         Err(Errno(libc::EACCES)) => libc::EACCES,
                         Err(errno) => {
                             orders.report.program.store(number, Ordering::Relaxed);
                             return (Step::Execute, errno);
                         }
-                        // It does not return where it succeeds.
+                        // It returns only on failure.
                         Ok(_) => 0,
                     }
                 }
@@ -375,8 +375,9 @@ unsafe fn call(number: libc::c_long, arguments: [usize; 5]) -> Result<usize, Err
     result(returned)
 }
 
-/// Makes a clone, by `clone` or `clone3` with its arguments, whose child runs [`run`] on the stack that
-/// the arguments name. Returns in the parent only: the child's process id, or the error number.
+/// Makes a clone, by `clone` or `clone3` with its arguments, whose child runs [`run`] on the stack
+/// that the arguments name. Returns in the parent only: the child's process id, or the error
+/// number.
 ///
 /// # Safety
 /// The arguments are those of the call; the stack is the child's alone; `orders` as for [`run`].

@@ -23,42 +23,42 @@ use crate::throttle::Share;
 /// Bytes of messages that are gathered for one write.
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// How long an executor may read nothing before a write to it fails: what does not answer must not
-/// hold its daemon up.
+/// Time for which an executor may read nothing before a write to it fails, so that a silent
+/// executor does not block its daemon.
 const WRITE_PATIENCE: Duration = Duration::from_secs(3);
 
-/// An executor to start.
+/// Settings of an executor to start.
 #[derive(Clone, Debug)]
 pub struct Spawn<'a> {
-    /// The program that becomes it when its first argument is [`ARGUMENT`].
+    /// The program, which becomes the executor if its first argument is [`ARGUMENT`].
     pub binary: &'a Path,
-    /// Where it listens: at most 107 bytes, in a directory that is there.
+    /// The path of its socket: at most 107 bytes, in an existing directory.
     pub socket: &'a Path,
-    /// Where it keeps its lock, its log and the outcomes that outlive it; made if need be.
+    /// The directory of its lock, its log and the outcomes that outlive it; created if missing.
     pub state: &'a Path,
-    /// How long commands go on without a daemon; `None` is 10 s.
+    /// Time for which commands go on without a daemon; none is 10 s.
     pub linger: Option<Span>,
-    /// From TERM to KILL; `None` is 2 s.
+    /// Time from TERM to KILL; none is 2 s.
     pub kill_grace: Option<Span>,
-    /// The part of the time that commands have; `None` is all of it.
+    /// The share of CPU time that commands get; none is all of it.
     pub share: Option<Share>,
-    /// Bytes of each stream of an attempt that are kept; none is the default.
+    /// Stored bytes of each stream of an attempt; none is the default.
     pub stream_bytes_max: Option<u64>,
-    /// As whom commands run.
+    /// The accounts of commands.
     pub accounts: &'a Accounts,
-    /// Where the directories of attempts are, one above them for each process: those that an executor
-    /// left to an account when it was killed are closed to it. Not needed without accounts of slots.
+    /// The parent of the processes' directories of attempts: those that a killed executor left to
+    /// an account are closed to it. Only needed with accounts of slots.
     pub work: Option<&'a Path>,
-    /// What the site allows every command.
+    /// The site's limits for every command.
     pub limits: &'a Limits,
-    /// How commands are held together with all that they start.
+    /// The containment of commands.
     pub containment: ContainmentChoice,
 }
 
-/// Starts an executor, in a session of its own, and returns when it listens. It does not end with its
-/// starter, who should collect it (`wait`) if it sees its end: that of the guardian, which is the process
-/// that is returned and ends when everything has ended that commands started. What it has to say goes to the file
-/// `executor.err` in its state directory.
+/// Starts an executor in a session of its own, and returns when it listens. It does not end with
+/// its starter. The returned process is the guardian, which ends when all processes of commands
+/// have ended; the starter should collect it (`wait`) if it lives that long. The executor's
+/// messages go to the file `executor.err` in its state directory.
 pub fn spawn(spawn: &Spawn<'_>) -> Result<Child, SpawnError> {
     let prepare = |source| SpawnError::State {
         path: spawn.state.to_owned(),
@@ -151,14 +151,14 @@ pub enum SpawnError {
     /// It ended before it listened.
     #[error("could not start the executor: {}", if said.is_empty() { "it ended without a word" } else { said })]
     Refused {
-        /// What it said.
+        /// Its message.
         said: String,
     },
 }
 
-/// A connection to an executor, whose first message is a hello. Both halves block; they may be used by
-/// different threads. Whoever sends must keep receiving: an executor whose answers are not taken reads
-/// nothing more.
+/// A connection to an executor, whose first message is a hello. Both halves block, and different
+/// threads may use them. A sender must keep receiving: an executor whose answers are not read stops
+/// reading.
 #[derive(Debug)]
 pub struct Connection {
     sender: Sender,
@@ -166,7 +166,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to the executor that listens on `socket`; an error if there is none.
+    /// Connects to the executor that listens on `socket`.
     pub fn connect(socket: &Path) -> io::Result<Connection> {
         let stream = UnixStream::connect(socket)?;
         stream.set_write_timeout(Some(WRITE_PATIENCE))?;
@@ -196,7 +196,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Sends one message; waits while the executor does not read, and fails after 3 s of that.
+    /// Sends one message. Waits while the executor does not read, and fails after 3 s of that.
     pub fn send(&mut self, message: &ToExecutor) -> io::Result<()> {
         self.send_all([message])
     }
@@ -215,13 +215,14 @@ impl Sender {
         self.flush()
     }
 
-    /// The executor's process, and its session; none where the system does not say.
+    /// The executor's process, and its session; none if the system does not tell.
     pub fn peer_pid(&self) -> Option<u32> {
         let peer = rustix::net::sockopt::socket_peercred(&self.stream).ok()?;
         u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
     }
 
-    /// Ends the connection for both halves: the receiver returns, and the executor begins to linger.
+    /// Closes the connection for both halves: the receiver returns, and the executor begins to
+    /// linger.
     pub fn close(&self) -> io::Result<()> {
         self.stream.shutdown(Shutdown::Both)
     }
@@ -241,8 +242,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Waits for the next message; `None` when the connection has ended. Kinds of messages that this
-    /// version does not know are left out.
+    /// Waits for the next message; none when the connection has ended. Messages that this version
+    /// does not know are skipped.
     pub fn receive(&mut self) -> Result<Option<FromExecutor>, ReceiveError> {
         loop {
             if let Some(message) = self.receive_arrived()? {
@@ -259,7 +260,7 @@ impl Receiver {
         }
     }
 
-    /// The next message of those that arrived together with the last one; none where it was the last.
+    /// The next message that arrived together with the last one; none if there is no other.
     pub fn receive_arrived(&mut self) -> Result<Option<FromExecutor>, ReceiveError> {
         while let Some(body) = self.buffer.take()? {
             if let Some(message) = FromExecutor::decode(body)? {
@@ -269,7 +270,7 @@ impl Receiver {
         Ok(None)
     }
 
-    /// How long [`Receiver::receive`] waits at most before it fails; `None` is for ever.
+    /// Sets the time for which [`Receiver::receive`] waits before it fails; none waits for ever.
     pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.stream.set_read_timeout(timeout)
     }
@@ -278,10 +279,10 @@ impl Receiver {
 /// Why nothing more can be received.
 #[derive(Debug, Error)]
 pub enum ReceiveError {
-    /// The stream is no sequence of messages, or failed.
+    /// The stream has no valid frames, or failed.
     #[error("could not receive from the executor")]
     Frame(#[from] FrameError),
-    /// A message is not one of ours.
+    /// A message cannot be decoded.
     #[error("could not read a message of the executor")]
     Decode(#[from] minicbor::decode::Error),
 }

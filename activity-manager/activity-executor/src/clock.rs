@@ -3,7 +3,7 @@
 use model::{Mono, Wall};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// For deadlines and durations. It stands still while the machine is suspended.
+/// For deadlines and durations. It does not count suspend.
 pub(crate) fn mono() -> Mono {
     Mono(micros(clock_gettime(ClockId::Monotonic)))
 }
@@ -13,7 +13,7 @@ pub(crate) fn boot() -> Mono {
     Mono(micros(clock_gettime(ClockId::Boottime)))
 }
 
-/// For what people read.
+/// For times that people read.
 pub(crate) fn wall() -> Wall {
     Wall(micros(clock_gettime(ClockId::Realtime)))
 }

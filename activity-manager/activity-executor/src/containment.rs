@@ -1,13 +1,14 @@
-//! Everything that a command starts, held together until it has ended.
+//! Containment: a command and all processes that it starts, until they have ended.
 //!
-//! Two ways, of which the first that the system allows is taken when the executor starts:
-//! - a control group (version 2) for each slot, which a command is created in and nothing that it starts
-//!   can leave: one write ends all of it, one read tells whether anything is left;
-//! - the process tree: the command collects its own orphans (PR_SET_CHILD_SUBREAPER), so that all that
-//!   it started is below it for as long as it lives; when it has ended, what is left becomes a child of
-//!   the executor, where every child that is no command is somebody's left-over and is killed.
+//! There are two ways; the first one that the system permits is chosen when the executor starts:
+//! - a control group (version 2) for each slot, in which the command is created and which its
+//! processes cannot leave: one write kills all of them, one read tells whether any is left;
+//! - the process tree: the command collects its own orphans (PR_SET_CHILD_SUBREAPER), so all its
+//! processes are below it while it lives. When it has ended, the remaining ones become children of
+//! the executor, which kills every child that is no command.
 //!
-//! When the executor itself ends, the guardian (`guardian.rs`) ends what is left in both ways.
+//! When the executor itself ends, the guardian (`guardian.rs`) ends the remaining processes in both
+//! ways.
 
 mod cgroup;
 mod descendants;
@@ -30,22 +31,22 @@ pub(crate) use self::descendants::Children;
 use self::descendants::{add_descendants, kill_tree, signal_if};
 pub(crate) use self::leftovers::{Leftovers, end_all};
 
-/// The name of the group that the unit of systemd starts managers in, below the one that is delegated:
-/// a group in which processes live has no controllers for the groups below it.
+/// The name of the group in which the systemd unit starts managers, below the delegated one: a
+/// group with processes cannot have controllers for the groups below it.
 const MANAGERS: &str = "xavantes-managers";
 
-/// What a site wants.
+/// A site's choice of containment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContainmentChoice {
-    /// Control groups where they may be made, else the process tree.
+    /// Control groups if possible, else the process tree.
     #[default]
     Best,
-    /// The process tree, even where control groups may be made.
+    /// The process tree, even if control groups are possible.
     ProcessTree,
 }
 
 impl ContainmentChoice {
-    /// As configurations and arguments name it.
+    /// Parses the word of configurations and arguments.
     pub fn parse(text: &str) -> Option<ContainmentChoice> {
         match text {
             "best" => Some(ContainmentChoice::Best),
@@ -62,29 +63,29 @@ impl ContainmentChoice {
     }
 }
 
-/// See the module.
+/// The containment; see the module.
 #[derive(Debug)]
 pub(crate) struct Containment {
-    /// The group of version 2 that the slots' groups are in; none where processes are held as a tree.
+    /// The parent of the slots' groups of version 2; none if processes are contained as a tree.
     unified: Option<PathBuf>,
-    /// The same under the memory controller of version 1.
+    /// The same for the memory controller of version 1.
     memory: Option<PathBuf>,
     processes: Processes,
     slots: Vec<SlotGroups>,
-    /// None before this is the executor, which is forked.
+    /// None before the fork in which this becomes the executor.
     children: Option<Children>,
     told: Told,
     scratch: Vec<i32>,
 }
 
-/// By what the number of processes of a command is limited.
+/// The way in which the number of a command's processes is limited.
 #[derive(Debug)]
 enum Processes {
-    /// By no control group.
+    /// Not limited by a control group.
     Unlimited,
     /// By the groups of version 2.
     Unified { max: u32 },
-    /// By groups below this one, under the controller of version 1.
+    /// By groups below this one, with the controller of version 1.
     Below { base: PathBuf, max: u32 },
 }
 
@@ -94,13 +95,14 @@ struct SlotGroups {
     group: Option<Rc<SlotGroup>>,
     memory: Option<Rc<MemoryGroup>>,
     processes: Option<Rc<ProcessGroup>>,
-    /// How many groups there were before.
+    /// Number of groups before this one.
     n_groups: u32,
 }
 
 impl Containment {
-    /// Finds out which way there is, under a name that no other executor of this machine has. What an
-    /// earlier one of this name left is gone already. `processes_max` is what a command may have at a time.
+    /// Chooses the containment, under a name that no other executor of this machine has. Leftovers
+    /// of an earlier executor of this name are gone already. `processes_max` limits the processes
+    /// of a command.
     pub(crate) fn find(
         name: &str,
         choice: ContainmentChoice,
@@ -117,7 +119,7 @@ impl Containment {
         let memory = own.memory.filter(|_| !by_unified).and_then(|own| {
             let path = own.join(name);
             cgroup::make(&path).ok()?;
-            // Looked at here, so that what is told holds.
+            // Checked here, so that the reported containment is real.
             MemoryGroup::make(path.join("trial"))
                 .and_then(|trial| trial.limit(1 << 30))
                 .ok()?;
@@ -148,7 +150,7 @@ impl Containment {
         }
     }
 
-    /// The groups that are to be emptied and removed when the executor has ended.
+    /// The groups to empty and remove when the executor has ended.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &Path> {
         let processes = match &self.processes {
             Processes::Below { base, .. } => Some(base),
@@ -158,17 +160,17 @@ impl Containment {
         groups.map(PathBuf::as_path)
     }
 
-    /// Whether the number of processes that was asked for holds for each command.
+    /// Returns true if the limit on processes holds for each command.
     pub(crate) fn limits_processes(&self) -> bool {
         !matches!(self.processes, Processes::Unlimited)
     }
 
-    /// As daemons are told.
+    /// The containment as reported to daemons.
     pub(crate) fn told(&self) -> Told {
         self.told
     }
 
-    /// Makes this process, which starts all commands, the one that strays become children of.
+    /// Makes this process, which starts all commands, the parent of orphans.
     pub(crate) fn begin(&mut self) -> io::Result<()> {
         self.children = Some(Children::of_this_process());
         if self.unified.is_none() {
@@ -178,7 +180,7 @@ impl Containment {
         Ok(())
     }
 
-    /// What a command in a slot is to be created in.
+    /// The groups for a command in a slot.
     pub(crate) fn place(
         &mut self,
         slot: usize,
@@ -228,9 +230,9 @@ impl Containment {
         Ok(place)
     }
 
-    /// Ends what is left of a command whose first process has ended, and collects it. Whether anything
-    /// lives on, or counts for what the next command of the slot may have. `commands` are the first
-    /// processes of those that run.
+    /// Kills and collects what is left of a command whose first process has ended. Returns true if
+    /// a process is still alive, or counts towards the limits of the slot's next command.
+    /// `commands` are the first processes of the running commands.
     pub(crate) fn end_rest(&mut self, contained: &Contained, commands: &BTreeSet<i32>) -> bool {
         let limit = contained.place.process_limit();
         self.end_alive(contained, commands) || limit.is_some_and(ProcessLimit::is_charged)
@@ -249,7 +251,7 @@ impl Containment {
         }
     }
 
-    /// Whoever is a child of the executor and no command has lost its command.
+    /// A child of the executor that is no command has lost its command.
     fn end_strays(&mut self, commands: &BTreeSet<i32>) -> bool {
         let Some(children) = &self.children else {
             return false;
@@ -274,8 +276,8 @@ impl Containment {
 }
 
 impl SlotGroups {
-    /// One of a name that was not used: an earlier executor of the same name may have left some that could
-    /// not be removed.
+    /// A group with an unused name: an earlier executor of the same name may have left some that
+    /// could not be removed.
     fn slot_group(&mut self, base: &Path, slot: usize) -> io::Result<SlotGroup> {
         loop {
             let path = base.join(format!("slot-{slot}-{}", self.n_groups));
@@ -312,7 +314,8 @@ impl SlotGroups {
         {
             return Ok(Rc::clone(group));
         }
-        // What an earlier command left in memory, such as files in /dev/shm, stays charged to its group.
+        // Memory that an earlier command left, such as files in /dev/shm, stays charged to its
+        // group.
         let name = format!("slot-{slot}-{}", self.n_groups);
         self.n_groups = self.n_groups.wrapping_add(1);
         let group = Rc::new(MemoryGroup::make(base.join(name))?);
@@ -333,7 +336,7 @@ impl Processes {
         let below = own.and_then(|own| {
             let base = own.join(name);
             cgroup::make(&base).ok()?;
-            // Looked at here, so that what is told holds.
+            // Checked here, so that the reported containment is real.
             ProcessGroup::make(&base.join("trial"), max).ok()?;
             Some(base)
         });
@@ -341,7 +344,7 @@ impl Processes {
     }
 }
 
-/// Makes the group of version 2 that the slots' groups are made in; whether memory is limited by it.
+/// Makes the parent of the slots' groups of version 2. Also returns true if it can limit memory.
 fn unified_at(own: PathBuf, name: &str) -> Option<(PathBuf, bool)> {
     let own = match own.file_name() {
         Some(last) if last == MANAGERS => own.parent()?.to_owned(),
@@ -350,7 +353,7 @@ fn unified_at(own: PathBuf, name: &str) -> Option<(PathBuf, bool)> {
     let base = own.join(name);
     cgroup::make(&base).ok()?;
     let has_kill = base.join("cgroup.kill").exists();
-    // What the kernel asks of whoever creates a process in another group than its own.
+    // The kernel's requirement for creating a process in another group than one's own.
     let may_move = [&own, &base]
         .into_iter()
         .all(|group| cgroup::may_move_to(group));
@@ -358,23 +361,23 @@ fn unified_at(own: PathBuf, name: &str) -> Option<(PathBuf, bool)> {
         let _ = cgroup::remove(&base);
         return None;
     }
-    // It fails where processes live in it. Moving them away would do, but then systemd could not start the
-    // manager again while its executor lives on.
+    // It fails if processes live in the group. Moving them away would help, but then systemd could
+    // not restart the manager while its executor lives on.
     let has_memory = [&own, &base]
         .into_iter()
         .all(|group| cgroup::enable(group, "memory").is_ok());
     Some((base, has_memory))
 }
 
-/// What a command is created in.
+/// The control groups in which a command is created.
 #[derive(Debug)]
 pub(crate) struct CommandGroups {
     group: Option<Rc<SlotGroup>>,
     memory: Option<Rc<MemoryGroup>>,
-    /// How often the kernel had killed for want of memory there before.
+    /// Earlier kills for lack of memory in this group.
     n_memory_kills: u64,
     processes: Option<Rc<ProcessGroup>>,
-    /// How often it was refused a process there before.
+    /// Earlier refusals of processes in this group.
     n_processes_refused: u64,
 }
 
@@ -384,14 +387,14 @@ impl CommandGroups {
         self.group.as_deref().map(SlotGroup::directory)
     }
 
-    /// The groups of controllers of version 1, which are entered by writing `0`.
+    /// The groups of controllers of version 1, which a process enters by writing `0`.
     pub(crate) fn joined(&self) -> Vec<BorrowedFd<'_>> {
         let memory = self.memory.as_deref().map(MemoryGroup::procs);
         let processes = self.processes.as_deref().map(ProcessGroup::procs);
         memory.into_iter().chain(processes).collect()
     }
 
-    /// How often a process was refused there.
+    /// Number of refused processes there.
     fn processes_refused(&self) -> u64 {
         self.process_limit().map_or(0, ProcessLimit::n_refused)
     }
@@ -402,7 +405,7 @@ impl CommandGroups {
         joined.or(own)
     }
 
-    /// Whether the command is to collect its orphans.
+    /// Returns true if the command must collect its orphans.
     pub(crate) fn collects_orphans(&self) -> bool {
         self.group.is_none()
     }
@@ -412,7 +415,7 @@ impl CommandGroups {
     }
 }
 
-/// A command and everything that it started.
+/// A command and all processes that it started.
 #[derive(Debug)]
 pub(crate) struct Contained {
     place: CommandGroups,
@@ -425,7 +428,7 @@ impl Contained {
         self.first
     }
 
-    /// TERM to all, which can heed it even where they were stopped.
+    /// Sends TERM to all processes, and CONT, so that stopped ones can handle it.
     pub(crate) fn terminate(&self) {
         self.signal_group(Signal::TERM);
         let first = self.first.as_raw_pid();
@@ -447,7 +450,7 @@ impl Contained {
                 }
             }
         }
-        // Not collected, so its number is its own. It may be on its way into its group.
+        // It is not collected, so its number is its own. It may be on its way into its group.
         self.signal_group(Signal::CONT);
         signal_if(first, Signal::TERM, || {
             getpgid(Some(self.first)) != Ok(self.first)
@@ -455,7 +458,7 @@ impl Contained {
         signal_if(first, Signal::CONT, || true);
     }
 
-    /// TERM, if it has not had it with the process group, then CONT.
+    /// Sends TERM, unless it got it with the process group, then CONT.
     fn terminate_one(&self, pid: i32, signal: impl Fn(Signal)) {
         let group = Pid::from_raw(pid).and_then(|pid| getpgid(Some(pid)).ok());
         if group != Some(self.first) {
@@ -464,8 +467,8 @@ impl Contained {
         signal(Signal::CONT);
     }
 
-    /// Kills all. To be called while the first process is not collected, which keeps its number from being
-    /// used again.
+    /// Kills all processes. Must be called while the first process is not collected, which keeps
+    /// its number from being reused.
     pub(crate) fn kill(&self) {
         match &self.place.group {
             Some(group) => {
@@ -478,18 +481,20 @@ impl Contained {
         self.signal_group(Signal::KILL);
     }
 
-    /// Sends a signal to the process group of the first process, which is most of it.
+    /// Sends a signal to the process group of the first process, which usually has most processes.
     pub(crate) fn signal_group(&self, signal: Signal) {
         // The group may be empty already.
         let _ = kill_process_group(self.first, signal);
     }
 
-    /// Whether a group kills at once, so that the process group needs no signal.
+    /// Returns true if a control group kills all processes at once, so that the process group needs
+    /// no signal.
     pub(crate) fn has_group(&self) -> bool {
         self.place.group.is_some()
     }
 
-    /// Whether it holds more memory than this, or was killed by the kernel for want of it.
+    /// Returns true if the command uses more memory than this, or the kernel killed it for lack of
+    /// memory.
     pub(crate) fn is_above(&self, bytes_max: u64) -> bool {
         if self.is_limited() {
             return self.was_killed_for_memory();
@@ -497,7 +502,7 @@ impl Contained {
         held_bytes(&self.members(), bytes_max) > bytes_max
     }
 
-    /// Whether the kernel has killed some of it for want of memory.
+    /// Returns true if the kernel has killed a process for lack of memory.
     pub(crate) fn was_killed_for_memory(&self) -> bool {
         let CommandGroups {
             group,
@@ -513,7 +518,7 @@ impl Contained {
         n > *n_memory_kills
     }
 
-    /// Whether it was refused a process for want of room.
+    /// Returns true if a process was refused by the limit.
     pub(crate) fn was_refused_processes(&self) -> bool {
         self.place.processes_refused() > self.place.n_processes_refused
     }
@@ -542,8 +547,8 @@ impl Contained {
     }
 }
 
-/// Says something that whoever looks after the machine should know.
+/// Writes a warning for the administrator of the machine.
 pub(crate) fn warn(what: &str) {
-    // It goes to a file; there is nowhere else to say it.
+    // It goes to a file; there is nowhere else to write it.
     let _ = writeln!(io::stderr(), "warning: {what}");
 }

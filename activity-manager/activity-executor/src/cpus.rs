@@ -1,11 +1,12 @@
-//! The CPUs that commands are bound to: each has as many as it has cores, and no two have the same.
+//! The CPUs that commands are bound to: each command has as many as it has cores, and no two share
+//! one.
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-/// Words of a set, in the kernel's form: for as many CPUs as the C library knows of.
+/// Words of a set in the kernel's form, for as many CPUs as the C library supports.
 const WORDS: usize = CpuSet::MAX_CPU / u64::BITS as usize;
 
-/// Some CPUs, as sched_setaffinity(2) takes them.
+/// A set of CPUs in the form of sched_setaffinity(2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Cpus(pub(crate) [u64; WORDS]);
@@ -24,14 +25,15 @@ impl Cpus {
 /// The CPUs of the executor that no command has.
 #[derive(Debug)]
 pub(crate) struct FreeCpus {
-    /// The next is the one that was given back last: its caches are still warm.
+    /// The next one is the one that was released last: its caches are still warm.
     free: Vec<usize>,
     n: usize,
 }
 
 impl FreeCpus {
-    /// Those that this process may run on. It begins with the one at `first`, counted round, so that several
-    /// executors of a machine do not all begin with the same. None where the system does not tell them.
+    /// The CPUs that this process may use, beginning at index `first` (wrapping around), so that
+    /// several executors of a machine do not all begin with the same one. None if the system does
+    /// not tell them.
     pub(crate) fn of_this_process(first: u64) -> FreeCpus {
         let allowed = sched_getaffinity(None).unwrap_or_default();
         let all = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
@@ -47,12 +49,12 @@ impl FreeCpus {
         FreeCpus { free: all, n }
     }
 
-    /// How many there are, free or not.
+    /// Number of CPUs, free or not.
     pub(crate) fn n(&self) -> usize {
         self.n
     }
 
-    /// Takes so many of them; none where fewer are free.
+    /// Takes `n` of them; none if fewer are free.
     pub(crate) fn take(&mut self, n: usize) -> Option<Cpus> {
         let rest = self.free.len().checked_sub(n)?;
         let mut taken = Cpus::default();

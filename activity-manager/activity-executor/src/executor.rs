@@ -1,7 +1,7 @@
-//! The event loop: one thread, one epoll, over the listening socket, the daemon's connection, the ends
-//! and pipes of commands, and a descriptor for TERM. Commands are started by this thread, which lives
-//! as long as the process. `executor/connections.rs` has what the daemon asks for,
-//! `executor/commands.rs` how commands start and end.
+//! The event loop: one thread, one epoll, over the listening socket, the daemon's connection, the
+//! ends and pipes of commands, and a descriptor for TERM. This thread starts the commands, and
+//! lives as long as the process. `executor/connections.rs` handles the daemon's messages,
+//! `executor/commands.rs` the start and end of commands.
 
 mod commands;
 mod connections;
@@ -46,11 +46,11 @@ const EVENTS: usize = 256;
 /// Bytes read from a pipe at once: as much as one holds by default.
 const SCRATCH_BYTES: usize = 64 * 1024;
 
-/// How often an end is looked for that the system does not tell of, since it watches no more
+/// Interval of looking for an end that the system does not report, because it watches no more
 /// descriptors.
 const UNWATCHED_LOOK: Span = Span::from_millis(10);
 
-/// How often it is looked whether processes have ended that wait in the kernel.
+/// Interval of looking for the end of processes that wait in the kernel.
 const STUCK_EVERY: Span = Span::from_secs(1);
 
 const LISTENER: u64 = u64::MAX;
@@ -59,7 +59,7 @@ const TERMINATION: u64 = u64::MAX - 2;
 const LEASES: u64 = u64::MAX - 3;
 const POOL: u64 = u64::MAX - 4;
 
-/// What the loop is given.
+/// The parts of the executor.
 pub(crate) struct Parts {
     pub(crate) listener: UnixListener,
     pub(crate) socket: PathBuf,
@@ -70,28 +70,29 @@ pub(crate) struct Parts {
     /// Attempts whose outcomes are still in the file of an earlier executor.
     pub(crate) restored: BTreeSet<AttemptId>,
     pub(crate) instance: u64,
-    /// What the site allows every command, and the resource limits of its processes that follow from it.
+    /// The site's limits for every command, and the resource limits of its processes that follow
+    /// from them.
     pub(crate) limits: Limits,
     pub(crate) of_processes: Vec<(Resource, Rlimit)>,
     pub(crate) linger: Span,
     pub(crate) kill_grace: Span,
-    /// The part of the time that commands have, where it is not all.
+    /// The share of CPU time that commands get, unless it is all.
     pub(crate) share: Option<Share>,
-    /// Bytes of each stream of an attempt that are kept.
+    /// Stored bytes of each stream of an attempt.
     pub(crate) stream_bytes_max: u64,
-    /// As whom commands run.
+    /// The accounts of commands.
     pub(crate) accounts: Accounts<Lendable>,
-    /// Accounts that attempts have one by one; none where that is not so.
+    /// Accounts that attempts get one by one; none if they do not.
     pub(crate) pool: Option<Pool>,
-    /// What holds commands together with all that they start.
+    /// The containment of commands.
     pub(crate) containment: Containment,
-    /// What commands have in their environment where they are held as trees.
+    /// The variable in the environment of commands that are contained as trees.
     pub(crate) mark: CString,
-    /// To the guardian.
+    /// The channel to the guardian.
     pub(crate) guardian: Channel,
 }
 
-/// A command of which something is left in the kernel.
+/// A command with processes left in the kernel.
 struct Stuck {
     slot: usize,
     cores: u32,
@@ -99,7 +100,7 @@ struct Stuck {
     processes: Contained,
 }
 
-/// See the module.
+/// The executor; see the module.
 pub(crate) struct Executor {
     parts: Parts,
     epoll: OwnedFd,
@@ -107,26 +108,26 @@ pub(crate) struct Executor {
     launcher: Launcher,
     link: Option<Link>,
     link_interest: EventFlags,
-    /// Commands by slot, and the number of each slot's life, so that a late event of an earlier
-    /// command in the same slot is not taken for one of this.
+    /// Commands by slot, and each slot's generation, so that a late event of an earlier command in
+    /// the same slot is ignored.
     slots: Vec<(u32, Option<Running>)>,
     free: Vec<usize>,
-    /// Slots of commands whose end no event tells of.
+    /// Slots of commands whose end no event reports.
     unwatched: Vec<usize>,
-    /// The first processes of the commands that run.
+    /// The first processes of the running commands.
     commands: BTreeSet<i32>,
     /// Commands that were killed and do not end.
     stuck: Vec<Stuck>,
-    /// When it is looked whether those have ended.
+    /// The next time to look for their end.
     stuck_at: Mono,
     leases: Leases,
     free_cpus: FreeCpus,
     /// 0 until a daemon has said hello.
     cores: u32,
     cores_used: u32,
-    /// When it ends for want of a daemon.
+    /// When it ends for lack of a daemon.
     linger_until: Option<Mono>,
-    /// When what has been gathered is told.
+    /// When the gathered messages are sent.
     tell_at: Option<Mono>,
     phase: Phase,
     scratch: Vec<u8>,
@@ -182,7 +183,7 @@ impl Executor {
         })
     }
 
-    /// Serves until it is told to end or has been alone for too long.
+    /// Serves until it is shut down or has been without a daemon for too long.
     pub(crate) fn run(mut self) -> Result<(), RunError> {
         let mut events = Vec::with_capacity(EVENTS);
         let mut more_to_start = false;
@@ -201,7 +202,7 @@ impl Executor {
                 }
             }
             let now = clock::mono();
-            // Before anything that came meanwhile: it may renew what has ended.
+            // Before anything that came meanwhile, which may renew an ended lease.
             self.expire(now);
             for event in events.drain(..) {
                 let (token, flags) = (event.data.u64(), event.flags);
@@ -209,9 +210,9 @@ impl Executor {
                     LISTENER => self.accept(),
                     LINK => self.receive(flags, now),
                     TERMINATION => self.terminated(now),
-                    // It has woken this thread, and all is done.
+                    // It has woken this thread, and everything is done.
                     LEASES => self.leases.empty_timer(),
-                    // There is an account for another attempt.
+                    // An account for another attempt is free.
                     POOL => self.parts.pool.iter_mut().for_each(Pool::take_ready),
                     _ => self.command_event(token, now),
                 }
@@ -220,7 +221,7 @@ impl Executor {
             self.tell_guardian();
             more_to_start = self.start_queued();
             if !self.gathers(now) {
-                // The log before the outcomes that point into it.
+                // The log before the outcomes that refer to it.
                 self.parts.log.flush();
                 self.send(now);
             }
@@ -244,7 +245,7 @@ impl Executor {
         let others = [self.linger_until, self.tell_at, look_at, stuck];
         let next = running.chain(others.into_iter().flatten());
         let micros = next.min()?.since(now).0;
-        // epoll counts milliseconds: the last part of one must not be spent by asking again and again.
+        // epoll counts milliseconds: rounding down would poll repeatedly for the last part of one.
         let millis = micros.div_ceil(1_000);
         Some(Timespec {
             tv_sec: (millis / 1_000).try_into().unwrap_or(i64::MAX),
@@ -266,7 +267,7 @@ impl Executor {
                 Due::Nothing => {}
                 Due::Watch => {
                     watch(&self.epoll, *generation, slot, running);
-                    // Most commands have ended before this, and their end tells their start too.
+                    // Most commands have ended before this, and their end implies their start.
                     let attempt = running.attempt;
                     self.tell(Answer::Started, attempt);
                 }
@@ -284,7 +285,7 @@ impl Executor {
         }
     }
 
-    /// Tells it by when commands have to be dead: an executor that is frozen kills none.
+    /// Sends the time by which commands must be dead to the guardian: a frozen executor kills none.
     fn tell_guardian(&mut self) {
         let running = self.slots.iter().filter_map(|(_, one)| one.as_ref());
         let (now, boot) = (clock::mono(), clock::boot());
@@ -298,7 +299,7 @@ impl Executor {
 
     fn terminated(&mut self, now: Mono) {
         let mut signals = [0; 1024];
-        // Emptied, or it stays readable; which signal it was does not matter.
+        // Emptied, or it stays readable; the kind of signal does not matter.
         let _ = rustix::io::read(&self.parts.termination, &mut signals);
         let grace = match self.phase {
             Phase::Serving => self.parts.kill_grace,
@@ -311,7 +312,7 @@ impl Executor {
         if self.phase == Phase::Serving {
             self.phase = Phase::Ending;
             self.linger_until = None;
-            // A daemon that comes after this is to start another executor, which waits for the lock.
+            // The next daemon must start another executor, which waits for the lock.
             let _ = fs::remove_file(&self.parts.socket);
             let _ = epoll::delete(&self.epoll, &self.parts.listener);
             self.parts.store.clear_queue();
@@ -330,7 +331,7 @@ impl Executor {
     }
 }
 
-/// Why the loop ended otherwise than it was meant to.
+/// Why the loop ended by an error.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
     #[error("could not wait for events")]

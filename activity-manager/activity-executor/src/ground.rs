@@ -1,7 +1,7 @@
-//! Who owns the directory of an attempt: the manager until the command starts, then the command's
-//! account. An account is an attacker here, and may run other commands meanwhile. So ownership is
-//! given through descriptors that were opened without following a link, below a directory that is
-//! closed to the account until the last step.
+//! Ownership of the directory of an attempt: the manager's until the command starts, then the
+//! command's account's. An account is an attacker here, and may run other commands meanwhile. So
+//! ownership is given through descriptors that were opened without following a link, below a
+//! directory that is closed to the account until the last step.
 
 use std::ffi::{CStr, OsStr};
 use std::fs::{self, Permissions};
@@ -21,47 +21,47 @@ use thiserror::Error;
 
 use crate::account::Numbers;
 
-/// What others than the owner may do on the way to a command's directory: pass, and not look.
+/// Permissions of others on the path to a command's directory: execute, not read.
 const PASS: u32 = 0o011;
 
-/// What others than the manager may do with a directory that is about to be given: nothing.
+/// Permissions of others than the manager on a directory that is about to be given away: none.
 const OTHERS: u32 = 0o077;
 
-/// A directory that only its owner enters.
+/// The mode of a directory that only its owner enters.
 const CLOSED: Mode = Mode::RWXU;
 
-/// Directories below one another. Those that inputs make are not as deep.
+/// Maximum depth of directories. Those of inputs are not as deep.
 const DEPTH_MAX: usize = 256;
 
-/// Directories below one another that are open while a tree is removed.
+/// Depth of directories that are open while a tree is removed.
 const REMOVED_DEPTH_MAX: usize = 64;
 
-/// Why a directory was not given to an account. What lies in it may have been given already, but the
+/// Why a directory was not given to an account. Its content may have been given already, but the
 /// directory itself stays closed to the account.
 #[derive(Debug, Error)]
 pub(crate) enum GiveError {
     /// The system refused.
     #[error("{}: {source}", path.display())]
     Io {
-        /// What was to be given.
+        /// The path.
         path: PathBuf,
         /// What the system says.
         source: io::Error,
     },
-    /// Others than the manager could have been in it.
+    /// Others than the manager could have entered it.
     #[error("{} was not made by the manager, or is open to others", .0.display())]
     Open(PathBuf),
-    /// It is neither a file nor a directory, or not the manager's own, or has another name elsewhere,
+    /// It is neither a file nor a directory, or not the manager's own, or has another hard link,
     /// whose owner would change as well.
     #[error("{} is not a file or directory of the manager's own with a single name", .0.display())]
     Foreign(PathBuf),
-    /// More directories below one another than inputs have.
+    /// Its directories are deeper than inputs are.
     #[error("{} is more than {DEPTH_MAX} directories deep", .0.display())]
     Deep(PathBuf),
 }
 
 impl GiveError {
-    /// The system's number of the error; 0 where it is not the system's.
+    /// The system's error number; 0 if it is another error.
     pub(crate) fn errno(&self) -> i32 {
         match self {
             GiveError::Io { source, .. } => source.raw_os_error().unwrap_or(0),
@@ -77,8 +77,8 @@ impl GiveError {
     }
 }
 
-/// Gives an account the directory of an attempt with all that was laid into it, the directory itself
-/// last, and lets the account pass the directory above, which is of the process.
+/// Gives an account the directory of an attempt with its content, the directory itself last, and
+/// lets the account traverse the process's directory above.
 pub(crate) fn give(directory: &Path, account: &Numbers) -> Result<(), GiveError> {
     let failed = |error| GiveError::io(directory, error);
     if let Some(above) = directory.parent() {
@@ -104,23 +104,23 @@ pub(crate) fn give(directory: &Path, account: &Numbers) -> Result<(), GiveError>
     fchown(&top, gift.user, gift.group).map_err(failed)
 }
 
-/// Makes a directory for what a command keeps beside its own, and gives it to the account. The one
-/// above is the manager's.
+/// Makes a directory for the files that a command keeps beside its own directory, and gives it to
+/// the account. The parent belongs to the manager.
 pub(crate) fn make_for(directory: &Path, account: &Numbers) -> Result<(), GiveError> {
     mkdirat(CWD, directory, CLOSED).map_err(|error| GiveError::io(directory, error))?;
     give(directory, account)
 }
 
-/// Closes the directory of an attempt that has ended to its account. What lies in it stays as it is.
+/// Closes the directory of an ended attempt to its account. Its content stays as it is.
 pub(crate) fn take_back(directory: &Path) -> io::Result<()> {
     let top = open_directory(CWD, directory)?;
-    // In this order: its owner could open it again.
+    // In this order, because its owner could open it again.
     fchown(&top, Some(geteuid()), Some(getegid()))?;
     Ok(fchmod(&top, CLOSED)?)
 }
 
-/// Removes a directory with all that is in it, however deep, and follows no link. Others may change it
-/// meanwhile; what they add may be left, which is an error.
+/// Removes a directory with its content, however deep, without following links. Others may change
+/// it meanwhile; entries that they add may remain, which is an error.
 pub fn remove_tree(directory: &Path) -> io::Result<()> {
     let top = match open_directory(CWD, directory) {
         Err(Errno::NOENT) => return Ok(()),
@@ -130,7 +130,7 @@ pub fn remove_tree(directory: &Path) -> io::Result<()> {
     Ok(unlinkat(CWD, directory, AtFlags::REMOVEDIR)?)
 }
 
-/// Removes all that is in a directory.
+/// Removes the content of a directory.
 fn empty(top: &OwnedFd) -> io::Result<()> {
     let mut removal = Removal { top, n_lifted: 0 };
     loop {
@@ -142,8 +142,8 @@ fn empty(top: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// A tree that is being removed. A directory that is too deep for a stack and for open files is lifted
-/// to the top, to be removed from there.
+/// A tree that is being removed. A directory that is too deep for the stack and the open files is
+/// moved to the top, to be removed from there.
 struct Removal<'a> {
     top: &'a OwnedFd,
     n_lifted: u64,
@@ -161,7 +161,8 @@ impl Removal<'_> {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(Errno::ISDIR) if depth == REMOVED_DEPTH_MAX => self.lift(directory, name)?,
                 Err(Errno::ISDIR) => {
-                    // Who is not root needs leave to look into it. A link here changes only itself.
+                    // Other users than root need permission to read it. A link here changes only
+                    // itself.
                     let _ = chmodat(directory, name, CLOSED, AtFlags::SYMLINK_NOFOLLOW);
                     let below =
                         open_directory(directory, Path::new(OsStr::from_bytes(name.to_bytes())))?;
@@ -187,7 +188,7 @@ impl Removal<'_> {
     }
 }
 
-/// To whom files go.
+/// The new owner of files.
 struct Gift {
     user: Option<Uid>,
     group: Option<Gid>,
@@ -238,8 +239,8 @@ impl Gift {
     }
 }
 
-/// Whether it is the manager's own and has one name: a file that lay elsewhere before, or a link of
-/// any kind, is never given away.
+/// Returns true if it is the manager's own and has one hard link: a file that lay elsewhere before,
+/// or any link, is never given away.
 fn is_own(stat: &Stat) -> bool {
     let is_ours = stat.st_uid == geteuid().as_raw();
     match FileType::from_raw_mode(stat.st_mode) {
@@ -265,8 +266,8 @@ mod tests {
 
     use super::*;
 
-    /// An account that nobody has: who is not root cannot give to it, and is refused what may not be
-    /// given before that.
+    /// An account that nobody has. Without root nothing can be given to it, and forbidden files are
+    /// refused before that.
     const SOMEBODY: Numbers = Numbers {
         user: 70_000,
         group: 70_000,
@@ -324,7 +325,7 @@ mod tests {
             let found = fs::metadata(attempt.join(path)).unwrap();
             assert_eq!((found.uid(), found.gid()), (70_000, 70_000), "{path}");
         }
-        // What an account has had is not given to it a second time.
+        // A directory that an account has had is not given to it again.
         assert!(matches!(give(&attempt, &SOMEBODY), Err(GiveError::Open(_))));
     }
 
@@ -339,7 +340,7 @@ mod tests {
         symlink(&kept, tree.join("link")).unwrap();
         fs::create_dir(tree.join(".lifted-1")).unwrap();
         fs::write(tree.join(".lifted-1/file"), "").unwrap();
-        // Deeper than a path can tell, a stack can recurse and a process may have files open.
+        // Deeper than the limits of a path, of recursion and of open files.
         let mut at = open_directory(CWD, &tree).unwrap();
         for _ in 0..20_000 {
             mkdirat(&at, "d", CLOSED).unwrap();

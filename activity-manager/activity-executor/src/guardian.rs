@@ -1,13 +1,13 @@
-//! The guardian: a second process, the parent of the executor, that ends what commands started when the
-//! executor has ended in any way.
+//! The guardian: a second process, the parent of the executor, that ends all processes of commands
+//! when the executor has ended in any way.
 //!
-//! The kernel kills the first process of each command when the executor dies, and nobody else. What those
-//! started becomes the guardian's, which collects all orphans below it, so it finds every one of them.
-//! It holds the lock of the state directory until they have ended: the next executor, and whoever hears
-//! from it that commands were lost, comes after that.
+//! The kernel kills the first process of each command when the executor dies, and no other. Their
+//! descendants become the guardian's, which collects all orphans below it and so finds every one of
+//! them. It holds the lock of the state directory until they have ended: the next executor, and the
+//! daemons that learn from it of lost commands, come after that.
 //!
-//! It also ends an executor that was due to end commands whose lease had run out and has not: one that
-//! is frozen. And if the guardian dies, its executor ends in order.
+//! It also kills a frozen executor that was due to end commands whose lease has ended. And if the
+//! guardian dies, its executor ends in order.
 
 mod fork;
 
@@ -30,26 +30,26 @@ use crate::clock;
 use crate::containment::{Children, Containment, Leftovers, end_all, warn};
 use crate::sys;
 
-/// As `ps` shows it, so that who kills all programs of a name leaves it alone.
+/// Its name in `ps`, so that killing all programs of the executor's name spares it.
 const NAME: &std::ffi::CStr = c"guardian";
 
-/// How long after the end of a lease the executor may take to do what is due: less than process managers
-/// allow for a kill that takes effect late ([`wire::lease::patience`]).
+/// Time after the end of a lease for the executor to act: less than process managers allow for a
+/// kill that takes effect late ([`wire::lease::patience`]).
 const LATENESS: Span = Span::from_millis(350);
 
-/// Bytes of a deadline on its way.
+/// Bytes of a deadline in the channel.
 const DEADLINE_BYTES: usize = size_of::<u64>();
 
-/// The deadline of an executor that has nothing to do by any time.
+/// The deadline of an executor without leases.
 const NOTHING_DUE: Mono = Mono(u64::MAX);
 
-/// Which of the two this process is.
+/// The process that this one is after the split.
 pub(crate) enum Side {
     Executor(Channel),
     Guardian(Guardian),
 }
 
-/// Becomes two processes. To be called while this one has a single thread.
+/// Splits into two processes. Must be called while this one has a single thread.
 pub(crate) fn split() -> io::Result<Side> {
     // Not inherited by the executor.
     set_child_subreaper(Some(getpid()))?;
@@ -59,7 +59,7 @@ pub(crate) fn split() -> io::Result<Side> {
     match fork::fork()? {
         None => {
             set_parent_process_death_signal(Some(Signal::TERM))?;
-            // Who looks for commands finds them by their session.
+            // Commands are found by their session.
             let _ = setsid();
             if getppid() != Some(guardian) {
                 return Err(io::Error::other("the guardian has gone"));
@@ -68,7 +68,7 @@ pub(crate) fn split() -> io::Result<Side> {
             Ok(Side::Executor(Channel { channel, told }))
         }
         Some(executor) => {
-            // `ps` then shows both by one command line, and two names.
+            // `ps` then shows both with one command line, and two names.
             let _ = rustix::thread::set_name(NAME);
             let pidfd = pidfd_open(executor, PidfdFlags::empty())?;
             Ok(Side::Guardian(Guardian {
@@ -82,7 +82,7 @@ pub(crate) fn split() -> io::Result<Side> {
     }
 }
 
-/// The executor's end of what the two have between them.
+/// The executor's end of the channel between them.
 #[derive(Debug)]
 pub(crate) struct Channel {
     channel: OwnedFd,
@@ -90,34 +90,34 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// Tells by when something has to be done lest the executor count as frozen, by the clock that counts
-    /// suspend; none if nothing has.
+    /// Sends the time by which the executor must act or count as frozen, by the clock that counts
+    /// suspend; none if there is no such time.
     pub(crate) fn tell(&mut self, deadline: Option<Mono>) {
         if deadline == self.told {
             return;
         }
         let told = deadline.unwrap_or(NOTHING_DUE);
-        // A guardian that does not read for thousands of renewals is about to learn of the next.
+        // A guardian that has not read thousands of renewals will soon get the next one.
         if rustix::io::write(&self.channel, &told.0.to_le_bytes()).is_ok() {
             self.told = deadline;
         }
     }
 }
 
-/// See the module.
+/// The guardian; see the module.
 pub(crate) struct Guardian {
     executor: Pid,
-    /// Becomes readable when that has ended.
+    /// Becomes readable when the executor has ended.
     pidfd: OwnedFd,
-    /// Ends when that has closed it.
+    /// Ends when the executor has closed it.
     deadlines: Option<OwnedFd>,
-    /// By when the executor has to do something.
+    /// The time by which the executor must act.
     deadline: Option<Deadline>,
     children: Children,
 }
 
 impl Guardian {
-    /// Returns when the executor has ended and everything that its commands started. The lock is held
+    /// Returns when the executor has ended with all processes of its commands. The lock is held
     /// until then.
     pub(crate) fn run(
         mut self,
@@ -139,7 +139,7 @@ impl Guardian {
         Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
     }
 
-    /// Waits for whatever comes next, and does what it asks for. Whether the executor has ended.
+    /// Waits for the next event and handles it. Returns true if the executor has ended.
     fn watch(&mut self, signals: &OwnedFd) -> bool {
         self.read_deadlines();
         let timeout = self.remaining().map(|span| Timespec {
@@ -153,13 +153,13 @@ impl Guardian {
         if let Some(deadlines) = &self.deadlines {
             fds.push(PollFd::new(deadlines, PollFlags::IN));
         }
-        // A failure is an interruption, after which everything is looked at again.
+        // A failure is an interruption, after which everything is checked again.
         let _ = poll(&mut fds, timeout.as_ref());
         let has_ended = !fds[0].revents().is_empty();
         while let Some(signal) = fork::next(signals) {
             match signal {
                 libc::SIGCHLD => self.collect_orphans(),
-                // Whoever wants this one to end means both.
+                // A signal to end this process means both.
                 _ => {
                     let _ = kill_process(self.executor, Signal::TERM);
                 }
@@ -168,8 +168,7 @@ impl Guardian {
         has_ended
     }
 
-    /// The time until the deadline is looked at; none where nothing is due. An executor that is late is
-    /// killed.
+    /// The time until the deadline is checked; none without one. A late executor is killed.
     fn remaining(&mut self) -> Option<Span> {
         let left = self.deadline.as_mut()?.left(clock::boot(), clock::mono());
         if left == Span::ZERO {
@@ -181,7 +180,7 @@ impl Guardian {
         Some(left)
     }
 
-    /// Takes the last of the deadlines that were told.
+    /// Reads the latest deadline.
     fn read_deadlines(&mut self) {
         let Some(deadlines) = &self.deadlines else {
             return;
@@ -194,7 +193,7 @@ impl Guardian {
                     self.deadline = (told != NOTHING_DUE).then_some(Deadline::at(told));
                 }
                 Err(Errno::AGAIN | Errno::INTR) => return,
-                // It is ending.
+                // The executor is ending.
                 Ok(_) | Err(_) => {
                     self.deadlines = None;
                     self.deadline = None;
@@ -204,7 +203,7 @@ impl Guardian {
         }
     }
 
-    /// Collects what has ended but the executor, whose end is told by its descriptor.
+    /// Collects ended children except the executor, whose end its descriptor reports.
     fn collect_orphans(&self) {
         let mut pids = Vec::new();
         self.children.read(&mut pids);
@@ -216,12 +215,12 @@ impl Guardian {
     }
 }
 
-/// By when the executor has to do something, and how long it may be late.
+/// The time by which the executor must act, and its permitted lateness.
 struct Deadline {
     /// By the clock that counts suspend.
     at: Mono,
-    /// By the clock that does not: a machine that was suspended wakes both at once, and the executor has
-    /// its time. None before the deadline.
+    /// By the clock that does not count suspend: a resumed machine wakes both processes at once,
+    /// and the executor gets its time. None before the deadline.
     late_until: Option<Mono>,
 }
 
@@ -233,8 +232,8 @@ impl Deadline {
         }
     }
 
-    /// The time until this is to be asked again, however often it is asked before; zero when the executor
-    /// has had its deadline and all of [`LATENESS`].
+    /// The time until the next check, however often this is called; zero when the executor has had
+    /// its deadline and all of [`LATENESS`].
     fn left(&mut self, boot: Mono, mono: Mono) -> Span {
         let left = self.at.since(boot);
         if left > Span::ZERO {
@@ -253,7 +252,7 @@ mod tests {
     fn whoever_wakes_the_guardian_the_executor_has_all_its_time() {
         let mut deadline = Deadline::at(Mono(1_000));
         assert_eq!(deadline.left(Mono(400), Mono(0)), Span(600));
-        // After a suspend that the deadline lay in. An orphan that ends wakes the guardian again.
+        // After a suspend over the deadline. An ending orphan wakes the guardian again.
         assert_eq!(deadline.left(Mono(9_000), Mono(10)), LATENESS);
         assert_eq!(
             deadline.left(Mono(9_100), Mono(110)),

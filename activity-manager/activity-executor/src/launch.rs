@@ -2,12 +2,13 @@
     unsafe_code,
     reason = "starting a command in shared memory has no safe interface"
 )]
-//! The start of commands. A child shares the executor's memory until it executes its program, as after
-//! vfork, which spares the copy of the page tables; but unlike after vfork the executor goes on at once,
-//! so that nobody who stops or delays a child delays the executor.
+//! The start of commands. A child shares the executor's memory until it executes its program, as
+//! after vfork, which saves the copy of the page tables. Unlike after vfork the executor goes on at
+//! once, so that a stopped or delayed child does not delay the executor.
 //!
-//! What a child may still use is kept in a [`Room`]. The kernel says when that is over: it clears the
-//! word of the child's thread id when the child executes its program or ends (CLONE_CHILD_CLEARTID).
+//! The memory that a child may still use is kept in a [`Room`]. The kernel tells when that is over:
+//! it clears the word of the child's thread id when the child executes its program or ends
+//! (CLONE_CHILD_CLEARTID).
 
 use std::ffi::{CString, c_char, c_int};
 use std::io;
@@ -23,53 +24,54 @@ use crate::account::Numbers;
 use crate::child::{self, Ids, JOINS_MAX, LIMITS_MAX, Orders, Report, Step};
 use crate::cpus::Cpus;
 
-/// Bytes of the stack on which a child runs until it executes its program. It makes system calls and
-/// has no buffers.
+/// Bytes of the stack on which a child runs until it executes its program. It makes system calls
+/// and has no buffers.
 const STACK_BYTES: usize = 16 * 1024;
 
-/// Rooms that are kept for the next children: more than are started in the milliseconds that one is in
-/// use on a machine with a hundred cores.
+/// Rooms that are kept for the next children: more than are started in the milliseconds in which
+/// one is used, on a machine with a hundred cores.
 const FREE_ROOMS_MAX: usize = 128;
 
-/// The program, arguments and environment of a command, owned, so that they live as long as a child uses them.
+/// The program, arguments and environment of a command, owned, so that they live as long as a child
+/// uses them.
 pub(crate) struct Image {
-    /// Paths to try in their order, as the account of the command sees them.
+    /// Paths to try in order, as the command's account sees them.
     pub(crate) programs: Vec<CString>,
     pub(crate) arguments: Vec<CString>,
     pub(crate) environment: Vec<CString>,
     pub(crate) directory: CString,
-    /// What standard input is, opened as the account; relative to the directory. None where it is
-    /// given open.
+    /// The path of standard input, opened as the account; relative to the directory. None if it is
+    /// passed as an open file.
     pub(crate) stdin: Option<CString>,
 }
 
-/// How a command is started.
+/// The settings of a start.
 pub(crate) struct Launch<'a> {
     pub(crate) image: Image,
-    /// Open standard input, where the image names no file for it.
+    /// Open standard input, unless the image names a file for it.
     pub(crate) stdin: BorrowedFd<'a>,
     pub(crate) stdout: BorrowedFd<'a>,
     pub(crate) stderr: BorrowedFd<'a>,
     /// Resource limits of the command, at most [`LIMITS_MAX`].
     pub(crate) limits: &'a [(Resource, Rlimit)],
     pub(crate) nice: Option<i32>,
-    /// When its reads and writes are served, as ioprio_set(2) takes it.
+    /// The I/O priority, in the form of ioprio_set(2).
     pub(crate) io: Option<i32>,
-    /// The CPUs that it is bound to; none is all that the executor has.
+    /// The CPUs that it is bound to; none for all of the executor's.
     pub(crate) cpus: Option<Cpus>,
-    /// Whom the command becomes; for ever.
+    /// The account that the command becomes for ever.
     pub(crate) account: Option<&'a Numbers>,
-    /// The directory of the v2 cgroup that the command is born in, or joins before it executes
-    /// anything, where the system does not let it be born there.
+    /// The directory of the v2 cgroup in which the command is created; or which it joins before it
+    /// executes anything, if the system cannot create it there.
     pub(crate) cgroup: Option<BorrowedFd<'a>>,
-    /// `cgroup.procs` files, open for writing, that the child writes itself into while it is what the
-    /// executor is, and before it executes anything; at most [`JOINS_MAX`] less one.
+    /// `cgroup.procs` files, open for writing, that the child writes itself into before it changes
+    /// account and executes anything; at most [`JOINS_MAX`] less one.
     pub(crate) joins: &'a [BorrowedFd<'a>],
-    /// Whether orphans among its descendants become its children.
+    /// True if orphans among its descendants become its children.
     pub(crate) collects_orphans: bool,
 }
 
-/// A child that was started.
+/// A started child.
 pub(crate) struct Launched {
     /// Its process id, which is its process group too once it has begun to run.
     pub(crate) pid: Pid,
@@ -81,12 +83,12 @@ pub(crate) struct Launched {
 /// Why a child did not execute a program.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// What it was doing.
+    /// The failed step.
     pub(crate) step: Step,
     pub(crate) errno: i32,
-    /// Which of the programs it is about.
+    /// The index of the program.
     pub(crate) program: usize,
-    /// Whether it was to become another account.
+    /// True if it was to become another account.
     pub(crate) has_account: bool,
 }
 
@@ -99,7 +101,7 @@ pub(crate) struct Launcher {
         reason = "a room that is in use must stay where it is, and has been in a box since it was made"
     )]
     free: Vec<Box<Room>>,
-    /// Whether the system has refused to let children be born in a cgroup.
+    /// True if the system has refused to create children in a cgroup.
     joins_cgroups: bool,
 }
 
@@ -112,8 +114,8 @@ impl Launcher {
         }
     }
 
-    /// Starts a child and returns at once; an error where there is none. What comes of it is told by
-    /// [`Launched::starting`] and by the end of the child.
+    /// Starts a child and returns at once. Its success is told by [`Launched::starting`] and by its
+    /// end.
     pub(crate) fn launch(&mut self, launch: Launch<'_>) -> io::Result<Launched> {
         let cgroup = launch.cgroup;
         let mut room = self.free.pop().unwrap_or_default();
@@ -135,14 +137,14 @@ impl Launcher {
         }
     }
 
-    /// Takes back the room of a child that has executed its program; `starting` is none then.
+    /// Reuses the room of a child that has executed its program; `starting` is none then.
     pub(crate) fn reclaim(&mut self, starting: &mut Option<Starting>) {
         let is_over =
             |starting: &mut Starting| !starting.is_in_memory() && starting.failure().is_none();
         self.take_back(starting.take_if(is_over));
     }
 
-    /// Takes back the room of a child that has ended.
+    /// Reuses the room of a child that has ended.
     pub(crate) fn take_back(&mut self, starting: Option<Starting>) {
         if let Some(room) = starting.and_then(Starting::into_room) {
             self.keep(room);
@@ -152,7 +154,7 @@ impl Launcher {
     fn clone_into(&mut self, room: &mut Room, cgroup: BorrowedFd<'_>) -> Result<Made, c_int> {
         if !self.joins_cgroups {
             let made = room.clone_into(cgroup);
-            // Of the group itself, other errors are told.
+            // Errors of the group itself have other numbers.
             let is_refused = |&errno: &c_int| {
                 [libc::ENOSYS, libc::EINVAL, libc::EPERM, libc::E2BIG].contains(&errno)
             };
@@ -181,14 +183,15 @@ impl Launcher {
 pub(crate) struct Starting(NonNull<Room>);
 
 impl Starting {
-    /// Whether the child still is in this memory: neither in its program nor at its end.
+    /// Returns true if the child still uses this memory: it has neither executed its program nor
+    /// ended.
     pub(crate) fn is_in_memory(&self) -> bool {
         // SAFETY: the room lives as long as this; the kernel writes its word as a whole.
         let word = unsafe { &*ptr::addr_of!((*self.0.as_ptr()).word) };
         word.load(Ordering::Acquire) != 0
     }
 
-    /// Why it did not execute a program; none where it did, is about to, or was killed before.
+    /// Why it did not execute a program; none if it did, is about to, or was killed before.
     pub(crate) fn failure(&self) -> Option<Failure> {
         // SAFETY: the room lives as long as this, and what others write meanwhile is atomic.
         let orders = unsafe { &*ptr::addr_of!((*self.0.as_ptr()).orders) };
@@ -202,7 +205,7 @@ impl Starting {
         })
     }
 
-    /// What it was to execute.
+    /// The program that it was to execute.
     pub(crate) fn image(&self) -> &Image {
         // SAFETY: the room lives as long as this; child and executor only read the image.
         let image = unsafe { &*ptr::addr_of!((*self.0.as_ptr()).image) };
@@ -212,7 +215,7 @@ impl Starting {
 }
 
 impl Starting {
-    /// The room, if the child does not use it any more. Else it is left to the child for ever.
+    /// The room, if the child does not use it any more. Otherwise it is leaked to the child.
     fn into_room(self) -> Option<Box<Room>> {
         let is_over = !self.is_in_memory();
         let room = ManuallyDrop::new(self).0;
@@ -285,7 +288,7 @@ impl Default for Room {
 /// A child's process id, and a descriptor that becomes readable at its end.
 type Made = (Pid, OwnedFd);
 
-/// The group that a child is born in is given by the arguments of clone3.
+/// The group in which a child is created is an argument of clone3.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 impl Room {

@@ -1,29 +1,29 @@
 //! The executor: a small process beside an activity manager's daemon that starts commands, limits,
-//! measures and kills them, and holds their outcomes until the daemon has made them durable. It
-//! outlives its daemon for a while, so that a daemon which is killed and restarted finds its commands
+//! measures and kills them, and keeps their outcomes until the daemon has made them durable. It
+//! outlives its daemon for a while, so that a killed and restarted daemon finds its commands
 //! running. The messages between the two are in [`wire::executor`].
 //!
-//! It is not a scheduler: commands wait in the order in which they came, for a number of cores, and
-//! nothing else is decided here. It stages no files and knows no processes but by name.
+//! It is no scheduler: commands wait in order for a number of cores, and nothing else is decided
+//! here. It stages no files and knows processes only by name.
 //!
-//! A daemon uses [`spawn`] and [`Connection`], and reads what commands wrote with [`open_log`]. A
+//! A daemon uses [`spawn`] and [`Connection`], and reads the logs of commands with [`open_log`]. A
 //! program that can be the executor calls [`main`] before it has opened anything. Inside, read
-//! `executor.rs` (the event loop) and `store.rs` (what is known) first; `launch.rs`, `child.rs`, `sys.rs`
-//! and `guardian/fork.rs` have all unsafe code.
+//! `executor.rs` (the event loop) and `store.rs` (the known attempts) first; `launch.rs`,
+//! `child.rs`, `sys.rs` and `guardian/fork.rs` have all unsafe code.
 //!
-//! What is limited, and how (`containment.rs` says what a command is: everything that it started):
-//! - cores: by counting; the number is told to the command as `XAVANTES_CORES`, and it is bound to so many
-//!   CPUs where a site wants that and there are as many as cores (`cpus.rs`);
-//! - processes, open files, the size of a file, priorities: as a site says ([`Limits`]);
+//! The limits of a command, which is all processes that it started (`containment.rs`):
+//! - cores: by counting; the command gets the number as `XAVANTES_CORES`, and is bound to as many
+//! CPUs if a site wants that and there are as many CPUs as cores (`cpus.rs`);
+//! - processes, open files, the size of a file, priorities: the site's settings ([`Limits`]);
 //! - time: TERM to all of it, then KILL;
-//! - speed, where a slower machine is imitated ([`Share`]): the process group is stopped and continued
-//!   in turn, without what has left it: freezing a control group twice in 20 ms costs the kernel more than
-//!   a signal, and does not happen at once;
-//! - memory: by the kernel where a controller of memory is ours, else by looking ten times a second at what
-//!   is resident in all of it, so a short peak may pass.
+//! - speed, to imitate a slower machine ([`Share`]): the process group is stopped and continued in
+//! turn. Processes that left the group are not: freezing a control group twice in 20 ms costs the
+//! kernel more than a signal, and is not immediate;
+//! - memory: by the kernel if a memory controller is available, else by summing the resident memory
+//! ten times a second, so a short peak may pass.
 //!
 //! If the executor is killed, the kernel kills the first process of each command, and the guardian
-//! (`guardian.rs`) all the rest.
+//! (`guardian.rs`) all others.
 
 mod account;
 mod capture;

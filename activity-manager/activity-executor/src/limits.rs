@@ -1,53 +1,53 @@
-//! What a site allows every command, whatever its definition says. The child of a command sets most of
-//! it for itself before it executes the program; processes are counted by a control group where there is
-//! a controller for that.
+//! The site's limits for every command, whatever its definition says. The child of a command sets
+//! most of them for itself before it executes the program; processes are counted by a control group
+//! if there is a controller for that.
 
 use rustix::process::{Resource, Rlimit, getrlimit};
 use wire::executor::{Ended, Exit, SiteLimit};
 
-/// Number of the signal that ends a process which writes beyond the limit of a file's size.
+/// Number of the signal that ends a process that writes beyond the limit of a file's size.
 const FILE_SIZE_SIGNAL: u32 = 25;
 
-/// What a shell adds to the number of a signal that ended its command, as its own exit status.
+/// A shell's exit status is this plus the number of the signal that ended its command.
 const SHELL_SIGNALS: u32 = 128;
 
-/// Numbers of classes as ioprio_set(2) takes them, above the bits of the level.
+/// The classes of ioprio_set(2), above the bits of the level.
 const BEST_EFFORT: i32 = 2;
 const IDLE: i32 = 3;
 const CLASS_SHIFT: u32 = 13;
 
-/// The level where only the class is named, which is that of processes that have set none.
+/// The level if only the class is named, which is the system's default.
 const LEVEL: u8 = 4;
 
 /// The last level, which is served after the others.
 const LEVEL_MAX: u8 = 7;
 
-/// Limits of every command; what is none is as the executor has it.
+/// Limits of every command; none leaves the executor's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Processes and threads of an attempt at a time.
+    /// Concurrent processes and threads of an attempt.
     pub processes_max: Option<u32>,
     /// Open files of each process.
     pub open_files_max: Option<u32>,
     /// Bytes of the largest file that a process may write.
     pub file_bytes_max: Option<u64>,
-    /// When its reads and writes are served.
+    /// The I/O priority.
     pub io: Option<IoClass>,
-    /// Whether a command runs on as many CPUs as it has cores, which no other command has.
+    /// True if a command is bound to as many CPUs as it has cores, which no other command has.
     pub binds_cores: bool,
 }
 
-/// When the reads and writes of a process are served, where the disk's scheduler heeds that.
+/// The I/O priority of a process, if the disk's scheduler supports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoClass {
-    /// In turn with those of others, by a level from 0 (first) to 7.
+    /// In turn with others, by a level from 0 (first) to 7.
     BestEffort(u8),
-    /// When nobody else wants the disk.
+    /// When nobody else uses the disk.
     Idle,
 }
 
 impl IoClass {
-    /// As configurations and arguments name it: `idle`, `best-effort` or `best-effort-0` to `-7`.
+    /// Parses `idle`, `best-effort` or `best-effort-0` to `-7`.
     pub fn parse(text: &str) -> Option<IoClass> {
         match text {
             "idle" => Some(IoClass::Idle),
@@ -66,7 +66,7 @@ impl IoClass {
         }
     }
 
-    /// As the system takes it.
+    /// The number for the system call.
     pub(crate) fn number(self) -> i32 {
         match self {
             IoClass::BestEffort(level) => BEST_EFFORT << CLASS_SHIFT | i32::from(level),
@@ -76,7 +76,7 @@ impl IoClass {
 }
 
 impl Limits {
-    /// As arguments of the executor, which [`Limits::parse`] reads.
+    /// The limits as arguments of the executor, which [`Limits::parse`] reads.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let mut arguments = Vec::new();
         let mut add = |name: &str, value: Option<String>| {
@@ -98,7 +98,7 @@ impl Limits {
         arguments
     }
 
-    /// Takes one of these arguments. `false` where it is none, or has no such value.
+    /// Parses one of these arguments. Returns false if it is unknown or its value is invalid.
     pub(crate) fn parse(&mut self, name: &str, value: &str) -> bool {
         match name {
             "--processes-max" => self.processes_max = value.parse().ok(),
@@ -117,15 +117,15 @@ impl Limits {
         }
     }
 
-    /// The resource limits of each process. `files` is the number of open files that commands have where
-    /// the site says nothing; `counts_users` whether what runs as the account of a command is that command.
+    /// The resource limits of each process. `files` is the default number of open files;
+    /// `counts_users` is true if a command's account runs nothing else than that command.
     pub(crate) fn of_processes(
         &self,
         files: Option<Rlimit>,
         counts_users: bool,
     ) -> Vec<(Resource, Rlimit)> {
         let at_most = |resource, most: u64| {
-            // Nobody but root could raise what is allowed here.
+            // Only root could raise these limits.
             let most = getrlimit(resource)
                 .maximum
                 .map_or(most, |all| all.min(most));
@@ -146,8 +146,8 @@ impl Limits {
         files.into_iter().chain(size).chain(processes).collect()
     }
 
-    /// The limit that a command has met by which it failed, as far as that can be told; `was_refused` says
-    /// whether its control group was refused a process.
+    /// The limit that a command has probably failed by; `was_refused` is true if its control group
+    /// refused a process.
     pub(crate) fn met_by(&self, ended: &Ended, was_refused: bool) -> Option<SiteLimit> {
         let is_signalled = match ended.exit {
             Exit::Exited { code: 0 } => return None,
@@ -165,7 +165,7 @@ impl Limits {
             let said = String::from_utf8_lossy(&ended.stderr.inline);
             words.iter().any(|words| said.contains(words))
         };
-        // A program may take the signal and say what the system told it instead.
+        // A program may handle the signal and report the system's error instead.
         let file = self.file_bytes_max.map(SiteLimit::FileBytes);
         let file = file.filter(|_| is_signalled || says(&["File too large"]));
         let processes = self.processes_max.map(SiteLimit::Processes);

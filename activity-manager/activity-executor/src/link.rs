@@ -1,6 +1,6 @@
-//! The executor's end of the connection to its daemon: never waits, and holds a bounded number of
-//! bytes in both directions. What is to be told is kept as names; it is put into frames, from what is
-//! held at that moment, when there is room for it.
+//! The executor's end of the connection to its daemon: it never waits, and holds a bounded number
+//! of bytes in both directions. Pending messages are kept as names; they are put into frames from
+//! the present state when there is room.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
@@ -14,10 +14,10 @@ use wire::frame::{FILL_BYTES, FrameBuffer};
 
 use crate::store::{Answer, Store, ended_bytes};
 
-/// Bytes that wait to be written, beyond which no more frames are made.
+/// Bytes that wait to be written, above which no more frames are made.
 const OUT_BYTES_MAX: usize = 4 << 20;
 
-/// Things that wait to be told, beyond which nothing is read and nothing is started.
+/// Pending notices, above which nothing is read and nothing is started.
 const NOTICES_MAX: usize = 100_000;
 
 /// Reads before other events have their turn, of 64 KiB each.
@@ -26,7 +26,7 @@ const TURN_READS: usize = 32;
 /// Elements in one frame.
 const BATCH_MAX: usize = 4_096;
 
-/// See the module.
+/// The link; see the module.
 pub(crate) struct Link {
     stream: UnixStream,
     input: FrameBuffer,
@@ -39,14 +39,14 @@ pub(crate) struct Link {
     held: HeldTold,
 }
 
-/// How far the list of what is held has been told.
+/// The progress of listing the held attempts.
 enum HeldTold {
     After(Option<AttemptId>),
     All,
 }
 
 impl Link {
-    /// Takes a non-blocking stream and says hello.
+    /// Takes a non-blocking stream and sends the hello.
     pub(crate) fn new(stream: UnixStream, hello: ExecutorHello) -> Link {
         let mut out = Vec::new();
         FromExecutor::Hello(hello).append_frame(&mut out);
@@ -66,14 +66,14 @@ impl Link {
         &self.stream
     }
 
-    /// To be told when there is room.
+    /// Queues an answer, to be sent when there is room.
     pub(crate) fn tell(&mut self, answer: Answer, attempt: AttemptId) {
         if answer != Answer::Nothing {
             self.notices.push_back((answer, attempt));
         }
     }
 
-    /// The answer to a peek.
+    /// The answer to a request for the output.
     pub(crate) fn tell_output(&mut self, attempt: AttemptId, written: Option<Written>) {
         self.outputs.push((attempt, written));
     }
@@ -83,8 +83,8 @@ impl Link {
         self.pong = Some(number);
     }
 
-    /// Takes the messages that have arrived. An error, or an end, is the end of this link; messages
-    /// before it are given all the same.
+    /// Takes the messages that have arrived. An error, or an end, is the end of this link; earlier
+    /// messages are returned all the same.
     pub(crate) fn receive(&mut self) -> (Vec<ToExecutor>, io::Result<()>) {
         let mut messages = Vec::new();
         let mut is_drained = false;
@@ -113,7 +113,7 @@ impl Link {
         (messages, Ok(()))
     }
 
-    /// Makes frames of what is to be told, and writes what the socket takes.
+    /// Makes frames of the pending notices, and writes as much as the socket takes.
     pub(crate) fn send(&mut self, store: &Store) -> io::Result<()> {
         loop {
             self.compose(store);
@@ -133,18 +133,18 @@ impl Link {
         }
     }
 
-    /// Whether something waits for the socket to take it.
+    /// Returns true if bytes wait for the socket.
     pub(crate) fn wants_to_write(&self) -> bool {
         self.written < self.out.len()
     }
 
-    /// Whether starts and ends are all that is to be told, and nothing is on its way.
+    /// Returns true if only starts and ends are pending, and nothing is being written.
     pub(crate) fn has_only_news(&self) -> bool {
         let is_idle = self.outputs.is_empty() && self.pong.is_none() && !self.wants_to_write();
         is_idle && matches!(self.held, HeldTold::All) && !self.notices.is_empty()
     }
 
-    /// Whether the daemon takes too little of what it is told: then nothing more is read or started.
+    /// Returns true if the daemon reads too slowly: nothing more is read or started then.
     pub(crate) fn is_full(&self) -> bool {
         self.notices.len() + self.outputs.len() > NOTICES_MAX
             || self.out.len() - self.written > OUT_BYTES_MAX
@@ -182,8 +182,8 @@ impl Link {
         }
     }
 
-    /// One frame of each kind, out of the first notices. Of an attempt that has ended meanwhile only
-    /// the end is told, so the order between the kinds does not matter.
+    /// Makes one frame of each kind from the first notices. For an attempt that has ended meanwhile
+    /// only the end is sent, so the order between the kinds does not matter.
     fn compose_notices(&mut self, store: &Store) {
         let (mut started, mut ended) = (Vec::new(), Vec::new());
         let (mut retracted, mut refused) = (Vec::new(), Vec::new());

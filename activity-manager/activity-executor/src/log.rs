@@ -1,9 +1,9 @@
-//! What commands wrote, on disk: a segmented log for short streams, a file of its own for each long
-//! one. The executor writes, the daemon reads by what an outcome says ([`Captured`]).
+//! The logs of commands on disk: a segmented log for short streams, a file of its own for each long
+//! one. The executor writes them, the daemon reads them by an outcome's [`Captured`].
 //!
-//! A record is a header of 32 bytes (magic, attempt, two lengths, CRC32; little endian) and the bytes
-//! of standard output and standard error. Records are not synchronised to the disk one by one: after a
-//! power failure a record may be missing, which its CRC shows.
+//! A record is a header of 32 bytes (magic, attempt, two lengths, CRC32; little endian) and the
+//! bytes of standard output and standard error. Records are not synchronised to the disk one by
+//! one: after a power failure a record may be missing, which its CRC shows.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Cursor, Read, Take, Write};
@@ -17,13 +17,13 @@ use wire::executor::{Captured, INLINE_BYTES_MAX, Kept};
 /// Bytes after which the next segment begins.
 const SEGMENT_BYTES: u64 = 64 << 20;
 
-/// Bytes of records that wait for the end of a round at most.
+/// Maximum bytes of records that wait for the end of a round.
 const PENDING_BYTES: usize = 1 << 20;
 
 const HEADER_BYTES: usize = 32;
 const MAGIC: u32 = u32::from_le_bytes(*b"XAL1");
 
-/// One of the two streams that a command writes.
+/// An output stream of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -32,13 +32,13 @@ pub enum Stream {
     Stderr,
 }
 
-/// Where an executor with this state directory keeps what commands wrote.
+/// The log directory of an executor with this state directory.
 pub fn log_directory(state: &Path) -> PathBuf {
     state.join("log")
 }
 
-/// Opens all that is kept of one stream of an ended attempt, from its beginning. `directory` is
-/// [`log_directory`]; where nothing is on disk, the inline bytes are read.
+/// Opens the stored part of one stream of an ended attempt, from its beginning. `directory` is
+/// [`log_directory`]; if nothing is on disk, the inline bytes are read.
 pub fn open_log(
     directory: &Path,
     attempt: AttemptId,
@@ -71,7 +71,7 @@ pub fn open_log(
     }
 }
 
-/// As [`open_log`], read into memory up to `bytes_max`.
+/// [`open_log`], read into memory up to `bytes_max`.
 pub fn read_log(
     directory: &Path,
     attempt: AttemptId,
@@ -90,9 +90,9 @@ pub fn read_log(
 /// One stream of one attempt.
 #[derive(Debug)]
 pub enum LogReader {
-    /// A short one, already read and checked.
+    /// A short stream, already read and checked.
     Record(Cursor<Vec<u8>>),
-    /// A long one.
+    /// A long stream.
     File(Take<File>),
 }
 
@@ -105,7 +105,7 @@ impl Read for LogReader {
     }
 }
 
-/// Why what a command wrote cannot be read.
+/// Why a log cannot be read.
 #[derive(Debug, Error)]
 pub enum LogError {
     /// The file is not there or not readable.
@@ -120,20 +120,20 @@ pub enum LogError {
     /// The record is damaged, or is not of this attempt.
     #[error("could not read the record of {attempt} at byte {offset} of {}", path.display())]
     Record {
-        /// Whose output was wanted.
+        /// The attempt.
         attempt: AttemptId,
         /// The segment.
         path: PathBuf,
-        /// Where the record should begin.
+        /// The offset of the record.
         offset: u64,
-        /// What is wrong.
+        /// The error.
         #[source]
         source: io::Error,
     },
     /// The file failed while it was read.
     #[error("could not read the output of {attempt}")]
     Read {
-        /// Whose output was wanted.
+        /// The attempt.
         attempt: AttemptId,
         /// What the system says.
         #[source]
@@ -141,18 +141,18 @@ pub enum LogError {
     },
 }
 
-/// The writing side: appends records, in a segment begun by this executor.
+/// The writer: appends records to a segment that this executor has begun.
 pub(crate) struct Log {
     directory: PathBuf,
     segment: u32,
     file: Option<File>,
-    /// Bytes of the segment that are written.
+    /// Written bytes of the segment.
     written: u64,
     pending: Vec<u8>,
 }
 
 impl Log {
-    /// Makes the directory and continues after the segments that are there.
+    /// Makes the directory and continues after the existing segments.
     pub(crate) fn open(directory: PathBuf) -> io::Result<Log> {
         fs::create_dir_all(&directory)?;
         let mut segment = 0;
@@ -195,8 +195,8 @@ impl Log {
         }
     }
 
-    /// Writes what is queued. What cannot be written (a full disk) is lost, and its readers are told;
-    /// the outcome with its inline bytes is not concerned.
+    /// Writes queued records. Records that cannot be written (a full disk) are lost, and their
+    /// readers get an error; the outcome with its inline bytes is unaffected.
     pub(crate) fn flush(&mut self) {
         if self.pending.is_empty() {
             return;
@@ -208,7 +208,7 @@ impl Log {
         self.written += self.pending.len() as u64;
         self.pending.clear();
         if result.is_err() {
-            // Offsets in this segment are not known any more.
+            // Offsets in this segment are unknown from here on.
             self.file = None;
         }
     }
@@ -225,7 +225,7 @@ impl Log {
     }
 }
 
-/// The file that a long stream has of its own.
+/// The file of a long stream.
 pub(crate) fn stream_path(directory: &Path, attempt: AttemptId, stream: Stream) -> PathBuf {
     let AttemptId {
         process,
@@ -243,7 +243,7 @@ fn segment_path(directory: &Path, segment: u32) -> PathBuf {
     directory.join(format!("segment-{segment:08}"))
 }
 
-/// The number of the segment that has this file name.
+/// The number of the segment with this file name.
 pub fn segment_number(name: &str) -> Option<u32> {
     name.strip_prefix("segment-")?.parse().ok()
 }

@@ -1,17 +1,17 @@
-//! How much memory processes hold together, out of /proc, for where the kernel does not limit it.
+//! The memory of processes together, from /proc, for systems on which the kernel does not limit it.
 //!
-//! Resident pages are summed first, which is cheap and never too little. Where that is above the limit,
-//! pages may have been counted more than once: then each process's proportional share is asked for
-//! (PSS), in which a page that n processes have mapped counts an n-th for each.
+//! Resident pages are summed first, which is cheap and never too little. If that is above the
+//! limit, pages may have been counted more than once; then each process's proportional share is
+//! read (PSS), in which a page that n processes have mapped counts an n-th for each.
 //!
-//! Not counted is what no process has mapped, such as files in /dev/shm.
+//! Memory that no process has mapped is not counted, such as files in /dev/shm.
 
 use std::fs;
 
 use rustix::param::page_size;
 
-/// Bytes that processes hold together: at least what they do where that is not above the limit, and as
-/// exactly as the system tells where it is.
+/// The memory of processes in bytes: an upper bound if that is within the limit, and as exact as
+/// the system tells otherwise.
 pub(crate) fn held_bytes(pids: &[i32], bytes_max: u64) -> u64 {
     let resident: u64 = pids.iter().copied().map(resident_bytes).sum();
     if resident <= bytes_max || pids.len() < 2 {
@@ -30,7 +30,7 @@ fn resident_bytes(pid: i32) -> u64 {
     pages.unwrap_or(0) * page_size() as u64
 }
 
-/// None where the system does not tell, as of a process that has become another user.
+/// None if the system does not tell, as for a process that has become another user.
 fn proportional_bytes(pid: i32) -> Option<u64> {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;

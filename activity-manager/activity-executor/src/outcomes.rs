@@ -1,6 +1,6 @@
-//! Outcomes that outlive their executor: a file in its state directory, written when it ends, read by
-//! the next one. A header (magic, time, number of outcomes), then each outcome with length and CRC32;
-//! little endian.
+//! Outcomes that outlive their executor: a file in its state directory, written when it ends, read
+//! by the next one. A header (magic, time, number of outcomes), then each outcome with length and
+//! CRC32; little endian.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
@@ -10,7 +10,7 @@ use model::{Span, Wall};
 use thiserror::Error;
 use wire::executor::{Ended, FRAME_BYTES_MAX};
 
-/// Age at which outcomes are of no use: their daemon has long given the attempts up.
+/// Age at which outcomes are useless: their daemon has long given the attempts up.
 const KEEP: Span = Span::from_secs(600);
 
 const MAGIC: [u8; 4] = *b"XAO1";
@@ -65,10 +65,10 @@ pub(crate) fn remove(state: &Path) -> io::Result<()> {
     }
 }
 
-/// Why outcomes were not kept or not found again.
+/// Why outcomes were not saved or loaded.
 #[derive(Debug, Error)]
 pub(crate) enum OutcomesError {
-    /// The disk did not take them.
+    /// The disk failed.
     #[error("could not write the outcomes to {}", path.display())]
     Write {
         /// The file.
@@ -77,7 +77,7 @@ pub(crate) enum OutcomesError {
         #[source]
         source: io::Error,
     },
-    /// The file is there and not readable.
+    /// The file exists and is unreadable.
     #[error("could not read the outcomes of {}", path.display())]
     Read {
         /// The file.
@@ -86,10 +86,10 @@ pub(crate) enum OutcomesError {
         #[source]
         source: io::Error,
     },
-    /// The file is not what was written.
+    /// The file is damaged.
     #[error("could not read outcomes: the file was damaged and is now {}", aside.display())]
     Damaged {
-        /// Where it was put.
+        /// Its new path.
         aside: PathBuf,
     },
 }

@@ -1,6 +1,6 @@
-//! Accounts that are lent to attempts, each to one at a time. When an attempt has ended, its directory
-//! is closed to the account and what is left of it is cleared up ([`crate::remains`]); only then is
-//! the account lent again.
+//! Accounts that are lent to attempts, each to one at a time. When an attempt has ended, its
+//! directory is closed to the account and its remains are removed ([`crate::remains`]); only then
+//! is the account lent again.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use crate::ground;
 use crate::remains::{Left, bell, clear_all, close_work, home_of};
 use crate::sys::user::{has_processes, kill_all};
 
-/// See the module.
+/// The pool; see the module.
 pub(crate) struct Pool {
     accounts: Vec<Lendable>,
     free: VecDeque<usize>,
@@ -33,8 +33,8 @@ struct Lent {
 }
 
 impl Pool {
-    /// Accounts that attempts have one by one. Nobody knows what an earlier executor has left of them,
-    /// so it is cleared up first; `work` is where the directories of attempts are.
+    /// Accounts that attempts get one by one. The remains of an earlier executor are unknown, so
+    /// they are removed first; `work` is the directory of attempts.
     pub(crate) fn new(accounts: Vec<Lendable>, work: Option<PathBuf>) -> io::Result<Pool> {
         let n_accounts = accounts.len();
         // Each account is in one of them at most once, so nobody waits for room.
@@ -71,7 +71,7 @@ impl Pool {
         &self.bell
     }
 
-    /// Takes in the accounts that are free again.
+    /// Takes back the accounts that are free again.
     pub(crate) fn take_ready(&mut self) {
         let mut count = [0; 8];
         // Emptied, or it stays readable.
@@ -79,12 +79,12 @@ impl Pool {
         self.free.extend(self.ready.try_iter());
     }
 
-    /// Whether there is an account for another attempt.
+    /// Returns true if there is an account for another attempt.
     pub(crate) fn has_free(&self) -> bool {
         !self.free.is_empty()
     }
 
-    /// Lends an account to an attempt. To be asked only where one is free ([`Pool::has_free`]).
+    /// Lends an account to an attempt. Must be called only if one is free ([`Pool::has_free`]).
     pub(crate) fn lend(&mut self, attempt: AttemptId, directory: &str) -> &Lendable {
         let index = self.free.pop_front().expect("an account is free");
         let lent = Lent {
@@ -96,7 +96,7 @@ impl Pool {
         &self.accounts[index]
     }
 
-    /// Kills whatever runs as the account of an attempt whose command has ended.
+    /// Kills all processes of the account of an attempt whose command has ended.
     pub(crate) fn kill(&self, attempt: AttemptId) {
         let Some(lent) = self.lent.get(&attempt) else {
             return;
@@ -135,8 +135,8 @@ fn take_back(directory: &Path) {
     }
 }
 
-/// Says what went wrong where the executor's errors are kept.
+/// Writes an error to the executor's error file.
 pub(crate) fn warn(text: &str) {
-    // Nobody may listen, and there is nowhere else to say it.
+    // Nobody may listen, and there is nowhere else to write it.
     let _ = io::stderr().write_all(format!("warning: {text}\n").as_bytes());
 }

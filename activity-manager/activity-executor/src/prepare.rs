@@ -1,7 +1,7 @@
-//! From a `Start` to what the system needs: where the program may be, strings with their NUL, standard
-//! input in memory. Nothing here opens or looks at a path that a user has chosen: on a file system that
-//! does not answer that would stop the executor, so the child of the command does it. What the child
-//! could not do is said here in words.
+//! Converts a `Start` for the system calls: candidate paths of the program, strings with their NUL,
+//! standard input in memory. Nothing here opens or reads a path that a user has chosen: on a file
+//! system that does not answer that would block the executor, so the child of the command does it.
+//! Errors of the child are explained here.
 
 use std::borrow::Cow;
 use std::ffi::CString;
@@ -21,21 +21,20 @@ use crate::ground::{self, GiveError};
 use crate::launch::{Failure, Image};
 use crate::remains::home_of;
 
-/// Searched when the environment has no `PATH`.
+/// Searched if the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Bytes of the text that tells why a command did not start. It quotes what the user wrote, which may be
-/// long.
+/// Bytes of the message why a command did not start. It quotes the user's text, which may be long.
 const MESSAGE_BYTES_MAX: usize = 4_096;
 
 /// A command that can be launched.
 pub(crate) struct Prepared {
     pub(crate) image: Image,
-    /// Standard input; where this and the image's are `None`, it is `/dev/null`.
+    /// Standard input; if this and the image's are `None`, it is `/dev/null`.
     pub(crate) stdin: Option<OwnedFd>,
 }
 
-/// Why a command cannot be launched, as its outcome tells it.
+/// Why a command cannot be launched, for its outcome.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NotStarted {
     pub(crate) errno: i32,
@@ -52,14 +51,14 @@ impl From<NotStarted> for Exit {
     }
 }
 
-/// As whom a command runs.
+/// The account of a command.
 #[derive(Clone, Copy)]
 pub(crate) enum Whose<'a> {
-    /// As the executor.
+    /// The executor's own.
     Own,
     Account(&'a Numbers),
-    /// As an account that other attempts will have after it: what it keeps in its home must not be
-    /// there for them, so each attempt has a home of its own.
+    /// An account that other attempts will have later. Files in its home must not remain for them,
+    /// so each attempt has a home of its own.
     Lent(&'a Lendable),
 }
 
@@ -73,8 +72,7 @@ impl<'a> Whose<'a> {
     }
 }
 
-/// Converts what `start` names, and gives its directory to the account that the
-/// command runs as.
+/// Converts a `start`, and gives its directory to the account that the command runs as.
 pub(crate) fn prepare(start: &Start, whose: Whose<'_>) -> Result<Prepared, NotStarted> {
     let account = whose.numbers();
     let directory = Path::new(&start.directory);
@@ -104,7 +102,7 @@ pub(crate) fn prepare(start: &Start, whose: Whose<'_>) -> Result<Prepared, NotSt
             ("USER", &lent.name),
             ("LOGNAME", &lent.name),
         ];
-        // What the definition says comes first.
+        // The definition's settings come first.
         let is_said = |name: &str| start.env.iter().any(|(said, _)| said == name);
         for (name, value) in own.into_iter().filter(|(name, _)| !is_said(name)) {
             environment.push(c_string(format!("{name}={value}"), "environment")?);
@@ -130,8 +128,8 @@ pub(crate) fn prepare(start: &Start, whose: Whose<'_>) -> Result<Prepared, NotSt
     })
 }
 
-/// Where the program may be, in the order in which it is looked for. Whether it is there is for the
-/// child to see, as the account of the command.
+/// The candidate paths of the program in search order. The child checks whether they exist, as the
+/// command's account.
 fn candidates(start: &Start, directory: &Path) -> Result<Vec<CString>, NotStarted> {
     let Some(name) = start.program.first().filter(|name| !name.is_empty()) else {
         let message = "the command line is empty".to_owned();
@@ -155,7 +153,7 @@ fn search_path(environment: &[(String, String)]) -> &str {
     path.map_or(DEFAULT_PATH, |(_, value)| value.as_str())
 }
 
-/// What the failure of a child means to a user.
+/// The meaning of a child's failure for a user.
 pub(crate) fn explain(image: &Image, error: &Failure) -> NotStarted {
     let cause = io::Error::from_raw_os_error(error.errno);
     let directory = image.directory.to_string_lossy();
@@ -176,7 +174,7 @@ pub(crate) fn explain(image: &Image, error: &Failure) -> NotStarted {
             let path = Path::new(&*directory).join(&*path.to_string_lossy());
             let path = path.display();
             match error.errno {
-                // A socket is refused by the system itself.
+                // The system itself refuses a socket.
                 libc::EINVAL | libc::ENXIO => format!("standard input {path} is not a file"),
                 libc::EACCES if error.has_account => format!(
                     "could not open standard input {path}: the account of commands may not read it"
@@ -217,7 +215,7 @@ fn search_path_of(environment: &[CString]) -> Cow<'_, str> {
     path.map_or(DEFAULT_PATH.into(), String::from_utf8_lossy)
 }
 
-/// What can be held open for the command: a path is opened by the command's process.
+/// The standard input that can be opened here: a path is opened by the command's process.
 fn open_stdin(stdin: &Stdin) -> Result<Option<OwnedFd>, NotStarted> {
     let Stdin::Bytes(bytes) = stdin else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The executor as a program: its arguments, and what it makes of the process it is in.
+//! The executor as a program: its arguments, and the preparation of its process.
 
 use std::ffi::{CString, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -27,25 +27,25 @@ use crate::store::Store;
 use crate::sys;
 use crate::throttle::Share;
 
-/// The first argument by which a program that can be the executor knows that it is to be it.
+/// The first argument that makes a program the executor.
 pub const ARGUMENT: &str = "__executor";
 
-/// What is written to standard output when the socket can be connected to.
+/// Written to standard output when the socket can be connected to.
 pub(crate) const READY: &str = "ready";
 
-/// How long commands go on without a daemon, unless told otherwise.
+/// Default time for which commands go on without a daemon.
 const LINGER: Span = Span::from_secs(10);
 
-/// From TERM to KILL, unless told otherwise.
+/// Default time from TERM to KILL.
 const KILL_GRACE: Span = Span::from_secs(2);
 
-/// How long an executor waits for an earlier one to end; more than two kill graces.
+/// Time for which an executor waits for an earlier one to end; more than two kill graces.
 const LOCK_WAIT: Span = Span::from_secs(6);
 
-/// Connections that wait to be accepted: one daemon's, tried again and again.
+/// Connections that wait to be accepted: those of one daemon that retries.
 const BACKLOG: i32 = 128;
 
-/// How often it looks whether the earlier one has ended.
+/// Interval of looking for the end of the earlier one.
 const LOCK_LOOK: Span = Span::from_millis(20);
 
 /// Becomes the executor: `[__executor] --socket PATH --state DIR [--linger-micros N]
@@ -68,7 +68,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
                 cause = error.source();
             }
             text.push('\n');
-            // Nobody may listen on either; there is nowhere else to say it.
+            // Nobody may listen on either; there is nowhere else to write it.
             let _ = io::stderr().write_all(text.as_bytes());
             let _ = io::stdout().write_all(text.as_bytes());
             ExitCode::FAILURE
@@ -205,8 +205,8 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
 
 fn run(arguments: &Arguments) -> Result<ExitCode, ProgramError> {
     let prepare = |source| ProgramError::Prepare { source };
-    // A session of its own, so that Ctrl-C of a terminal does not reach it. It fails where this process
-    // leads a group already, which serves as well.
+    // A session of its own, so that Ctrl-C of a terminal does not reach it. It fails if this
+    // process leads a group already, which serves as well.
     let _ = setsid();
     sys::reset_dispositions();
     let termination = sys::termination().map_err(prepare)?;
@@ -265,19 +265,19 @@ fn run(arguments: &Arguments) -> Result<ExitCode, ProgramError> {
     let mark = CString::new(leftovers.mark()).map_err(|source| in_state(source.into()))?;
     let guardian = match guardian::split().map_err(prepare)? {
         Side::Executor(channel) => {
-            // Whoever connects is told the process that did this last.
+            // Clients are told the process that did this last.
             rustix::net::listen(&listener, BACKLOG).map_err(|error| prepare(error.into()))?;
             channel
         }
         Side::Guardian(guardian) => {
-            // A connection is to fail when the executor has gone.
+            // A connection must fail when the executor has gone.
             drop((listener, termination, log, store));
             let_starter_go().map_err(prepare)?;
             let code = guardian.run(&containment, &leftovers, lock);
             return code.map_err(prepare);
         }
     };
-    // It has a thread of its own, which only the executor is to have.
+    // It has a thread of its own, which only the executor may have.
     let pool = match &arguments.accounts.of_slots {
         accounts if accounts.is_empty() => None,
         accounts => {
@@ -312,8 +312,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode, ProgramError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Holds the state directory until the file is dropped. An earlier executor that is ending is waited
-/// for.
+/// Holds the state directory until the file is dropped. Waits for an earlier executor that is
+/// ending.
 fn lock(state: &Path) -> Result<File, ProgramError> {
     let in_state = |source| ProgramError::State {
         path: state.to_owned(),
@@ -339,7 +339,7 @@ fn lock(state: &Path) -> Result<File, ProgramError> {
             }
             Err(error) => return Err(in_state(error.into())),
         }
-        // flock has no deadline of its own; polling nothing is a pause.
+        // flock has no deadline of its own; a poll of nothing is a pause.
         let pause = rustix::time::Timespec {
             tv_sec: 0,
             tv_nsec: LOCK_LOOK.0 as i64 * 1_000,
@@ -348,8 +348,8 @@ fn lock(state: &Path) -> Result<File, ProgramError> {
     }
 }
 
-/// A socket for this user alone. One that is left from an executor that was killed is replaced; the
-/// lock says that none is alive.
+/// A socket for this user alone. One of a killed executor is replaced; the lock shows that none is
+/// alive.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.file_type().is_socket() => fs::remove_file(path)?,
@@ -361,8 +361,8 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     listener
 }
 
-/// No core files from commands; as many open files here as allowed. The answer is what commands get
-/// instead, where it differs.
+/// Disables core files of commands, and permits as many open files here as possible. Returns the
+/// limit for commands, if it differs.
 fn raise_limits() -> Option<Rlimit> {
     let core = Rlimit {
         current: Some(0),
@@ -380,8 +380,8 @@ fn raise_limits() -> Option<Rlimit> {
     setrlimit(Resource::Nofile, raised).ok().map(|()| files)
 }
 
-/// Whether the system lets processes look into those that have become their account: a setting for
-/// debugging.
+/// Returns true if the system lets processes read the memory of those that have become their
+/// account: a setting for debugging.
 fn opens_memory_of_changed() -> bool {
     let setting = fs::read_to_string("/proc/sys/fs/suid_dumpable").unwrap_or_default();
     setting.trim() == "1"
@@ -393,10 +393,10 @@ fn random() -> io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Tells the starter, then lets its pipe go.
+/// Tells the starter, then closes its pipe.
 fn tell_ready() -> io::Result<()> {
     let mut out = io::stdout();
-    // A starter that has gone is told by the linger.
+    // A starter that has gone is noticed by the linger.
     let _ = out
         .write_all(format!("{READY}\n").as_bytes())
         .and_then(|()| out.flush());

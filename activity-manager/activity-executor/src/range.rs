@@ -7,26 +7,26 @@ use thiserror::Error;
 
 use crate::account::{Account, AccountError, account_of_number};
 
-/// Accounts of one range: more slots than that no machine has.
+/// Maximum number of accounts of one range: more slots than any machine has.
 const ACCOUNTS_MAX: u32 = 4_096;
 
-/// Why a range names no accounts.
+/// Why a range is invalid.
 #[derive(Debug, Error)]
 pub enum RangeError {
-    /// It is written otherwise.
+    /// It has another form.
     #[error("{0:?} is not a range of accounts: write \"xav-1..xav-8\" or \"70000..70007\"")]
     Form(String),
-    /// The last comes before the first, or there are too many.
+    /// The last is before the first, or there are too many.
     #[error("{0:?} has to have 1 to {ACCOUNTS_MAX} accounts")]
     Number(String),
-    /// A number of it belongs to an account, whose own processes and files would go.
+    /// A number of it belongs to an account, whose own processes and files would be removed.
     #[error("user {user} of {range:?} is the account {name:?}: take numbers that nobody has")]
     Taken {
         /// The range.
         range: String,
         /// The number.
         user: u32,
-        /// Whose it is.
+        /// The account's name.
         name: String,
     },
     /// Two of its accounts have the same number.

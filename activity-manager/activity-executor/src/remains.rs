@@ -1,6 +1,6 @@
-//! What an attempt leaves of its account: processes, and files and objects outside of its directory.
-//! They are gone before the account is lent to another attempt. A thread does this, so that nobody
-//! waits for it but the account.
+//! The remains of an attempt's account: processes, and files and objects outside of its directory.
+//! They are removed before the account is lent to another attempt, in a thread that only the
+//! account waits for.
 
 use std::fs;
 use std::io;
@@ -16,28 +16,29 @@ use crate::ground;
 use crate::pool::warn;
 use crate::sys::user::{as_user, has_processes, kill_all, remove_ipc};
 
-/// Directories that everybody may write to: what an account has made in them goes. In other such
-/// directories it stays.
+/// Directories that everybody may write to, from which an account's files are removed. In other
+/// such directories they stay.
 const PUBLIC: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue"];
 
-/// How soon it is looked again whether processes that were killed have ended: doubled up to the second.
+/// First interval of looking for the end of killed processes: doubled up to the second.
 const LOOK_FIRST: Duration = Duration::from_micros(200);
 const LOOK_LAST: Duration = Duration::from_millis(200);
 
-/// After which it is asked whether those that are there have all ended, and only wait for a parent that
-/// does not collect them.
+/// Time after which it is checked whether the remaining ones have all ended, and only wait for a
+/// parent that does not collect them.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// An account whose attempt has ended.
 pub(crate) struct Left {
-    /// Its place among the accounts.
+    /// Its index among the accounts.
     pub(crate) index: usize,
     pub(crate) user: u32,
-    /// What it had beside the directory of the attempt.
+    /// Its home, beside the directory of the attempt.
     pub(crate) home: Option<PathBuf>,
 }
 
-/// Clears up after accounts until nobody leaves any more. `ready` is told of each, and `bell` rung.
+/// Removes the remains of accounts until the sender is dropped. Each account is then sent to
+/// `ready`, and `bell` is rung.
 pub(crate) fn clear_all(left: &Receiver<Left>, ready: &SyncSender<usize>, bell: &OwnedFd) {
     while let Ok(Left { index, user, home }) = left.recv() {
         clear(user);
@@ -47,12 +48,12 @@ pub(crate) fn clear_all(left: &Receiver<Left>, ready: &SyncSender<usize>, bell: 
         if ready.send(index).is_err() {
             return;
         }
-        // A bell that rings already needs no second stroke.
+        // A bell that rings already needs no second ring.
         let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
     }
 }
 
-/// What [`clear_all`] rings.
+/// The descriptor that [`clear_all`] rings.
 pub(crate) fn bell() -> io::Result<OwnedFd> {
     let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
     Ok(rustix::event::eventfd(0, flags)?)
@@ -71,8 +72,8 @@ fn clear(user: u32) {
     tell(objects, "remove the IPC objects of user", Path::new(&user));
 }
 
-/// Kills an account's processes until there is none. One that the kernel holds keeps its account from
-/// being lent again.
+/// Kills an account's processes until none is left. One that is stuck in the kernel keeps its
+/// account from being lent again.
 fn end_processes(user: u32) {
     let begun = Instant::now();
     let mut pause = LOOK_FIRST;
@@ -86,7 +87,7 @@ fn end_processes(user: u32) {
     }
 }
 
-/// Whether there is a process of a user that has not ended, or where that cannot be seen.
+/// Returns true if a process of a user has not ended, or if that cannot be seen.
 fn has_living_processes(user: u32) -> bool {
     let Ok(processes) = fs::read_dir("/proc") else {
         return true;
@@ -106,8 +107,8 @@ fn has_living_processes(user: u32) -> bool {
     })
 }
 
-/// Removes what a user has in a directory. To be called with the rights of that user alone: whatever
-/// others do to the directory meanwhile, nothing else can go.
+/// Removes the files of a user in a directory. Must be called with the rights of that user alone:
+/// whatever others do to the directory meanwhile, nothing else can be removed.
 fn empty_of(user: u32, directory: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -132,8 +133,8 @@ fn empty_of(user: u32, directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Closes the directories of attempts, and removes what they had beside them, that an executor has left
-/// that was killed. `work` has a directory for each process.
+/// Closes the directories of attempts of a killed executor, and removes their homes. `work` has a
+/// directory for each process.
 pub(crate) fn close_work(work: &Path, is_lent: impl Fn(u32) -> bool) {
     let Ok(processes) = fs::read_dir(work) else {
         return; // Nobody has run anything.
@@ -156,15 +157,15 @@ pub(crate) fn close_work(work: &Path, is_lent: impl Fn(u32) -> bool) {
     }
 }
 
-/// The extension of the directory that a command has beside its own.
+/// The extension of a command's home directory, beside its own directory.
 const HOME_EXTENSION: &str = "home";
 
-/// Where a command keeps what it does not want to lie among its outputs.
+/// The directory for files that a command does not want among its outputs.
 pub(crate) fn home_of(directory: &str) -> PathBuf {
     PathBuf::from(format!("{directory}.{HOME_EXTENSION}"))
 }
 
-/// Says what went wrong; what is not there needs nothing.
+/// Reports an error; a missing file is none.
 fn tell(result: io::Result<()>, action: &str, what: &Path) {
     if let Err(error) = result
         && error.kind() != io::ErrorKind::NotFound

@@ -1,4 +1,4 @@
-//! One running command: its processes, its pipes, its deadlines, and how it is ended.
+//! One running command: its processes, its pipes, its deadlines, and its end.
 
 use std::os::fd::OwnedFd;
 
@@ -15,37 +15,37 @@ use crate::log::Stream;
 use crate::sys::Waited;
 use crate::throttle::{Share, Throttle, Turn};
 
-/// How often the memory of a command that has a limit is looked at.
+/// Interval of measuring the memory of a command with a limit.
 const MEMORY_EVERY: Span = Span::from_millis(100);
 
-/// A look at memory takes at most one part of so many of the time: a process of many gigabytes takes
-/// long to be counted.
+/// Measuring memory takes at most one part in so many of the time: a process of many gigabytes
+/// takes long to measure.
 const MEMORY_PARTS: u64 = 10;
 
-/// How long pipes are read after all processes have ended. Somebody else may have been given their
-/// ends, and hold them open for ever.
+/// Time for which pipes are read after all processes have ended. Another process may have inherited
+/// their ends, and hold them open for ever.
 const DRAIN: Span = Span::from_millis(200);
 
-/// How soon it is looked again whether what a command left has ended, after it was killed; each time is
-/// twice as long as the one before, up to the second.
+/// First interval of looking for the end of a command's killed remaining processes, doubled up to
+/// the second.
 const REST_FIRST: Span = Span::from_millis(1);
 const REST_LAST: Span = Span::from_millis(100);
 
-/// How long the outcome waits for processes that were killed to end. One that takes longer waits in the
-/// kernel, for a disk or a network file system, and does nothing more of its own when that answers.
+/// Time for which the outcome waits for killed processes to end. One that takes longer waits in the
+/// kernel, for a disk or a network file system, and executes nothing of its own afterwards.
 const REST_PATIENCE: Span = Span::from_secs(5);
 
 /// Age at which the pipes of a command are watched one by one. Most commands are shorter, and are
 /// read once, at their end. One that fills a pipe (64 KiB) earlier waits for this.
 const UNWATCHED: Span = Span::from_millis(5);
 
-/// How long a child that somebody has stopped may keep its command from beginning. Whatever has the
-/// same account can stop it; a child on its way makes a dozen system calls.
+/// Time for which a stopped child may keep its command from beginning. Every process of the same
+/// account can stop it; a child makes only a dozen system calls.
 const HELD_MAX: Span = Span::from_secs(2);
 
-/// How long a child that nobody has stopped may take to execute its program. It may come from a network
-/// file system that needs many seconds to begin; nobody but this command waits for it, and its
-/// timeout and lease count meanwhile.
+/// Time in which a child that is not stopped must execute its program. It may come from a network
+/// file system that needs many seconds; only this command waits for it, and its timeout and lease
+/// count meanwhile.
 const STARTING_MAX: Span = Span::from_secs(60);
 
 /// A command between its start and its outcome.
@@ -54,13 +54,13 @@ pub(crate) struct Running {
     pub(crate) cores: u32,
     /// The CPUs that it is bound to.
     pub(crate) cpus: Option<Cpus>,
-    /// Whose lease it needs.
+    /// The process manager whose lease it needs.
     pub(crate) owner: Option<u32>,
-    /// The user that it runs as, where that is not the executor's own.
+    /// The user that it runs as, if not the executor's own.
     user: Option<u32>,
     pub(crate) stdout: Capture,
     pub(crate) stderr: Capture,
-    /// Whether the event loop watches the pipes.
+    /// True if the event loop watches the pipes.
     pub(crate) is_watched: bool,
     /// Becomes readable at the end of the first process.
     pub(crate) pidfd: Option<OwnedFd>,
@@ -69,14 +69,14 @@ pub(crate) struct Running {
     started_mono: Mono,
     /// Until it is known to have executed its program.
     pub(crate) starting: Option<Starting>,
-    /// When it is looked at while it has not.
+    /// When it is checked for that.
     starting_look_at: Mono,
     timeout_at: Option<Mono>,
     kill_at: Option<Mono>,
     memory: Option<MemoryLimit>,
     /// Until it is being killed: then it has all the time to clean up.
     throttle: Option<Throttle>,
-    /// Why it is being killed.
+    /// The reason why it is being killed.
     cause: Option<Exit>,
     first: Option<FirstEnded>,
 }
@@ -89,29 +89,29 @@ struct MemoryLimit {
 struct FirstEnded {
     waited: Option<Waited>,
     wall: Span,
-    /// Present while something that it started lives on.
+    /// Present while remaining processes live on.
     rest: Option<Rest>,
     drain_until: Mono,
 }
 
-/// When it is looked again whether what was left has ended.
+/// When the remaining processes are checked again.
 struct Rest {
     look_at: Mono,
     pause: Span,
     give_up: Mono,
 }
 
-/// What the event loop has to do for a command whose time has come.
+/// What the event loop must do for a due command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Nothing,
     Watch,
-    /// What it left may have ended.
+    /// Its remaining processes may have ended.
     Look,
     Finish,
 }
 
-/// What a launch gives.
+/// The result of a launch.
 pub(crate) struct Launched {
     pub(crate) processes: Contained,
     pub(crate) child: launch::Launched,
@@ -185,7 +185,7 @@ impl Running {
         }
     }
 
-    /// TERM to all, KILL after `grace`. The first cause stays; a shorter grace counts.
+    /// Sends TERM to all, and KILL after `grace`. The first cause stays; a shorter grace counts.
     pub(crate) fn stop(&mut self, cause: Exit, now: Mono, grace: Span) {
         if self.first.is_some() {
             return;
@@ -213,13 +213,13 @@ impl Running {
         self.cause.get_or_insert(exit);
     }
 
-    /// By when it has to be killed because its lease has run out.
+    /// When it must be killed because its lease has ended.
     pub(crate) fn lease_kill_at(&self) -> Option<Mono> {
         let is_expired = self.cause == Some(Exit::Expired) && self.first.is_none();
         self.kill_at.filter(|_| is_expired)
     }
 
-    /// The first process has ended: what remains is to see the rest end, and to empty the pipes.
+    /// The first process has ended: the remaining ones must end, and the pipes be emptied.
     pub(crate) fn first_ended(&mut self, waited: Option<Waited>, now: Mono) {
         self.pidfd = None;
         self.throttle = None;
@@ -238,7 +238,7 @@ impl Running {
         });
     }
 
-    /// Everything that it started has ended.
+    /// All its processes have ended.
     pub(crate) fn rest_ended(&mut self, now: Mono) {
         if let Some(first) = &mut self.first {
             first.rest = None;
@@ -246,7 +246,7 @@ impl Running {
         }
     }
 
-    /// Something that it started lives on, though it was killed. Whether that is to be waited for.
+    /// A process lives on though it was killed. Returns true if the outcome should wait for it.
     pub(crate) fn rest_lives(&mut self, now: Mono) -> bool {
         let Some(rest) = self.first.as_mut().and_then(|first| first.rest.as_mut()) else {
             return false;
@@ -314,7 +314,7 @@ impl Running {
         self.watch_due(now)
     }
 
-    /// When [`Running::tick`] has something to do.
+    /// When [`Running::tick`] is due.
     pub(crate) fn due(&self) -> Option<Mono> {
         let watch_at = (!self.is_watched).then(|| self.started_mono + UNWATCHED);
         match &self.first {
@@ -343,7 +343,7 @@ impl Running {
         }
     }
 
-    /// Whether all processes have ended and both pipes too.
+    /// Returns true if all processes have ended and both pipes too.
     pub(crate) fn is_over(&self) -> bool {
         let first = self.first.as_ref();
         first.is_some_and(|first| first.rest.is_none()) && self.is_silent()
@@ -357,7 +357,7 @@ impl Running {
         }
     }
 
-    /// The outcome, whose note is with the store, and what was held.
+    /// The outcome, without the note, which the store has, and the containment.
     pub(crate) fn outcome(mut self) -> (Ended, Contained) {
         self.stdout.close();
         self.stderr.close();
@@ -370,7 +370,7 @@ impl Running {
             (Some(cause), _) => cause,
             (None, Some((Some(code), _))) => Exit::Exited { code },
             (None, Some((None, signal))) => Exit::Signaled { signal },
-            // Somebody else collected the process, which nobody can; its end is not known.
+            // Somebody else collected the process, which nobody can; its end is unknown.
             (None, None) => Exit::Signaled { signal: 0 },
         };
         if let Exit::NotStarted { .. } = exit {
@@ -410,7 +410,7 @@ impl Running {
         }
     }
 
-    /// Whether somebody keeps the first process from going on.
+    /// Returns true if the first process is stopped.
     fn is_stopped(&self) -> bool {
         let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         matches!(waitid(WaitId::Pid(self.pid()), options), Ok(Some(_)))

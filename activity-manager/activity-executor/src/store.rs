@@ -1,5 +1,5 @@
-//! The attempts that this executor knows, and the answers to whatever is asked of them. No system
-//! calls: which commands run is told by the caller.
+//! The attempts that this executor knows, and the answers to requests about them. No system calls:
+//! the caller reports which commands run.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -7,29 +7,29 @@ use std::ops::Bound;
 use model::AttemptId;
 use wire::executor::{Ended, Held, Phase, Start, Started};
 
-/// Starts that wait; more are refused.
+/// Waiting starts, above which more are refused.
 pub(crate) const QUEUED_MAX: usize = 100_000;
 
-/// Bytes of starts that wait; more are refused.
+/// Bytes of waiting starts, above which more are refused.
 pub(crate) const QUEUED_BYTES_MAX: usize = 256 << 20;
 
-/// Outcomes that are held; nothing is started while there are more.
+/// Kept outcomes, above which nothing is started.
 pub(crate) const ENDED_MAX: usize = 100_000;
 
-/// Bytes of outcomes that are held; nothing is started while there are more.
+/// Bytes of kept outcomes, above which nothing is started.
 pub(crate) const ENDED_BYTES_MAX: usize = 256 << 20;
 
-/// Attempts that are remembered as retracted, the latest ones. A start that comes after as many
-/// others were retracted has been on its way for hours.
+/// Number of remembered retracted attempts, the latest ones. A start that arrives after as many
+/// others were retracted has been in flight for hours.
 pub(crate) const RETRACTED_MAX: usize = 100_000;
 
-/// Bytes that an entry takes beside what it points to.
+/// Bytes of an entry without the data that it points to.
 const ENTRY_BYTES: usize = 300;
 
-/// What is told about an attempt.
+/// The answer about an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// Nothing: it will be told when it starts.
+    /// None yet: its start will be reported.
     Nothing,
     Started,
     Ended,
@@ -37,11 +37,11 @@ pub(crate) enum Answer {
     Refused,
 }
 
-/// See the module.
+/// The store; see the module.
 #[derive(Default)]
 pub(crate) struct Store {
     attempts: BTreeMap<AttemptId, Entry>,
-    /// In the order of arrival. An attempt that is not queued any more is skipped.
+    /// In the order of arrival. Attempts that are not queued any more are skipped.
     queue: VecDeque<AttemptId>,
     n_queued: usize,
     queued_bytes: usize,
@@ -93,8 +93,8 @@ impl Store {
         Answer::Nothing
     }
 
-    /// The first start of the queue, if `fits` says so. It is not held any more: [`Store::run`] or
-    /// [`Store::end`] follows.
+    /// The first start of the queue, if `fits` accepts it. It leaves the store: [`Store::run`] or
+    /// [`Store::end`] must follow.
     pub(crate) fn take_first(&mut self, fits: impl FnOnce(&Start) -> bool) -> Option<Box<Start>> {
         while let Some(&attempt) = self.queue.front() {
             match self.attempts.get(&attempt) {
@@ -113,7 +113,7 @@ impl Store {
         None
     }
 
-    /// It runs.
+    /// An attempt runs.
     pub(crate) fn run(&mut self, started: Started, slot: usize, note: Vec<u8>) {
         self.attempts.insert(
             started.attempt,
@@ -125,7 +125,7 @@ impl Store {
         );
     }
 
-    /// It has ended, or could not be started. The note of one that ran is put into the outcome.
+    /// An attempt has ended, or could not be started. The outcome gets the note of the start.
     pub(crate) fn end(&mut self, mut ended: Ended) {
         let attempt = ended.attempt;
         if let Some(Entry::Running { note, .. }) = self.attempts.get_mut(&attempt) {
@@ -136,7 +136,7 @@ impl Store {
         self.attempts.insert(attempt, Entry::Ended(Box::new(ended)));
     }
 
-    /// Takes back what has not started, for ever.
+    /// Takes an attempt back for ever, if it has not started.
     pub(crate) fn retract(&mut self, attempt: AttemptId) -> Answer {
         match self.attempts.get(&attempt) {
             Some(Entry::Running { .. }) => return Answer::Started,
@@ -162,7 +162,7 @@ impl Store {
         Answer::Retracted
     }
 
-    /// Drops an outcome; anything else is left alone.
+    /// Drops an outcome; any other state is left alone.
     pub(crate) fn forget(&mut self, attempt: AttemptId) {
         if let Some(Entry::Ended(ended)) = self.attempts.get(&attempt) {
             self.n_ended -= 1;
@@ -171,7 +171,7 @@ impl Store {
         }
     }
 
-    /// What waits to be started for this owner.
+    /// Queued attempts of this owner.
     pub(crate) fn queued_of(&self, owner: u32) -> Vec<AttemptId> {
         let queued = self.attempts.iter().filter(|(_, entry)| match entry {
             Entry::Queued(start) => start.owner == Some(owner),
@@ -180,7 +180,7 @@ impl Store {
         queued.map(|(&attempt, _)| attempt).collect()
     }
 
-    /// Drops all that has not started.
+    /// Drops all queued attempts.
     pub(crate) fn clear_queue(&mut self) {
         for attempt in std::mem::take(&mut self.queue) {
             if let Some(Entry::Queued(_)) = self.attempts.get(&attempt) {
@@ -189,7 +189,7 @@ impl Store {
         }
     }
 
-    /// Where an attempt runs.
+    /// The slot of a running attempt.
     pub(crate) fn slot(&self, attempt: AttemptId) -> Option<usize> {
         match self.attempts.get(&attempt) {
             Some(Entry::Running { slot, .. }) => Some(*slot),
@@ -211,7 +211,7 @@ impl Store {
         }
     }
 
-    /// All outcomes that are held, and how many.
+    /// All kept outcomes.
     pub(crate) fn outcomes(&self) -> Vec<&Ended> {
         let outcomes = self.attempts.values().filter_map(|entry| match entry {
             Entry::Ended(ended) => Some(&**ended),
@@ -220,7 +220,7 @@ impl Store {
         outcomes.collect()
     }
 
-    /// The first attempt behind `after` and how far it is; from the first one for `None`.
+    /// The first attempt after `after` and its state; the very first one for none.
     pub(crate) fn held_after(&self, after: Option<AttemptId>) -> Option<Held> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let (&attempt, entry) = self.attempts.range((from, Bound::Unbounded)).next()?;
@@ -236,12 +236,12 @@ impl Store {
         })
     }
 
-    /// Whether something waits for cores.
+    /// Returns true if an attempt waits for cores.
     pub(crate) fn has_queued(&self) -> bool {
         self.n_queued > 0
     }
 
-    /// Whether outcomes of more commands can be held.
+    /// Returns true if outcomes of more commands can be kept.
     pub(crate) fn has_room(&self) -> bool {
         self.n_ended < ENDED_MAX && self.ended_bytes < ENDED_BYTES_MAX
     }
@@ -275,7 +275,7 @@ fn start_bytes(start: &Start) -> usize {
     ENTRY_BYTES + strings + stdin + start.directory.len() + start.note.len()
 }
 
-/// About what an outcome takes in memory, and encoded.
+/// Approximate bytes of an outcome in memory, and encoded.
 pub(crate) fn ended_bytes(ended: &Ended) -> usize {
     let message = match &ended.exit {
         wire::executor::Exit::NotStarted { message, .. } => message.len(),

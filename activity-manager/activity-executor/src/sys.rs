@@ -15,7 +15,7 @@ use std::ptr;
 use model::Span;
 use rustix::process::Pid;
 
-/// How a process ended and what it used.
+/// The end of a process, and its resource use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waited {
     /// As in waitpid(2).
@@ -26,7 +26,7 @@ pub(crate) struct Waited {
 }
 
 impl Waited {
-    /// The exit status, of one that ended by itself.
+    /// The exit status of a process that exited by itself.
     pub(crate) fn code(&self) -> Option<u8> {
         libc::WIFEXITED(self.status).then(|| libc::WEXITSTATUS(self.status) as u8)
     }
@@ -37,7 +37,7 @@ impl Waited {
     }
 }
 
-/// Collects a child that has ended; `None` while it runs.
+/// Collects a child that has ended; none while it runs.
 pub(crate) fn wait(pid: Pid) -> io::Result<Option<Waited>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
@@ -69,15 +69,15 @@ pub(crate) fn wait(pid: Pid) -> io::Result<Option<Waited>> {
     }
 }
 
-/// Closes every descriptor but the standard streams. Whatever the starter had open must not be kept
-/// open by a process that outlives it. To be called before this program has opened anything.
+/// Closes every descriptor but the standard streams. The starter's open files must not be kept open
+/// by a process that outlives it. Must be called before this program has opened anything.
 pub(crate) fn close_inherited() {
     // SAFETY: `main` calls this first, when nothing in this program owns a descriptor above 2.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
 }
 
-/// Gives every signal its default action: commands start with what is ignored here, and a handler of
-/// this program must not run in a child that shares its memory.
+/// Gives every signal its default action: commands inherit ignored ones, and a handler of this
+/// program must not run in a child that shares its memory.
 pub(crate) fn reset_dispositions() {
     for signal in
         (1..=libc::SIGRTMAX()).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP].contains(signal))
@@ -90,9 +90,9 @@ pub(crate) fn reset_dispositions() {
     }
 }
 
-/// Blocks all signals, which children begin with, and returns a descriptor that becomes readable when
-/// TERM, INT or HUP arrives. SIGPIPE is blocked rather than ignored: that would be inherited by
-/// commands.
+/// Blocks all signals, which children begin with, and returns a descriptor that becomes readable
+/// when TERM, INT or HUP arrives. SIGPIPE is blocked and not ignored, because commands would
+/// inherit that.
 pub(crate) fn termination() -> io::Result<OwnedFd> {
     // SAFETY: the sets are initialised before they are used; signalfd makes a descriptor that nobody
     // else knows.
@@ -114,8 +114,8 @@ pub(crate) fn termination() -> io::Result<OwnedFd> {
     }
 }
 
-/// Keeps other processes out of this one's memory, though a child that shares it becomes another
-/// account. An error where the system opens the memory of whoever changes account.
+/// Keeps other processes out of this one's memory, even if a child that shares it becomes another
+/// account. An error if the system opens the memory of processes that change account.
 pub(crate) fn close_memory() -> io::Result<()> {
     // SAFETY: the call takes numbers.
     match unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) } {

@@ -1,31 +1,30 @@
 //! Commands that run as on a slower machine: they are stopped and continued in turn, so that they
-//! have only a part of the time.
+//! get only a share of the time.
 //!
-//! Whoever waits for something else than a core is not slowed: a command that sleeps or reads a
+//! A command that waits for something else than a core is not slowed: one that sleeps or reads a
 //! slow disk goes on doing so while it is stopped.
 
 use model::{Mono, Span};
 
-/// How long one turn of running and stopping takes, where the share allows it: short enough that a
-/// command of a second comes near its share, and long enough that signals cost nothing beside it.
+/// Length of one turn of running and stopping, if the share permits: short enough that a command of
+/// a second gets about its share, and long enough that signals cost little.
 const PERIOD: Span = Span::from_millis(20);
 
-/// The least time that a command runs in a turn; below it the switching would be what it does.
+/// The least time that a command runs in a turn; below it switching would dominate.
 const RUN_MIN: Span = Span::from_millis(1);
 
-/// The part of the time that commands have, in millionths: from [`Share::MIN`] up to, and without,
+/// The share of the time that commands get, in millionths: from [`Share::MIN`] up to, and without,
 /// the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Share(u32);
 
 impl Share {
-    /// A thousandth: below that a command would have a turn in seconds.
+    /// A thousandth: with less a command would run once in seconds.
     pub const MIN: Share = Share(1_000);
 
     const WHOLE: u32 = 1_000_000;
 
-    /// A part of the whole, rounded to millionths; none where that is the whole or no part from
-    /// [`Share::MIN`] up.
+    /// A part of the whole, rounded to millionths; none if it is the whole or below [`Share::MIN`].
     pub fn of(part: f64) -> Option<Share> {
         let millionths = (part * f64::from(Share::WHOLE)).round();
         let is_part = (f64::from(Share::MIN.0)..f64::from(Share::WHOLE)).contains(&millionths);
@@ -43,31 +42,31 @@ impl Share {
         self.0
     }
 
-    /// How long a turn runs.
+    /// The running time of a turn.
     fn run(self) -> Span {
         Span((PERIOD.0 * u64::from(self.0) / u64::from(Share::WHOLE)).max(RUN_MIN.0))
     }
 
-    /// The pause that is owed for a time of running.
+    /// The pause that follows from a running time.
     fn pause(self, ran: Span) -> i64 {
         let micros = u128::from(ran.0) * u128::from(Share::WHOLE - self.0) / u128::from(self.0);
         i64::try_from(micros).unwrap_or(i64::MAX)
     }
 }
 
-/// The turns of one command. What the loop is late by in one turn counts in the next, so that the
-/// share holds over time however late it is.
+/// The turns of one command. If the loop is late in one turn, the next one compensates, so that the
+/// share holds over time.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     share: Share,
     is_stopped: bool,
     /// When this turn began.
     since: Mono,
-    /// Microseconds of pause that are owed; below 0 where it was stopped for too long.
+    /// Owed microseconds of pause; below 0 if it was stopped for too long.
     owed: i64,
 }
 
-/// What is to be done to the command.
+/// The next action on the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     Stop,

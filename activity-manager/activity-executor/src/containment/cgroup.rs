@@ -1,8 +1,8 @@
-//! Control groups: where this process may make some of its own, and one for each slot.
+//! Control groups: the place where this process may make some, and one for each slot.
 //!
-//! Version 2 ends every process of a group at once (`cgroup.kill`), whatever those do meanwhile, and
-//! tells whether any is left. Memory is limited by its memory controller where that is ours to enable,
-//! else by the controller of version 1 where that is mounted. Groups are made once and used again.
+//! Version 2 kills every process of a group at once (`cgroup.kill`), whatever they do meanwhile,
+//! and tells whether any is left. Memory is limited by its memory controller if it can be enabled,
+//! else by the controller of version 1 if that is mounted. Groups are made once and reused.
 
 use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
@@ -19,7 +19,7 @@ const EVENTS_BYTES: usize = 128;
 /// Members of a group that are read at once.
 const MEMBERS_MAX: usize = 16_384;
 
-/// Where the groups of a process are.
+/// The groups of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Own {
     /// Its group of version 2.
@@ -31,7 +31,7 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    /// Those of this process.
+    /// The groups of this process.
     pub(crate) fn find() -> Own {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         Own::parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
@@ -77,7 +77,7 @@ impl Mount<'_> {
         })
     }
 
-    /// Where a group is found through this mount, which may show only a part of the hierarchy.
+    /// The path of a group through this mount, which may show only a part of the hierarchy.
     fn directory(&self, path: &str) -> Option<PathBuf> {
         let below = match self.root {
             "/" => path,
@@ -107,15 +107,16 @@ pub(crate) struct SlotGroup {
     path: PathBuf,
     directory: OwnedFd,
     events: File,
-    /// Where the memory controller of version 2 is enabled.
+    /// True if the memory controller of version 2 is enabled.
     has_memory: bool,
-    /// Where it has a limit of processes.
+    /// Its limit of processes, if any.
     processes: Option<ProcessLimit>,
     was_killed: Cell<bool>,
 }
 
 impl SlotGroup {
-    /// Makes the group. It fails where there is one: that may have been killed ([`SlotGroup::is_spent`]).
+    /// Makes the group. It fails if one exists, which may have been killed
+    /// ([`SlotGroup::is_spent`]).
     pub(crate) fn make(path: PathBuf) -> io::Result<SlotGroup> {
         fs::create_dir(&path)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -129,15 +130,15 @@ impl SlotGroup {
         })
     }
 
-    /// What a process is created in.
+    /// The directory for creating a process in it.
     pub(crate) fn directory(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
     }
 
-    /// Whether a process lives in it or below it.
+    /// Returns true if a process lives in it or below it.
     pub(crate) fn is_populated(&self) -> bool {
         let mut bytes = [0; EVENTS_BYTES];
-        // It can be read as long as the group is there, and as long as anybody lives in it it is there.
+        // It can be read as long as the group exists, and a group with processes exists.
         let n = self.events.read_at(&mut bytes, 0).unwrap_or(0);
         let text = bytes.get(..n).unwrap_or_default();
         text.windows(11).any(|words| words == b"populated 1")
@@ -149,37 +150,37 @@ impl SlotGroup {
         kill(&self.path);
     }
 
-    /// Whether another group is needed for the next command: Linux 6.14 and later kill whatever is created
-    /// in a group that was killed before, since they compare its count of kills with that of the creator's
-    /// group.
+    /// Returns true if the next command needs another group: Linux 6.14 and later kill every
+    /// process created in a group that was killed before, because they compare its count of kills
+    /// with that of the creator's group.
     pub(crate) fn is_spent(&self) -> bool {
         self.was_killed.get()
     }
 
-    /// Removes it, which is empty.
+    /// Removes the empty group.
     pub(crate) fn remove(&self) {
-        // One that is not removed here is removed at the executor's end.
+        // A group that is not removed here is removed at the executor's end.
         let _ = remove(&self.path);
     }
 
-    /// Whether its memory can be limited.
+    /// Returns true if its memory can be limited.
     pub(crate) fn has_memory(&self) -> bool {
         self.has_memory
     }
 
-    /// Appends the processes in it.
+    /// Appends its processes.
     pub(crate) fn add_members(&self, pids: &mut Vec<i32>) {
         let text = fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
         let members = text.lines().filter_map(|line| line.parse::<i32>().ok());
         pids.extend(members.take(MEMBERS_MAX));
     }
 
-    /// Whether a process is in it now.
+    /// Returns true if a process is in it.
     pub(crate) fn has(&self, pid: i32) -> bool {
         let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
         let at = path_in(&text, "").map(Path::new);
-        // Where this process sees its groups below another, the beginnings differ; the name of the
-        // executor's group is no other's.
+        // If this process sees its groups below another one, the beginnings differ; the name of the
+        // executor's group is unique.
         let mut last = self.path.components().rev();
         let names = [last.next(), last.next()];
         at.is_some_and(|at| {
@@ -188,24 +189,25 @@ impl SlotGroup {
         })
     }
 
-    /// Limits its memory and swap, or lifts the limit. `false` where its controller is not enabled.
+    /// Limits its memory and swap, or lifts the limit. Returns false if its controller is not
+    /// enabled.
     pub(crate) fn limit_memory(&self, bytes_max: Option<u64>) -> bool {
         if !self.has_memory {
             return false;
         }
         let limit = bytes_max.map_or("max".to_owned(), |bytes| bytes.to_string());
         let swap = if bytes_max.is_some() { "0" } else { "max" };
-        // A kernel without accounting of swap has no such file.
+        // A kernel without swap accounting has no such file.
         let _ = write(&self.path.join("memory.swap.max"), swap);
         write(&self.path.join("memory.max"), &limit).is_ok()
     }
 
-    /// How often the kernel has killed a process of it for want of memory.
+    /// Number of its processes that the kernel killed for lack of memory.
     pub(crate) fn n_memory_kills(&self) -> u64 {
         count_in(&self.path.join("memory.events"), "oom_kill")
     }
 
-    /// Limits the processes and threads in it, for all commands.
+    /// Limits its processes and threads, for all commands.
     pub(crate) fn limit_processes(&mut self, processes_max: u32) -> io::Result<()> {
         self.processes = Some(ProcessLimit::set(&self.path, processes_max)?);
         Ok(())
@@ -216,30 +218,30 @@ impl SlotGroup {
     }
 }
 
-/// How many processes a group of one slot may have at a time, under the controller of either version.
+/// The limit on the processes of one slot's group, with the controller of either version.
 #[derive(Debug)]
 pub(crate) struct ProcessLimit(PathBuf);
 
 impl ProcessLimit {
-    /// Limits a group that is there.
+    /// Limits an existing group.
     pub(crate) fn set(group: &Path, processes_max: u32) -> io::Result<ProcessLimit> {
         write(&group.join("pids.max"), &processes_max.to_string())?;
         Ok(ProcessLimit(group.to_owned()))
     }
 
-    /// How often a process or thread of it could not be made.
+    /// Number of processes and threads that were refused.
     pub(crate) fn n_refused(&self) -> u64 {
         count_in(&self.0.join("pids.events"), "max")
     }
 
-    /// Whether processes count for it: also those that have ended and that nobody has collected yet.
+    /// Returns true if processes count towards it, including ended ones that are not collected yet.
     pub(crate) fn is_charged(&self) -> bool {
         let current = fs::read_to_string(self.0.join("pids.current"));
         current.is_ok_and(|current| current.trim_end() != "0")
     }
 }
 
-/// The group of one slot under the controller of version 1 that counts processes.
+/// The group of one slot with the controller of version 1 that counts processes.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     limit: ProcessLimit,
@@ -247,7 +249,7 @@ pub(crate) struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// Makes the group, or takes the one that is there.
+    /// Makes the group, or uses an existing one.
     pub(crate) fn make(path: &Path, processes_max: u32) -> io::Result<ProcessGroup> {
         make(path)?;
         let procs = OpenOptions::new()
@@ -257,7 +259,7 @@ impl ProcessGroup {
         Ok(ProcessGroup { limit, procs })
     }
 
-    /// Where a process enters by writing `0`.
+    /// The file through which a process enters by writing `0`.
     pub(crate) fn procs(&self) -> BorrowedFd<'_> {
         self.procs.as_fd()
     }
@@ -267,16 +269,16 @@ impl ProcessGroup {
     }
 }
 
-/// The group of one slot under the memory controller of version 1.
+/// The group of one slot with the memory controller of version 1.
 #[derive(Debug)]
 pub(crate) struct MemoryGroup {
     path: PathBuf,
-    /// Where a process enters by writing `0`.
+    /// The file through which a process enters by writing `0`.
     procs: File,
 }
 
 impl MemoryGroup {
-    /// Makes the group, or takes the one that is there.
+    /// Makes the group, or uses an existing one.
     pub(crate) fn make(path: PathBuf) -> io::Result<MemoryGroup> {
         make(&path)?;
         let procs = OpenOptions::new()
@@ -285,30 +287,30 @@ impl MemoryGroup {
         Ok(MemoryGroup { path, procs })
     }
 
-    /// Limits its memory and swap. It fails where more is charged to it already: what an earlier
-    /// command left in files that live in memory.
+    /// Limits its memory and swap. It fails if more is charged to it already: files in memory that
+    /// an earlier command left.
     pub(crate) fn limit(&self, bytes_max: u64) -> io::Result<()> {
         let with_swap = self.path.join("memory.memsw.limit_in_bytes");
         let limit = bytes_max.to_string();
-        // The limit with swap may never be below the other, and is not there on every kernel.
+        // The limit with swap may never be below the other, and some kernels do not have it.
         let _ = write(&with_swap, "-1");
         write(&self.path.join("memory.limit_in_bytes"), &limit)?;
         let _ = write(&with_swap, &limit);
         Ok(())
     }
 
-    /// Where a process enters by writing `0`.
+    /// The file through which a process enters by writing `0`.
     pub(crate) fn procs(&self) -> BorrowedFd<'_> {
         self.procs.as_fd()
     }
 
-    /// How often the kernel has killed a process of it for want of memory.
+    /// Number of its processes that the kernel killed for lack of memory.
     pub(crate) fn n_memory_kills(&self) -> u64 {
         count_in(&self.path.join("memory.oom_control"), "oom_kill")
     }
 }
 
-/// Makes a group; one that is there is taken.
+/// Makes a group, or uses an existing one.
 pub(crate) fn make(path: &Path) -> io::Result<()> {
     match fs::create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -316,18 +318,18 @@ pub(crate) fn make(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether this process may move processes into a group.
+/// Returns true if this process may move processes into a group.
 pub(crate) fn may_move_to(path: &Path) -> bool {
     access(path.join("cgroup.procs"), Access::WRITE_OK).is_ok()
 }
 
-/// Kills everything in a group and below it.
+/// Kills all processes in a group and below it.
 pub(crate) fn kill(path: &Path) {
-    // A group that is gone has nobody in it.
+    // A group that is gone has no processes.
     let _ = write(&path.join("cgroup.kill"), "1");
 }
 
-/// Whether anybody lives in a group or below it; `false` where it is gone.
+/// Returns true if a process lives in a group or below it; false if the group is gone.
 pub(crate) fn is_populated(path: &Path) -> bool {
     count_in(&path.join("cgroup.events"), "populated") > 0
 }
@@ -342,7 +344,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
-/// Has the groups below `path` governed by a controller. It fails where processes live in it.
+/// Enables a controller for the groups below `path`. It fails if processes live in it.
 pub(crate) fn enable(path: &Path, controller: &str) -> io::Result<()> {
     let has = |file: &str| {
         let text = fs::read_to_string(path.join(file)).unwrap_or_default();
@@ -365,7 +367,7 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// The number behind a word at the beginning of a line; 0 where there is none.
+/// The number after a word at the beginning of a line; 0 if there is none.
 fn count_in(path: &Path, word: &str) -> u64 {
     let text = fs::read_to_string(path).unwrap_or_default();
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));

@@ -1,7 +1,7 @@
-//! The processes below a process, out of /proc, and their end.
+//! The descendants of a process, from /proc, and killing them.
 //!
-//! A process that forks while the list is read may be missed, so a tree is stopped from its root down
-//! until a reading shows nobody new, and only then killed: what is stopped does not fork.
+//! A process that forks during a reading may be missed. So a tree is stopped from its root down
+//! until a reading finds no new process, and only then killed: a stopped process does not fork.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -11,33 +11,33 @@ use std::os::unix::fs::FileExt;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
-/// Processes of one tree that are looked at in a reading; the rest of a larger tree is seen when these
-/// have been killed.
+/// Processes of one tree in a reading; the rest of a larger tree is found when these have been
+/// killed.
 const PROCESSES_MAX: usize = 16_384;
 
-/// Readings of a tree before what was found is killed though it still grows: more than generations
-/// that a fork bomb makes in the time of one reading.
+/// Readings of a tree until the known part is killed though it still grows: more than the
+/// generations that a fork bomb makes in the time of one reading.
 const READINGS_MAX: usize = 64;
 
-/// Bytes of a list of children that the kernel gives at once: some 600 of them.
+/// Bytes of a list of children that the kernel returns at once: some 600 of them.
 const LIST_BYTES: usize = 4_096;
 
-/// Bytes of the longest number in it, with what separates it from the next.
+/// Bytes of the longest number in it, with its separator.
 const NUMBER_BYTES: usize = 12;
 
 /// The children of the calling thread.
 const LIST: &str = "/proc/thread-self/children";
 
-/// The direct children of this process, read again and again.
+/// The direct children of this process, for repeated readings.
 #[derive(Debug)]
 pub(crate) struct Children {
-    /// The kernel's list; none where it keeps none, and all processes are looked at instead.
+    /// The kernel's list; none if it has none, and all processes are searched instead.
     list: Option<File>,
     own: i32,
 }
 
 impl Children {
-    /// Those of the calling thread, which is the only one of its process that starts any.
+    /// The children of the calling thread, the only one of its process that starts any.
     pub(crate) fn of_this_process() -> Children {
         Children {
             list: File::open(LIST).ok(),
@@ -45,7 +45,7 @@ impl Children {
         }
     }
 
-    /// Appends their process ids, also of those that have ended and are not collected.
+    /// Appends their process ids, including ended ones that are not collected.
     pub(crate) fn read(&self, pids: &mut Vec<i32>) {
         match &self.list {
             Some(list) => {
@@ -55,8 +55,8 @@ impl Children {
                 if n < LIST_BYTES - NUMBER_BYTES {
                     return add_listed(text, pids);
                 }
-                // A reading from within the list would begin anywhere in a number if a child has ended
-                // meanwhile; only one from its beginning is whole.
+                // A read from within the list could begin inside a number if a child has ended
+                // meanwhile; only one from its beginning is consistent.
                 let whole = fs::read_to_string(LIST).unwrap_or_default();
                 add_listed(&whole, pids);
             }
@@ -69,7 +69,7 @@ impl Children {
     }
 }
 
-/// A process that was found under another.
+/// A process and its parent at the time of the reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Descendant {
     pub(crate) pid: i32,
@@ -95,20 +95,21 @@ pub(crate) fn add_descendants(root: i32, all: &mut Vec<Descendant>) {
     while let Some(&Descendant { pid, .. }) = all.get(next) {
         next += 1;
         if all.len() - begin < PROCESSES_MAX {
-            // One that has gone has left its children to somebody else, who is looked at as well.
+            // A process that has ended has left its children to another parent, which is searched
+            // as well.
             let _ = add_children(pid, all);
         }
     }
 }
 
 /// Stops the whole tree, root first, then kills it. `root` is a child of this process that is not
-/// collected, so that its number is its own.
+/// collected, so its number is its own.
 pub(crate) fn kill_tree(root: Pid) {
     kill_tree_if(root, || true);
 }
 
-/// The same for a tree whose root anybody may collect: it is killed if `is_it` says that this is still
-/// the one that is meant.
+/// The same for a tree whose root anybody may collect: it is killed if `is_it` confirms that it is
+/// still the same process.
 pub(crate) fn kill_tree_if(root: Pid, is_it: impl Fn() -> bool) {
     let root = root.as_raw_pid();
     if !signal_if(root, Signal::STOP, &is_it) {
@@ -130,32 +131,33 @@ pub(crate) fn kill_tree_if(root: Pid, is_it: impl Fn() -> bool) {
             break;
         }
     }
-    // Children first: who has lost its parent belongs to a process that collects strays, and is found
-    // there. Parents are stopped, so none of them collects a child and frees its number meanwhile.
+    // Children first: an orphan goes to a process that collects strays, and is found there. Parents
+    // are stopped, so none of them collects a child and frees its number meanwhile.
     for one in found.iter().rev() {
         one.signal(Signal::KILL);
     }
     signal_if(root, Signal::KILL, is_it);
 }
 
-/// Sends a signal to the process of a number, if that is the one that is meant. Whether it was sent.
+/// Sends a signal to the process with a number, if it is the expected one. Returns true if it was
+/// sent.
 ///
-/// The descriptor is of one process for ever, and a signal through it fails when that has been collected.
-/// So the number was that of the same process while `is_it` looked, and no other ever gets the signal.
+/// The descriptor stays with one process, and a signal through it fails when that has been
+/// collected. So `is_it` has examined the same process, and no other one ever gets the signal.
 pub(crate) fn signal_if(pid: i32, signal: Signal, is_it: impl FnOnce() -> bool) -> bool {
     let Some(pid) = Pid::from_raw(pid).filter(|pid| *pid != Pid::INIT) else {
         return false;
     };
     match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(process) => is_it() && pidfd_send_signal(process, signal).is_ok(),
-        // It has gone.
+        // It has ended.
         Err(Errno::SRCH) => false,
-        // No descriptor is left: what has to be killed is killed, looked at just before.
+        // No descriptor is left: the process is killed by its number, right after the check.
         Err(_) => is_it() && kill_process(pid, signal).is_ok(),
     }
 }
 
-/// The parent of a process; none where that has gone.
+/// The parent of a process; none if the process has ended.
 pub(crate) fn parent_of(pid: i32) -> Option<i32> {
     parent_in(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
@@ -195,7 +197,7 @@ fn add_listed(list: &str, pids: &mut Vec<i32>) {
     );
 }
 
-/// The same as [`add_descendants`], where the kernel lists no children.
+/// [`add_descendants`] for kernels that list no children.
 fn add_descendants_by_parents(root: i32, found: &mut Vec<Descendant>) {
     let all: Vec<(i32, i32)> = all_with_parents().collect();
     let mut parents = vec![root];
@@ -230,7 +232,7 @@ mod tests {
             .unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         let (mut listed, mut scanned) = (Vec::new(), Vec::new());
-        // The shell has said its word when it has started all but the last of them.
+        // The shell has written its line when it has started all but the last of them.
         let mut word = [0; 1];
         let mut out = child.stdout.take().unwrap();
         io::Read::read_exact(&mut out, &mut word).unwrap();
@@ -254,7 +256,7 @@ mod tests {
             .unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         let own = rustix::process::getpid().as_raw_pid();
-        // As if the number had been found under somebody else, and used again since.
+        // As if the number had been found under another parent, and reused since.
         Descendant { pid, parent: 1 }.signal(Signal::KILL);
         kill_tree_if(Pid::from_child(&child), || false);
         assert!(!signal_if(pid, Signal::KILL, || false));
@@ -262,7 +264,7 @@ mod tests {
         assert_eq!(parent_of(pid), Some(own));
         Descendant { pid, parent: own }.signal(Signal::KILL);
         child.wait().unwrap();
-        // Collected, it is nobody.
+        // Once collected, it is no process.
         assert!(!signal_if(pid, Signal::KILL, || true));
     }
 }

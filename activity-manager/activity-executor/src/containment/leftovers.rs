@@ -1,5 +1,5 @@
-//! What outlives an executor that was killed, and its end: by the guardian at once, and where that was
-//! killed as well, by the next executor of the same state directory before it says that it is there.
+//! What outlives a killed executor, and its end: by the guardian at once; if that was killed as
+//! well, by the next executor of the same state directory, before it announces itself.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,22 +16,22 @@ use super::descendants::{Children, all_with_parents, kill_tree, kill_tree_if};
 use crate::clock;
 use crate::sys;
 
-/// In the state directory: the groups in which commands may live, a path a line. It is there for as
-/// long as any command may be.
+/// The file in the state directory with the groups that may have commands, one path a line. It
+/// exists for as long as any command may exist.
 const FILE: &str = "containment";
 
-/// What commands have in their environment where they are held as a tree, so that they are found when
+/// The environment variable of commands that are contained as a tree, by which they are found when
 /// nobody is left who started them.
 const MARK: &str = "XAVANTES_EXECUTOR";
 
-/// How long processes that were killed may take to end. One that takes longer waits in the kernel, for a
-/// disk or a network file system, and does nothing more of its own when that answers.
+/// Time for which killed processes may take to end. One that takes longer waits in the kernel, for
+/// a disk or a network file system, and executes nothing of its own afterwards.
 const PATIENCE: Span = Span::from_secs(10);
 
-/// How often it is looked whether they have ended.
+/// Interval of looking for their end.
 const LOOK: Span = Span::from_millis(2);
 
-/// What commands of the executors of one state directory are found by.
+/// Identifies the commands of the executors of one state directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Leftovers {
     file: PathBuf,
@@ -39,7 +39,7 @@ pub(crate) struct Leftovers {
 }
 
 impl Leftovers {
-    /// Those of a state directory, of which a file is given that stays the same.
+    /// The leftovers of a state directory; `lock` is a file that stays the same.
     pub(crate) fn of(state: &Path, lock: &File) -> io::Result<Leftovers> {
         let lock = lock.metadata()?;
         Ok(Leftovers {
@@ -48,17 +48,17 @@ impl Leftovers {
         })
     }
 
-    /// A name that executors of no other state directory of this machine have.
+    /// A name that no other state directory's executor on this machine has.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What a command is to have in its environment.
+    /// The value of the variable in the environment of commands.
     pub(crate) fn mark(&self) -> String {
         format!("{MARK}={}", self.name)
     }
 
-    /// Writes down where commands may be from here on.
+    /// Records the groups that may have commands from here on.
     pub(crate) fn begin<'a>(&self, groups: impl Iterator<Item = &'a Path>) -> io::Result<()> {
         let mut text = Vec::new();
         for group in groups {
@@ -69,7 +69,8 @@ impl Leftovers {
         file.write_all(&text)
     }
 
-    /// Ends what earlier executors left, if they left anything. Whether all of it has ended.
+    /// Ends leftovers of earlier executors, if there are any. Returns true if all of them have
+    /// ended.
     pub(crate) fn end(&self) -> bool {
         let Ok(text) = fs::read_to_string(&self.file) else {
             return true;
@@ -82,17 +83,17 @@ impl Leftovers {
         has_ended
     }
 
-    /// Removes the groups, which are empty, and what was written down.
+    /// Removes the empty groups, and the record.
     pub(crate) fn forget(&self, groups: &[&Path]) {
         for group in groups {
-            // A group that could not be removed is taken again by the next executor.
+            // A group that could not be removed is reused by the next executor.
             let _ = cgroup::remove(group);
         }
         let _ = fs::remove_file(&self.file);
     }
 
     fn end_groups(&self, groups: &[&Path]) -> bool {
-        // The file names nothing but what an executor of this name has made.
+        // The file only names groups that an executor of this name has made.
         let own = |group: &&&Path| group.ends_with(&self.name);
         until(|| {
             let mut is_empty = true;
@@ -122,14 +123,15 @@ impl Leftovers {
     }
 }
 
-/// Whether a process has this in its environment.
+/// Returns true if a process has this in its environment.
 fn has_variable(pid: i32, variable: &str) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let mut variables = environment.split(|&byte| byte == 0);
     variables.any(|one| one == variable.as_bytes())
 }
 
-/// Ends every process in these groups and below this one, and collects those. Whether all have ended.
+/// Ends every process in these groups and below this one, and collects the children. Returns true
+/// if all have ended.
 pub(crate) fn end_all(groups: &[&Path]) -> bool {
     let children = Children::of_this_process();
     until(|| {
@@ -151,7 +153,7 @@ pub(crate) fn end_all(groups: &[&Path]) -> bool {
     })
 }
 
-/// Does something again and again until it is done. Whether it is, in time.
+/// Repeats an action until it is done. Returns false if it is not done in time.
 fn until(mut is_done: impl FnMut() -> bool) -> bool {
     let give_up: Mono = clock::mono() + PATIENCE;
     let pause = Timespec {
@@ -165,7 +167,7 @@ fn until(mut is_done: impl FnMut() -> bool) -> bool {
         if clock::mono() >= give_up {
             return false;
         }
-        // Polling nothing is a pause.
+        // A poll of nothing is a pause.
         let _ = poll(&mut [], Some(&pause));
     }
 }

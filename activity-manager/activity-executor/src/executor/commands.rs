@@ -1,4 +1,4 @@
-//! The commands' side of the event loop: their start, their events, their end.
+//! The commands' part of the event loop: their start, their events, their end.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -21,15 +21,15 @@ use crate::running::{Launched, Running, not_started};
 use crate::store::Answer;
 use crate::sys::wait;
 
-/// A change is told once, not until it is dealt with: a child that has not executed its program yet has
-/// copies of all descriptors, and the system watches what has been closed here until those are gone.
+/// Edge-triggered: a child that has not executed its program yet has copies of all descriptors, and
+/// the system watches closed ones until those are gone.
 const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ET);
 
 /// Commands started before other events have their turn.
 const TURN_STARTS: usize = 8;
 
 impl Executor {
-    /// Starts what fits, first come, first started. Whether more would fit after this turn.
+    /// Starts queued commands that fit, in order. Returns true if more would fit after this turn.
     pub(super) fn start_queued(&mut self) -> bool {
         for _ in 0..TURN_STARTS {
             if !self.parts.store.has_room() || self.link.as_ref().is_some_and(Link::is_full) {
@@ -40,7 +40,8 @@ impl Executor {
             if cores == 0 || !has_account {
                 return false;
             }
-            // One that asks for more than there is goes through, to be told so.
+            // A command that asks for more cores than there are is started, to fail with that
+            // message.
             let fits = |start: &Start| start.cores.max(1) <= free || start.cores > cores;
             let Some(start) = self.parts.store.take_first(fits) else {
                 return false;
@@ -129,12 +130,12 @@ impl Executor {
         let (stdout, stdout_writer) = pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
         let (stderr, stderr_writer) = pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
         for reader in [&stdout, &stderr] {
-            // Only this end: commands expect pipes that wait.
+            // Only this end is non-blocking: commands expect blocking pipes.
             rustix::io::ioctl_fionbio(reader, true).map_err(system)?;
         }
         let (started, started_mono) = (clock::wall(), clock::mono());
         let limits = &self.parts.limits;
-        // With more cores than CPUs, commands share these as the system sees fit.
+        // With more cores than CPUs, commands share them as the system schedules.
         let binds = limits.binds_cores && self.cores as usize <= self.free_cpus.n();
         let n_cpus = start.cores.max(1) as usize;
         let cpus = binds.then(|| self.free_cpus.take(n_cpus)).flatten();
@@ -183,7 +184,7 @@ impl Executor {
         }
     }
 
-    /// Looks for the ends that no event tells of.
+    /// Looks for the ends that no event reports.
     pub(super) fn look_at_unwatched(&mut self, now: Mono) {
         for slot in std::mem::take(&mut self.unwatched) {
             let (_, running) = &self.slots[slot];
@@ -206,8 +207,9 @@ impl Executor {
         }
         let directory = self.parts.log.directory();
         let capture = match part {
-            // A child that is being started has a copy of the descriptor, so that it is watched until that
-            // child executes its program, and newer kernels tell the collection as they tell the end.
+            // A child that is being started has a copy of the descriptor, so it is watched until
+            // that child executes its program, and newer kernels report the collection like the
+            // end.
             Part::End if running.pidfd.is_none() => return,
             Part::End => return self.first_ended(slot, now),
             Part::Stdout => &mut running.stdout,
@@ -224,13 +226,14 @@ impl Executor {
         }
     }
 
-    /// The first process of a command has ended: what it left is killed, then it is collected.
+    /// The first process of a command has ended: the remaining ones are killed, then it is
+    /// collected.
     fn first_ended(&mut self, slot: usize, now: Mono) {
         let Some((_, Some(running))) = self.slots.get_mut(slot) else {
             return;
         };
         if !running.processes.has_group() {
-            // While it is not collected, the number of its process group is not used again.
+            // While it is not collected, the number of its process group is not reused.
             running.processes.signal_group(Signal::KILL);
         }
         if let Some(pool) = &self.parts.pool {
@@ -238,7 +241,7 @@ impl Executor {
         }
         let waited = match wait(running.pid()) {
             Ok(None) => {
-                // Somebody traces it and is told of its end first.
+                // A tracer is told of its end first.
                 if !self.unwatched.contains(&slot) {
                     self.unwatched.push(slot);
                 }
@@ -258,7 +261,8 @@ impl Executor {
         self.end_rest(slot, now);
     }
 
-    /// Ends what a command left whose first process has ended. Its slot and its outcome wait for that.
+    /// Ends the remaining processes of a command whose first process has ended. Its slot and its
+    /// outcome wait for that.
     pub(super) fn end_rest(&mut self, slot: usize, now: Mono) {
         let Some((_, Some(running))) = self.slots.get_mut(slot) else {
             return;
@@ -280,8 +284,8 @@ impl Executor {
         }
     }
 
-    /// Tells the outcome of a command though something that it started is still in the kernel. Its slot
-    /// stays taken until that has ended.
+    /// Reports the outcome of a command though some of its processes are still in the kernel. Its
+    /// slot stays taken until they have ended.
     fn give_up(&mut self, slot: usize) {
         let Some(running) = self.slots[slot].1.take() else {
             return;
@@ -301,7 +305,7 @@ impl Executor {
         });
     }
 
-    /// Frees the slots of which all processes have ended at last.
+    /// Frees the slots whose remaining processes have ended.
     pub(super) fn free_stuck(&mut self) {
         let containment = &mut self.parts.containment;
         let has_ended = |stuck: &mut Stuck| !containment.end_rest(&stuck.processes, &self.commands);
@@ -343,7 +347,7 @@ impl Executor {
 }
 
 impl Parts {
-    /// Puts short streams into the log; long ones have files already.
+    /// Writes short streams to the log; long ones have files already.
     fn keep_output(&mut self, ended: &mut Ended) {
         let is_short = |captured: &Captured| captured.bytes > 0 && captured.kept == Kept::Nowhere;
         let (stdout, stderr) = (is_short(&ended.stdout), is_short(&ended.stderr));
@@ -364,7 +368,7 @@ impl Parts {
     }
 }
 
-/// What a descriptor of a command says.
+/// The event of a command's descriptor.
 #[derive(Clone, Copy)]
 enum Part {
     End,
@@ -372,7 +376,7 @@ enum Part {
     Stderr,
 }
 
-/// Watches the pipes of a command that lives on.
+/// Watches the pipes of a command that runs longer.
 pub(super) fn watch(epoll: &OwnedFd, generation: u32, slot: usize, running: &mut Running) {
     running.is_watched = true;
     let pipes = [

@@ -1,4 +1,4 @@
-//! The daemon's side of the event loop: connections and what is asked.
+//! The daemon's part of the event loop: connections and requests.
 
 use model::{AttemptId, Mono, Span};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -9,9 +9,9 @@ use crate::link::Link;
 use crate::outcomes;
 use crate::store::Answer;
 
-/// How long what happened is gathered before it is told, while more commands wait than there are cores
-/// for: then nothing that the daemon could answer would start earlier. Each write costs as much as a
-/// fifth of a command here, and more on the other side.
+/// Time for which events are gathered before they are sent while more commands wait than there are
+/// cores: no answer of the daemon could start anything earlier then. Each write costs a fifth of a
+/// command here, and more on the other side.
 const GATHER: Span = Span::from_millis(2);
 
 impl Executor {
@@ -30,7 +30,7 @@ impl Executor {
                 containment: Some(self.parts.containment.told()),
             };
             let mut link = Link::new(stream, hello);
-            // Who we are is told before anything is read. A failure shows again at the next round.
+            // The hello is sent before anything is read. A failure shows again at the next round.
             let _ = link.send(&self.parts.store);
             // A newer connection replaces an older one, whose daemon is dead or about to find out.
             self.close_link();
@@ -63,7 +63,7 @@ impl Executor {
         }
     }
 
-    /// Closes the connection, if there is one, and has it watched no more: children that have not
+    /// Closes the connection, if there is one, and removes its watch: children that have not
     /// executed their programs yet have copies of it.
     fn close_link(&mut self) -> bool {
         let link = self.link.take();
@@ -73,7 +73,7 @@ impl Executor {
         link.is_some()
     }
 
-    /// Whether what is to be told can wait for more.
+    /// Returns true if messages can wait for more.
     pub(super) fn gathers(&mut self, now: Mono) -> bool {
         let has_news = self.link.as_ref().is_some_and(Link::has_only_news);
         let waits = has_news && self.parts.store.has_queued() && self.phase == Phase::Serving;
@@ -150,7 +150,8 @@ impl Executor {
 
     fn hello(&mut self, hello: &DaemonHello, now: Mono) {
         if hello.protocol != PROTOCOL {
-            // Its side knows why from our hello, which has been sent or is tried once more here.
+            // The daemon knows the reason from our hello, which has been sent or is tried once more
+            // here.
             self.send(now);
             return self.unlink(now);
         }
@@ -198,12 +199,12 @@ impl Executor {
 }
 
 impl Parts {
-    /// Drops outcomes; the file of an earlier executor goes with the last one that it holds.
+    /// Drops outcomes; the file of an earlier executor is removed with its last one.
     fn forget(&mut self, attempts: &[AttemptId]) {
         for attempt in attempts {
             self.store.forget(*attempt);
             if self.restored.remove(attempt) && self.restored.is_empty() {
-                // Left behind, it would be offered once more, which harms nobody.
+                // A remaining file would be offered once more, which does no harm.
                 let _ = outcomes::remove(&self.state);
             }
         }

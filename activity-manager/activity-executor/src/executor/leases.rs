@@ -1,6 +1,6 @@
-//! Leases: how long the attempts of a process manager may go on. The ends are kept here, so that they
-//! come though the daemon is frozen, and by a timer that counts suspend, so that they come at once
-//! when the machine goes on.
+//! Leases: the time for which the attempts of a process manager may go on. Their ends are enforced
+//! here even if the daemon is frozen, by a timer that counts suspend, so that they take effect as
+//! soon as the machine resumes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,7 @@ use wire::executor::{Exit, Lease, Start};
 use super::Executor;
 use crate::clock;
 
-/// Process managers whose leases are kept; more are not believed.
+/// Maximum number of process managers with leases; further ones are ignored.
 const OWNERS_MAX: usize = 4_096;
 
 /// The leases that have not ended.
@@ -35,8 +35,8 @@ impl Leases {
         })
     }
 
-    /// Whether a command may be queued. One that is there when its lease ends is taken back, so
-    /// whatever waits may be started.
+    /// Returns true if a command may be queued. A queued one is taken back when its lease ends, so
+    /// every waiting command may be started.
     pub(super) fn allow(&self, start: &Start) -> bool {
         let has_lease = |owner| self.by_owner.contains_key(&owner);
         start.owner.is_none_or(has_lease)
@@ -53,7 +53,7 @@ impl Leases {
         }
     }
 
-    /// Those that have ended, which are not kept any more.
+    /// Removes and returns the leases that have ended.
     fn take_ended(&mut self, now: Mono) -> Vec<Lease> {
         let ended = self.by_owner.values().filter(|lease| lease.until <= now);
         let ended: Vec<Lease> = ended.copied().collect();
@@ -87,11 +87,11 @@ impl Leases {
 
     pub(super) fn empty_timer(&self) {
         let mut count = [0; 8];
-        // What it says is seen by the clock; empty, it waits for the next one.
+        // Its value is not used; it is emptied to wait for the next one.
         let _ = rustix::io::read(&self.timer, &mut count);
     }
 
-    /// When the commands of the first of them have to be dead.
+    /// When the commands of the first of them must be dead.
     pub(super) fn dead_by(&self) -> Option<Mono> {
         self.by_owner.values().map(|lease| lease.dead_by).min()
     }
@@ -102,7 +102,7 @@ impl Leases {
 }
 
 impl Executor {
-    /// Stops and takes back what the leases that have ended were for.
+    /// Stops and takes back the attempts of leases that have ended.
     pub(super) fn expire(&mut self, now: Mono) {
         if self.leases.is_empty() {
             return;

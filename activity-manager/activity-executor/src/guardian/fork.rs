@@ -8,7 +8,7 @@ use std::ptr;
 
 use rustix::process::Pid;
 
-/// Makes a copy of this process, which must have one thread. In the copy, the answer is none.
+/// Forks this process, which must have one thread. Returns none in the child.
 pub(super) fn fork() -> io::Result<Option<Pid>> {
     // SAFETY: with one thread, nothing that the copy uses is held by a thread that it does not have.
     match unsafe { libc::fork() } {
@@ -17,8 +17,8 @@ pub(super) fn fork() -> io::Result<Option<Pid>> {
     }
 }
 
-/// Blocks the signals that ask for an end, and that of a child's end, and returns a descriptor that
-/// becomes readable when one arrives.
+/// Blocks the signals for shutdown and for a child's end, and returns a descriptor that becomes
+/// readable when one arrives.
 pub(super) fn signals() -> io::Result<OwnedFd> {
     // SAFETY: the set is initialised by sigemptyset before it is used; signalfd makes a descriptor that
     // nobody else knows.

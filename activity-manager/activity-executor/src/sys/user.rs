@@ -2,8 +2,8 @@
     unsafe_code,
     reason = "the ids of one thread, signals to a whole user and System V IPC have no safe interface"
 )]
-//! What is done as an account of commands: this thread takes its rights, and nothing else's. The ids
-//! that the kernel looks at when others would signal or trace the thread are never the account's.
+//! Work with the rights of a command's account: this thread takes its rights, and nothing else. The
+//! ids that the kernel checks when others signal or trace the thread are never the account's.
 
 use std::io;
 use std::ptr;
@@ -11,12 +11,13 @@ use std::ptr;
 use rustix::io::Errno;
 use rustix::process::{Uid, getpriority_user};
 
-/// A user that no process has. Were it the account or root, the account could signal this thread, or
-/// this thread everybody. Below the numbers that systems give to containers and directory services.
+/// A user that no process has. If it were the account or root, the account could signal this
+/// thread, or this thread every process. Below the numbers that systems give to containers and
+/// directory services.
 const NOBODY_AT_ALL: libc::uid_t = 0x7fff_fff1;
 
-/// A kind of System V IPC objects: its table, in which columns an object's number, owner and maker
-/// are, and what removes one.
+/// A kind of System V IPC objects: its table, the columns of an object's number, owner and maker,
+/// and the removing call.
 struct Kind {
     table: &'static str,
     number: usize,
@@ -47,7 +48,7 @@ const QUEUES: Kind = Kind {
     remove: remove_queue,
 };
 
-/// Whether any process of a user is there: one that has ended and was not collected counts.
+/// Returns true if a process of a user exists, including ended ones that were not collected.
 pub(crate) fn has_processes(user: u32) -> bool {
     getpriority_user(Uid::from_raw(user)) != Err(Errno::SRCH)
 }
@@ -84,7 +85,7 @@ pub(crate) fn remove_ipc(user: u32) -> io::Result<()> {
 }
 
 impl Kind {
-    /// The object of a line, where the user owns it or has made it.
+    /// The object of a line, if the user owns it or has made it.
     fn owned(&self, line: &str, user: u32) -> Option<i32> {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let id = |column: usize| fields.get(column)?.parse::<u32>().ok();
@@ -93,9 +94,9 @@ impl Kind {
     }
 }
 
-/// Does something with the rights of an account, and without those of root. Needs root.
+/// Runs `act` with the rights of an account, and without those of root. Needs root.
 pub(crate) fn as_user<T>(user: u32, act: impl FnOnce() -> T) -> io::Result<T> {
-    /// Makes the thread root again, whatever happened.
+    /// Makes the thread root again on drop.
     struct Root;
     impl Drop for Root {
         fn drop(&mut self) {

@@ -36,10 +36,10 @@ fn half_a_share_runs_and_stops_for_half_a_period_each() {
     assert_eq!(throttle.due(), Mono(20_000));
     assert_eq!(throttle.turn(Mono(20_000)), Some(Turn::Continue));
     assert_eq!(throttle.due(), Mono(30_000));
-    // Late: what it ran more it is stopped for longer.
+    // Late: it ran longer, so it is stopped longer.
     assert_eq!(throttle.turn(Mono(35_000)), Some(Turn::Stop));
     assert_eq!(throttle.due(), Mono(50_000));
-    // And what it was stopped for longer it need not be the next time.
+    // It was stopped longer, so it is stopped less the next time.
     assert_eq!(throttle.turn(Mono(58_000)), Some(Turn::Continue));
     assert_eq!(throttle.turn(Mono(68_000)), Some(Turn::Stop));
     assert_eq!(throttle.due(), Mono(70_000));
@@ -70,7 +70,7 @@ proptest! {
             now = next;
             throttle.turn(now);
         }
-        // At the end one turn and one lateness may be open.
+        // At the end one turn and one delay may be unfinished.
         let wanted = now.0 as f64 * f64::from(millionths) / 1e6;
         prop_assert!((ran.0 as f64 - wanted).abs() <= 80_001.0, "{} of {}", ran.0, now.0);
     }

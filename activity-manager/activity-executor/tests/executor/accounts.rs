@@ -1,5 +1,5 @@
-//! Commands that run as another account than the executor, which only root can have. Elsewhere these
-//! tests say so and check nothing.
+//! Commands that run as another account than the executor, which requires root. Without it these
+//! tests report that and check nothing.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -42,8 +42,8 @@ fn bench_of_cores(accounts: Accounts, cores: u32) -> Option<(Bench, Account, Pat
     Some((bench, account, directory))
 }
 
-/// A directory as the manager makes it. Each attempt has one of its own: what an account has had is not
-/// given a second time.
+/// A directory as the manager makes it. Each attempt has one of its own: a directory that an
+/// account has had is not given again.
 fn directory(bench: &Bench, number: u32) -> PathBuf {
     let directory = bench.path().join(format!("process/{number}"));
     fs::create_dir(&directory).unwrap();
@@ -105,7 +105,7 @@ fn command_reads_neither_keys_nor_state_nor_other_attempts() {
         .filter(|line| line.contains("Permission denied") || line.contains("not permitted"));
     assert_eq!(n_refused.count(), 8, "{refused}");
 
-    // Root does not read for it either.
+    // Root does not read it on its behalf either.
     let start = Start {
         stdin: Stdin::Path(secret.join("certificate.key").to_str().unwrap().to_owned()),
         ..start(&bench, &self::directory(&bench, 3), "cat")
@@ -214,7 +214,8 @@ fn attempts_that_run_together_have_accounts_of_their_own() {
     let Some(mut bench) = bench_of_slots(first, 2) else {
         return;
     };
-    // Each tells who it is, waits for the other, and tries to read and to forge what that one makes.
+    // Each prints its identity, waits for the other, and tries to read and to forge the other's
+    // files.
     let script = "id -u > who; chmod 644 who; : > ../../here/$(id -u); \
                   until test $(ls ../../here | wc -l) = 2; do sleep 0.01; done; \
                   for pid in $(ls /proc | grep '^[0-9]'); do cat /proc/$pid/cwd/who; done; \
@@ -236,14 +237,14 @@ fn attempts_that_run_together_have_accounts_of_their_own() {
         let said = String::from_utf8(ended[&number].stdout.inline.clone()).unwrap();
         assert!(said.ends_with("own\n"), "{said}");
         let who = fs::read_to_string(directory.join("who")).unwrap();
-        // Itself alone it could read, and write to.
+        // By itself it could read and write them.
         assert_eq!(who, "forged\n");
         let is_user = |line: &&str| line.parse::<u32>().is_ok();
         let mut seen: Vec<&str> = said.lines().filter(is_user).collect();
         seen.dedup();
         assert_eq!(seen.len(), 1, "{said}");
         users.push(seen[0].to_owned());
-        // It is closed, and what the command had beside it is gone.
+        // It is closed, and the command's home is gone.
         let found = fs::metadata(directory).unwrap();
         assert_eq!((found.uid(), found.mode() & 0o777), (0, 0o700));
     }
@@ -257,7 +258,7 @@ fn nothing_of_an_attempt_is_left_when_its_account_is_lent_again() {
     let Some(mut bench) = bench_of_slots(user, 1) else {
         return;
     };
-    // Leaves a process in a session of its own, files where everybody may write, and shared memory.
+    // Leaves a process in a session of its own, files in public directories, and shared memory.
     let leave = "setsid sleep 1000 >/dev/null 2>&1 & \
                  echo secret > /tmp/xavantes-$$; mkdir -p /dev/shm/xavantes-$$/below; \
                  echo secret > $TMPDIR/file; (ipcmk -M 4096 >/dev/null 2>&1 || true); \

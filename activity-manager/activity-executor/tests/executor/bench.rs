@@ -19,12 +19,12 @@ use wire::executor::{
     Start, ToExecutor,
 };
 
-/// How long anything may take before a test fails. Nothing waits that long when all is well.
+/// Time limit of anything in these tests. Nothing waits that long when all is well.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Bench {
     pub(crate) directory: TempDir,
-    /// What was started: it ends when the executor has and all that was left of commands.
+    /// The started process: it ends after the executor and all processes of commands.
     pub(crate) guardian: Child,
     /// The executor itself.
     pub(crate) executor: Pid,
@@ -32,7 +32,8 @@ pub(crate) struct Bench {
     containment: Option<Containment>,
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
-    /// What was told and not asked for yet: messages of different kinds come in any order.
+    /// Received messages that were not asked for yet: messages of different kinds come in any
+    /// order.
     ended: BTreeMap<u32, Ended>,
     started: BTreeMap<u32, Pid>,
 }
@@ -51,7 +52,7 @@ impl Bench {
         Bench::begin(cores, ways)
     }
 
-    /// One in each way in which this system lets commands be held.
+    /// One executor for each way of containment that this system permits.
     pub(crate) fn in_both_ways(cores: u32) -> [Bench; 2] {
         [ContainmentChoice::Best, ContainmentChoice::ProcessTree].map(|containment| {
             let ways = Ways {
@@ -62,7 +63,7 @@ impl Bench {
         })
     }
 
-    /// One whose commands have a part of the time.
+    /// An executor whose commands get a share of the time.
     pub(crate) fn slowed(cores: u32, share: Share) -> Bench {
         let ways = Ways {
             share: Some(share),
@@ -71,7 +72,7 @@ impl Bench {
         Bench::begin(cores, ways)
     }
 
-    /// One whose commands run as other accounts.
+    /// An executor whose commands run as other accounts.
     pub(crate) fn with_accounts(cores: u32, accounts: &Accounts) -> Bench {
         let ways = Ways {
             accounts: accounts.clone(),
@@ -101,12 +102,12 @@ impl Bench {
         bench
     }
 
-    /// Kills the executor with -9. What it had started is ended by its guardian.
+    /// Kills the executor with -9. Its guardian ends its commands.
     pub(crate) fn kill_executor(&self) {
         kill_process(self.executor, Signal::KILL).unwrap();
     }
 
-    /// By what it says that commands are held.
+    /// The containment that it reports.
     pub(crate) fn held_by(&self) -> HeldBy {
         self.containment.unwrap().held_by
     }
@@ -124,7 +125,7 @@ impl Bench {
         self.path().join("state")
     }
 
-    /// Drops the connection and makes another one. What the executor says it is and holds.
+    /// Drops the connection and makes another one. Returns the executor's hello and list.
     pub(crate) fn reconnect(&mut self, cores: u32) -> (ExecutorHello, Vec<Held>) {
         (self.sender, self.receiver) = connect(self.directory.path());
         self.sender.send(&hello(cores)).unwrap();
@@ -151,7 +152,7 @@ impl Bench {
         let FromExecutor::Hello(hello) = self.next() else {
             panic!("no hello")
         };
-        // Who looks for the commands of a session, or kills an executor that does not answer, goes by this.
+        // The commands of a session are found by this, and a silent executor is killed by it.
         assert_eq!(self.sender.peer_pid(), Some(hello.pid));
         self.executor = Pid::from_raw(hello.pid as i32).unwrap();
         self.containment = hello.containment;
@@ -213,7 +214,7 @@ impl Bench {
         message
     }
 
-    /// Waits until these many attempts have ended since this was last asked.
+    /// Waits until so many attempts have ended since the last call.
     pub(crate) fn ended(&mut self, n: usize) -> BTreeMap<u32, Ended> {
         while self.ended.len() < n {
             self.next();
@@ -238,7 +239,7 @@ impl Bench {
         self.ended(1).into_values().next().unwrap()
     }
 
-    /// Waits until an attempt is told to run. Its process id.
+    /// Waits until an attempt is reported to run. Returns its process id.
     pub(crate) fn started(&mut self, activity: u32) -> Pid {
         loop {
             if let Some(pid) = self.started.remove(&activity) {
@@ -248,13 +249,13 @@ impl Bench {
         }
     }
 
-    /// Asks until a running attempt has written a line. The line, which the tests' commands make a
-    /// process id.
+    /// Waits until a running attempt has written a line, which the tests' commands make a process
+    /// id.
     pub(crate) fn written_pid(&mut self, activity: u32) -> Pid {
         pid_in(&self.written(activity, |text| text.ends_with(b"\n")))
     }
 
-    /// Asks until what a running attempt has written contains a text.
+    /// Waits until a running attempt has written a text.
     pub(crate) fn until_it_writes(&mut self, activity: u32, part: &str) {
         self.written(activity, |text| {
             String::from_utf8_lossy(text).contains(part)
@@ -276,7 +277,7 @@ impl Bench {
         }
     }
 
-    /// What is kept of a stream.
+    /// The stored part of a stream.
     pub(crate) fn log(&self, activity: u32, stream: Stream, captured: &Captured) -> Vec<u8> {
         let directory = log_directory(&self.state());
         read_log(&directory, attempt(activity), stream, captured, u64::MAX).unwrap()
@@ -293,9 +294,9 @@ impl Drop for Bench {
     }
 }
 
-/// The first of the users without an account that one test has, by its `place` among the tests. An
-/// executor kills whatever runs as such a user, so neither another test nor another run of these tests
-/// may have the same.
+/// The first of the users without an account for one test, by its `place` among the tests. An
+/// executor kills all processes of such a user, so neither another test nor another run of these
+/// tests may have the same one.
 pub(crate) fn first_user(place: u32) -> u32 {
     const USERS_OF_A_RUN: u32 = 100;
     1_000_000_000 + std::process::id() * USERS_OF_A_RUN + place
@@ -322,7 +323,7 @@ pub(crate) fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_activity-executor"))
 }
 
-/// How an executor is started.
+/// The settings of a start.
 pub(crate) struct Ways {
     pub(crate) linger: Span,
     pub(crate) share: Option<Share>,
@@ -374,7 +375,7 @@ pub(crate) fn pid_in(text: &[u8]) -> Pid {
     Pid::from_raw(std::str::from_utf8(text).unwrap().trim().parse().unwrap()).unwrap()
 }
 
-/// Whether a process lives.
+/// Returns true if a process lives.
 pub(crate) fn lives(pid: Pid) -> bool {
     pidfd_open(pid, PidfdFlags::empty()).is_ok_and(|pidfd| {
         let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
@@ -382,7 +383,7 @@ pub(crate) fn lives(pid: Pid) -> bool {
     })
 }
 
-/// Waits for the end of any process; one that is not there has ended.
+/// Waits for the end of any process; a missing one has ended.
 pub(crate) fn wait_for_end(pid: Pid) {
     if let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) {
         let timeout = Timespec {

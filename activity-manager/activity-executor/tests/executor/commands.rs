@@ -1,4 +1,4 @@
-//! What commands see, say and give back.
+//! The environment, output and outcome of commands.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

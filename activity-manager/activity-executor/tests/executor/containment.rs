@@ -1,4 +1,4 @@
-//! A command is everything that it started, whichever way that is held.
+//! A command is all processes that it started, with either containment.
 
 use std::fs;
 
@@ -9,10 +9,10 @@ use wire::executor::{Exit, HeldBy, Start, ToExecutor};
 use crate::bench::{Bench, lives, pid_in, wait_for_end};
 use crate::leases::{lease, owned};
 
-/// Leaves its process group, its session and its parent, tells its number, and stays.
+/// Leaves its process group, its session and its parent, prints its number, and stays.
 const STRAY: &str = "(setsid sh -c 'echo $$; exec sleep 1000' &)";
 
-/// The same without a word of who started it.
+/// The same without the variable that identifies its executor.
 const NAMELESS_STRAY: &str = "(env -i setsid sh -c 'echo $$; exec sleep 1000' &)";
 
 #[test]
@@ -50,7 +50,7 @@ fn what_has_left_the_process_group_may_clean_up_at_a_timeout() {
 #[test]
 fn stray_ends_before_the_outcome_of_its_command_is_told() {
     for mut bench in Bench::in_both_ways(2) {
-        // Another command that runs meanwhile keeps what is its own.
+        // Another running command keeps its own processes.
         let other = bench.shell(9, &format!("{STRAY}; sleep 1000"));
         bench.send(ToExecutor::Start(vec![other]));
         let kept = bench.written_pid(9);
@@ -78,7 +78,7 @@ fn what_forks_and_ends_again_and_again_is_caught() {
         let hops = || fs::read_to_string(bench.path().join("hops")).unwrap();
         let before = hops();
         assert!(before.lines().count() > 5, "{before}");
-        // The outcome of another command comes later than a hop takes.
+        // The outcome of another command takes longer than a hop.
         let later = bench.shell(2, "sleep 0.1");
         bench.run(later);
         let hops = fs::read_to_string(bench.path().join("hops")).unwrap();
@@ -127,7 +127,7 @@ fn limits_of_memory_are_those_of_each_command_of_a_slot() {
             };
             let exit = bench.run(start).exit;
             match mebibytes {
-                // Where it is counted, a short peak may pass.
+                // If memory is measured, a short peak may pass.
                 Some(16) if bench.held_by() == HeldBy::ProcessTree => {}
                 Some(16) => assert_eq!(exit, Exit::OutOfMemory),
                 _ => assert_eq!(exit, Exit::Exited { code: 0 }),
@@ -165,7 +165,7 @@ fn next_executor_ends_what_nobody_was_left_to_end() {
         let start = bench.shell(1, &format!("{STRAY}; sleep 1000"));
         bench.send(ToExecutor::Start(vec![start]));
         let stray = bench.written_pid(1);
-        // Both at once: what is frozen hears of nothing.
+        // Both at once: a frozen process gets no messages.
         kill_process(bench.executor, Signal::STOP).unwrap();
         bench.kill_guardian();
         bench.kill_executor();

@@ -1,4 +1,4 @@
-//! Commands that may go on only for as long as their process manager has said so lately.
+//! Commands with leases, which their process manager must have renewed recently.
 
 use model::{Mono, Span};
 use rustix::time::{ClockId, clock_gettime};
@@ -6,7 +6,8 @@ use wire::executor::{Exit, FromExecutor, Lease, Start, ToExecutor};
 
 use crate::bench::{Bench, attempt};
 
-/// The lease of process manager 7, from this moment on; what does not heed TERM has half a second.
+/// The lease of process manager 7, from this moment on; processes that ignore TERM have half a
+/// second.
 pub(crate) fn lease(until: Span) -> ToExecutor {
     let now = clock_gettime(ClockId::Boottime);
     let now = Mono(now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1_000);
@@ -38,7 +39,7 @@ fn nothing_is_started_without_a_lease() {
     let start = owned(bench.start(1, &["true"]));
     bench.send(ToExecutor::Start(vec![start]));
     assert_eq!(retracted(&mut bench), 1);
-    // Nor does it start when one comes: its process manager was told that it has not.
+    // It does not start with a later lease either: its process manager was told that it has not.
     bench.send(lease(Span::from_secs(1_000)));
     let again = owned(bench.start(1, &["true"]));
     bench.send(ToExecutor::Start(vec![again]));
@@ -56,10 +57,10 @@ fn at_the_end_of_a_lease_what_runs_is_stopped_and_what_waits_taken_back() {
         cores: 2,
         ..bench.start(2, &["touch", "late"])
     });
-    // Somebody else's, which nothing of this concerns.
+    // Another owner's attempt is unaffected.
     let other = bench.shell(3, "sleep 1; echo done");
     bench.send(ToExecutor::Start(vec![deaf, other, waiting]));
-    // Nothing is said from here on, as by a daemon that is frozen.
+    // Nothing is sent from here on, as by a frozen daemon.
     assert_eq!(retracted(&mut bench), 2);
     let ended = bench.ended(2);
     assert_eq!(ended[&1].exit, Exit::Expired);

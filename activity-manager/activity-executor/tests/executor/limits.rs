@@ -1,4 +1,4 @@
-//! What ends a command that does not end: timeouts, stops, limits.
+//! The ends of commands that do not end by themselves: timeouts, stops, limits.
 
 use model::Span;
 use wire::executor::{Exit, FromExecutor, Start, ToExecutor};
@@ -44,7 +44,7 @@ fn stop_lets_a_command_clean_up() {
     let first = bench.shell(1, script);
     bench.send(ToExecutor::Start(vec![first, queued]));
     bench.written_pid(1);
-    // What is queued or unknown is taken back; what runs ends.
+    // Queued or unknown attempts are taken back; running ones end.
     bench.send(ToExecutor::Stop(vec![attempt(2), attempt(3), attempt(1)]));
     let retracted = loop {
         if let FromExecutor::Retracted(retracted) = bench.next() {
@@ -79,7 +79,7 @@ fn memory_is_counted_over_the_descendants() {
 #[test]
 fn cores_are_never_exceeded_and_order_is_kept() {
     let mut bench = Bench::new(3);
-    // Each notes how many cores are held while it runs: a file for each core.
+    // Each records how many cores are held while it runs: a file for each core.
     let script = "for i in $(seq $XAVANTES_CORES); do touch held.$$.$i; done; ls held.* | wc -l; \
                   sleep 0.02; rm held.$$.*";
     let starts: Vec<Start> = (0..30)

@@ -29,7 +29,7 @@ fn retracted_attempts_never_run() {
     }
     assert_eq!(started[0].attempt, attempt(1));
     assert_eq!(retracted, [attempt(2), attempt(3)]);
-    // A start that was on its way comes too late, also when there is room for it.
+    // A start in flight comes too late, even with room for it.
     bench.send(ToExecutor::Stop(vec![attempt(1)]));
     bench.send(ToExecutor::Start(vec![queued]));
     let last = bench.start(4, &["true"]);

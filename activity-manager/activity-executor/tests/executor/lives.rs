@@ -1,4 +1,4 @@
-//! Lives of the executor: linger, shutdown, kills, and the outcomes that the next one finds.
+//! Runs of the executor: linger, shutdown, kills, and the outcomes that the next one finds.
 
 use std::fs;
 
@@ -60,7 +60,7 @@ fn next_connection_is_told_what_is_held() {
         (&b"kept\n"[..], &[1, 42][..])
     );
 
-    // Life goes on: what was forgotten is not told again.
+    // The executor goes on: forgotten outcomes are not sent again.
     bench.send(ToExecutor::Forget(vec![attempt(1)]));
     bench.send(ToExecutor::Stop(vec![attempt(2)]));
     assert_eq!(bench.ended(2).keys().copied().collect::<Vec<_>>(), [2, 3]);
@@ -96,7 +96,7 @@ fn commands_end_when_the_daemon_stays_away_and_outcomes_are_found_again() {
     wait_for_end(pid);
     assert!(!bench.path().join("socket").exists());
 
-    // What was queued is nobody's: it can be sent again.
+    // Queued attempts belong to nobody: they can be sent again.
     let (_, held) = bench.restart(1, Span::from_millis(100));
     assert_eq!(phases(&held), [(1, "ended"), (2, "abandoned")]);
     let Phase::Ended(ended) = &held[0].phase else {

@@ -1,4 +1,4 @@
-//! Ownership is given while an attacker of the same account changes what is given.
+//! Ownership is given while an attacker of the same account changes the files.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -9,15 +9,15 @@ use wire::executor::{Exit, Start, ToExecutor};
 
 use crate::bench::{Bench, attempt};
 
-/// Attempts of a round, whose directories the attacker goes for.
+/// Attempts of a round, whose directories the attacker targets.
 const ATTEMPTS: u32 = 12;
 
-/// Files of root that the attacker wants, and of each attempt under the same names.
+/// Files of root that the attacker wants, with the same names in each attempt.
 const FILES: usize = 151;
 
 const ROUNDS: usize = 20;
 
-/// Where the attacker is told what to attack.
+/// Names the attacked directory.
 const ATTACKED: &str = "XAVANTES_TEST_ATTACKED";
 
 #[test]
@@ -33,7 +33,8 @@ fn root_files_stay_roots_while_directories_are_given_to_an_attacker() {
     }
 }
 
-/// A round: how many files of root are somebody else's after it, and how many attempts ran.
+/// A round: the number of root's files that belong to somebody else after it, and of attempts that
+/// ran.
 fn attacked() -> (usize, usize) {
     let accounts = Accounts {
         others: Account::named("nobody").ok(),
@@ -64,7 +65,7 @@ fn attacked() -> (usize, usize) {
             fs::write(directory.join(file.to_string()), "").unwrap();
         }
     }
-    // This program is the attacker, too, where its account can read it.
+    // This program is the attacker, too, if its account can read it.
     let attacker = bench.path().join("attacker");
     fs::copy(std::env::current_exe().unwrap(), &attacker).unwrap();
     set(&attacker, 0o755);
@@ -100,8 +101,9 @@ fn attacked() -> (usize, usize) {
     (owners.filter(|&owner| owner != 0).count(), n_run.count())
 }
 
-/// Replaces, in each directory of an attempt that it can enter, what is to be given by a link to what it
-/// wants. The test above runs it as another account; with the other tests it does nothing.
+/// Replaces, in each directory of an attempt that it can enter, the files to be given by links to
+/// those that it wants. The test above runs it as another account; among the other tests it does
+/// nothing.
 #[test]
 fn attacker() {
     let Ok(ground) = std::env::var(ATTACKED) else {

@@ -1,4 +1,4 @@
-//! What a site allows every command.
+//! The site's limits for every command.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ use crate::bench::{Bench, Ways, binary, first_user};
 /// More than a shell line with its pipes has, and fewer than the tests want.
 const PROCESSES: u32 = 16;
 
-/// Starts some processes more than that, and tells how many there are at once.
+/// Starts some processes more than that, and prints their concurrent number.
 const MANY: &str = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 1000 & echo $i; done; wait";
 
 fn bench(cores: u32, limits: Limits) -> Bench {
@@ -41,7 +41,7 @@ fn no_file_grows_above_its_limit() {
         },
     );
     let limit = Some(SiteLimit::FileBytes(bytes_max));
-    // By itself, below a shell, and where the program takes the signal and is told by the system.
+    // By itself, below a shell, and if the program handles the signal and gets the system's error.
     let dies = bench.start(1, &["dd", "if=/dev/zero", "of=one", "bs=64k", "count=20"]);
     let ended = bench.run(dies);
     assert_eq!(
@@ -64,7 +64,7 @@ fn no_file_grows_above_its_limit() {
         (&ended.exit, ended.limit),
         (&Exit::Exited { code: 1 }, limit)
     );
-    // Streams are no files, and what fails otherwise has met no limit.
+    // Streams are no files, and another failure has met no limit.
     let long = bench.shell(
         4,
         "head -c 1100000 /dev/zero; head -c 1000000 /dev/zero > four; exit 3",
@@ -109,7 +109,7 @@ fn processes_of_a_command_are_limited_by_its_control_group() {
         },
         ..Ways::default()
     };
-    // Where nothing can count them, the executor says so rather than to let them grow.
+    // If nothing can count them, the executor refuses the setting.
     let directory = tempfile::tempdir().unwrap();
     let accounts = Accounts::default();
     let limits = ways(ContainmentChoice::Best).limits;
@@ -155,7 +155,7 @@ fn processes_of_a_command_are_limited_by_its_control_group() {
     for ended in bench.ended(2).values() {
         check_many(ended);
     }
-    // And the next of its slot is not charged for what is gone.
+    // The next command of its slot is not charged for processes that are gone.
     let few = bench.shell(
         3,
         "for i in 1 2 3 4 5 6 7 8; do sleep 0.01 & done; wait; echo well",
@@ -241,7 +241,7 @@ fn binding() -> Limits {
     }
 }
 
-/// Tells the CPUs of a command, and waits until all of its kind have begun.
+/// Prints the CPUs of a command, and waits until all of its kind have begun.
 const CPUS: &str = "grep Cpus_allowed_list: /proc/self/status | cut -f 2; nproc; touch here.$$; \
                     until test $(ls here.* | wc -l) = $ALL; do sleep 0.01; done";
 
@@ -270,7 +270,7 @@ fn commands_have_cpus_of_their_own() {
     cpus.sort_unstable();
     cpus.dedup();
     assert_eq!(cpus.len(), n as usize, "{cpus:?}");
-    // One of several cores has as many, when they are free again.
+    // A command of several cores gets as many CPUs when they are free again.
     let all = Start {
         cores: n,
         ..bench.start(n, &["nproc"])

@@ -1,4 +1,4 @@
-//! Commands that have only a part of the time.
+//! Commands that get only a share of the time.
 
 use activity_executor::Share;
 use model::Span;
@@ -54,7 +54,7 @@ fn deadline_ends_a_slowed_command() {
 
 #[test]
 fn slowed_command_that_is_ended_may_clean_up() {
-    // It is stopped for a quarter of a second at a time, and killed a tenth after the first word.
+    // It is stopped for a quarter of a second at a time, and killed a tenth of a second after TERM.
     let mut bench = Bench::slowed(1, share(0.004));
     let script = "trap 'echo cleaned; exit 3' TERM; echo $$; while :; do :; done";
     let start = bench.shell(1, script);

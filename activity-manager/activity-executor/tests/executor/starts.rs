@@ -2,8 +2,9 @@
     unsafe_code,
     reason = "a lease on a file, which holds its execution up, has no safe interface"
 )]
-//! Children that do not get as far as their program. A program is held up as a slow file system would:
-//! somebody has a lease on it, and the system has whoever executes it wait until that is given back.
+//! Children that do not reach their program. A program is delayed as by a slow file system: another
+//! process has a lease on it, and the system makes its executing process wait until that is
+//! released.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -20,7 +21,7 @@ use crate::bench::{Bench, attempt, wait_for_end};
 /// As in fcntl.h; the crate of the C library does not have it.
 const F_SETSIG: libc::c_int = 10;
 
-/// A file that nobody else opens while this is there.
+/// A file that nobody else can open while this exists.
 struct Leased {
     _file: File,
     path: PathBuf,
@@ -48,8 +49,8 @@ impl Leased {
     }
 }
 
-/// The child that is held up has copies of the executor's descriptors meanwhile, so that the system goes on
-/// telling of what the executor has closed.
+/// The delayed child has copies of the executor's descriptors meanwhile, so the system goes on
+/// reporting those that the executor has closed.
 #[test]
 fn end_of_a_command_is_told_once_while_another_is_held_up() {
     for mut bench in Bench::in_both_ways(2) {
@@ -63,7 +64,7 @@ fn end_of_a_command_is_told_once_while_another_is_held_up() {
         bench.send(ToExecutor::Start(vec![held]));
         let pid = bench.started(2);
         fs::write(gate, "").unwrap();
-        // What it left is killed first, and takes a while to end.
+        // Its remaining processes are killed first, and take a while to end.
         assert_eq!(bench.end_of(&[1]).exit, Exit::Exited { code: 3 });
         bench.send(ToExecutor::Stop(vec![attempt(2)]));
         assert_eq!(bench.end_of(&[2]).exit, Exit::Stopped);
@@ -82,7 +83,7 @@ fn program_that_does_not_open_holds_up_no_other_command() {
     };
     bench.send(ToExecutor::Start(vec![held, late]));
     assert_eq!(bench.ended(1)[&2].exit, Exit::TimedOut);
-    // It can be stopped like one that runs.
+    // It can be stopped like a running one.
     let pid = bench.started(1);
     bench.send(ToExecutor::Stop(vec![attempt(1)]));
     let ended = &bench.ended(1)[&1];
@@ -120,7 +121,7 @@ fn child_that_is_stopped_before_its_program_is_killed_and_the_attempt_is_stuck()
     assert_eq!(ended.exit, Exit::Stuck);
     assert!(ended.wall >= Span::from_secs(2), "{ended:?}");
     wait_for_end(pid);
-    // What it held is free again.
+    // Its cores are free again.
     let both = [bench.start(3, &["true"]), bench.start(4, &["true"])];
     bench.send(ToExecutor::Start(both.into()));
     assert_eq!(bench.ended(2).len(), 2);
@@ -133,7 +134,7 @@ fn signal_that_comes_before_the_program_ends_the_child_alone() {
     let held = bench.start(1, &[leased.path()]);
     bench.send(ToExecutor::Start(vec![held]));
     let pid = bench.started(1);
-    // One that programs of this language have a handler for, which would run in the executor's memory.
+    // A signal that Rust programs have a handler for, which would run in the executor's memory.
     kill_process(pid, Signal::SEGV).unwrap();
     drop(leased);
     assert_eq!(bench.ended(1)[&1].exit, Exit::Signaled { signal: 11 });

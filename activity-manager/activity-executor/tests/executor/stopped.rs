@@ -1,5 +1,5 @@
-//! Somebody of the same account stops a child between the moment it becomes that account's and its
-//! program: a loop of signals to the process numbers that come next.
+//! An attacker of the same account stops a child between its change to that account and its
+//! program: a loop of signals to the next process numbers.
 
 use std::fs::{self, Permissions};
 use std::io::Write;
@@ -19,14 +19,15 @@ const ROUNDS: u32 = 20;
 /// Children of a round that the attacker may miss.
 const VICTIMS: u32 = 1_000;
 
-/// Longer than a stopped child is waited for.
+/// Longer than the executor waits for a stopped child.
 const TIMEOUT: Span = Span::from_secs(20);
 
 /// Makes this program the attacker.
 const ATTACKER: &str = "XAVANTES_TEST_STOPS";
 
-/// Directories in which a child looks for its program in vain, one system call each: for milliseconds it
-/// is its account's and not in its program. It never will be: one that is stopped is stopped there.
+/// Directories in which a child searches its program in vain, one system call each: for
+/// milliseconds it has its account and not its program, which it never finds. So a stopped one is
+/// stopped there.
 const SEARCHED: usize = 4_000;
 
 /// Process numbers after the newest one that the attacker tries.
@@ -38,7 +39,7 @@ fn child_that_another_of_its_account_stops_is_killed_and_delays_nobody() {
         println!("skipped: needs root");
         return;
     }
-    // Whatever else runs as the same user would be stopped as well.
+    // Other processes of the same user would be stopped as well.
     let user = first_user(30);
     let accounts = Accounts {
         others: Account::of_range(&format!("{user}..{user}")).unwrap().pop(),
@@ -62,8 +63,8 @@ fn child_that_another_of_its_account_stops_is_killed_and_delays_nobody() {
     }
 }
 
-/// A round: an attacker, commands until it has stopped one of them, and one that ends meanwhile. The
-/// one that was stopped.
+/// A round: an attacker, commands until it has stopped one of them, and one that ends meanwhile.
+/// Returns the stopped one.
 fn stopped(bench: &mut Bench, program: &Path, numbers: &mut RangeFrom<u32>) -> u32 {
     let mut next = || numbers.next().expect("there are more than rounds");
     let module = module_path!().split_once("::").unwrap().1;
@@ -113,8 +114,8 @@ fn in_own_directory(bench: &Bench, start: Start) -> Start {
     }
 }
 
-/// Stops the first process of its account that begins after it, says which, and ends. The test above
-/// runs it as another account; with the other tests it does nothing.
+/// Stops the first process of its account that begins after it, prints its number, and ends. The
+/// test above runs it as another account; among the other tests it does nothing.
 #[test]
 fn attacker() {
     if std::env::var_os(ATTACKER).is_none() {
@@ -135,7 +136,7 @@ fn attacker() {
     let mut out = std::io::stdout();
     writeln!(out, "ready").unwrap();
     loop {
-        // The last of its numbers is that of the process, or thread, that began last.
+        // The last of its numbers is that of the newest process or thread.
         let load = fs::read_to_string("/proc/loadavg").unwrap();
         let newest: i32 = load.rsplit(' ').next().unwrap().trim().parse().unwrap();
         for number in newest..newest + NUMBERS {
@@ -150,7 +151,7 @@ fn attacker() {
     }
 }
 
-/// Whether a process that was sent the signal comes to a stop; it may have been at its end.
+/// Returns true if a process that was sent the signal is stopped; it may have been at its end.
 fn becomes_stopped(number: i32) -> bool {
     loop {
         let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
