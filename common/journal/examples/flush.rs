@@ -1,4 +1,4 @@
-//! What a durable flush costs: the journal beside a plain log with fdatasync, interleaved.
+//! Benchmark of durable flushes: the journal beside a plain log with fdatasync, interleaved.
 //!
 //! `cargo run --release -p journal --example flush [DIRECTORY]`
 

@@ -1,4 +1,4 @@
-//! Putting a damaged journal aside, for managers whose state others tell again.
+//! Setting a damaged journal aside, for managers whose state others report again.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use super::journal::OpenError;
 use crate::directory::{DirectoryError, io_error, rename_durably};
 
-/// Journals kept that were put aside; the oldest goes when there are more, so that a bad disk is not
-/// filled with them.
+/// Number of journals kept that were set aside; the oldest is removed beyond it, so that a bad disk
+/// is not filled with them.
 const ASIDE_MAX: usize = 4;
 
-/// Gives a journal's directory another name beside it, so that an empty one can begin. Gives that
-/// name.
+/// Renames a journal's directory, so that an empty one can begin. Returns the new path.
 pub fn set_aside(dir: &Path) -> Result<PathBuf, DirectoryError> {
     let mut numbers = numbers_aside(dir);
     let next = numbers.last().copied().unwrap_or(0) + 1;
@@ -26,8 +25,8 @@ pub fn set_aside(dir: &Path) -> Result<PathBuf, DirectoryError> {
 }
 
 impl OpenError {
-    /// Whether what lies there is damaged: another try would find the same. Not where it is in use, of
-    /// a later version, or the system refuses something.
+    /// Returns true if the stored data is damaged, so that another try would find the same. False
+    /// if the journal is in use, of a later version, or the system refuses something.
     pub fn is_damage(&self) -> bool {
         match self {
             OpenError::Panicked { .. }
@@ -57,7 +56,7 @@ fn aside(dir: &Path, number: u64) -> PathBuf {
     dir.with_added_extension(format!("aside.{number}"))
 }
 
-/// Numbers of the journals that were put aside, rising.
+/// Numbers of the journals that were set aside, ascending.
 fn numbers_aside(dir: &Path) -> Vec<u64> {
     let name = dir.file_name().unwrap_or_default().to_string_lossy();
     let begin = format!("{name}.aside.");

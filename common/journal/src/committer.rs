@@ -1,4 +1,4 @@
-//! A journal in a thread of its own, which makes all that waits durable with one flush.
+//! A journal in a thread of its own, which makes all waiting batches durable with one flush.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
@@ -8,35 +8,35 @@ use thiserror::Error;
 
 use crate::journal::{Batch, CommitError, Journal};
 
-/// Batches that may wait. A driver has one or two under way, so a full queue means a disk that
-/// does not keep up, and the driver should stop reading.
+/// Number of waiting batches. A driver has one or two in progress, so a full queue means that the
+/// disk does not keep up, and the driver should stop reading.
 const QUEUE_BATCHES_MAX: usize = 64;
 
-/// No batch is added to a group of more than this many bytes, so that the first of it does not
-/// wait for the last too long.
+/// Bytes of a group of batches above which no batch is added, so that the first one does not wait
+/// too long for the last.
 const GROUP_BYTES_MAX: usize = 8 << 20;
 
-/// What the committer tells, in this order: any number of `Flushed`, at most one `Failed`.
+/// The committer's reports, in this order: any number of `Flushed`, at most one `Failed`.
 #[derive(Debug)]
 pub enum Report {
     /// All batches up to this number are durable.
     Flushed(u64),
-    /// The journal could not be written, and takes no more.
+    /// The journal could not be written, and accepts no more.
     Failed(CommitError),
 }
 
-/// Why a batch was not taken.
+/// Why a batch was refused.
 #[derive(Debug, Error)]
 pub enum Refused {
-    /// The queue is full. The batch is given back.
+    /// The queue is full. Returns the batch.
     #[error("could not queue a batch: the journal does not keep up")]
     Full(Batch),
-    /// A commit had failed, which was reported.
+    /// An earlier commit failed, which was reported.
     #[error("could not queue a batch: the journal has stopped")]
     Stopped,
 }
 
-/// Owns a [`Journal`] in a thread. Batches are committed in the order in which they are given.
+/// Owns a [`Journal`] in a thread. Batches are committed in order.
 pub struct Committer {
     queue: Option<SyncSender<Batch>>,
     thread: Option<JoinHandle<Journal>>,
@@ -63,7 +63,7 @@ impl Committer {
         self.queue().send(batch).map_err(|_| Refused::Stopped)
     }
 
-    /// Queues a batch, or gives it back where the queue is full.
+    /// Queues a batch, or returns it if the queue is full.
     pub fn try_commit(&self, batch: Batch) -> Result<(), Refused> {
         self.queue().try_send(batch).map_err(|error| match error {
             TrySendError::Full(batch) => Refused::Full(batch),
@@ -71,9 +71,9 @@ impl Committer {
         })
     }
 
-    /// Makes durable and reports what is queued, ends the thread, and gives back the journal.
+    /// Makes queued batches durable and reports them, ends the thread, and returns the journal.
     ///
-    /// `None` where the thread ended by a panic of `report`.
+    /// None if the thread ended by a panic of `report`.
     pub fn close(mut self) -> Option<Journal> {
         self.queue = None;
         self.thread.take().and_then(|thread| thread.join().ok())
@@ -109,7 +109,7 @@ fn run(mut journal: Journal, batches: &Receiver<Batch>, mut report: impl FnMut(R
     journal
 }
 
-/// Takes what waits behind `first`, within the limits of one group.
+/// Takes waiting batches after `first`, within the limits of one group.
 fn take_group(first: Batch, batches: &Receiver<Batch>, group: &mut Vec<Batch>) {
     group.clear();
     let mut bytes = first.payload_bytes();

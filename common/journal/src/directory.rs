@@ -16,21 +16,21 @@ pub const FORMAT: u32 = 3;
 /// The lowest format that this program reads. Formats 1 and 2 were never released.
 pub(crate) const FORMAT_OLDEST: u32 = 3;
 
-/// Longest `version` file that is looked at, in bytes: it has two short lines.
+/// Bytes of the longest `version` file that is read: it has two short lines.
 const VERSION_BYTES_MAX: u64 = 4096;
 
 /// Why a directory cannot be used.
 #[derive(Debug, Error)]
 pub enum DirectoryError {
-    /// Another process, or another part of this one, works in it.
+    /// Another process, or another part of this one, uses it.
     #[error("{} is in use by {}", path.display(), owner(*.pid))]
     InUse {
         /// The directory.
         path: PathBuf,
-        /// The process that holds it, where it could be read.
+        /// The process that holds it, if it could be read.
         pid: Option<u32>,
     },
-    /// A later program wrote it.
+    /// A later version of the program wrote it.
     #[error(
         "{} was written by xavantes {program} (journal format {format}), this program reads up to {supported}",
         path.display()
@@ -40,7 +40,7 @@ pub enum DirectoryError {
         path: PathBuf,
         /// Version of the program that wrote it.
         program: String,
-        /// Format in which it is written.
+        /// The format of the journal.
         format: u32,
         /// Highest format that this program reads.
         supported: u32,
@@ -61,12 +61,12 @@ pub enum DirectoryError {
         /// Lowest format that this program reads.
         supported: u32,
     },
-    /// The `version` file is not there or not readable, and the store is.
+    /// The store exists, and the `version` file is missing or unreadable.
     #[error("{} does not tell the journal's format: {reason}; restore the directory from a copy", path.display())]
     Version {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
     /// A file or directory operation failed.
@@ -76,7 +76,7 @@ pub enum DirectoryError {
         action: &'static str,
         /// On what.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -89,7 +89,7 @@ fn owner(pid: Option<u32>) -> String {
     )
 }
 
-/// Adds to an I/O error what was attempted, and on what.
+/// Adds the operation and the path to an I/O error.
 pub(crate) fn io_error(
     action: &'static str,
     path: &Path,
@@ -101,15 +101,15 @@ pub(crate) fn io_error(
     }
 }
 
-/// The leave to work in a directory, held until it is dropped.
+/// The lock of a directory, held until it is dropped.
 ///
-/// The file names the process that holds it. It is emptied by [`Lock::release_clean`], so that a
-/// number left in it tells that its writer was killed.
+/// The file contains the process id of its holder. [`Lock::release_clean`] empties it, so a number
+/// left in it means that its writer was killed.
 pub(crate) struct Lock {
     file: File,
-    /// The holder before this one ended without closing.
+    /// True if the previous holder ended without closing.
     pub(crate) left_unclean: bool,
-    /// The store has been opened: a holder that ends without closing leaves its number.
+    /// True once the store was opened: a holder that ends without closing leaves its number.
     in_use: bool,
 }
 
@@ -125,7 +125,7 @@ impl Lock {
             .map_err(io_error("open", &path))?;
         let locked = file.try_lock();
         let mut text = String::new();
-        // Reading is for the message only: whatever is in the file, the lock decides.
+        // The content is only for the message; the lock decides.
         let _ = (&mut file).take(64).read_to_string(&mut text);
         match locked {
             Ok(()) => {}
@@ -148,12 +148,12 @@ impl Lock {
         })
     }
 
-    /// Says that the store is open.
+    /// Records that the store is open.
     pub(crate) fn begin_use(&mut self) {
         self.in_use = true;
     }
 
-    /// Says that all was closed in order. A failure only costs the next start a remark.
+    /// Records that everything was closed in order. A failure only costs the next start a log line.
     pub(crate) fn release_clean(&self) {
         let _ = self.file.set_len(0);
     }
@@ -161,28 +161,28 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // A start that was refused is no crash, and does not hide one either.
+        // A refused start is no crash, and does not hide one either.
         if !self.in_use && !self.left_unclean {
             self.release_clean();
         }
     }
 }
 
-/// What the `version` file says.
+/// The content of the `version` file.
 pub(crate) struct Version {
     /// At most [`FORMAT`].
     pub(crate) format: u32,
-    /// Version of the program that wrote last.
+    /// The version of the program that wrote last.
     pub(crate) program: String,
 }
 
-/// Whether a journal was begun in a directory, and its `version` file is sound: nothing is said of the
-/// rest.
+/// Returns true if a journal was begun in a directory and its `version` file is sound. The rest is
+/// not checked.
 pub fn is_begun(dir: &Path) -> bool {
     matches!(check_version(dir), Ok(Some(_)))
 }
 
-/// Reads the `version` file; `None` in a directory without one.
+/// Reads the `version` file; none if there is none.
 pub(crate) fn check_version(dir: &Path) -> Result<Option<Version>, DirectoryError> {
     let path = dir.join("version");
     let mut text = String::new();
@@ -237,17 +237,17 @@ pub(crate) fn write_version(dir: &Path, program: &str) -> Result<(), DirectoryEr
     replace_file(&dir.join("version"), text.as_bytes())
 }
 
-/// Permissions of the small files; who may read the directory decides.
+/// Mode of the small files; the directory's mode decides who can read them.
 const FILE_MODE: u32 = 0o666;
-/// Permissions of a journal's directory, where nobody has made it before.
+/// Mode of a journal's directory, if it does not exist yet.
 const DIRECTORY_MODE: u32 = 0o777;
 
-/// Replaces a file as a whole, durably: after a crash it is the old one or the new one.
+/// Replaces a file atomically and durably: after a crash it has its old or its new content.
 pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<(), DirectoryError> {
     durable::write(path, content, FILE_MODE).map_err(io_error("write", path))
 }
 
-/// Renames within one directory and flushes that.
+/// Renames within one directory and flushes the directory.
 pub(crate) fn rename_durably(from: &Path, to: &Path) -> Result<(), DirectoryError> {
     fs::rename(from, to).map_err(io_error("rename", from))?;
     durable::flush_name(to).map_err(io_error("flush", to))
@@ -258,24 +258,23 @@ pub(crate) fn sync_directory(dir: &Path) -> Result<(), DirectoryError> {
     durable::flush_directory(dir).map_err(io_error("flush", dir))
 }
 
-/// Creates a directory and those above it, durably.
+/// Creates a directory and its missing parents, durably.
 pub(crate) fn create_directory(dir: &Path) -> Result<(), DirectoryError> {
     durable::create_directory(dir, DIRECTORY_MODE).map_err(io_error("create", dir))
 }
 
-/// The file `acknowledged`: number of the last commit that was reported as durable.
+/// The file `acknowledged`: the number of the last commit that was reported as durable.
 ///
 /// It is written after each commit and not flushed, which costs a microsecond. After a power cut it
-/// may be behind the journal, which says nothing; a journal behind *it* has lost what was
-/// acknowledged. The journal by itself could not tell, since an unfinished last commit looks the
-/// same.
+/// may be behind the journal, which means nothing; a journal behind *it* has lost acknowledged
+/// commits. The journal alone could not tell, because an unfinished last commit looks the same.
 pub(crate) struct Acknowledged {
     file: File,
     path: PathBuf,
 }
 
 impl Acknowledged {
-    /// Opens or creates the file. Gives its number as well, `None` where there is none to trust.
+    /// Opens or creates the file. Also returns its number; none if there is no trustworthy one.
     pub(crate) fn open(dir: &Path) -> Result<(Acknowledged, Option<u64>), DirectoryError> {
         let path = dir.join("acknowledged");
         let mut file = OpenOptions::new()

@@ -1,15 +1,15 @@
-//! Files and directories that are there after a power cut.
+//! Files and directories that survive a power cut.
 //!
-//! A name is durable when its directory was flushed after it was made. So a new directory is flushed
-//! into the one above it, and that into the next one, up to the first that was there before.
+//! A name is durable when its directory was flushed after it was made. So a new directory is
+//! flushed into its parent, and that into the next one, up to the first existing one.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Makes a directory and those above it that are not there, with these permissions, durably. One that
-/// is there is left as it is.
+/// Creates a directory and its missing parents with this mode, durably. An existing one is left as
+/// it is.
 pub fn create_directory(directory: &Path, mode: u32) -> io::Result<()> {
     let made: Vec<&Path> = directory
         .ancestors()
@@ -29,11 +29,11 @@ pub fn create_directory(directory: &Path, mode: u32) -> io::Result<()> {
     made.into_iter().try_for_each(flush_name)
 }
 
-/// Writes a file as a whole, with these permissions, durably: after a crash there is the old one or
-/// this one. The file is first written beside its place, under its name with another extension.
+/// Writes a file atomically and durably with this mode: after a crash it has its old or its new
+/// content. The file is first written beside its place, under its name with another extension.
 pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let draft = path.with_added_extension("draft");
-    // One that a crash has left may have other permissions.
+    // A file that a crash has left may have another mode.
     match fs::remove_file(&draft) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
@@ -52,7 +52,7 @@ pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     flush_name(path)
 }
 
-/// Makes a rename, a removal or another change of a name durable: flushes the directory that has it.
+/// Makes a rename, a removal or another change of a name durable by flushing its directory.
 pub fn flush_name(path: &Path) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -1,10 +1,10 @@
-//! A store that panics over a damaged file must not take the daemon's thread with it.
+//! A panic of the store over a damaged file must not end the daemon's thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `work`, and turns a panic inside it into its message.
+/// Runs `work`, and returns the message of a panic inside it.
 ///
-/// Whatever `work` was changing is in an unknown state afterwards: the caller must give it up.
+/// The state that `work` was changing is unknown afterwards: the caller must give it up.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
         payload

@@ -27,43 +27,43 @@ pub use open::{OpenError, Opened, Options, open_read};
 pub use remove::remove_stream;
 pub use scan::{Damage, History};
 
-/// Bytes that bringing the tail into the store may take beside a multiple of what is in it: pages of
-/// the store's tree that are written anew for each stream.
+/// Bytes that moving the tail into the store may need, beside a multiple of its content: pages of
+/// the store's tree that are rewritten for each stream.
 const SETTLE_BYTES: u64 = 8 << 20;
 
-/// Times that its bytes are on the disk meanwhile: in the tail, and in pages that are not full.
+/// Copies of its bytes on the disk meanwhile: in the tail, and in pages that are not full.
 const SETTLE_FACTOR: u64 = 4;
 
-/// Bytes of the largest commit for which so much room on a disk is certainly enough.
+/// Bytes of the largest commit that surely fits into so much free space.
 pub fn commit_bytes_max(room: u64) -> u64 {
     let bytes = room.saturating_sub(SETTLE_BYTES) / SETTLE_FACTOR;
     bytes.saturating_sub(TAIL_BYTES as u64)
 }
 
-/// Rows of records, and at the end the totals, as `layout.rs` says.
+/// Rows of records and, at the end, the totals; see `layout.rs`.
 const RECORDS: TableDefinition<'_, &[u8; ROW_KEY_BYTES], &[u8]> = TableDefinition::new("records");
 
 /// The store's file in the directory.
 const STORE_FILE: &str = "events.redb";
 
-/// What a manager's one step, or a group of them, has recorded.
+/// The events of a manager's step, or of a group of steps.
 ///
-/// A snapshot stands for all events of its stream so far, this batch's own included. Forgetting
+/// A snapshot stands for all events of its stream so far, including those of this batch. Forgetting
 /// comes last: it removes the stream with its events and its snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// Number by which the flush is reported. Rises from batch to batch.
+    /// The number by which the flush is reported. It increases from batch to batch.
     pub number: u64,
     /// Events in the order in which they happened, at most [`MESSAGE_BYTES_MAX`] each.
     pub events: Vec<(StreamKey, Vec<u8>)>,
     /// Snapshots of streams that have at least one event.
     pub snapshots: Vec<(StreamKey, Vec<u8>)>,
-    /// Streams to remove. One that is not there is no error.
+    /// Streams to remove. A missing one is no error.
     pub forgotten: Vec<StreamKey>,
 }
 
 impl Batch {
-    /// Whether there is nothing to write.
+    /// Returns true if there is nothing to write.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.snapshots.is_empty() && self.forgotten.is_empty()
     }
@@ -80,34 +80,34 @@ impl Batch {
 
 /// An open journal. Its directory is locked until it is closed or dropped.
 ///
-/// The directory holds the `tail`, the store `events.redb` once there has been more than the tail
-/// holds, and the small files `lock`, `version` and `acknowledged`.
+/// The directory has the `tail`, the store `events.redb` once there was more than the tail can
+/// hold, and the small files `lock`, `version` and `acknowledged`.
 pub struct Journal {
     store: Store,
     /// Cache of the store, in bytes.
     cache_bytes: usize,
-    /// The commits that the store does not have yet.
+    /// The commits that are not in the store yet.
     tail: Tail,
     dir: PathBuf,
     acknowledged: Acknowledged,
     lock: Lock,
-    /// What commits have where the disk is full.
+    /// Space for commits when the disk is full.
     reserve: Reserve,
-    /// All streams that there are, those in the tail included.
+    /// All streams, including those in the tail.
     known: BTreeSet<StreamKey>,
     /// Number of the last commit.
     n_commits: u64,
     stored: Stored,
-    /// A commit failed: memory and disk may differ.
+    /// True after a failed commit: memory and disk may differ.
     failed: bool,
 }
 
 /// The tree of records behind the tail.
 enum Store {
-    /// The tail has always held everything.
+    /// There is none: the tail has always been large enough.
     Unmade,
     Open(Database),
-    /// The journal was closed, or it was given up after a panic inside the store.
+    /// The journal was closed, or given up after a panic inside the store.
     Gone,
 }
 
@@ -120,7 +120,7 @@ impl Store {
     }
 }
 
-/// What is known of the records in the store.
+/// The state of the records in the store.
 #[derive(Default)]
 struct Stored {
     streams: BTreeMap<StreamKey, Stream>,
@@ -128,24 +128,24 @@ struct Stored {
     totals: Totals,
 }
 
-/// What is kept in memory of a stream in the store.
+/// The state of a stream in the store.
 #[derive(Clone, Debug)]
 struct Stream {
     id: u64,
     /// Number of the next event.
     number_next: u64,
     founding_crc: u32,
-    /// Number and CRC sum of the records behind the founding one.
+    /// Number and CRC sum of the records after the founding one.
     n_records: u64,
     crc_sum: u64,
 }
 
 impl Journal {
-    /// Makes the batches durable, in their order, with one flush for all of them. Either all of
-    /// them are in the journal afterwards, or none.
+    /// Makes the batches durable in order, with one flush for all of them. Afterwards either all of
+    /// them are in the journal, or none.
     ///
-    /// After an error the journal refuses to write: the caller ends, and starts again from what
-    /// is on disk. That may or may not contain the batches of the failed call.
+    /// After an error the journal refuses to write: the caller must end, and start again from the
+    /// disk, which may or may not have the batches of the failed call.
     pub fn commit(&mut self, batches: &[Batch]) -> Result<(), CommitError> {
         if self.failed {
             return Err(CommitError::AfterFailure);
@@ -156,7 +156,7 @@ impl Journal {
         self.failed = true;
         let changes = self.changes(batches)?;
         let number = self.n_commits + 1;
-        // A big one would wait for the store behind it anyway, and be written twice.
+        // A large one would wait for the store anyway, and be written twice.
         let fits = batches.iter().map(Batch::payload_bytes).sum::<usize>() < TAIL_BYTES;
         let is_appended = fits
             && self
@@ -173,10 +173,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Closes the store in order, so that the next start has nothing to repair. What the tail holds
-    /// stays there.
+    /// Closes the store in order, so that the next start has nothing to repair. The tail keeps its
+    /// content.
     ///
-    /// Dropping does the same and tells no error. All that was committed is safe without it.
+    /// Dropping does the same without reporting errors. All commits are safe without it.
     pub fn close(mut self) -> Result<(), CommitError> {
         self.close_store()
     }
@@ -207,7 +207,7 @@ impl Journal {
         Ok(())
     }
 
-    /// What the batches change, if all of it can be done.
+    /// The changes of the batches, if all of them are possible.
     fn changes<'b>(&mut self, batches: &'b [Batch]) -> Result<Vec<Change<'b>>, CommitError> {
         let mut changes = Vec::new();
         for batch in batches {
@@ -238,7 +238,7 @@ impl Journal {
         Ok(changes)
     }
 
-    /// Brings the tail and what comes behind it into the store, which then ends at commit `number`.
+    /// Moves the tail and later changes into the store, which then ends at commit `number`.
     fn settle(&mut self, changes: &[Change<'_>], number: u64) -> Result<(), CommitError> {
         let bytes: usize = changes.iter().map(|(_, what)| what.bytes().len()).sum();
         let bytes = (bytes + self.tail.bytes()) as u64;
@@ -275,7 +275,7 @@ impl Journal {
     }
 }
 
-/// Makes changes in the store, durably, after which it ends at commit `number`.
+/// Writes changes to the store durably, after which it ends at commit `number`.
 fn write<'b>(
     store: &Database,
     stored: &mut Stored,
@@ -313,7 +313,7 @@ pub enum CommitError {
     /// The tail could not be written: the disk fails.
     #[error("could not write the journal's tail")]
     Tail {
-        /// Why not.
+        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -323,7 +323,7 @@ pub enum CommitError {
     /// The store panicked.
     #[error("the journal's store failed: {message}")]
     Panicked {
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// An earlier commit had failed already.
@@ -347,7 +347,7 @@ pub enum CommitError {
         /// The stream.
         stream: StreamKey,
     },
-    /// A snapshot came for a stream without events.
+    /// A snapshot for a stream without events.
     #[error("could not journal a snapshot of stream {stream}: it has no founding event")]
     NoFounding {
         /// The stream.
@@ -355,13 +355,13 @@ pub enum CommitError {
     },
 }
 
-/// An error of the store, whichever that is.
+/// An error of the store.
 #[derive(Debug, Error)]
 #[error(transparent)]
 pub struct StoreError(Box<redb::Error>);
 
 impl StoreError {
-    /// The I/O error below, where it was one.
+    /// The I/O error behind it, if it is one.
     pub fn io(&self) -> Option<&std::io::Error> {
         if let redb::Error::Io(error) = &*self.0 {
             Some(error)

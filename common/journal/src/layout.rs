@@ -1,4 +1,4 @@
-//! What lies in the table of records: keys, checksums and frames.
+//! The content of the table of records: keys, checksums and frames.
 //!
 //! A *record* is the founding event of a stream, its snapshot, or a chunk of consecutive events.
 //! It is stored as one row, or as several *parts* where it is big. Row key, all big-endian:
@@ -10,25 +10,25 @@
 //! event number is the last event it stands for. Chunk: for each event its length (4, big-endian)
 //! and its bytes; its event number is that of its first event.
 //!
-//! One more row holds the totals, which all records must add up to.
+//! One more row has the totals of all records.
 
 use std::fmt;
 
-/// Longest key of a stream, in bytes: a process id with room to spare.
+/// Longest key of a stream, in bytes: more than a process id.
 pub const STREAM_KEY_BYTES_MAX: usize = 64;
 
 /// Longest event or snapshot, in bytes: a definition of 64 MiB with its inputs fits, and a wrong
-/// length cannot ask for the whole memory.
+/// length cannot allocate the whole memory.
 pub const MESSAGE_BYTES_MAX: usize = 128 << 20;
 
-/// A chunk is closed beyond this many bytes, so that one row stays small beside the cache.
+/// Bytes above which a chunk is closed, so that one row stays small compared with the cache.
 pub(crate) const CHUNK_BYTES_MAX: usize = 256 << 10;
 
 /// Bytes in one row. The store rounds a big row up to a power of two of its pages, so a row just
 /// below 512 KiB wastes little, and a record of 65 MiB does not take 128.
 pub(crate) const PART_BYTES: usize = (512 << 10) - 256;
 
-/// Longest record as it may be read back: the biggest message and its frame.
+/// Bytes of the longest record: the longest message and its frame.
 pub(crate) const RECORD_BYTES_MAX: usize = MESSAGE_BYTES_MAX + 1024;
 
 /// Bytes of a record before its payload: CRC and length.
@@ -37,14 +37,14 @@ pub(crate) const HEAD_BYTES: usize = 8;
 /// Bytes of a row's key.
 pub(crate) const ROW_KEY_BYTES: usize = 21;
 
-/// Name of a stream, chosen by the caller: the manager itself, a process...
+/// The name of a stream, chosen by the caller: the manager itself, a process...
 ///
 /// At most [`STREAM_KEY_BYTES_MAX`] bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamKey(pub Vec<u8>);
 
 impl fmt::Display for StreamKey {
-    /// As text where it is readable, else in hexadecimal digits.
+    /// As text if it is readable, else in hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match std::str::from_utf8(&self.0) {
             Ok(text) if !text.is_empty() && !text.chars().any(char::is_control) => {
@@ -64,7 +64,7 @@ impl fmt::Debug for StreamKey {
     }
 }
 
-/// What a record holds. The order is the order in which a stream is replayed.
+/// The kind of a record. Streams are replayed in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Founding,
@@ -80,11 +80,11 @@ impl Kind {
     }
 }
 
-/// Key of the row of totals: behind all others, so that it mostly shares a page with what is
-/// appended, and a flush has less to write than with a table of its own.
+/// Key of the row of totals: after all others, so that it usually shares a page with appended
+/// records, and a flush writes less than with a table of its own.
 pub(crate) const TOTALS_ROW: [u8; ROW_KEY_BYTES] = [0xff; ROW_KEY_BYTES];
 
-/// Where a row lies.
+/// The position of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowKey {
     pub(crate) stream_id: u64,
@@ -103,7 +103,7 @@ impl RowKey {
         bytes
     }
 
-    /// `None` where the kind is none that is ever written.
+    /// None for an unknown kind.
     pub(crate) fn from_bytes(bytes: &[u8; ROW_KEY_BYTES]) -> Option<RowKey> {
         Some(RowKey {
             stream_id: u64::from_be_bytes(fixed(&bytes[..8])),
@@ -136,7 +136,7 @@ pub(crate) fn last_row(stream_id: u64) -> [u8; ROW_KEY_BYTES] {
     .to_bytes()
 }
 
-/// A record while it is put together: the payload behind room for the head.
+/// A record that is being assembled: the payload after space for the head.
 pub(crate) struct Draft(Vec<u8>);
 
 impl Draft {
@@ -173,7 +173,7 @@ impl Draft {
         self.0.len()
     }
 
-    /// Fills in the head. Gives back the record's bytes and its CRC.
+    /// Fills in the head. Returns the record's bytes and its CRC.
     pub(crate) fn seal(mut self, stream: &StreamKey, kind: Kind, number: u64) -> (Vec<u8>, u32) {
         let crc = checksum(stream, kind, number, &self.0[HEAD_BYTES..]);
         let length = u32::try_from(self.0.len() - HEAD_BYTES).expect("records are bounded");
@@ -183,7 +183,7 @@ impl Draft {
     }
 }
 
-/// CRC32 of a record's place and payload.
+/// CRC32 of a record's position and payload.
 pub(crate) fn checksum(stream: &StreamKey, kind: Kind, number: u64, payload: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     let mut place = [0; STREAM_KEY_BYTES_MAX + 10];
@@ -197,7 +197,7 @@ pub(crate) fn checksum(stream: &StreamKey, kind: Kind, number: u64, payload: &[u
     hasher.finalize()
 }
 
-/// CRC and payload length of a record whose first bytes these are; `None` where they cannot be.
+/// CRC and payload length from the first bytes of a record; none if they are impossible.
 pub(crate) fn read_head(bytes: &[u8]) -> Option<(u32, usize)> {
     let crc = u32::from_be_bytes(fixed(bytes.get(..4)?));
     let length = u32::from_be_bytes(fixed(bytes.get(4..8)?)) as usize;
@@ -227,11 +227,11 @@ pub(crate) fn read_chunk(mut payload: &[u8]) -> Option<Vec<Vec<u8>>> {
     (!events.is_empty()).then_some(events)
 }
 
-/// What all records together must add up to. Written in each commit, so that a row that is lost,
-/// or comes back from an older commit, is found even where every row by itself is sound.
+/// The sum over all records. Written in each commit, so that a lost row, or one of an older commit,
+/// is detected even if every row by itself is sound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
-    /// Number of the last commit whose changes are in the store: what follows is in the tail.
+    /// Number of the last commit whose changes are in the store; later ones are in the tail.
     pub(crate) n_commits: u64,
     pub(crate) n_records: u64,
     /// Wrapping sum of the records' CRCs.

@@ -1,20 +1,20 @@
-//! What a manager keeps on disk: its journal of events, and the repository of resource records.
+//! A manager's storage: its journal of events, and the repository of resource records.
 //!
-//! This crate is the only one that knows a store. It takes bytes and gives bytes back: it knows no
-//! manager, no event and no codec, and it decides nothing.
+//! This crate is the only one that knows a store. It stores bytes: it knows no manager, no event
+//! and no codec, and it decides nothing.
 //!
-//! - [`Journal`] is one directory of streams: a stream is a row of events that begins with its
-//!   founding event, and a snapshot that may stand for the events after it. What
-//!   [`Journal::commit`] has returned for is on disk, and [`Journal::open`] gives it back as one
-//!   [`History`] a stream, or says by name what is damaged.
-//! - [`Committer`] owns a journal in a thread of its own and commits all that waits at once.
-//! - [`Records`] keeps what may be lost, since others report it again: newest value by key. Damage
-//!   there never stops a start.
-//! - [`durable`] has what else has to be there after a power cut: files and directories.
+//! - [`Journal`] is a directory of streams: a stream is a sequence of events that begins with its
+//! founding event, and a snapshot that may stand for the events after it. A commit is on disk when
+//! [`Journal::commit`] returns, and [`Journal::open`] returns one [`History`] for each stream, or
+//! names the damage.
+//! - [`Committer`] owns a journal in a thread of its own and commits all waiting batches at once.
+//! - [`Records`] stores values that may be lost, because others report them again: the newest value
+//! by key. Damage there never stops a start.
+//! - [`durable`] has the other durable operations: files and directories.
 //! - [`RecordsCommitter`] owns records in a thread of its own, and nobody waits for it.
 //!
-//! Read [`Batch`], [`History`] and [`Journal`] first, then `tail.rs` and `layout.rs` for what lies on
-//! disk.
+//! Read [`Batch`], [`History`] and [`Journal`] first, then `tail.rs` and `layout.rs` for the format
+//! on disk.
 
 mod aside;
 mod committer;

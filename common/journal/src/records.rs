@@ -1,10 +1,10 @@
-//! The repository of resource records: what a group manager was told of its machines.
+//! The repository of resource records: a group manager's knowledge of its machines.
 //!
-//! The store underneath may lose or garble what it holds when power fails, and may panic or open
-//! empty without a word. So nothing may depend on it: each value has its checksum, a *sentinel*
-//! inside must match the file `marker` outside, and on any doubt the store is set aside and an
-//! empty one begins, since the machines report again. Only what would stop an empty store as well,
-//! such as a full disk, is an error.
+//! The store underneath may lose or corrupt its content in a power cut, and may panic or open empty
+//! without an error. So nothing may depend on it: each value has its checksum, a *sentinel* inside
+//! must match the file `marker` outside, and on any doubt the store is set aside and an empty one
+//! begins, because the machines report again. Only a condition that would stop an empty store as
+//! well, such as a full disk, is an error.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
@@ -24,11 +24,11 @@ pub const RECORD_BYTES_MAX: usize = 4096;
 /// Cache of the store in bytes: a group of 10,000 machines fits.
 const CACHE_BYTES: u64 = 16 << 20;
 
-/// Stores kept that were set aside; the oldest goes when there are more, so that a bad disk is not
-/// filled with them.
+/// Number of stores kept that were set aside; the oldest is removed beyond it, so that a bad disk
+/// is not filled with them.
 const SET_ASIDE_MAX: usize = 4;
 
-/// Key of the sentinel. Callers' keys are stored behind `KEY_PREFIX`, so none can meet it.
+/// Key of the sentinel. Callers' keys are stored with `KEY_PREFIX`, so none is equal to it.
 const SENTINEL: &[u8] = b"sentinel";
 
 const KEY_PREFIX: u8 = b'=';
@@ -36,52 +36,52 @@ const KEY_PREFIX: u8 = b'=';
 /// A key and its newest value.
 pub type Record = (Vec<u8>, Vec<u8>);
 
-/// A key and what becomes of it: another value, or none.
+/// A key and its change: another value, or none.
 pub type Change = (Vec<u8>, Option<Vec<u8>>);
 
 /// An open repository. Its directory is locked until it is dropped.
 pub struct Records {
-    /// `None` only while it is dropped.
+    /// None only while it is dropped.
     store: Option<sled::Db>,
-    /// The store's own flush does not reach the disk for certain; this descriptor's does.
+    /// The store's own flush does not surely reach the disk; a flush of this descriptor does.
     data: File,
     data_path: PathBuf,
     failed: bool,
     lock: Lock,
 }
 
-/// What was found at the opening, for the log.
+/// Findings at the opening, for the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordsOpened {
-    /// There is an empty repository where there was none, or a doubtful one.
+    /// An empty repository was created, because there was none or a doubtful one.
     pub created: bool,
-    /// A repository was in doubt and was set aside.
+    /// A doubtful repository that was set aside.
     pub set_aside: Option<SetAside>,
 }
 
-/// A repository that was in doubt.
+/// A doubtful repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetAside {
-    /// Where it lies.
+    /// Its new path.
     pub path: PathBuf,
-    /// What was wrong with it.
+    /// The reason of the doubt.
     pub reason: String,
 }
 
 /// Why records could not be opened or written.
 #[derive(Debug, Error)]
 pub enum RecordsError {
-    /// The directory: in use, not writable, disk full.
+    /// The directory is in use or not writable, or the disk is full.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// The store could not begin or write.
+    /// The store could not start or write.
     #[error("could not {action} the resource records in {}", path.display())]
     Store {
         /// What was attempted.
         action: &'static str,
         /// The store's directory or file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -92,7 +92,7 @@ pub enum RecordsError {
         action: &'static str,
         /// The store's directory or file.
         path: PathBuf,
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// A record is too long.
@@ -107,8 +107,8 @@ pub enum RecordsError {
 }
 
 impl Records {
-    /// Opens the repository in a directory of its own, or creates it, and gives back what it
-    /// holds, ordered by key.
+    /// Opens the repository in a directory of its own, or creates it, and returns its content,
+    /// ordered by key.
     pub fn open(dir: &Path) -> Result<(Records, Vec<Record>, RecordsOpened), RecordsError> {
         create_directory(dir)?;
         let lock = Lock::take(dir)?;
@@ -185,15 +185,15 @@ impl Drop for Records {
     fn drop(&mut self) {
         let store = self.store.take();
         if guarded(|| drop(store)).is_ok() && !self.failed {
-            // The store's own threads let go of its file a little later than its handle does. Who
-            // opens it next must not find it locked.
+            // The store's own threads release its file a little later than its handle does. The
+            // next opener must not find it locked.
             let _ = self.data.lock();
             self.lock.release_clean();
         }
     }
 }
 
-/// Refuses what the store would not keep safely.
+/// Refuses records that the store would not keep safely.
 pub(crate) fn check_record(key: &[u8], value: Option<&[u8]>) -> Result<(), RecordsError> {
     let bytes = key.len() + value.map_or(0, <[u8]>::len);
     if bytes > RECORD_BYTES_MAX {
@@ -202,9 +202,9 @@ pub(crate) fn check_record(key: &[u8], value: Option<&[u8]>) -> Result<(), Recor
     Ok(())
 }
 
-/// Why an existing store is not taken.
+/// Why an existing store is not used.
 enum Unusable {
-    /// It is damaged, or may be: another begins.
+    /// It is damaged, or may be: an empty one begins.
     Doubt(String),
     /// An empty one would fail in the same way.
     Error(RecordsError),
@@ -212,7 +212,7 @@ enum Unusable {
 
 impl Unusable {
     fn from_store(action: &'static str, path: &Path, error: sled::Error) -> Unusable {
-        // What a damaged file leads to: reads beyond the end, nonsense lengths, missing files.
+        // The errors of a damaged file: reads beyond the end, impossible lengths, missing files.
         let damaged = match &error {
             sled::Error::Io(error) => matches!(
                 error.kind(),
@@ -279,7 +279,7 @@ impl RecordFiles<'_> {
                 Ok((store, data, records))
             }
             Ok(Err(unusable)) => {
-                // Closing may write to what is in doubt, and panic over it.
+                // Closing may write to the doubtful store, and panic over it.
                 let _ = guarded(|| drop(store));
                 Err(unusable)
             }
@@ -290,7 +290,7 @@ impl RecordFiles<'_> {
         }
     }
 
-    /// Refuses a store that a part of this process still holds: it is in use, not in doubt.
+    /// Refuses a store that a part of this process still holds: it is in use, not doubtful.
     fn check_free(&self) -> Result<(), DirectoryError> {
         let Ok(data) = File::open(self.data()) else {
             return Ok(());
@@ -349,7 +349,7 @@ impl RecordFiles<'_> {
         self.dir.join(format!("store.aside.{number}"))
     }
 
-    /// Highest number that any store here has had, so that none is had twice.
+    /// The highest number of any store here, so that none is used twice.
     fn last_number(&self) -> u64 {
         let marked = fs::read_to_string(self.marker())
             .ok()
@@ -362,7 +362,7 @@ impl RecordFiles<'_> {
             .max(marked)
     }
 
-    /// Numbers of the stores that were set aside, rising.
+    /// Numbers of the stores that were set aside, ascending.
     fn numbers_aside(&self) -> Vec<u64> {
         let mut numbers: Vec<u64> = fs::read_dir(self.dir)
             .into_iter()
@@ -378,7 +378,7 @@ impl RecordFiles<'_> {
 }
 
 fn config(path: &Path) -> sled::Config {
-    // No flushing by time: the one committer flushes, so that there is one writer of the file.
+    // No flushing by time: the one committer flushes, so that the file has one writer.
     sled::Config::new()
         .path(path)
         .cache_capacity(CACHE_BYTES)

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::records::{Change, Records, RecordsError, check_record};
 
-/// Keys that may wait: some keys a machine for a group of 10,000, in at most 256 MiB.
+/// Number of waiting keys: some keys a machine for a group of 10,000, in at most 256 MiB.
 const WAITING_RECORDS_MAX: usize = 65_536;
 
 /// Records written with one flush: enough that the flush costs little a record.
@@ -18,19 +18,19 @@ const WRITE_RECORDS_MAX: usize = 256;
 /// Bytes of keys and values written with one flush: half of the store's segment of 512 KiB.
 const WRITE_BYTES_MAX: usize = 256 << 10;
 
-/// Owns [`Records`] in a thread. While a key waits, its newest value replaces the one before.
+/// Owns [`Records`] in a thread. The newest value of a waiting key replaces the one before.
 pub struct RecordsCommitter {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Why a record was not taken. It will be reported again, so this is for the log.
+/// Why a record was refused. It will be reported again, so this is for the log.
 #[derive(Debug, Error)]
 pub enum RecordsRefused {
     /// Too many keys wait.
     #[error("could not keep a record: {WAITING_RECORDS_MAX} others wait for the disk")]
     Full,
-    /// A write had failed, which was reported.
+    /// An earlier write failed, which was reported.
     #[error("could not keep a record: the repository has stopped")]
     Stopped,
     /// The record is too long.
@@ -76,7 +76,7 @@ impl RecordsCommitter {
         })
     }
 
-    /// Queues a record, or with `None` its removal. Never waits for the disk.
+    /// Queues a record, or with none its removal. Never waits for the disk.
     pub fn keep(&self, key: Vec<u8>, value: Option<Vec<u8>>) -> Result<(), RecordsRefused> {
         check_record(&key, value.as_deref()).map_err(RecordsRefused::Unfit)?;
         let mut waiting = self.shared.lock();
@@ -92,7 +92,7 @@ impl RecordsCommitter {
         Ok(())
     }
 
-    /// Writes what waits and ends the thread. Dropping does the same.
+    /// Writes the waiting records and ends the thread. Dropping does the same.
     pub fn close(mut self) {
         self.end();
     }
@@ -137,7 +137,7 @@ fn run(mut records: Records, shared: &Shared) -> Result<(), RecordsError> {
     }
 }
 
-/// Takes the first keys that wait, within the limits of one write.
+/// Takes the first waiting keys, within the limits of one write.
 fn take_changes(waiting: &mut BTreeMap<Vec<u8>, Option<Vec<u8>>>) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut bytes = 0;

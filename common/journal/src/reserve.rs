@@ -1,5 +1,5 @@
-//! Room that is kept on a disk for what has to be written when there is none left: a file that holds
-//! nothing, and gives way as far as is needed. It is filled up again when there is room enough.
+//! Space reserved on a disk for writes when it is full: a file without content that is shortened as
+//! far as needed. It grows again when there is enough space.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -12,17 +12,17 @@ const RESERVE_FILE: &str = "reserve";
 
 /// The reserve of an open journal.
 pub(crate) struct Reserve {
-    /// None where there cannot be one.
+    /// None if the file system does not support it.
     file: Option<File>,
-    /// Bytes that it should have.
+    /// Its intended size in bytes.
     bytes: u64,
-    /// Bytes that it has.
+    /// Its present size in bytes.
     held: u64,
 }
 
 impl Reserve {
-    /// Opens the reserve in a journal's directory. Where the file system cannot keep any, the journal
-    /// is opened nevertheless.
+    /// Opens the reserve in a journal's directory. If the file system does not support one, the
+    /// journal is opened nevertheless.
     pub(crate) fn open(dir: &Path, bytes: u64) -> Reserve {
         let mut reserve = Reserve {
             file: None,
@@ -38,26 +38,26 @@ impl Reserve {
         reserve
     }
 
-    /// Gives way so far that a program can start on a full disk, which writes a little of other kinds
-    /// too: a quarter of all.
+    /// Releases a quarter of it, so that a program can start on a full disk, which writes some
+    /// other files too.
     pub(crate) fn make_room_to_start(&mut self, dir: &Path) {
         self.make_room(dir, self.bytes / 4);
     }
 
-    /// Gives way so far that so many bytes can be written, where it has them.
+    /// Releases so much that `bytes` can be written, as far as it can.
     pub(crate) fn make_room(&mut self, dir: &Path, bytes: u64) {
         let lacking = free(dir).map_or(0, |free| bytes.saturating_sub(free));
         let Some(file) = self.file.as_ref().filter(|_| lacking > 0 && self.held > 0) else {
             return;
         };
         let left = self.held.saturating_sub(lacking);
-        // What could not be given up is there still; then it is the write that fails.
+        // Space that could not be released is still there; then the write fails.
         if file.set_len(left).and_then(|()| file.sync_all()).is_ok() {
             self.held = left;
         }
     }
 
-    /// Takes back what it gave up, once there is more room than that: twice as much.
+    /// Takes released space back, once twice as much is free.
     pub(crate) fn fill_up(&mut self, dir: &Path) {
         let lacking = self.bytes.saturating_sub(self.held);
         let Some(file) = self.file.as_ref().filter(|_| lacking > 0) else {
@@ -69,14 +69,14 @@ impl Reserve {
         }
         match fallocate(file, FallocateFlags::empty(), 0, self.bytes) {
             Ok(()) => self.held = self.bytes,
-            // Tried again at the next opening, since it is a question of the file system.
+            // Tried again at the next opening, because it depends on the file system.
             Err(_) => self.file = None,
         }
     }
 }
 
-/// Bytes that can be written on the disk of a journal beside what its reserve, which should have so
-/// many, has given up.
+/// Bytes that can be written on the disk of a journal, without the part that its reserve of this
+/// size has released.
 pub fn room(dir: &Path, reserve_bytes: u64) -> io::Result<u64> {
     let lacking = reserve_bytes.saturating_sub(length(dir));
     Ok(free(dir)?.saturating_sub(lacking))

@@ -1,8 +1,8 @@
-//! The store's file as the store sees it.
+//! The store's file as the store accesses it.
 //!
-//! Beside what the store's own would do, a greater length is made durable at once. The store
-//! writes its header in place, which may be on the disk before the length is: then it would find a
-//! header that points behind the end of the file, and refuse to open it.
+//! Unlike the store's own file type, it makes a greater length durable at once. The store writes
+//! its header in place, which may reach the disk before the length does: then the header would
+//! point behind the end of the file, and the store would refuse to open it.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,19 +11,19 @@ use std::path::Path;
 
 use redb::StorageBackend;
 
-/// See the module. The journal's own lock keeps others from the file.
+/// The file; see the module. The journal's own lock keeps others from it.
 #[derive(Debug)]
 pub(crate) struct StoreFile(File);
 
 impl StoreFile {
-    /// Makes an empty file.
+    /// Creates an empty file.
     pub(crate) fn create(path: &Path) -> io::Result<StoreFile> {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(true);
         options.open(path).map(StoreFile)
     }
 
-    /// Opens one that is there. The store would take an empty one for one to begin.
+    /// Opens an existing one. The store would initialise an empty one.
     pub(crate) fn open(path: &Path) -> io::Result<StoreFile> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         if file.metadata()?.len() == 0 {

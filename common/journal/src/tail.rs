@@ -1,19 +1,19 @@
 //! The tail: the newest commits, in a small file of a fixed size beside the store.
 //!
-//! To append a commit to a file and flush it takes one write; the store takes some seven pages and
-//! as much again of work. So a commit goes to the tail, and what has gathered there goes to the
-//! store at once when the tail is full: the first time, the store is made. Then the file begins
-//! again at its beginning. What the store has is never looked for in the tail: each commit has a
-//! number, and the store knows the last that it holds.
+//! Appending a commit to a file and flushing it takes one write; the store takes some seven pages
+//! and as much work again. So a commit goes to the tail, and the whole tail goes to the store when
+//! it is full: the first time, the store is created. Then the file is written from its beginning
+//! again. Commits in the store are ignored in the tail: each commit has a number, and the store
+//! knows its last one.
 //!
-//! The file is a row of *frames*, one a commit, numbered without a gap. Frame, all big-endian:
+//! The file is a sequence of *frames*, one a commit, numbered without a gap. Frame, all big-endian:
 //! CRC32 of all that follows (4), length of the payload (4), number of the commit (8), payload. The
-//! payload is a row of changes; a change is its kind (1), the length of its stream's key (1), the
-//! key, the length of its bytes (4) and its bytes. Behind the last frame lies what an earlier round
-//! has left, whose numbers are lower.
+//! payload is a sequence of changes; a change is its kind (1), the length of its stream's key (1),
+//! the key, the length of its bytes (4) and its bytes. After the last frame there are remains of an
+//! earlier round, whose numbers are lower.
 //!
-//! Only the last frame can be unfinished after a crash, since each is flushed before the next is
-//! written. So one that is wrong and has a later one behind it is damaged.
+//! Only the last frame can be unfinished after a crash, because each is flushed before the next is
+//! written. So a wrong frame with a later one after it is damage.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -28,12 +28,12 @@ use crate::layout::{STREAM_KEY_BYTES_MAX, StreamKey};
 /// The file's name in the journal's directory.
 pub(crate) const TAIL_FILE: &str = "tail";
 
-/// Bytes of the file. A thousand small commits fit, so that going to the store, which takes a
+/// Bytes of the file. A thousand small commits fit, so that moving them to the store, which takes a
 /// millisecond or two, costs each of them little; and three managers have one each on a small disk.
 pub(crate) const TAIL_BYTES: usize = 512 << 10;
 
-/// Zeros that are written behind a commit where nothing was written before, as many as there are
-/// bytes up to it, between these.
+/// Zeros that are written after a commit at a position that was never written before, as many as
+/// there are bytes up to it, between these.
 const AHEAD_BYTES_MIN: usize = 16 << 10;
 const AHEAD_BYTES_MAX: usize = 128 << 10;
 
@@ -43,16 +43,16 @@ const HEAD_BYTES: usize = 16;
 /// Bytes of a change beside its stream's key and its own bytes.
 const CHANGE_BYTES: usize = 6;
 
-/// What a change does to its stream.
+/// A change of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What<'b> {
-    /// The first event of a stream that is not there.
+    /// The first event of a new stream.
     Found(&'b [u8]),
-    /// An event behind the first.
+    /// An event after the first.
     Event(&'b [u8]),
-    /// A snapshot of a stream that is there.
+    /// A snapshot of an existing stream.
     Snapshot(&'b [u8]),
-    /// The stream goes, if it is there.
+    /// The stream is removed, if it exists.
     Forget,
 }
 
@@ -84,29 +84,29 @@ impl<'b> What<'b> {
     }
 }
 
-/// One thing that a commit changes. Changes are made in their order.
+/// One change of a commit. Changes are applied in order.
 pub(crate) type Change<'b> = (&'b StreamKey, What<'b>);
 
-/// The frames that the store does not have, and the file that they lie in from its beginning on.
+/// The frames that are not in the store, and the file that contains them from its beginning on.
 pub(crate) struct Tail {
-    /// `None` where nothing is to be written.
+    /// None for reading only.
     file: Option<File>,
     frames: Vec<u8>,
-    /// Bytes from the beginning of the file that have been written, be it zeros.
+    /// Bytes from the beginning of the file that have been written, including zeros.
     written: usize,
 }
 
-/// What was found in the file.
+/// The content of the file.
 pub(crate) struct OpenedTail {
     pub(crate) tail: Tail,
-    /// Number of the last commit, the store's last one where the tail has none.
+    /// Number of the last commit; the store's last one if the tail has none.
     pub(crate) n_commits: u64,
-    /// There is an unfinished frame at the end.
+    /// True if there is an unfinished frame at the end.
     pub(crate) is_cut: bool,
 }
 
 impl OpenedTail {
-    /// A tail that says nothing.
+    /// An empty tail.
     pub(crate) fn nothing() -> OpenedTail {
         let tail = Tail {
             file: None,
@@ -125,7 +125,7 @@ impl OpenedTail {
 #[derive(Debug)]
 pub(crate) enum TailError {
     Directory(DirectoryError),
-    /// Which commits, and what is wrong with them.
+    /// The commits, and their damage.
     Damage(String, &'static str),
 }
 
@@ -136,7 +136,7 @@ impl From<DirectoryError> for TailError {
 }
 
 impl Tail {
-    /// Makes the file in a journal's directory, where there is none. Its name is durable once the
+    /// Creates the file in a journal's directory, if it is missing. Its name is durable once the
     /// directory is flushed.
     pub(crate) fn create(dir: &Path) -> Result<(), DirectoryError> {
         let path = dir.join(TAIL_FILE);
@@ -146,8 +146,7 @@ impl Tail {
             .truncate(false)
             .open(&path)
             .map_err(io_error("create", &path))?;
-        // With its blocks reserved, a commit finds room on a full disk, and its flush has less to
-        // write.
+        // With its blocks reserved, a commit succeeds on a full disk, and its flush writes less.
         let reserved = fallocate(&file, FallocateFlags::empty(), 0, TAIL_BYTES as u64);
         match reserved.map_err(io::Error::from) {
             Ok(()) => Ok(()),
@@ -158,8 +157,8 @@ impl Tail {
         }
     }
 
-    /// Reads what the store, which ends at commit `n_stored`, does not have. Nothing is written
-    /// before [`Tail::open`].
+    /// Reads the commits that the store, which ends at commit `n_stored`, does not have. Nothing is
+    /// written before [`Tail::open`].
     pub(crate) fn read(dir: &Path, n_stored: u64) -> Result<OpenedTail, TailError> {
         let path = dir.join(TAIL_FILE);
         let mut bytes = Vec::new();
@@ -169,7 +168,7 @@ impl Tail {
                     .read_to_end(&mut bytes)
                     .map_err(io_error("read", &path))?;
             }
-            // A journal of an earlier layout, or one just being made.
+            // A journal of an earlier format, or a new one.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(io_error("open", &path)(error).into()),
         }
@@ -189,7 +188,7 @@ impl Tail {
         })
     }
 
-    /// Makes it ready to be written to.
+    /// Makes it writable.
     pub(crate) fn open(&mut self, dir: &Path) -> Result<(), DirectoryError> {
         let path = dir.join(TAIL_FILE);
         let is_whole =
@@ -206,8 +205,8 @@ impl Tail {
         Ok(())
     }
 
-    /// Makes a commit durable. `false` where it does not fit: then nothing is written, and all goes
-    /// to the store. After an error the file may or may not have it.
+    /// Makes a commit durable. Returns false if it does not fit: then nothing is written, and
+    /// everything must go to the store. After an error the file may or may not have the commit.
     pub(crate) fn append<'b>(
         &mut self,
         number: u64,
@@ -234,8 +233,8 @@ impl Tail {
         if end <= self.written {
             file.write_all_at(&self.frames[start..], start as u64)?;
         } else {
-            // To write where nothing was written makes the file system note that, which takes it
-            // several times as long as the commit: so it is done for many commits at once.
+            // A first write to a block makes the file system record that, which takes several times
+            // as long as the commit: so it is done for many commits at once.
             let ahead = end.clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX);
             let until = (end + ahead).min(TAIL_BYTES);
             let mut padded = self.frames[start..].to_vec();
@@ -247,8 +246,7 @@ impl Tail {
         Ok(true)
     }
 
-    /// All changes that the store does not have, in their order; `None` where a frame is none that
-    /// is ever written.
+    /// All changes that are not in the store, in order; none if a frame has an impossible form.
     pub(crate) fn changes(&self) -> Option<Vec<(StreamKey, What<'_>)>> {
         let mut changes = Vec::new();
         let mut rest = &self.frames[..];
@@ -260,12 +258,12 @@ impl Tail {
         Some(changes)
     }
 
-    /// Says that the store has everything.
+    /// Empties the tail, once the store has everything.
     pub(crate) fn clear(&mut self) {
         self.frames.clear();
     }
 
-    /// Bytes of what the store does not have.
+    /// Bytes of the commits that are not in the store.
     pub(crate) fn bytes(&self) -> usize {
         self.frames.len()
     }
@@ -275,7 +273,7 @@ impl Tail {
     }
 }
 
-/// First bytes of a frame.
+/// The first bytes of a frame.
 struct Head {
     crc: u32,
     payload_bytes: usize,
@@ -283,7 +281,7 @@ struct Head {
 }
 
 impl Head {
-    /// `None` at the end of the file.
+    /// None at the end of the file.
     fn read(bytes: &[u8]) -> Option<Head> {
         let (crc, bytes) = bytes.split_first_chunk()?;
         let (length, bytes) = bytes.split_first_chunk()?;
@@ -305,14 +303,14 @@ fn seal(frame: &mut [u8], number: u64) {
     frame[..4].copy_from_slice(&crc.to_be_bytes());
 }
 
-/// Number and length of the frame that lies here, if it is sound.
+/// Number and length of a sound frame at this position.
 fn sound_frame(bytes: &[u8]) -> Option<(u64, usize)> {
     let head = Head::read(bytes)?;
     let frame = bytes.get(..HEAD_BYTES + head.payload_bytes)?;
     (crc32fast::hash(&frame[4..]) == head.crc).then_some((head.number, frame.len()))
 }
 
-/// Follows the frames behind commit `n_stored`. Bytes that they take, and the last one's number.
+/// Follows the frames after commit `n_stored`. Returns their bytes, and the last one's number.
 fn follow(bytes: &[u8], n_stored: u64) -> Result<(usize, u64), TailError> {
     let (mut length, mut n_commits) = (0, n_stored);
     while let Some((number, frame_bytes)) = sound_frame(&bytes[length..]) {
@@ -321,10 +319,10 @@ fn follow(bytes: &[u8], n_stored: u64) -> Result<(usize, u64), TailError> {
         }
         (length, n_commits) = (length + frame_bytes, number);
     }
-    // Beyond the end there are lower numbers only, and zeros. A frame may begin anywhere.
+    // After the end there are only lower numbers and zeros. A frame may begin anywhere.
     for at in length..used(bytes) {
         let is_later = Head::read(&bytes[at..]).is_some_and(|head| {
-            // The file has no room for more. No checksum has to be tried for most bytes.
+            // The file has no space for more. For most bytes no checksum has to be computed.
             (1..=TAIL_BYTES as u64).contains(&head.number.saturating_sub(n_commits))
         });
         if !is_later {
@@ -335,7 +333,7 @@ fn follow(bytes: &[u8], n_stored: u64) -> Result<(usize, u64), TailError> {
         };
         let (first, last) = (n_commits + 1, number - 1);
         return Err(match last.checked_sub(first) {
-            // In its place, it would have been followed.
+            // At its position it would have been followed.
             None => TailError::Damage(format!("commit {number}"), "is not in its place"),
             Some(0) => TailError::Damage(format!("commit {first}"), "is damaged or missing"),
             Some(1..) => TailError::Damage(
@@ -347,7 +345,7 @@ fn follow(bytes: &[u8], n_stored: u64) -> Result<(usize, u64), TailError> {
     Ok((length, n_commits))
 }
 
-/// Where the zeros begin at which nothing was ever written, to the block.
+/// The beginning of the zeros that were never written, rounded to the block.
 fn used(bytes: &[u8]) -> usize {
     let mut used = bytes;
     while let Some((rest, block)) = used.split_last_chunk::<4096>()

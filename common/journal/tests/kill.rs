@@ -1,4 +1,4 @@
-//! A process that commits in a loop is killed at any moment: nothing it has acknowledged is lost.
+//! A process that commits in a loop is killed at any moment: no acknowledged commit is lost.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 use journal::{Batch, Committer, Journal, Options, Report, StreamKey, open_read};
 use tempfile::TempDir;
 
-/// Says to the child that it was started by the test, in its working directory.
+/// Tells the child that the test has started it, in its working directory.
 const START_FILE: &str = "started-by-the-test";
 
 const N_KILLS: u64 = 20;
 
-/// Event `n` of the journal, of a length that depends on it: long enough that in some fifty commits
-/// the tail is full, and some kills come while the store is written.
+/// Event `n` of the journal, of a length that depends on it: long enough that the tail is full
+/// after some fifty commits, and some kills happen while the store is written.
 fn event(n: u64) -> Vec<u8> {
     let mut bytes = n.to_be_bytes().to_vec();
     bytes.resize(8 + (n * 7919 % 7000) as usize, n as u8);
@@ -40,7 +40,7 @@ fn nothing_acknowledged_is_lost_by_kills() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it had said before it died counts as well.
+        // Acknowledgements before its death count as well.
         while let Some(number) = next_number(&mut lines) {
             acknowledged = number;
         }
@@ -69,7 +69,7 @@ fn number(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(bytes[..8].try_into().expect("a slice of 8 bytes"))
 }
 
-/// The next acknowledged number, past what the test harness prints; `None` at the end.
+/// The next acknowledged number, ignoring the test harness's output; none at the end.
 fn next_number(lines: &mut impl Iterator<Item = std::io::Result<String>>) -> Option<u64> {
     lines.find_map(|line| {
         line.ok()?
@@ -101,7 +101,7 @@ fn child_commits_until_it_is_killed() {
         writeln!(std::io::stdout(), "ack {n} .").unwrap();
     })
     .unwrap();
-    // Ends with the process: the other side kills it.
+    // Ends with the process, which the other side kills.
     loop {
         let mut batch = Batch::default();
         for _ in 0..=n % 5 {

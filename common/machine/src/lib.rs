@@ -1,4 +1,4 @@
-//! The contract of a manager's pure logic, and the one driver that pumps it.
+//! The contract of a manager's pure logic, and its driver.
 //!
 //! A manager is a [`Machine`]: inputs come in with the time, events say what became a fact, effects
 //! say what is to be done outside. [`Drive`] has one duty: an effect leaves only when every event
@@ -16,15 +16,15 @@ use std::fmt::Debug;
 
 use model::{Mono, Now};
 
-/// Entries of events of one stream that may follow a snapshot before there is another, beside twice the
-/// snapshot's own weight: so the cost of snapshots stays a fraction of the cost of the events.
+/// Weight of the events that may follow a snapshot before the next one, beside twice the snapshot's
+/// own weight, so that snapshots cost a fraction of the events.
 const TAIL_EVENTS_MIN: usize = 1_024;
 
-/// Something that is kept as bytes.
+/// A type with a stored form.
 pub trait Codec: Sized {
-    /// Appends the bytes.
+    /// Appends the encoded bytes.
     fn encode(&self, out: &mut Vec<u8>);
-    /// Reads them back.
+    /// Decodes the bytes.
     fn decode(bytes: &[u8]) -> Result<Self, minicbor::decode::Error>;
 }
 
@@ -41,39 +41,39 @@ where
     }
 }
 
-/// The logic of a manager. `self` holds only what is volatile; a start rebuilds it by `resume`.
+/// The logic of a manager. `self` holds only volatile state, which `resume` rebuilds after a start.
 pub trait Machine: Sized {
-    /// What has a journal of its own: the manager itself, a process...
+    /// The key of a journal stream: the manager itself, a process...
     type Stream: Copy + Ord + Debug + Codec;
     /// The durable state of one stream: the fold of its events.
     type State: Default;
-    /// What stands for the events of a stream but the first.
+    /// Stands for the events of a stream except the first.
     type Snapshot: Codec;
     /// A durable fact.
     type Event: Codec;
     /// A message with its sender, a connection up or down, a command's end, a finished plan...
     type Input;
-    /// Something to be done outside: send, run, kill, plan, keep a record, answer.
+    /// An action outside the core: send, run, kill, plan, keep a record, answer.
     type Effect;
 
-    /// Changes the state of a stream by one of its events. Nothing else changes it.
+    /// Applies one event to the state of a stream. Nothing else changes it.
     fn apply(state: &mut Self::State, event: &Self::Event);
-    /// How many entries a snapshot would have, about.
+    /// Approximate weight of a snapshot, in entries.
     fn weight(state: &Self::State) -> usize;
-    /// How many entries an event has, about: more than one where it holds much.
+    /// Approximate weight of an event, in entries: more than one for a large event.
     fn event_weight(event: &Self::Event) -> usize {
         let _ = event;
         1
     }
-    /// What stands for all events of the stream but the first, which is kept for ever.
+    /// The snapshot of a stream, which stands for all events except the first.
     fn snapshot(state: &Self::State) -> Self::Snapshot;
-    /// The state from that of the first event alone and a snapshot.
+    /// Restores a state from the state after the first event, and a snapshot.
     fn restore(founded: Self::State, snapshot: Self::Snapshot) -> Self::State;
     /// Takes one input.
     fn step(&mut self, cx: &mut Context<'_, Self>, now: Now, input: Self::Input);
-    /// Does what its own clock says is due.
+    /// Handles due timers.
     fn wake(&mut self, cx: &mut Context<'_, Self>, now: Now);
-    /// After replay: does again what may not have been done.
+    /// Called after a replay: repeats work that may not have been done.
     fn resume(&mut self, cx: &mut Context<'_, Self>, now: Now);
     /// When `wake` should be called at the latest.
     fn next_wakeup(&self) -> Option<Mono>;
@@ -89,12 +89,12 @@ pub struct States<M: Machine> {
 struct Kept<S> {
     state: S,
     n_events: usize,
-    /// Entries of the events since the last snapshot.
+    /// Weight of the events since the last snapshot.
     n_tail: usize,
 }
 
 impl<M: Machine> States<M> {
-    /// The state of a stream, or none where nothing was ever recorded.
+    /// The state of a stream; none if nothing was ever recorded in it.
     pub fn get(&self, stream: M::Stream) -> Option<&M::State> {
         self.by_stream.get(&stream).map(|kept| &kept.state)
     }
@@ -120,7 +120,7 @@ impl<M: Machine> States<M> {
     }
 }
 
-/// What a step may touch: the durable states to read, events to record, effects to queue.
+/// The interface of a step: the durable states to read, events to record, effects to queue.
 pub struct Context<'a, M: Machine> {
     states: &'a mut States<M>,
     open: &'a mut Open<M>,
@@ -132,7 +132,7 @@ struct Open<M: Machine> {
     effects: Vec<M::Effect>,
 }
 
-/// The effects of a step, where the states are borrowed at the same time.
+/// The effects of a step, for use while the states are borrowed.
 pub struct Effects<'a, M: Machine>(&'a mut Vec<M::Effect>);
 
 impl<M: Machine> Effects<'_, M> {
@@ -153,58 +153,59 @@ impl<M: Machine> Context<'_, M> {
         self.states.get(stream)
     }
 
-    /// Makes a fact of an event: the state shows it at once, and no effect of this batch or a
-    /// later one leaves before it is durable.
+    /// Records an event: the state changes at once, and no effect of this batch or a later one
+    /// leaves before the event is durable.
     pub fn record(&mut self, stream: M::Stream, event: M::Event) {
         self.states.apply(stream, &event);
         self.open.events.push((stream, event));
     }
 
-    /// Queues something to be done outside.
+    /// Queues an effect.
     pub fn effect(&mut self, effect: M::Effect) {
         self.open.effects.push(effect);
     }
 
-    /// Forgets a stream with all its events. Nothing is recorded in it afterwards.
+    /// Removes a stream with all its events. Nothing may be recorded in it afterwards.
     pub fn forget(&mut self, stream: M::Stream) {
         self.states.by_stream.remove(&stream);
         self.open.forgotten.push(stream);
     }
 
-    /// The states to read, and the effects to queue meanwhile.
+    /// The states, and the effects to queue meanwhile.
     pub fn split(&mut self) -> (&States<M>, Effects<'_, M>) {
         (self.states, Effects(&mut self.open.effects))
     }
 }
 
-/// What must be made durable at once, all of it or nothing.
+/// The events that must be made durable together.
 #[derive(Debug)]
 pub struct Batch<M: Machine> {
-    /// Batches are numbered from 1 in each life of the program.
+    /// Batches are numbered from 1 in each run of the program.
     pub number: u64,
-    /// The events in the order in which they were recorded.
+    /// The events in recorded order.
     pub events: Vec<(M::Stream, M::Event)>,
-    /// For these streams, what stands for all events but the first, those of this batch included.
+    /// Snapshots of these streams, which stand for all events except the first, including those of
+    /// this batch.
     pub snapshots: Vec<(M::Stream, M::Snapshot)>,
     /// Streams to be removed, after the events.
     pub forgotten: Vec<M::Stream>,
 }
 
 impl<M: Machine> Batch<M> {
-    /// Whether there is nothing to write. Its effects still wait for the batches before.
+    /// Returns true if there is nothing to write. Its effects still wait for earlier batches.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.snapshots.is_empty() && self.forgotten.is_empty()
     }
 }
 
-/// What a journal gives back of one stream.
+/// The stored content of one stream.
 #[derive(Debug)]
 pub struct History<M: Machine> {
-    /// Which stream.
+    /// The stream.
     pub stream: M::Stream,
     /// Its first event.
     pub founding: M::Event,
-    /// What stands for the events after it, up to the tail.
+    /// The snapshot of the events after it, up to the tail.
     pub snapshot: Option<M::Snapshot>,
     /// The events since.
     pub tail: Vec<M::Event>,
@@ -220,8 +221,8 @@ pub struct Drive<M: Machine> {
 }
 
 impl<M: Machine> Drive<M> {
-    /// Replays what the journal held and lets the machine resume. What that records and wants is
-    /// in the first batch: `close` it before anything else.
+    /// Replays the journal and lets the machine resume. Its events and effects are in the first
+    /// batch: `close` it before anything else.
     pub fn start(machine: M, histories: Vec<History<M>>, now: Now) -> Drive<M> {
         let mut drive = Drive::replay(machine, histories);
         let Drive {
@@ -234,7 +235,7 @@ impl<M: Machine> Drive<M> {
         drive
     }
 
-    /// Replays without resuming: for reading what a stopped manager knew.
+    /// Replays without resuming: for reading the state of a stopped manager.
     pub fn replay(machine: M, histories: Vec<History<M>>) -> Drive<M> {
         let mut states = States {
             by_stream: BTreeMap::new(),
@@ -275,7 +276,7 @@ impl<M: Machine> Drive<M> {
         machine.step(&mut Context { states, open }, now, input);
     }
 
-    /// Lets the machine do what is due.
+    /// Lets the machine handle due timers.
     pub fn wake(&mut self, now: Now) {
         let Drive {
             machine,
@@ -286,8 +287,8 @@ impl<M: Machine> Drive<M> {
         machine.wake(&mut Context { states, open }, now);
     }
 
-    /// Ends the batch of the steps since the last one. Its events are to be made durable, those of
-    /// earlier batches before them; then [`Drive::flushed`] gives its effects.
+    /// Closes the batch of the steps since the last one. Its events must be made durable after
+    /// those of earlier batches; then [`Drive::flushed`] returns its effects.
     pub fn close(&mut self) -> Batch<M> {
         self.n_closed += 1;
         let number = self.n_closed;
@@ -337,7 +338,7 @@ impl<M: Machine> Drive<M> {
         self.machine.next_wakeup()
     }
 
-    /// Whether a step since the last `close` recorded or wanted anything.
+    /// Returns true if a step since the last `close` recorded an event or queued an effect.
     pub fn is_open(&self) -> bool {
         let Open {
             events,
@@ -352,7 +353,7 @@ impl<M: Machine> Drive<M> {
         &self.states
     }
 
-    /// The machine itself, to be asked.
+    /// The machine itself, for reading.
     pub fn machine(&self) -> &M {
         &self.machine
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Adds up what it is given, and tells the sum.
+/// Adds its inputs, and reports the sum.
 struct Counter;
 
 impl Machine for Counter {

@@ -26,7 +26,7 @@ fn what_waits_is_flushed_together() {
     let (gate, opened) = sync_channel::<()>(2);
     let committer = Committer::start(journal(&dir), move |report| {
         told.send(report).unwrap();
-        // The first report is held up until the other batches wait.
+        // The first report is delayed until the other batches wait.
         opened.recv().unwrap();
     })
     .unwrap();

@@ -1,4 +1,4 @@
-//! Making the store: not before there is more than the tail holds.
+//! Creation of the store: only when there is more than the tail can hold.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use crate::directory::rename_durably;
 use crate::layout::{TOTALS_ROW, Totals};
 use crate::store_file::StoreFile;
 
-/// Creates the store under another name and renames it once it is whole, so that a crash on the
-/// way leaves no half a store.
+/// Creates the store under another name and renames it when it is complete, so that a crash
+/// meanwhile leaves no partial store.
 pub(super) fn create_store(dir: &Path, cache_bytes: usize) -> Result<Database, CommitError> {
     let draft = dir.join("events.draft");
     let store = empty_store(&draft, cache_bytes)?;

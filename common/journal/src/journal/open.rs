@@ -1,4 +1,4 @@
-//! Opening a journal: what is checked, in which order, and what is told when it fails.
+//! Opening a journal: the checks, their order, and the errors.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -22,29 +22,29 @@ use crate::reserve::Reserve;
 use crate::store_file::StoreFile;
 use crate::tail::{self, TAIL_FILE, Tail, TailError};
 
-/// Cache of the store unless told otherwise, in bytes: with 16 to 32 MiB a journal of a million
-/// events was measured to stay below 70 MB of memory.
+/// Default cache of the store, in bytes: with 16 to 32 MiB a journal of a million events was
+/// measured to stay below 70 MB of memory.
 const CACHE_BYTES: usize = 24 << 20;
 
-/// Below this size, in bytes, a file is not worth compacting.
+/// Size in bytes below which a file is not compacted.
 const COMPACT_BYTES_MIN: u64 = 16 << 20;
 
-/// A file is compacted when what it holds, times this, still fits.
+/// A file is compacted if it is at least so many times as large as its content.
 const COMPACT_RATIO: u64 = 4;
 
-/// How a journal is opened.
+/// Settings for opening a journal.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Version of the program, for the `version` file and the message of an older program.
     pub program_version: String,
     /// Cache of the store, in bytes.
     pub cache_bytes: usize,
-    /// Bytes that are kept on the disk for commits when it is full; none where this is 0.
+    /// Bytes reserved on the disk for commits when it is full; 0 for none.
     pub reserve_bytes: u64,
 }
 
 impl Options {
-    /// The usual cache and no reserve, for a program of this version.
+    /// The default cache and no reserve, for a program of this version.
     pub fn new(program_version: &str) -> Options {
         Options {
             program_version: program_version.to_owned(),
@@ -54,16 +54,16 @@ impl Options {
     }
 }
 
-/// What was found at the opening, for the log.
+/// Findings at the opening, for the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Opened {
-    /// There was no journal, and there is an empty one.
+    /// There was no journal, and an empty one was created.
     pub created: bool,
-    /// The program that had it open before was killed, or the machine stopped.
+    /// The previous program was killed, or the machine stopped.
     pub unclean: bool,
-    /// A last write that had never been acknowledged was unfinished and has been cut off.
+    /// An unfinished last write that had never been acknowledged was cut off.
     pub tail_cut: bool,
-    /// Version of the program that wrote last; `None` in a journal just created.
+    /// The version of the program that wrote last; none in a new journal.
     pub written_by: Option<String>,
     /// Commits since the journal was created.
     pub n_commits: u64,
@@ -73,7 +73,7 @@ pub struct Opened {
     pub n_events: u64,
     /// Bytes of all events and snapshots.
     pub live_bytes: u64,
-    /// Length of the store's file in bytes, after compaction; 0 where there is none.
+    /// Length of the store's file in bytes, after compaction; 0 if there is none.
     pub file_bytes: u64,
     /// The file was mostly free and has been compacted.
     pub compacted: bool,
@@ -82,21 +82,21 @@ pub struct Opened {
 /// Why a journal could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    /// The directory: in use, of a later version, not readable.
+    /// The directory is in use, of a later version, or unreadable.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// There is none, and none was to be created.
+    /// There is no journal, and none should be created.
     #[error("there is no journal in {}", path.display())]
     Missing {
         /// The directory.
         path: PathBuf,
     },
-    /// The store refuses its file.
+    /// The store rejects its file.
     #[error("could not open the journal {}; if it is damaged, restore its directory from a copy", path.display())]
     Store {
         /// The store's file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: StoreError,
     },
@@ -105,7 +105,7 @@ pub enum OpenError {
     Panicked {
         /// The store's file.
         path: PathBuf,
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// A record is wrong or missing.
@@ -119,21 +119,21 @@ pub enum OpenError {
     TailDamaged {
         /// The tail's file.
         path: PathBuf,
-        /// Which commit, or a change of which stream.
+        /// The commit, or the change and its stream.
         place: String,
-        /// What is wrong with it.
+        /// The damage.
         what: &'static str,
     },
-    /// The tail could not be brought into the store.
+    /// The tail could not be moved into the store.
     #[error("could not make room in the journal {}", path.display())]
     Settle {
         /// The store's file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         source: CommitError,
     },
-    /// It ends before what had been acknowledged.
+    /// The journal ends before the last acknowledged commit.
     #[error(
         "the journal {} ends at commit {n_commits}, and commit {n_acknowledged} had been acknowledged: \
          restore its directory from a copy, or remove the file `acknowledged` beside it to go on without what is lost",
@@ -142,18 +142,17 @@ pub enum OpenError {
     Lost {
         /// The store's file.
         path: PathBuf,
-        /// Commits that are there.
+        /// The number of the last commit in it.
         n_commits: u64,
-        /// Commits that had been reported as durable.
+        /// The number of the last acknowledged commit.
         n_acknowledged: u64,
     },
 }
 
 impl Journal {
-    /// Opens a journal, or creates it where there is none, and gives back all that is in it,
-    /// ordered by the streams' age.
+    /// Opens a journal, or creates one, and returns its content, ordered by the streams' age.
     ///
-    /// The whole file is read and each checksum compared, so that damage is told here rather than
+    /// The whole file is read and each checksum verified, so that damage is reported here and not
     /// served later.
     pub fn open(
         dir: &Path,
@@ -165,8 +164,8 @@ impl Journal {
         Ok((journal, histories, opened))
     }
 
-    /// As [`Journal::open`], giving one stream at a time to `visit`, so that a big journal is never
-    /// in memory as a whole. After an error, what was visited must be thrown away.
+    /// [`Journal::open`], passing one stream at a time to `visit`, so that a large journal is never
+    /// in memory as a whole. After an error, the visited streams must be discarded.
     pub fn open_visiting(
         dir: &Path,
         options: &Options,
@@ -207,9 +206,9 @@ impl Journal {
     }
 }
 
-/// Reads a journal that nobody has open, for queries. It is locked while that lasts.
+/// Reads a journal that no program has open, for queries. It is locked meanwhile.
 ///
-/// Nothing is created, and what is there stays as it is but for the repair of an unfinished end.
+/// Nothing is created, and nothing is changed except an unfinished end, which is repaired.
 pub fn open_read(dir: &Path) -> Result<(Vec<History>, Opened), OpenError> {
     let missing = || OpenError::Missing {
         path: dir.to_owned(),
@@ -247,8 +246,8 @@ pub(super) fn tail_damaged(dir: &Path, place: String, what: &'static str) -> Ope
     OpenError::TailDamaged { path, place, what }
 }
 
-/// Opens the file itself, if there is one, with the store's own check of every page. Tells as well
-/// whether an unfinished last transaction was cut off.
+/// Opens the store's file, if there is one, with the store's own check of every page. Also returns
+/// true if an unfinished last transaction was cut off.
 pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<(Store, bool), OpenError> {
     if !path.exists() {
         return Ok((Store::Unmade, false));
@@ -264,8 +263,8 @@ pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<(Store, bool)
             .set_cache_size(cache_bytes)
             .set_check_integrity_on_open(true)
             .set_repair_callback(move |session| {
-                // The store reports this progress where the last commit does not verify and the
-                // one before it is taken; the other calls come with every check.
+                // The store reports this progress if the last commit does not verify and the one
+                // before it is used; the other calls happen with every check.
                 if (0.25..0.35).contains(&session.progress()) {
                     seen.set(true);
                 }
@@ -285,8 +284,8 @@ pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<(Store, bool)
     }
 }
 
-/// Reads all of a store and of its tail, and compares with what had been acknowledged. With the
-/// store comes whether an unfinished last transaction was cut off.
+/// Reads all of a store and its tail, and compares it with the acknowledged number. Also returns
+/// true if an unfinished last transaction was cut off.
 fn open_store(
     dir: &Path,
     mut lock: Lock,
@@ -299,14 +298,14 @@ fn open_store(
         path: path.clone(),
         message,
     };
-    // Its end is needed before its streams are shown, since the tail goes over them.
+    // Its end is needed before its streams are visited, because the tail is laid over them.
     let n_stored = match &store {
         Store::Open(store) => guarded(|| n_commits(store)),
         Store::Unmade | Store::Gone => Ok(Ok(Some(0))),
     };
     let found = match n_stored {
         Ok(Ok(Some(n_stored))) => read_tail(dir, n_stored)?,
-        // The scan tells what is wrong.
+        // The scan reports the damage.
         Ok(Ok(None)) => tail::OpenedTail::nothing(),
         Ok(Err(source)) => return Err(OpenError::Store { path, source }),
         Err(message) => {
@@ -379,7 +378,7 @@ fn open_store(
     Ok((journal, opened))
 }
 
-/// What has been given to the visitor.
+/// The streams passed to the visitor so far.
 #[derive(Default)]
 struct Seen {
     streams: BTreeSet<StreamKey>,
@@ -398,7 +397,7 @@ impl Seen {
     }
 }
 
-/// Where the store ends; `None` where its totals are damaged.
+/// The number of the store's last commit; none if its totals are damaged.
 fn n_commits(store: &Database) -> Result<Option<u64>, StoreError> {
     let records = store.begin_read()?.open_table(RECORDS)?;
     let totals = records.get(&TOTALS_ROW)?;
@@ -413,7 +412,7 @@ fn compact(journal: &mut Journal, opened: &mut Opened) -> Result<(), OpenError> 
         return Ok(());
     }
     let path = journal.dir.join(STORE_FILE);
-    // What the tail forgets is in the store still.
+    // A stream that the tail forgets is still in the store.
     if !journal.tail.is_empty() {
         journal
             .settle(&[], journal.n_commits)

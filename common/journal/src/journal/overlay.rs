@@ -1,4 +1,4 @@
-//! What the tail holds beyond the store, laid over each stream as the store is read.
+//! The changes in the tail, laid over each stream while the store is read.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use super::scan::History;
 use crate::layout::StreamKey;
 use crate::tail::What;
 
-/// A change that does not fit the stream that it is of.
+/// A change that does not fit its stream.
 #[derive(Debug)]
 pub(super) struct Misfit {
     pub(super) stream: StreamKey,
     pub(super) what: &'static str,
 }
 
-/// See the module.
+/// The changes; see the module.
 pub(super) struct Overlay<'t> {
-    /// Changes by stream, each with its place among all.
+    /// Changes by stream, each with its position among all.
     streams: BTreeMap<StreamKey, Vec<(usize, What<'t>)>>,
-    /// Streams that were founded in the tail, with the place where that was.
+    /// Streams that were founded in the tail, with the position of that.
     founded: Vec<(usize, History)>,
 }
 
@@ -33,8 +33,8 @@ impl<'t> Overlay<'t> {
         }
     }
 
-    /// What has become of a stream of the store; `None` if it is gone, or founded once more and
-    /// thus younger.
+    /// The state of a stream of the store; none if it was removed, or founded again and thus
+    /// younger.
     pub(super) fn over(&mut self, history: History) -> Result<Option<History>, Misfit> {
         match self.streams.remove(&history.stream) {
             Some(changes) => self.apply(history.stream.clone(), Some(history), changes),
@@ -42,7 +42,7 @@ impl<'t> Overlay<'t> {
         }
     }
 
-    /// Streams that are in the tail only, ordered by their age.
+    /// Streams that are only in the tail, ordered by age.
     pub(super) fn rest(mut self) -> Result<Vec<History>, Misfit> {
         while let Some((stream, changes)) = self.streams.pop_first() {
             self.apply(stream, None, changes)?;

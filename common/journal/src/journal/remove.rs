@@ -1,4 +1,4 @@
-//! Removing a damaged stream, so that the others can be had again.
+//! Removal of a damaged stream, so that the others can be read again.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,14 +14,13 @@ use crate::layout::{
     Kind, ROW_KEY_BYTES, RowKey, TOTALS_ROW, Totals, first_row, last_row, read_head,
 };
 
-/// Cache of the store, in bytes: rows are looked at once.
+/// Cache of the store, in bytes: rows are read once.
 const CACHE_BYTES: usize = 4 << 20;
 
-/// Removes one stream from a journal that [`Damage`](crate::Damage) stops from opening, by the number told there.
-/// Gives back the number of rows that are gone.
+/// Removes one stream from a journal that [`Damage`](crate::Damage) keeps from opening, by the
+/// number in that error. Returns the number of removed rows.
 ///
-/// What the journal holds besides is taken as it is: this is the user's last resort, where there is
-/// no copy.
+/// The rest of the journal is taken as it is: this is the user's last resort without a copy.
 pub fn remove_stream(dir: &Path, stream_id: u64) -> Result<u64, OpenError> {
     let path = dir.join(STORE_FILE);
     let missing = || OpenError::Missing {
@@ -45,7 +44,7 @@ pub fn remove_stream(dir: &Path, stream_id: u64) -> Result<u64, OpenError> {
             return Err(OpenError::Panicked { path, message });
         }
     };
-    // What else is damaged is told by the next start, and removed by another call of this.
+    // Other damage is reported by the next start, and removed by another call.
     if let Ok(Ok(stored)) = guarded(|| scan(&store, &path, &mut |_| {})) {
         settle_fitting(dir, &store, stored)?;
     }
@@ -54,8 +53,8 @@ pub fn remove_stream(dir: &Path, stream_id: u64) -> Result<u64, OpenError> {
     Ok(n_rows)
 }
 
-/// Brings into the store what the tail holds of streams that are there: changes of one that was
-/// removed have nothing to be made to.
+/// Moves the tail's changes of existing streams into the store; changes of a removed one have no
+/// target.
 fn settle_fitting(dir: &Path, store: &Database, mut stored: Stored) -> Result<(), OpenError> {
     let found = read_tail(dir, stored.totals.n_commits)?;
     if found.n_commits == stored.totals.n_commits {
@@ -79,7 +78,7 @@ fn settle_fitting(dir: &Path, store: &Database, mut stored: Stored) -> Result<()
     }
 }
 
-/// Removes the rows and writes totals over what is left.
+/// Removes the rows and writes totals over the remaining ones.
 fn remove_rows(store: &Database, stream_id: u64) -> Result<u64, StoreError> {
     let transaction = store.begin_write()?;
     let mut totals = Totals::default();
@@ -98,7 +97,7 @@ fn remove_rows(store: &Database, stream_id: u64) -> Result<u64, StoreError> {
                 totals.add(1, u64::from(crc));
             }
         }
-        // The same number, since the tail follows it.
+        // The same number, because the tail continues it.
         totals.n_commits = before.map_or(0, |before| before.n_commits);
         records.insert(&TOTALS_ROW, totals.to_bytes().as_slice())?;
         n_before - records.len()?

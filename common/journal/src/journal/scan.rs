@@ -11,14 +11,14 @@ use crate::layout::{
     read_founding, read_head,
 };
 
-/// One stream as it is replayed: the founding event, the snapshot, the events after it.
+/// One stream for replay: the founding event, the snapshot, the events after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct History {
-    /// Which stream.
+    /// The stream.
     pub stream: StreamKey,
     /// Its first event, kept as long as the stream.
     pub founding: Vec<u8>,
-    /// What stands for the events between the founding one and the tail.
+    /// Stands for the events between the founding one and the tail.
     pub snapshot: Option<Vec<u8>>,
     /// The events that the snapshot does not cover.
     pub tail: Vec<Vec<u8>>,
@@ -30,11 +30,11 @@ pub struct History {
 pub struct Damage {
     /// The store's file.
     pub path: PathBuf,
-    /// Which event, snapshot or total, of which stream.
+    /// The event, snapshot or total, and its stream.
     pub place: String,
-    /// What is wrong with it.
+    /// The damage.
     pub what: &'static str,
-    /// For [`remove_stream`](crate::remove_stream), where the damage lies within one stream.
+    /// For [`remove_stream`](crate::remove_stream), if the damage is within one stream.
     pub stream_id: Option<u64>,
 }
 
@@ -57,7 +57,7 @@ impl<E: Into<redb::Error>> From<E> for ScanError {
     }
 }
 
-/// Reads all rows in order, checks each record, and gives each stream to `visit`.
+/// Reads all rows in order, checks each record, and passes each stream to `visit`.
 pub(super) fn scan(
     store: &Database,
     path: &Path,
@@ -137,7 +137,7 @@ impl<'p, F: FnMut(History)> Scan<'p, F> {
         Ok(self.stored)
     }
 
-    /// Takes one whole record.
+    /// Handles one complete record.
     fn record(&mut self, key: RowKey, crc: u32, payload: &[u8]) -> Result<(), ScanError> {
         if key.kind == Kind::Founding {
             self.end_stream();
@@ -182,7 +182,7 @@ impl<'p, F: FnMut(History)> Scan<'p, F> {
         Ok(())
     }
 
-    /// A snapshot or a chunk of the current stream, whose checksum is right.
+    /// Handles a snapshot or a chunk of the current stream with a correct checksum.
     fn follower(&mut self, key: RowKey, crc: u32, payload: &[u8]) -> Result<(), ScanError> {
         let current = self
             .current
@@ -251,7 +251,7 @@ impl<'p, F: FnMut(History)> Scan<'p, F> {
     }
 }
 
-/// Names a record for people: which event, of which stream.
+/// Describes a record for people: the event and its stream.
 fn place(current: &Option<Current>, key: RowKey) -> String {
     let stream = current
         .as_ref()

@@ -11,7 +11,7 @@ use crate::tail::TAIL_FILE;
 
 mod damage;
 
-/// What the journal must give back: streams in the order of their founding.
+/// The expected content: streams in the order of their founding.
 #[derive(Clone, Debug, Default)]
 struct Model(Vec<History>);
 
@@ -141,7 +141,7 @@ fn a_file_that_is_mostly_free_is_compacted() {
             ..Batch::default()
         }])
         .unwrap();
-    // As after a kill: closing in order shrinks the file by itself.
+    // As after a kill: closing in order would shrink the file.
     let copy = TempDir::new().unwrap();
     damage::copy_directory(dir.path(), copy.path());
     let (journal, histories, opened) = open(copy.path());
@@ -360,7 +360,7 @@ fn a_full_disk_ends_the_journal_and_loses_nothing() {
     };
     assert_eq!(source.io().unwrap().kind(), std::io::ErrorKind::StorageFull);
     drop(journal);
-    // A copy elsewhere, since opening for writing needs room as well.
+    // A copy elsewhere, because opening for writing needs space as well.
     let copy = TempDir::new().unwrap();
     damage::copy_directory(disk.0, copy.path());
     let (_, histories, opened) = open(copy.path());
@@ -398,7 +398,7 @@ fn what_is_committed_on_a_full_disk_goes_into_the_reserve() {
         n_durable += 1;
     }
     assert!(length() < RESERVE, "{}", length());
-    // What was given up is room that is wanted back.
+    // Released space is taken back.
     assert_eq!(crate::room(disk.0, RESERVE).unwrap(), 0);
     drop(journal);
     let (mut journal, histories, _) = Journal::open(disk.0, &with_reserve).unwrap();
@@ -408,7 +408,7 @@ fn what_is_committed_on_a_full_disk_goes_into_the_reserve() {
     let event = events(n_durable, &[("p", b"room")]);
     journal.commit(&[event]).unwrap();
     assert_eq!(length(), RESERVE);
-    // Beyond the reserve, the journal ends and loses nothing.
+    // Beyond the reserve, the journal fails and loses nothing.
     fill(disk.0);
     let error = loop {
         n_durable += 1;
@@ -442,7 +442,7 @@ fn command(name: &str) -> std::process::Command {
     std::process::Command::new(name)
 }
 
-/// A file system of 8 MiB, where the test may mount one.
+/// A file system of 8 MiB, if the test may mount one.
 struct SmallDisk<'d>(&'d Path);
 
 impl SmallDisk<'_> {
@@ -477,7 +477,7 @@ impl Drop for SmallDisk<'_> {
     }
 }
 
-/// One thing that happens in a batch; snapshots of unknown streams are left out by the test.
+/// A step of a batch; the test leaves out snapshots of unknown streams.
 #[derive(Clone, Debug)]
 enum Step {
     Event(u8, Vec<u8>),
@@ -511,7 +511,7 @@ proptest! {
         let dir = TempDir::new().unwrap();
         let (mut journal, ..) = open(dir.path());
         let (mut model, mut batches, mut batch) = (Model::default(), Vec::new(), Batch::default());
-        // What the streams will be once the batch under way is applied.
+        // The streams once the present batch is applied.
         let close = |batch: &mut Batch, batches: &mut Vec<Batch>, model: &mut Model| {
             let mut known = model.clone();
             known.apply(&Batch { events: batch.events.clone(), ..Batch::default() });
@@ -548,7 +548,8 @@ proptest! {
 
 #[test]
 fn a_damaged_stream_can_be_removed() {
-    // What lies in the tail when the program is killed, of it and of the other stream, or of it alone.
+    // The tail's content when the program is killed: of this and the other stream, or of this
+    // alone.
     remove_beside(&[("p", b"three"), ("q", b"two")], 2);
     remove_beside(&[("p", b"three")], 1);
 }

@@ -1,4 +1,4 @@
-//! Changes on their way into the store: one transaction.
+//! Changes to the store: one transaction.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::layout::{
 };
 use crate::tail::{Change, What};
 
-/// One transaction while it is put together.
+/// One transaction that is being assembled.
 pub(super) struct Writer<'t, 'b> {
     records: Table<'t, &'static [u8; ROW_KEY_BYTES], &'static [u8]>,
     stored: &'t mut Stored,
-    /// Events that are not written yet, with the number of the first and their count: events of
-    /// one stream go into one row, which costs a tenth of a row each.
+    /// Unwritten events, with the number of the first and their count: events of one stream go into
+    /// one row, which costs a tenth of a row each.
     open_chunks: BTreeMap<&'b StreamKey, Chunk>,
 }
 

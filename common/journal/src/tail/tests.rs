@@ -22,7 +22,7 @@ fn append(tail: &mut Tail, number: u64, event: &[u8]) -> bool {
     tail.append(number, changes.into_iter()).unwrap()
 }
 
-/// The events of the commits behind the given one, and whether an unfinished one was cut off.
+/// The events of the commits after the given one, and true if an unfinished one was cut off.
 fn events(dir: &Path, n_stored: u64) -> Result<(Vec<Vec<u8>>, u64, bool), String> {
     let found = match Tail::read(dir, n_stored) {
         Ok(found) => found,
@@ -87,8 +87,8 @@ fn what_does_not_fit_is_not_written() {
 
 #[test]
 fn a_power_cut_at_any_byte_leaves_all_earlier_commits() {
-    // Before the cut there may be zeros, or the frames of an earlier round that were longer, or
-    // shorter: in each, `three` is being written.
+    // Before the cut there may be zeros, or longer or shorter frames of an earlier round: in each
+    // case `three` is being written.
     for earlier in [0, 9, 200] {
         let dir = TempDir::new().unwrap();
         let mut tail = open(dir.path());
@@ -100,7 +100,7 @@ fn a_power_cut_at_any_byte_leaves_all_earlier_commits() {
         tail.clear();
         assert!(append(&mut tail, n_stored + 1, b"one"));
         assert!(append(&mut tail, n_stored + 2, b"two two"));
-        // All that was ever written; the rest is zeros.
+        // Everything that was ever written; the rest is zeros.
         let read = || fs::read(&path).unwrap()[..4096].to_vec();
         let before = read();
         let start = tail.frames.len();
@@ -193,7 +193,7 @@ fn damage_before_the_last_commit_is_told() {
                     format!("commit {number} is damaged or missing")
                 );
             } else {
-                // As if it was never finished: whether it was acknowledged is known elsewhere.
+                // As if it was never finished: the acknowledgement is stored elsewhere.
                 assert_eq!(events(dir.path(), 0).unwrap().1, 3);
             }
         }
@@ -209,7 +209,7 @@ proptest! {
     ) {
         let dir = TempDir::new().unwrap();
         if sealed && bytes.len() > HEAD_BYTES {
-            // A sound checksum over nonsense.
+            // A correct checksum over an invalid frame.
             seal(&mut bytes, number + 1);
         }
         fs::write(dir.path().join(TAIL_FILE), &bytes).unwrap();

@@ -1,16 +1,16 @@
-//! Files that were cut, torn and altered: what is given back is exactly what was acknowledged, or
-//! an error.
+//! Files that were cut, torn and altered: exactly the acknowledged commits are returned, or an
+//! error.
 
 use redb::ReadableTable;
 
 use super::*;
 
-/// Brings the tail into the store, as the journal does when it is full.
+/// Moves the tail into the store, as the journal does when it is full.
 fn settle(journal: &mut Journal) {
     journal.settle(&[], journal.n_commits).unwrap();
 }
 
-/// Opens the directory, which must be refused with a remedy, or give back what `model` has.
+/// Opens the directory, which must be refused with a remedy, or return the content of `model`.
 fn opens_or_refuses(dir: &Path, model: &Model, case: &str) -> bool {
     match Journal::open(dir, &options()) {
         Ok((_, histories, _)) => {
@@ -31,7 +31,7 @@ pub(super) fn copy_directory(from: &Path, to: &Path) {
     }
 }
 
-/// Changes one byte of a row through the store, whose own checksums are right afterwards.
+/// Changes one byte of a row through the store, whose own checksums are correct afterwards.
 pub(super) fn alter_row(dir: &Path, key: RowKey) {
     let store = Database::open(dir.join(STORE_FILE)).unwrap();
     let transaction = store.begin_write().unwrap();
@@ -62,7 +62,7 @@ fn remove_row(dir: &Path, key: RowKey) {
     transaction.commit().unwrap();
 }
 
-/// A small generator, so that a case is known by its number.
+/// A small random generator, so that a case is identified by its number.
 struct Draw(u64);
 
 impl Draw {
@@ -75,7 +75,7 @@ impl Draw {
     }
 }
 
-/// Commits of a mixed kind, drawn.
+/// Random commits of mixed kinds.
 fn drawn_batch(draw: &mut Draw, model: &Model) -> Batch {
     let mut batch = Batch::default();
     for _ in 0..=draw.below(12) {
@@ -159,7 +159,7 @@ fn flipped_bits_and_cut_files_are_never_served() {
         for case in 0..150 {
             let mut bytes = whole.clone();
             match case % 6 {
-                // The beginning, which is most delicate; then anywhere in use.
+                // The beginning, which is most critical; then anywhere in use.
                 0 => bytes[draw.below(512)] ^= 1 << draw.below(8),
                 1..=3 => bytes[used[draw.below(used.len())]] ^= 1 << draw.below(8),
                 4 => {
@@ -184,9 +184,9 @@ fn flipped_bits_and_cut_files_are_never_served() {
     }
 }
 
-/// The file while it is written: of the pages that differ, any may have reached the disk.
+/// The file during a write: any of the changed pages may have reached the disk.
 fn torn(draw: &mut Draw, before: &[u8], after: &[u8]) -> Vec<u8> {
-    // The store shrinks its file only after the flush, so a shorter file is never torn; its greater
+    // The store shrinks its file only after the flush, so a shorter file is never torn; a greater
     // length is durable before anything is written.
     let mut torn = after.to_vec();
     torn.resize(after.len().max(before.len()), 0);
@@ -204,8 +204,8 @@ fn torn(draw: &mut Draw, before: &[u8], after: &[u8]) -> Vec<u8> {
 
 #[test]
 fn an_unfinished_commit_is_cut_off_whole() {
-    // The machine stops while commit k + 1 is written to the store, since it is big. What was
-    // acknowledged, k, is there, or k + 1.
+    // The machine stops while commit k + 1 is written to the store, because it is large. The
+    // acknowledged k is there, or k + 1.
     let mut draw = Draw(3);
     let (mut n_before, mut n_after, mut n_told) = (0, 0, 0);
     for _ in 0..12 {
@@ -255,7 +255,7 @@ fn an_unfinished_commit_is_cut_off_whole() {
 
 #[test]
 fn a_crash_on_the_way_from_the_tail_to_the_store_loses_nothing() {
-    // The machine stops while the tail is brought into the store, after that, or while the first
+    // The machine stops while the tail is moved into the store, after that, or while the first
     // commit after it is written over the beginning of the tail.
     let mut draw = Draw(4);
     for _ in 0..4 {
@@ -303,7 +303,7 @@ fn a_crash_on_the_way_from_the_tail_to_the_store_loses_nothing() {
             let is_after = at >= end;
             let expected = if is_after { &model_after } else { &model };
             assert_eq!(histories, expected.0, "{at} of {end}");
-            // What that opening has noted is not what is looked at.
+            // The marks of that opening are not examined.
             fs::remove_file(settled.path().join("acknowledged")).unwrap();
         }
     }
@@ -320,7 +320,7 @@ fn a_crash_while_the_store_is_made_loses_nothing() {
         journal.commit(&[batch]).unwrap();
     }
     drop(journal);
-    // Before it has its name, and after that with nothing in it.
+    // Before it has its name, and after that with no content.
     fs::write(dir.path().join("events.draft"), "half a store").unwrap();
     assert_eq!(open(dir.path()).1, model.0);
     drop(create_store(dir.path(), 1 << 20).unwrap());
@@ -357,7 +357,7 @@ fn a_store_older_than_what_was_acknowledged_is_refused() {
         .unwrap();
     drop(journal);
     fs::write(dir.path().join(STORE_FILE), &older).unwrap();
-    // The tail has what the store lacks, even after it was closed.
+    // The tail has commits that the store lacks, even after it was closed.
     assert_eq!(open(dir.path()).1[0].tail.len(), 1);
 
     let (mut journal, ..) = open(dir.path());
