@@ -1,4 +1,4 @@
-//! Files and trees become blobs.
+//! Adding files and trees as blobs.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,39 +17,39 @@ use crate::{
     Store,
 };
 
-/// Why a file or a tree could not be added. Paths inside a tree are told from its root.
+/// Why a file or a tree could not be added. Paths inside a tree are relative to its root.
 #[derive(Debug, thiserror::Error)]
 pub enum AddError {
     /// It could not be opened.
     #[error("could not open `{path}`")]
     Open {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
     /// It could not be read.
     #[error("could not read `{path}`")]
     Read {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
     /// It could not be read, or its copy could not be written.
     #[error("could not copy `{path}` into the blob store")]
     Copy {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
     /// There is no space for it.
     #[error("could not copy `{path}` into the blob store: the disk is full")]
     DiskFull {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
     /// A link that leaves the directory.
@@ -58,7 +58,7 @@ pub enum AddError {
         /// The link, or a path through one.
         path: PathBuf,
     },
-    /// A link to a directory that it lies in.
+    /// A link to a directory that contains it.
     #[error("could not add `{path}`: a link leads back to it")]
     Loop {
         /// The directory.
@@ -67,48 +67,48 @@ pub enum AddError {
     /// A pipe, a socket or a device.
     #[error("could not add `{path}`: it is neither a file nor a directory")]
     Special {
-        /// What.
+        /// The path.
         path: PathBuf,
     },
-    /// It belongs to another user than the one whose files may be taken.
+    /// It belongs to a user whose files may not be taken.
     #[error("could not add `{path}`: it does not belong to the account that the command ran as")]
     Foreign {
-        /// What.
+        /// The path.
         path: PathBuf,
     },
-    /// It takes more than there may be taken.
+    /// It is larger than the remaining quota.
     #[error("could not add `{path}`: it takes {bytes}, and there is not so much room for it")]
     NoRoom {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// What it takes of the disk.
+        /// Its size on the disk.
         bytes: Bytes,
     },
     /// A directory where a file is expected.
     #[error("could not add `{path}`: it is a directory, not a file")]
     NotAFile {
-        /// What.
+        /// The path.
         path: PathBuf,
     },
     /// A file where a directory is expected.
     #[error("could not add `{path}`: it is not a directory")]
     NotADirectory {
-        /// What.
+        /// The path.
         path: PathBuf,
     },
-    /// A name that is no text.
+    /// A name that is not UTF-8.
     #[error("could not add `{}`: its name is not UTF-8", .path.display())]
     Name {
-        /// What.
+        /// The path.
         path: PathBuf,
     },
-    /// Directories in directories without end.
+    /// The directories are too deep.
     #[error(
         "could not add `{path}`: more than {DEPTH_MAX} directories deep, or a path of more than \
          {PATH_BYTES_MAX} bytes"
     )]
     TooDeep {
-        /// What.
+        /// The path.
         path: PathBuf,
     },
     /// Too many files.
@@ -117,26 +117,26 @@ pub enum AddError {
         /// The tree.
         path: PathBuf,
     },
-    /// What was found cannot be listed.
+    /// The files cannot be listed.
     #[error("could not list `{path}`")]
     Listing {
         /// The tree.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: ListingError,
     },
 }
 
 impl Store {
-    /// Copies a file into the store, by reflink where the file system can. Links are followed.
-    /// The file may go on changing: the blob is what its hash says. Not durable before
+    /// Copies a file into the store, by reflink if the file system supports it. Links are followed.
+    /// The file may change later: the blob has the hashed content. Not durable before
     /// [`Store::flush`].
     pub fn add_file(&self, path: &Path) -> Result<Artifact, AddError> {
         let open = |source| AddError::Open {
             path: path.to_path_buf(),
             source,
         };
-        // Asked before it is opened, since opening a pipe would wait for its other end.
+        // Checked before it is opened, because opening a pipe would wait for its other end.
         let metadata = std::fs::metadata(path).map_err(open)?;
         if metadata.is_dir() {
             return Err(AddError::NotAFile {
@@ -153,9 +153,9 @@ impl Store {
         self.add_open(file, &stat, path)
     }
 
-    /// Copies all of a directory into the store. Empty directories are kept, links are resolved if
-    /// they stay inside and refused otherwise, as are pipes, sockets and devices. Not durable
-    /// before [`Store::flush`].
+    /// Copies a directory into the store. Empty directories are kept. Links are resolved if they
+    /// stay inside and refused otherwise, as are pipes, sockets and devices. Not durable before
+    /// [`Store::flush`].
     pub fn add_tree(&self, root: &Path) -> Result<Artifact, AddError> {
         let open = |source| AddError::Open {
             path: root.to_path_buf(),
@@ -183,7 +183,7 @@ impl Store {
         }
     }
 
-    /// Makes a blob of some bytes. Not durable before [`Store::flush`].
+    /// Makes a blob of bytes. Not durable before [`Store::flush`].
     pub fn add_bytes(&self, bytes: &[u8]) -> Result<Artifact, AddError> {
         let name = format!("{} bytes", bytes.len());
         self.inner
@@ -197,7 +197,7 @@ impl Store {
         self.add_named_listing(listing, Path::new("a listing"))
     }
 
-    /// [`Store::add_listing`] of the tree that errors call `name`.
+    /// [`Store::add_listing`] of the tree with this name in errors.
     pub(crate) fn add_named_listing(
         &self,
         listing: &Listing,
@@ -217,7 +217,7 @@ impl Store {
         })
     }
 
-    /// Adds the files that a walk finds. Errors call the tree `name`.
+    /// Adds the files that a walk finds. Errors name the tree `name`.
     pub(crate) fn add_walked(
         &self,
         root: &Root,

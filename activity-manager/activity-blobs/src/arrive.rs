@@ -1,4 +1,4 @@
-//! A blob that comes piece by piece from elsewhere, under a name that is known beforehand.
+//! A blob that arrives in pieces from another machine, with a known hash.
 
 use std::fs::File;
 use std::io;
@@ -7,7 +7,7 @@ use model::Hash;
 
 use crate::{Store, sparse};
 
-/// A blob of which a part is here, out of everybody's sight. Dropped, it is gone.
+/// A partly received blob, which is not visible. Dropping it discards it.
 #[derive(Debug)]
 pub struct Arriving {
     store: Store,
@@ -19,30 +19,30 @@ pub struct Arriving {
     bytes: u64,
 }
 
-/// Why a blob did not arrive.
+/// Why a blob could not be received.
 #[derive(Debug, thiserror::Error)]
 pub enum ArriveError {
-    /// What came is not what the name says; it is gone.
+    /// The content does not match the hash, and is discarded.
     #[error("{bytes} bytes came that are not blob {hash}")]
     Corrupt {
-        /// The name.
+        /// The hash.
         hash: Hash,
-        /// How much there was.
+        /// Its length.
         bytes: u64,
     },
     /// It could not be written.
     #[error("could not write blob {hash}")]
     Write {
-        /// The name.
+        /// The hash.
         hash: Hash,
-        /// The system's answer.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
 }
 
 impl Store {
-    /// Begins to take a blob.
+    /// Begins to receive a blob.
     pub fn receive(&self, hash: Hash) -> Result<Arriving, ArriveError> {
         let draft = self.inner.begin_draft();
         let (name, file) = draft.map_err(|source| ArriveError::Write { hash, source })?;
@@ -58,12 +58,12 @@ impl Store {
 }
 
 impl Arriving {
-    /// Bytes that have come.
+    /// Number of received bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Takes the next bytes.
+    /// Writes the next bytes.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), ArriveError> {
         let written = sparse::write_sparse(&self.file, bytes, self.bytes);
         written.map_err(|source| ArriveError::Write {
@@ -75,7 +75,7 @@ impl Arriving {
         Ok(())
     }
 
-    /// Lets the blob be seen, if it is what its name says. Not durable before [`Store::flush`].
+    /// Makes the blob visible, if it matches its hash. Not durable before [`Store::flush`].
     pub fn finish(self) -> Result<(), ArriveError> {
         let (hash, bytes) = (self.hash, self.bytes);
         if *self.hasher.finalize().as_bytes() != hash.0 {

@@ -1,5 +1,5 @@
-//! Paths below a directory that a command has written: they are opened and made without ever
-//! leaving it, whatever links lie on the way and whoever moves them meanwhile.
+//! Paths below a directory that a command has written: they are opened and created without ever
+//! leaving it, despite links on the way and concurrent changes.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -33,8 +33,8 @@ pub enum BeneathError {
     Io(#[source] io::Error),
 }
 
-/// Opens a regular file below a directory for reading. Links are followed as long as they stay inside;
-/// one that is moved meanwhile is an error, not a way out.
+/// Opens a regular file below a directory for reading. Links are followed as long as they stay
+/// inside; if one is changed meanwhile, the result is an error and never a file outside.
 pub fn open_beneath(directory: &Path, relative: &Path) -> Result<File, BeneathError> {
     let found = Root::open(directory)
         .map_err(Failed::Io)
@@ -49,25 +49,25 @@ pub fn open_beneath(directory: &Path, relative: &Path) -> Result<File, BeneathEr
     }
 }
 
-/// The unit in which the system says what a file takes.
+/// The unit of a file's size on the disk.
 const BLOCK_BYTES: u64 = 512;
 
-/// A directory that nothing leaves.
+/// A directory that no path leaves.
 #[derive(Debug)]
 pub(crate) struct Root {
     pub(crate) fd: OwnedFd,
     path: PathBuf,
-    /// Whose files may be taken from it: those of these users; of all where it is empty.
+    /// The users whose files may be taken from it; all users if it is empty.
     owners: BTreeSet<u32>,
-    /// How many bytes of the disk may still be taken from it.
+    /// Bytes of the disk that may still be taken from it.
     left: Cell<u64>,
 }
 
-/// What lies at a path.
+/// The entry at a path.
 #[derive(Debug)]
 pub(crate) enum Opened {
     File(File, Stat),
-    /// A directory, and where it really lies under the root.
+    /// A directory, and its real path under the root.
     Directory(OwnedFd, PathBuf),
     /// A pipe, a socket, a device.
     Special,
@@ -78,9 +78,9 @@ pub(crate) enum Opened {
 pub(crate) enum Failed {
     /// It leads out of the root.
     Outside,
-    /// There is a link where none may be.
+    /// There is a link where none is permitted.
     Link,
-    /// The system's answer.
+    /// The system's error.
     Io(io::Error),
 }
 
@@ -108,14 +108,14 @@ impl Root {
         Root { owners, ..self }
     }
 
-    /// Takes no more than this, as it lies on the disk.
+    /// Limits the total size on the disk of taken files.
     pub(crate) fn within(self, most: Bytes) -> Root {
         let left = Cell::new(most.0);
         Root { left, ..self }
     }
 
-    /// Takes a file, if it may be taken and fits. Who may not read a file can still give it a name of
-    /// his own, or move it here: it is read for him only if it is his.
+    /// Takes a file, if it is permitted and fits. A user without read permission can still link or
+    /// move a file here: it is read for that user only if it is the user's own.
     pub(crate) fn take(&self, path: &Path, stat: &Stat) -> Result<(), AddError> {
         let path = || path.to_path_buf();
         if !self.owners.is_empty() && !self.owners.contains(&stat.st_uid) {
@@ -134,14 +134,14 @@ impl Root {
         Ok(())
     }
 
-    /// Opens what lies at a path; links are followed as long as they stay inside.
+    /// Opens the entry at a path; links are followed as long as they stay inside.
     pub(crate) fn find(&self, relative: &Path) -> Result<Opened, Failed> {
         match self.find_straight(relative) {
             Err(Failed::Link) => {}
             other => return other,
         }
-        // A link somewhere: where it leads is asked by path, and then gone to with no link allowed,
-        // so that a link that changes meanwhile is an error and not a way out.
+        // There is a link: its target is resolved by path, and then opened without permitting
+        // links, so that a link that changes meanwhile is an error and no way out.
         let root = fs::canonicalize(&self.path).map_err(Failed::Io)?;
         let real = fs::canonicalize(root.join(relative)).map_err(Failed::Io)?;
         let inside = real.strip_prefix(&root).map_err(|_| Failed::Outside)?;
@@ -169,8 +169,7 @@ impl Root {
         Ok(Opened::Directory(root, PathBuf::new()))
     }
 
-    /// The directory at a path, made with all above it where there was nothing. A link on the way
-    /// is refused.
+    /// The directory at a path, created with its missing parents. A link on the way is refused.
     pub(crate) fn make_directories(&self, parts: &[&str]) -> Result<OwnedFd, Failed> {
         let mut directory = rustix::fs::openat(
             &self.fd,
@@ -195,7 +194,7 @@ pub(crate) fn open_entry(
     name: &[u8],
     inside: &Path,
 ) -> Result<Opened, Failed> {
-    // Asked before it is opened: to open a device or a pipe may do something.
+    // Checked before it is opened: opening a device or a pipe may have effects.
     let stat = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     match FileType::from_raw_mode(stat.st_mode) {
@@ -227,7 +226,7 @@ pub(crate) fn open_entry(
 fn enter(directory: &OwnedFd, name: &[u8]) -> Result<OwnedFd, Failed> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat(directory, name, flags, Mode::empty()) {
-        // So answers the system to a link as well as to a file.
+        // The system's error is the same for a link and for a file.
         Err(Errno::NOTDIR) => {
             let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
             let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;

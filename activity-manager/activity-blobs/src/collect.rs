@@ -1,4 +1,4 @@
-//! What an activity has left in its directory becomes its outputs.
+//! Collecting the outputs of an activity from its directory.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -20,10 +20,10 @@ pub enum CollectError {
     Open {
         /// The directory.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is nothing where the output was declared, or nothing that the glob finds.
+    /// Nothing is at the declared path, or nothing matches the glob.
     #[error("output `{name}` is missing: there is no `{path}`")]
     Missing {
         /// The output.
@@ -31,7 +31,7 @@ pub enum CollectError {
         /// Its declared path.
         path: String,
     },
-    /// A directory was declared, and something else is there.
+    /// The output is declared as a directory, and something else is there.
     #[error("output `{name}` is declared as a directory, but `{path}` is a file")]
     NotADirectory {
         /// The output.
@@ -39,7 +39,7 @@ pub enum CollectError {
         /// Its declared path.
         path: String,
     },
-    /// A file was declared, and a directory is there.
+    /// The output is declared as a file, and a directory is there.
     #[error(
         "output `{name}` is declared as a file, but `{path}` is a directory (declare `{path}/`)"
     )]
@@ -57,33 +57,33 @@ pub enum CollectError {
         /// Its declared path.
         path: String,
     },
-    /// The glob cannot be read.
+    /// The glob is invalid.
     #[error("output `{name}` cannot be collected: `{path}` is not a pattern")]
     Pattern {
         /// The output.
         name: String,
         /// Its declared path.
         path: String,
-        /// What is wrong with it.
+        /// The error.
         source: globset::Error,
     },
-    /// What is there could not be added.
+    /// The file could not be added.
     #[error("could not collect output `{name}`")]
     Add {
         /// The output.
         name: String,
-        /// Why not.
+        /// The cause.
         source: AddError,
     },
 }
 
 impl Store {
-    /// Adds the declared outputs of a directory, one artifact each, in their order. Directories
-    /// and globs become directories. The paths in a directory begin below it, those of a glob below
-    /// its last directory without a wildcard: `out/` and `out/*.csv` both list `a.csv`. `*`, `?`
-    /// and `[..]` stay within one name and match a leading dot too, `**` is any number of
-    /// directories, `{a,b}` one of some. Links are resolved within the activity's directory; globs
-    /// do not descend through them. Not durable before [`Store::flush`].
+    /// Adds the declared outputs of a directory, one artifact each, in order. Directories and globs
+    /// become directories. The paths in a directory are relative to it, those of a glob to its last
+    /// directory without a wildcard: `out/` and `out/*.csv` both list `a.csv`. `*`, `?` and `[..]`
+    /// match within one name including a leading dot, `**` matches any number of directories,
+    /// `{a,b}` one of several. Links are resolved within the activity's directory; globs do not
+    /// descend through them. Not durable before [`Store::flush`].
     pub fn collect(
         &self,
         directory: &Path,
@@ -92,9 +92,9 @@ impl Store {
         self.collect_within(&BTreeSet::new(), Bytes(u64::MAX), directory, outputs)
     }
 
-    /// The same, where commands run as these users: what belongs to others is refused, since whoever
-    /// calls this reads files that the command could not. Files that take more of the disk than `most`
-    /// together are refused before they are copied.
+    /// The same for commands that ran as these users: files of others are refused, because the
+    /// caller could read files that the command could not. Files that take more than `most` bytes
+    /// of the disk together are refused before they are copied.
     pub fn collect_within(
         &self,
         owners: &BTreeSet<u32>,
@@ -177,14 +177,14 @@ struct Pattern<'a> {
     /// The directories before the first wildcard.
     start: &'a str,
     matcher: GlobMatcher,
-    /// How many directories below the start a match can lie.
+    /// Maximum depth of matches below the start.
     depth_max: usize,
 }
 
 impl Pattern<'_> {
     fn new(output: &Produced) -> Result<Pattern<'_>, CollectError> {
         let path = output.path.as_str();
-        // The last part is never a directory to start from: it is what is looked for.
+        // The last part is the target and never a start directory.
         let wild = path.find(['*', '?', '[', '{', '\\']).unwrap_or(path.len());
         let split = path[..wild].rfind('/');
         let (start, rest) = split.map_or(("", path), |at| (&path[..at], &path[at + 1..]));

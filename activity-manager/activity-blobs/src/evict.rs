@@ -1,4 +1,4 @@
-//! Which blobs stay: pins, and the eviction of what nobody has pinned.
+//! Retention of blobs: pins, and the eviction of unpinned blobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -9,16 +9,16 @@ use model::{Artifact, ArtifactKind, Bytes, Hash};
 use crate::Store;
 use crate::store::lock_of;
 
-/// What an eviction has done.
+/// The result of an eviction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evicted {
-    /// Blobs removed.
+    /// Number of removed blobs.
     pub n_blobs: usize,
     /// Their bytes.
     pub bytes: Bytes,
-    /// What the store holds after it. More than the budget if the rest is pinned, held or not
-    /// flushed, or if there were more to remove than one call does: if `n_blobs` is not 0, call
-    /// again.
+    /// The size of the store after it. More than the budget if the remaining blobs are pinned, held
+    /// or not flushed, or if there were more to remove than one call does: if `n_blobs` is not 0,
+    /// call again.
     pub bytes_left: Bytes,
 }
 
@@ -28,11 +28,11 @@ pub enum EvictError {
     /// A blob could not be removed.
     #[error("could not remove blob {hash} from `{path}`")]
     Remove {
-        /// Its name.
+        /// Its hash.
         hash: Hash,
         /// The store's directory.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -40,27 +40,27 @@ pub enum EvictError {
 /// Why a pin was refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PinError {
-    /// There are too many.
+    /// There are too many pins.
     #[error("could not pin for {owner}: more than {PINS_MAX} pins")]
     TooMany {
-        /// Who asked.
+        /// The owner.
         owner: u64,
     },
 }
 
-/// Who needs what.
+/// The pins of all owners.
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
     by_owner: BTreeMap<u64, BTreeSet<Artifact>>,
-    /// What they take, by owner.
+    /// The size of the pinned artifacts, by owner.
     bytes: BTreeMap<u64, u64>,
     n_pins: usize,
 }
 
 impl Store {
-    /// Adds to what an owner needs. A pinned directory keeps its files. What is not here may be
-    /// pinned too: pin first, then ask [`Store::missing`], and what was there stays. Pins live in
-    /// memory alone: owners send them again after a restart.
+    /// Adds pins of an owner. A pinned directory keeps its files. Missing blobs may be pinned too:
+    /// pin first, then call [`Store::missing`], and existing blobs stay. Pins are in memory alone:
+    /// owners send them again after a restart.
     pub fn pin(&self, owner: u64, artifacts: &[Artifact]) -> Result<(), PinError> {
         let mut pins = lock_of(&self.inner.pins);
         if pins.n_pins + artifacts.len() > PINS_MAX {
@@ -76,9 +76,9 @@ impl Store {
         Ok(())
     }
 
-    /// What all that these owners have pinned takes together. What two of them have pinned counts for
-    /// both. A file that was here when it was pinned counts as it lies on the disk, all else by its
-    /// length.
+    /// The total size of the artifacts that these owners have pinned. An artifact with two owners
+    /// counts for both. A file that was here when it was pinned counts by its size on the disk,
+    /// others by their length.
     pub fn pinned(&self, owners: impl IntoIterator<Item = u64>) -> Bytes {
         let pins = lock_of(&self.inner.pins);
         let of = |owner| pins.bytes.get(&owner).copied().unwrap_or_default();
@@ -93,7 +93,7 @@ impl Store {
         stored.map_or(artifact.bytes.0, |entry| entry.stored)
     }
 
-    /// Replaces all that an owner has pinned.
+    /// Replaces all pins of an owner.
     pub fn replace_pins(&self, owner: u64, artifacts: &[Artifact]) -> Result<(), PinError> {
         let mut pins = lock_of(&self.inner.pins);
         let n_before = pins.by_owner.get(&owner).map_or(0, BTreeSet::len);
@@ -109,7 +109,7 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets all that an owner has pinned.
+    /// Removes all pins of an owner.
     pub fn unpin(&self, owner: u64) {
         let mut pins = lock_of(&self.inner.pins);
         let n_gone = pins
@@ -120,10 +120,10 @@ impl Store {
         pins.bytes.remove(&owner);
     }
 
-    /// Removes blobs until at most `budget` bytes are left, least recently used first, at most
-    /// some thousands in one call. What is pinned, held or not yet flushed stays.
+    /// Removes blobs until at most `budget` bytes are left, least recently used first, at most some
+    /// thousands in one call. Pinned, held and unflushed blobs stay.
     pub fn evict(&self, budget: Bytes) -> Result<Evicted, EvictError> {
-        // Held to the end, so that what is there when `pin` returns stays.
+        // Held to the end, so that blobs that are here when `pin` returns stay.
         let pins = lock_of(&self.inner.pins);
         let mut evicted = Evicted {
             bytes_left: self.size(),
@@ -156,8 +156,8 @@ impl Store {
         Ok(evicted)
     }
 
-    /// Removes a blob that nobody needs. Whether it was removed: what is pinned, held or not yet
-    /// flushed stays.
+    /// Removes a blob that nobody needs. Returns false if it stays, because it is pinned, held or
+    /// not flushed.
     pub fn discard(&self, hash: Hash) -> Result<bool, EvictError> {
         let pins = lock_of(&self.inner.pins);
         if self.kept(&pins).contains(&hash) {
@@ -177,7 +177,7 @@ impl Store {
         let mut kept = BTreeSet::new();
         for artifact in pins.by_owner.values().flatten() {
             kept.insert(artifact.hash);
-            // A listing that is not here keeps nothing but itself.
+            // A missing listing pins nothing but itself.
             if artifact.kind == ArtifactKind::Directory
                 && let Ok(listing) = self.listing(artifact.hash)
             {
@@ -188,8 +188,8 @@ impl Store {
     }
 }
 
-/// The most pins of all owners together: some 500 MB of memory.
+/// Maximum number of pins of all owners: some 500 MB of memory.
 const PINS_MAX: usize = 4_000_000;
 
-/// The most blobs removed in one call, since those who wish to pin wait for it: below a second.
+/// Maximum number of blobs removed in one call, because `pin` waits for it: less than a second.
 const EVICTED_AT_ONCE_MAX: usize = 10_000;

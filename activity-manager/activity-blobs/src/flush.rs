@@ -12,8 +12,8 @@ use crate::store::{Inner, SEALED_MODE, blob_name, is_full, lock_of};
 use crate::verify::Stamp;
 use crate::{ALWAYS_VERIFIED_BYTES_MAX, Store};
 
-/// Why blobs could not be made durable. Whatever it was, the store flushes no more until it is
-/// opened again: the system tells of a lost write only once.
+/// Why blobs could not be made durable. After any of these errors the store flushes no more until
+/// it is opened again, because the system reports a lost write only once.
 #[derive(Debug, thiserror::Error)]
 pub enum FlushError {
     /// The disk refused or lost a write.
@@ -21,15 +21,15 @@ pub enum FlushError {
     Sync {
         /// The store's directory.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// There was no space for what had been written.
+    /// The disk had no space for written data.
     #[error("could not make the blobs of `{path}` durable: the disk is full")]
     DiskFull {
         /// The store's directory.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
     /// An earlier flush failed.
@@ -40,16 +40,16 @@ pub enum FlushError {
     },
 }
 
-/// What a flush holds while it runs.
+/// The state of a running flush.
 #[derive(Debug, Default)]
 pub(crate) struct Flushing {
     is_broken: bool,
 }
 
 impl Store {
-    /// Makes durable every blob that was added before the call, by whatever thread. A hash may be
-    /// told to others only after this. Calls at the same time share one flush; with nothing added
-    /// it costs nothing.
+    /// Makes durable every blob that was added before the call, by any thread. A hash may be told
+    /// to others only after this. Concurrent calls share one flush; without new blobs it costs
+    /// nothing.
     pub fn flush(&self) -> Result<(), FlushError> {
         let path = || self.dir().to_path_buf();
         let mut flushing = lock_of(&self.inner.flushing);
@@ -112,7 +112,7 @@ impl Inner {
         for hash in fresh {
             let name = blob_name(*hash);
             match rustix::fs::chmodat(&self.blobs, name, sealed, AtFlags::empty()) {
-                // Gone: it was damaged, and found to be so.
+                // It is gone, because it was found to be damaged.
                 Ok(()) | Err(rustix::io::Errno::NOENT) => self.index().seal(*hash),
                 Err(error) => return Err(error.into()),
             }
@@ -121,7 +121,7 @@ impl Inner {
         Ok(())
     }
 
-    /// What was hashed while it was written need not be hashed again when it is used first.
+    /// A blob that was hashed while it was written need not be hashed again at its first use.
     fn stamp_written(&self, hash: Hash) {
         let is_large = |entry: &Entry| entry.bytes > ALWAYS_VERIFIED_BYTES_MAX;
         let Some(entry) = self.index().get(hash).filter(is_large) else {
@@ -138,7 +138,7 @@ impl Inner {
     }
 }
 
-/// Up to this many blobs are synced one by one, with two waits for the disk each (the file and its
-/// directory), and nothing else is written. Beyond, one `syncfs` has one wait for all, although it
-/// also writes what others have left to be written on the file system.
+/// Maximum number of blobs that are synced one by one, with two waits for the disk each (the file
+/// and its directory) and no other writes. For more, one `syncfs` has one wait for all, although it
+/// also writes others' data on the file system.
 const ONE_BY_ONE_MAX: usize = 1;

@@ -1,5 +1,4 @@
-//! What the store knows of its blobs, in memory: sizes, last use, what is not durable yet, and what
-//! is being held.
+//! The store's index in memory: sizes, last use, durability, and holds.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -8,13 +7,13 @@ use model::{Bytes, Hash};
 
 use crate::verify::Stamp;
 
-/// Every blob on the disk, with the order in which they were used.
+/// All blobs on the disk, in the order of their use.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     blobs: BTreeMap<Hash, Entry>,
-    /// Bytes that all blobs together take on the disk.
+    /// Bytes of all blobs together on the disk.
     stored: u64,
-    /// How the files of large blobs were when they were found to be sound.
+    /// The stamps of the files of large blobs when they were found to be sound.
     stamps: BTreeMap<Hash, Stamp>,
     /// Counts uses: larger is later.
     tick: u64,
@@ -22,7 +21,7 @@ pub(crate) struct Index {
     fresh: Vec<Hash>,
     /// A directory was made under `blobs/` since the last flush.
     made_directory: bool,
-    /// By hold: what was used at or after this tick stays.
+    /// By hold: blobs that were used at or after this tick stay.
     holds: BTreeMap<u64, u64>,
     next_hold: u64,
 }
@@ -40,20 +39,20 @@ pub(crate) struct Entry {
     born: u64,
     /// The tick of its last use.
     last_used: u64,
-    /// Whether this life of the store has written its use into the file's times.
+    /// True if this epoch of the store has written its use into the file's times.
     stamped: bool,
 }
 
-/// How large a blob is.
+/// The size of a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
     /// Its length.
     pub(crate) bytes: u64,
-    /// What it takes on the disk.
+    /// Its size on the disk.
     pub(crate) stored: u64,
 }
 
-/// Whether a blob survives a loss of power.
+/// Whether a blob survives a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
     /// Not flushed.
@@ -63,7 +62,7 @@ pub(crate) enum Durability {
 }
 
 impl Index {
-    /// Enters a blob as the last used one.
+    /// Inserts a blob as the most recently used one.
     pub(crate) fn insert(&mut self, hash: Hash, size: Size, durability: Durability) {
         let Size { bytes, stored } = size;
         self.tick += 1;
@@ -74,7 +73,7 @@ impl Index {
             durability,
             born,
             last_used,
-            // What was written just now has its time already.
+            // A file that was just written has its time already.
             stamped: durability == Durability::Fresh,
         };
         self.stamps.remove(&hash);
@@ -95,8 +94,8 @@ impl Index {
         }
     }
 
-    /// Notes a use. Says whether the file's times are to be written, which is so once a life: they
-    /// only carry the order over a restart, roughly.
+    /// Records a use. Returns true if the file's times must be written, which is once an epoch:
+    /// they only keep the approximate order over a restart.
     pub(crate) fn touch(&mut self, hash: Hash) -> bool {
         self.tick += 1;
         let Some(entry) = self.blobs.get_mut(&hash) else {
@@ -106,12 +105,12 @@ impl Index {
         !std::mem::replace(&mut entry.stamped, true)
     }
 
-    /// A directory was made under `blobs/`.
+    /// Records that a directory was made under `blobs/`.
     pub(crate) fn made_directory(&mut self) {
         self.made_directory = true;
     }
 
-    /// What a flush has to make durable: blobs, and whether `blobs/` itself has changed.
+    /// The blobs that a flush must make durable, and true if `blobs/` itself has changed.
     pub(crate) fn take_fresh(&mut self) -> (Vec<Hash>, bool) {
         (
             std::mem::take(&mut self.fresh),
@@ -119,14 +118,14 @@ impl Index {
         )
     }
 
-    /// A flush has made this blob durable.
+    /// Records that a flush has made this blob durable.
     pub(crate) fn seal(&mut self, hash: Hash) {
         if let Some(entry) = self.blobs.get_mut(&hash) {
             entry.durability = Durability::Sealed;
         }
     }
 
-    /// Keeps from eviction what is used from this moment on, until [`Index::end_hold`].
+    /// Keeps blobs from eviction that are used from this moment on, until [`Index::end_hold`].
     pub(crate) fn begin_hold(&mut self) -> u64 {
         let id = self.next_hold;
         self.next_hold += 1;
@@ -139,31 +138,31 @@ impl Index {
         self.holds.remove(&id);
     }
 
-    /// What is known of a blob.
+    /// The entry of a blob.
     pub(crate) fn get(&self, hash: Hash) -> Option<Entry> {
         self.blobs.get(&hash).copied()
     }
 
-    /// Whether the blob is still the one that was seen, not another of its name.
+    /// Returns true if the blob is still the same one, and not another with its hash.
     pub(crate) fn is_same(&self, hash: Hash, seen: Entry) -> bool {
         self.blobs
             .get(&hash)
             .is_some_and(|entry| entry.born == seen.born)
     }
 
-    /// How the file of a blob was when it was found to be sound.
+    /// The stamp of a blob's file when it was found to be sound.
     pub(crate) fn stamp(&self, hash: Hash) -> Option<Stamp> {
         self.stamps.get(&hash).copied()
     }
 
-    /// The blob that was seen is sound.
+    /// Records that this blob is sound.
     pub(crate) fn set_stamp(&mut self, hash: Hash, seen: Entry, stamp: Stamp) {
         if self.is_same(hash, seen) {
             self.stamps.insert(hash, stamp);
         }
     }
 
-    /// The first blob behind `after` that has more bytes than this.
+    /// The first blob after `after` that has more bytes than this.
     pub(crate) fn first_larger(&self, after: Option<Hash>, bytes: u64) -> Option<(Hash, Bytes)> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let mut behind = self.blobs.range((from, Bound::Unbounded));
@@ -171,18 +170,19 @@ impl Index {
         Some((*hash, Bytes(entry.bytes)))
     }
 
-    /// Bytes that all blobs together take on the disk.
+    /// Bytes of all blobs together on the disk.
     pub(crate) fn stored(&self) -> u64 {
         self.stored
     }
 
-    /// How many blobs there are.
+    /// Number of blobs.
     pub(crate) fn n_blobs(&self) -> usize {
         self.blobs.len()
     }
 
-    /// What may go so that at most `budget` bytes stay: durable, not held and not kept by the
-    /// caller; least recently used first; at most `n_max`. Costs n log n in the number of blobs.
+    /// The blobs to evict so that at most `budget` bytes stay: durable, not held and not kept by
+    /// the caller; least recently used first; at most `n_max`. Costs n log n in the number of
+    /// blobs.
     pub(crate) fn victims(
         &self,
         budget: u64,
@@ -217,7 +217,7 @@ impl Index {
             .collect()
     }
 
-    /// Whether a victim has not been used or held since it was chosen by [`Index::victims`].
+    /// Returns true if a victim was not used or held since [`Index::victims`] chose it.
     pub(crate) fn is_still_idle(&self, hash: Hash, chosen_at: u64) -> bool {
         let held_from = self.holds.values().min().copied().unwrap_or(u64::MAX);
         self.blobs.get(&hash).is_some_and(|entry| {
@@ -227,7 +227,7 @@ impl Index {
         })
     }
 
-    /// The present moment in uses.
+    /// The present tick.
     pub(crate) fn tick(&self) -> u64 {
         self.tick
     }

@@ -1,16 +1,16 @@
-//! Files named by their contents on one disk: added, collected from an activity's directory, placed
-//! into another, exported to users, pinned, evicted.
+//! Files identified by the hash of their content, on one disk: added, collected from an activity's
+//! directory, placed into another, exported to users, pinned, evicted.
 //!
-//! It does not fetch what is missing, and it decides nothing: who needs which blob,
-//! when to flush and how much to keep is told to it. It has no threads and no runtime: every call
-//! blocks its caller, and a [`Store`] is cloned into as many threads as wish to call.
+//! This crate does not fetch missing blobs, and decides nothing: its callers decide who needs a
+//! blob, when to flush and how much to keep. It has no threads and no runtime: every call blocks
+//! its caller, and a [`Store`] can be cloned into any number of threads.
 //!
 //! Read [`Store`] first, then [`Listing`].
 //!
-//! A blob's life is written in its mode. It is created in `tmp/`, renamed to
-//! `blobs/ab/<hash>` with mode 0400, and given 0444 once [`Store::flush`] has made it durable. What
-//! lies in the store with another mode when it is opened was not flushed, may be torn, and is
-//! hashed again before anybody meets it.
+//! The mode of a blob's file shows its state. It is created in `tmp/`, renamed to `blobs/ab/<hash>`
+//! with mode 0400, and set to 0444 once [`Store::flush`] has made it durable. A blob with another
+//! mode at the opening of the store was not flushed, may be torn, and is hashed again before any
+//! use.
 
 mod add;
 mod arrive;
@@ -41,17 +41,18 @@ pub use reader::Reader;
 pub use store::{Hold, OpenError, Store};
 pub use verify::{ALWAYS_VERIFIED_BYTES_MAX, Verified};
 
-/// The most files and empty directories in one tree, and so the most that one output can hold: a
-/// listing of them still fits in memory.
+/// Maximum number of files and empty directories in one tree, and so of one output: a listing of
+/// them still fits in memory.
 pub const ITEMS_MAX: usize = 1_000_000;
 
-/// The most bytes of a listing: a million files with paths of 180 bytes.
+/// Maximum bytes of a listing: a million files with paths of 180 bytes.
 pub const LISTING_BYTES_MAX: u64 = 256 << 20;
 
-/// The most directories above a file of a tree: each costs a descriptor while the tree is walked.
+/// Maximum number of directories above a file of a tree: each costs a descriptor while the tree is
+/// walked.
 pub const DEPTH_MAX: usize = 100;
 
-/// The most bytes of a path in a tree: the kernel takes no longer ones.
+/// Maximum bytes of a path in a tree: the kernel's limit.
 pub const PATH_BYTES_MAX: usize = 4095;
 
 /// Files up to this many bytes are read at once and hashed before anything is written.

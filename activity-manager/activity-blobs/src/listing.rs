@@ -1,4 +1,4 @@
-//! What a directory holds, as the blob that names it: one line a file.
+//! The content of a directory, as the blob that identifies it: one line a file.
 //!
 //! ```text
 //! xavantes listing 1
@@ -7,8 +7,8 @@
 //! p <hash> <bytes> run.sh           a program
 //! ```
 //!
-//! Lines are sorted by the bytes of their paths. There is one text for one tree and no other text
-//! is read, so equal trees have equal hashes. A line end and a backslash in a path are written
+//! Lines are sorted by the bytes of their paths. Each tree has exactly one text, and no other text
+//! is accepted, so equal trees have equal hashes. A line end and a backslash in a path are written
 //! `\n` and `\\`.
 
 use std::fmt::Write as _;
@@ -26,28 +26,28 @@ pub struct Listing {
 /// One line of a [`Listing`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// Where it lies under the tree's root: relative, no `.`, `..` or empty part.
+    /// Its path under the tree's root: relative, no `.`, `..` or empty part.
     pub path: String,
-    /// What lies there.
+    /// The entry at the path.
     pub content: Content,
 }
 
-/// What lies at a path of a tree.
+/// An entry of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A file or a program, never a directory.
     File(Artifact),
-    /// A directory with nothing in it. All others are told by the paths of their files.
+    /// An empty directory. All others follow from the paths of their files.
     EmptyDirectory,
 }
 
-/// Why something is not a listing.
+/// Why a listing is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListingError {
     /// The first line is another one.
     #[error("the first line is not `{HEADER}`")]
     Header,
-    /// A line that is not written as this crate writes it.
+    /// A line has another form.
     #[error("line {line} is not a line of a listing")]
     Line {
         /// Counted from 1.
@@ -65,13 +65,13 @@ pub enum ListingError {
         /// The later path.
         path: String,
     },
-    /// Something lies under a path that is a file or an empty directory.
+    /// An entry lies under a path that is a file or an empty directory.
     #[error("`{path}` lies under something that is not a directory with files")]
     Under {
         /// The lower path.
         path: String,
     },
-    /// A directory where a file has to be.
+    /// An entry is a directory and must be a file.
     #[error("`{path}` is a listing inside a listing")]
     Nested {
         /// Its path.
@@ -95,7 +95,7 @@ impl Listing {
         Ok(Listing { items })
     }
 
-    /// Reads a listing. Nothing but what [`Listing::to_text`] writes is taken.
+    /// Parses a listing. Only the exact form of [`Listing::to_text`] is accepted.
     pub fn parse(text: &[u8]) -> Result<Listing, ListingError> {
         if text.len() as u64 > LISTING_BYTES_MAX {
             return Err(ListingError::TooLarge);
@@ -157,7 +157,7 @@ impl Listing {
     }
 }
 
-/// The parts of a path that stays below where it is laid, or nothing if it might not.
+/// The parts of a path that stays below its root; none if it might not.
 pub(crate) fn parts(path: &str) -> Option<Vec<&str>> {
     let parts: Vec<&str> = path.split('/').collect();
     let is_sound = path.len() <= PATH_BYTES_MAX
@@ -187,7 +187,7 @@ fn check(items: &[Item]) -> Result<(), ListingError> {
             return Err(ListingError::Nested { path: path() });
         }
     }
-    // Only after the order is known: between `a` and `a/b` others may stand, such as `a-b`.
+    // Only after the order is known: between `a` and `a/b` there may be others, such as `a-b`.
     for item in items {
         let mut above = item.path.as_str();
         while let Some((parent, _)) = above.rsplit_once('/') {

@@ -1,4 +1,4 @@
-//! Blobs become files again: in an activity's directory, or where a user wants them.
+//! Placing blobs as files: in an activity's directory, or where a user wants them.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -18,25 +18,25 @@ use crate::store::{Inner, blob_name, is_full, read_small};
 use crate::verify::{Stamp, is_of_disk};
 use crate::{Content, Item, ReadError, SMALL_BYTES_MAX, Store};
 
-/// How a file is laid.
+/// The way in which a file is placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// A file of its own, by reflink where the file system can: whoever has it may write to it.
+    /// A file of its own, by reflink if the file system supports it: its user may write to it.
     #[default]
     Copy,
-    /// A hard link to the blob where that can be, a copy elsewhere (programs, blobs that are not
-    /// flushed, another file system). Only for commands that run as another account than the
-    /// store's and not as root: nobody else is kept from writing through it.
+    /// A hard link to the blob if possible, else a copy (programs, blobs that are not flushed,
+    /// another file system). Only for commands that run as another account than the store's and not
+    /// as root: nobody else is kept from writing through it.
     ReadOnlyLink,
 }
 
 /// Why something could not be placed or exported.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// A blob is not here, or was damaged and has been moved aside.
+    /// A blob is not here, or was damaged and has been set aside.
     #[error("could not place `{path}`: its blob {hash} is damaged or gone")]
     Missing {
-        /// Where it was to lie.
+        /// The target.
         path: PathBuf,
         /// The blob.
         hash: Hash,
@@ -44,9 +44,9 @@ pub enum PlaceError {
     /// The listing of a directory could not be read.
     #[error("could not place `{path}`")]
     Listing {
-        /// Where it was to lie.
+        /// The target.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: ReadError,
     },
     /// The path is absolute, or could lead out of the directory.
@@ -55,13 +55,13 @@ pub enum PlaceError {
         /// The path.
         path: PathBuf,
     },
-    /// There is a link on the way.
+    /// There is a link on the path.
     #[error("could not place `{path}`: there is a link on the way")]
     Link {
         /// The path.
         path: PathBuf,
     },
-    /// Something lies there already.
+    /// Something exists at the path.
     #[error("could not place `{path}`: it is there already")]
     Exists {
         /// The path.
@@ -72,7 +72,7 @@ pub enum PlaceError {
     DiskFull {
         /// The path.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
     /// It could not be written.
@@ -80,25 +80,25 @@ pub enum PlaceError {
     Write {
         /// The path.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// How a file comes to its place.
+/// The way in which a file gets its name.
 #[derive(Clone, Copy)]
 enum Manner {
-    /// Where nothing lies yet.
+    /// A new name.
     Lay(Placement),
-    /// In place of what lies there, all at once.
+    /// Replaces an existing file atomically.
     Replace,
 }
 
 impl Store {
-    /// Lays a file, or all files of a directory, at a path below `root`, which exists. Directories
-    /// on the way are made; a directory may be laid into one that is there, and with the empty path
-    /// into `root` itself. Nothing is overwritten, and no link is followed below `root`. After an
-    /// error a part may lie there.
+    /// Places a file, or all files of a directory, at a path below `root`, which exists. Missing
+    /// directories are created; a directory may be placed into an existing one, and with the empty
+    /// path into `root` itself. Nothing is overwritten, and no link is followed below `root`. After
+    /// an error a part may remain.
     pub fn place(
         &self,
         artifact: Artifact,
@@ -122,9 +122,9 @@ impl Store {
         self.lay(artifact, &opened, &place, Manner::Lay(placement))
     }
 
-    /// Writes a file or a directory where a user wants it. A file replaces what lay there in one
-    /// step; the files of a directory do so one by one, and others in it stay. It is not synced:
-    /// the blobs are the durable copy.
+    /// Writes a file or a directory where a user wants it. A file replaces an existing one
+    /// atomically; the files of a directory do so one by one, and others in it stay. It is not
+    /// synced: the blobs are the durable copy.
     pub fn export(&self, artifact: Artifact, dest: &Path) -> Result<(), PlaceError> {
         let write = |source| PlaceError::write(dest, source);
         if artifact.kind == ArtifactKind::Directory {
@@ -298,7 +298,7 @@ impl Inner {
     }
 
     fn copy(&self, blob: &Blob, directory: impl AsFd, name: &str, mode: Mode) -> io::Result<Laid> {
-        // What was cloned is read again.
+        // The clone is read again.
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::openat(&directory, name, flags, mode)?);
@@ -312,7 +312,7 @@ impl Inner {
         copied
     }
 
-    /// Copies a blob into an empty file. What lies there in the end is what was hashed, even where
+    /// Copies a blob into an empty file. The file has the hashed content in the end, even if
     /// somebody writes to the blob meanwhile.
     fn copy_into(&self, blob: &Blob, mut file: &File) -> io::Result<Laid> {
         let Blob {
@@ -358,16 +358,16 @@ struct Blob {
     hash: Hash,
 }
 
-/// What came of laying a blob somewhere.
+/// The result of placing a blob.
 enum Laid {
-    /// It lies there.
+    /// It is placed.
     Sound,
-    /// It is not what its name says, and nothing lies there.
+    /// It does not match its hash, and nothing was placed.
     Damaged,
 }
 
-/// A blob with another hash than its name, or one that the disk cannot read, is damaged. Everything
-/// else is the error that it is.
+/// A blob that does not match its hash, or that the disk cannot read, is damaged. Other errors are
+/// returned.
 fn damaged(read: Result<(Hash, u64), CopyFailed>) -> io::Result<Laid> {
     match read {
         Ok(_) => Ok(Laid::Damaged),

@@ -1,4 +1,4 @@
-//! What a blob or a tree holds.
+//! Reading blobs and trees.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,42 +13,42 @@ use crate::{LISTING_BYTES_MAX, Listing, ListingError, Store};
 /// Why a blob could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is not here, or what was here was damaged and has been moved aside.
+    /// It is not here, or was damaged and has been set aside.
     #[error("the blob {hash} is damaged or gone")]
     Missing {
-        /// Its name.
+        /// Its hash.
         hash: Hash,
     },
-    /// It is larger than the caller takes.
+    /// It is larger than the caller's limit.
     #[error("blob {hash} has {bytes} bytes; at most {bytes_max} are read")]
     TooLarge {
-        /// Its name.
+        /// Its hash.
         hash: Hash,
         /// Its size.
         bytes: u64,
-        /// The caller's bound.
+        /// The limit.
         bytes_max: u64,
     },
     /// The disk failed.
     #[error("could not read blob {hash}")]
     Read {
-        /// Its name.
+        /// Its hash.
         hash: Hash,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
     /// It is no listing of a directory.
     #[error("blob {hash} is not a directory")]
     Listing {
-        /// Its name.
+        /// Its hash.
         hash: Hash,
-        /// What is wrong with it.
+        /// The error.
         source: ListingError,
     },
 }
 
 impl Store {
-    /// All of a blob, checked against its name.
+    /// The content of a blob, checked against its hash.
     pub fn read(&self, hash: Hash, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
         let failed = |source| ReadError::Read { hash, source };
         let missing = ReadError::Missing { hash };
@@ -73,8 +73,8 @@ impl Store {
         Ok(content)
     }
 
-    /// A blob to read from, with its size: what is large is sent from here. Its content is not
-    /// checked; the descriptor stays good if the blob is evicted meanwhile.
+    /// Opens a blob for reading, and returns its size: large ones are sent from this file. Its
+    /// content is not checked; the descriptor stays valid if the blob is evicted meanwhile.
     pub fn open_blob(&self, hash: Hash) -> Result<(File, Bytes), ReadError> {
         match self.inner.open_blob(hash) {
             Ok(Some((file, entry))) => {
@@ -92,8 +92,8 @@ impl Store {
         Listing::parse(&text).map_err(|source| ReadError::Listing { hash, source })
     }
 
-    /// The blobs that are not here and without which the artifact cannot be placed. Of a directory
-    /// whose listing is missing only that is known.
+    /// The blobs without which the artifact cannot be placed and that are not here. If the listing
+    /// of a directory is missing, only that is returned.
     pub fn missing(&self, artifact: Artifact) -> Result<Vec<Hash>, ReadError> {
         let mut wanted = vec![artifact.hash];
         if artifact.kind == ArtifactKind::Directory {
@@ -111,7 +111,7 @@ impl Store {
 }
 
 impl Inner {
-    /// The file of a blob and what is known of it; nothing if it is not here or has not the size it had.
+    /// The file of a blob and its entry; none if it is not here or has another size than before.
     pub(crate) fn open_blob(&self, hash: Hash) -> io::Result<Option<(File, Entry)>> {
         let Some(entry) = self.index().get(hash) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! A store that somebody else may have open, read beside them.
+//! Reading a store that another program may have open.
 
 use std::path::Path;
 
@@ -6,13 +6,13 @@ use model::Artifact;
 
 use crate::{OpenError, PlaceError, Store};
 
-/// The blobs of one directory as they were when this was opened, without a lock: those that were
-/// durable then. It changes nothing; what its owner evicts meanwhile is missing.
+/// The blobs of one directory that were durable when this was opened, without a lock. It changes
+/// nothing; blobs that the owner evicts meanwhile are missing.
 #[derive(Debug)]
 pub struct Reader(Store);
 
 impl Reader {
-    /// Opens the store in a directory, which is there. Costs a `stat` for each blob.
+    /// Opens the store in an existing directory. Costs a `stat` for each blob.
     pub fn open(dir: &Path) -> Result<Reader, OpenError> {
         Store::open_to_read(dir).map(Reader)
     }

@@ -1,5 +1,5 @@
-//! Reading and copying files that may have holes: a hole takes no room and is not read, and stays a
-//! hole in the copy.
+//! Reading and copying files that may have holes: a hole takes no space and is not read, and stays
+//! a hole in the copy.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
@@ -11,15 +11,15 @@ use rustix::io::Errno;
 
 use crate::{COPY_BYTES, SMALL_BYTES_MAX};
 
-/// Zeros are looked for in blocks of so many bytes: what file systems allocate at a time.
+/// Size of the blocks that are searched for zeros: the usual allocation unit of file systems.
 const BLOCK_BYTES: usize = 4 << 10;
 
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
-/// Which side of a copy failed.
+/// The side of a copy that failed.
 #[derive(Debug)]
 pub(crate) enum CopyFailed {
-    /// The file that is copied could not be read.
+    /// The source could not be read.
     Read(io::Error),
     /// The copy could not be written.
     Write(io::Error),
@@ -33,19 +33,19 @@ impl From<CopyFailed> for io::Error {
     }
 }
 
-/// A stretch of a file.
+/// A range of a file.
 enum Stretch {
     Data { until: u64 },
     Hole { until: u64 },
 }
 
-/// The hash of a file's content and its length.
+/// The hash and length of a file's content.
 pub(crate) fn hash(file: &File) -> Result<(Hash, u64), CopyFailed> {
     pass(file, None, &mut |_| true)
 }
 
-/// The hash of a file's content; `goes_on` is told how much was read of it since it was asked last,
-/// and may wait before the next piece. None where it says that this is enough.
+/// The hash of a file's content. `goes_on` gets the number of bytes read since its last call, and
+/// may wait before the next piece. None if it returns false.
 pub(crate) fn hash_slowly(
     file: &File,
     goes_on: &mut dyn FnMut(u64) -> bool,
@@ -58,12 +58,12 @@ pub(crate) fn hash_slowly(
     Ok(is_whole.then_some(hash))
 }
 
-/// Copies a file into an empty one, and gives the hash and the length of what was copied.
+/// Copies a file into an empty one, and returns the hash and the length of the copy.
 pub(crate) fn copy_hashed(from: &File, to: &File) -> Result<(Hash, u64), CopyFailed> {
     pass(from, Some(to), &mut |_| true)
 }
 
-/// Copies the first `bytes` of a file into an empty one, in the kernel where it can.
+/// Copies the first `bytes` of a file into an empty one, in the kernel if possible.
 pub(crate) fn copy(from: &File, to: &File, bytes: u64) -> Result<(), CopyFailed> {
     let mut at = 0;
     while at < bytes {
@@ -78,8 +78,8 @@ pub(crate) fn copy(from: &File, to: &File, bytes: u64) -> Result<(), CopyFailed>
     to.set_len(bytes).map_err(CopyFailed::Write)
 }
 
-/// Bytes that a file takes on its disk. What is small counts by its length: asking would cost more
-/// than the answer is worth.
+/// Bytes of a file on its disk. Small files count by their length: a system call would cost more
+/// than the exact number is worth.
 pub(crate) fn stored_bytes(file: &File, bytes: u64) -> io::Result<u64> {
     if bytes <= SMALL_BYTES_MAX as u64 {
         return Ok(bytes);
@@ -87,7 +87,7 @@ pub(crate) fn stored_bytes(file: &File, bytes: u64) -> io::Result<u64> {
     Ok(stored_of(&file.metadata()?))
 }
 
-/// [`stored_bytes`] of a file that was asked about.
+/// [`stored_bytes`] from a file's metadata.
 pub(crate) fn stored_of(metadata: &Metadata) -> u64 {
     if metadata.len() <= SMALL_BYTES_MAX as u64 {
         return metadata.len();
@@ -95,8 +95,8 @@ pub(crate) fn stored_of(metadata: &Metadata) -> u64 {
     metadata.blocks().saturating_mul(512)
 }
 
-/// Writes a piece of a file that grows, and leaves holes where there are only zeros. The caller sets
-/// the length in the end.
+/// Writes a piece of a growing file, and leaves holes for blocks of zeros. The caller sets the
+/// length in the end.
 pub(crate) fn write_sparse(to: &File, piece: &[u8], mut at: u64) -> io::Result<()> {
     let mut rest = piece;
     while !rest.is_empty() {
@@ -122,7 +122,7 @@ fn pass(
     goes_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(Hash, u64), CopyFailed> {
     let end = match from.metadata().map_err(CopyFailed::Read)?.len() {
-        // The kernel's own files tell no length and end where nothing more is read.
+        // The kernel's own files have no length and end where nothing more is read.
         0 => u64::MAX,
         end => end,
     };
@@ -142,7 +142,7 @@ fn pass(
                 while at < until {
                     let wanted = (until - at).min(buffer.len() as u64) as usize;
                     let n_read = match from.read_at(&mut buffer[..wanted], at) {
-                        // Whoever writes it has made it shorter meanwhile.
+                        // Its writer has made it shorter meanwhile.
                         Ok(0) => break 'file,
                         Ok(n_read) => n_read,
                         Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -167,8 +167,8 @@ fn pass(
     Ok((Hash(*hasher.finalize().as_bytes()), at))
 }
 
-/// What a file has from an offset on, up to its end. Where the file system knows of no holes, all is
-/// data.
+/// The range of a file from an offset on, up to `end`. If the file system does not know holes,
+/// everything is data.
 fn stretch(file: &File, at: u64, end: u64) -> io::Result<Stretch> {
     match rustix::fs::seek(file, SeekFrom::Data(at)) {
         Ok(data) if data > at => Ok(Stretch::Hole {
@@ -182,7 +182,7 @@ fn stretch(file: &File, at: u64, end: u64) -> io::Result<Stretch> {
                 until: if until > at { until } else { end },
             })
         }
-        // Nothing but a hole up to the end.
+        // Only a hole up to the end.
         Err(Errno::NXIO) if end < u64::MAX => Ok(Stretch::Hole { until: end }),
         Err(Errno::NXIO) => Ok(Stretch::Data { until: end }),
         Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::SPIPE) => Ok(Stretch::Data { until: end }),

@@ -16,15 +16,16 @@ use crate::flush::Flushing;
 use crate::index::{Durability, Entry, Index, Size};
 use crate::{SMALL_BYTES_MAX, sparse};
 
-/// The blobs of one directory. A clone is the same store; all methods may be called from any
-/// thread at once.
+/// The blobs of one directory. Clones share one store; all methods may be called from any thread at
+/// once.
 #[derive(Clone, Debug)]
 pub struct Store {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// While it lives, what is added, read or placed after it was taken is not evicted. Taken before a
-/// blob is collected and dropped once its hash is pinned, it leaves no moment between the two.
+/// While it exists, blobs that are added, read or placed after it was taken are not evicted. Take
+/// it before a blob is collected and drop it once its hash is pinned, so that the blob stays in
+/// between.
 #[must_use = "a hold that is dropped at once holds nothing"]
 #[derive(Debug)]
 pub struct Hold {
@@ -35,20 +36,20 @@ pub struct Hold {
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The directory or something in it could not be made.
+    /// The directory or an entry of it could not be created.
     #[error("could not make `{path}` for a blob store")]
     Create {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is no space to make it.
+    /// The disk has no space to create it.
     #[error("could not make `{path}` for a blob store: the disk is full")]
     DiskFull {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
     /// Another store is open on this directory, in this program or another.
@@ -57,12 +58,12 @@ pub enum OpenError {
         /// The directory.
         path: PathBuf,
     },
-    /// What is there could not be read or cleaned.
+    /// The existing entries could not be read or cleaned.
     #[error("could not look through the blob store at `{path}`")]
     Scan {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -83,11 +84,11 @@ pub(crate) struct Inner {
     pub(crate) flushing: Mutex<Flushing>,
     index: Mutex<Index>,
     next_name: AtomicU64,
-    /// Whether no call for a reflink has been refused for good.
+    /// True until a reflink was refused for good.
     has_reflinks: AtomicBool,
 }
 
-/// A file in `tmp/` that is on its way to be a blob. Dropped, it is gone.
+/// A file in `tmp/` that is about to become a blob. Dropping it removes it.
 pub(crate) struct Draft<'a> {
     inner: &'a Inner,
     name: String,
@@ -95,8 +96,8 @@ pub(crate) struct Draft<'a> {
 }
 
 impl Store {
-    /// Opens the store in a directory, which is made if need be. What an interrupted life has left
-    /// in `tmp/` is removed; blobs that were never flushed are hashed again and removed if torn.
+    /// Opens the store in a directory, which is created if missing. Remains of an interrupted run
+    /// in `tmp/` are removed; blobs that were never flushed are hashed again and removed if torn.
     /// Costs a `stat` for each blob.
     pub fn open(dir: &Path) -> Result<Store, OpenError> {
         let is_new = !dir.exists();
@@ -124,7 +125,7 @@ impl Store {
         };
         rustix::fs::fsync(&inner.root).map_err(|error| scan(dir)(error.into()))?;
         if let Some(above) = dir.parent().filter(|_| is_new) {
-            // Without its own name, a power cut takes every blob with it.
+            // Without a durable name, a power cut would lose every blob with it.
             let flushed = open(above.to_path_buf())?;
             rustix::fs::fsync(flushed).map_err(|error| scan(above)(error.into()))?;
         }
@@ -135,7 +136,7 @@ impl Store {
         })
     }
 
-    /// Opens what is durable in a store that somebody else may have open. Only for reading.
+    /// Opens the durable blobs of a store that another program may have open. Only for reading.
     pub(crate) fn open_to_read(dir: &Path) -> Result<Store, OpenError> {
         let open = |name: &str| {
             let path = dir.join(name);
@@ -159,7 +160,7 @@ impl Store {
         })
     }
 
-    /// Begins to keep from eviction what is used from here on.
+    /// Keeps blobs from eviction that are used from here on.
     pub fn hold(&self) -> Hold {
         let id = self.inner.index().begin_hold();
         Hold {
@@ -168,22 +169,23 @@ impl Store {
         }
     }
 
-    /// Whether a blob is here. Of a directory this is its listing alone: see [`Store::missing`].
+    /// Returns true if a blob is here. For a directory this is its listing alone: see
+    /// [`Store::missing`].
     pub fn contains(&self, hash: Hash) -> bool {
         self.inner.index().get(hash).is_some()
     }
 
-    /// What all blobs together take of their disk: holes in files take nothing.
+    /// The size of all blobs together on the disk: holes in files take nothing.
     pub fn size(&self) -> Bytes {
         Bytes(self.inner.index().stored())
     }
 
-    /// How many blobs there are.
+    /// Number of blobs.
     pub fn n_blobs(&self) -> usize {
         self.inner.index().n_blobs()
     }
 
-    /// The directory it lies in.
+    /// The directory of the store.
     pub fn dir(&self) -> &Path {
         &self.inner.dir
     }
@@ -207,12 +209,13 @@ impl OpenError {
 }
 
 impl Inner {
-    /// The index. A thread that panicked inside has left it whole: each change is one call.
+    /// Locks the index. A thread that panicked inside has left it consistent: each change is one
+    /// call.
     pub(crate) fn index(&self) -> MutexGuard<'_, Index> {
         lock_of(&self.index)
     }
 
-    /// A draft that is gone when it is dropped.
+    /// A draft that is removed when it is dropped.
     pub(crate) fn draft(&self) -> io::Result<Draft<'_>> {
         let (name, file) = self.begin_draft()?;
         Ok(Draft {
@@ -230,13 +233,13 @@ impl Inner {
         Ok((name, file))
     }
 
-    /// Removes a draft. One that was published has no such name any more, and numbers are not used
-    /// twice.
+    /// Removes a draft. A published one does not have that name any more, and numbers are not
+    /// reused.
     pub(crate) fn remove_draft(&self, name: &str) {
         let _ = rustix::fs::unlinkat(&self.tmp, name, AtFlags::empty());
     }
 
-    /// Gives a draft its name as a blob, unless the blob is there already.
+    /// Publishes a draft as a blob, unless the blob is there already.
     pub(crate) fn publish(
         &self,
         draft: &str,
@@ -270,8 +273,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Whether the blob is here, whole as far as its size tells, and marked as used. What has
-    /// another size than it had is moved aside.
+    /// Returns true if the blob is here, complete by its size, and marks it as used. A blob with
+    /// another size than before is set aside.
     pub(crate) fn is_known(&self, hash: Hash) -> bool {
         let Some(entry) = self.index().get(hash) else {
             return false;
@@ -304,13 +307,14 @@ impl Inner {
             last_modification: now,
         };
         for hash in stamped {
-            // Only the order of eviction after a restart rests on it.
+            // Only the order of eviction after a restart depends on it.
             let name = blob_name(hash);
             let _ = rustix::fs::utimensat(&self.blobs, name, &times, AtFlags::SYMLINK_NOFOLLOW);
         }
     }
 
-    /// Makes a reflink of all of `from` in the empty file `to`, or says no.
+    /// Makes a reflink of all of `from` in the empty file `to`. Returns false if that is
+    /// impossible.
     pub(crate) fn reflink(&self, from: &File, to: &File) -> bool {
         if !self.has_reflinks.load(Ordering::Relaxed) {
             return false;
@@ -327,14 +331,14 @@ impl Inner {
         }
     }
 
-    /// Takes a blob that is not what its name says out of the store, to `damaged/`, unless another
-    /// has come in its place since it was seen.
+    /// Moves a blob that does not match its hash to `damaged/`, unless it was replaced since it was
+    /// examined.
     pub(crate) fn set_aside(&self, hash: Hash, seen: Entry) {
         if self.lock.is_none() {
-            // Its owner sees to it. Here it is not there any more.
+            // Its owner handles it. For this reader it is missing.
             return self.index().remove(hash);
         }
-        // A flush in progress must not seal what is written in its place.
+        // A running flush must not seal a blob that is written in its place.
         let _flushing = lock_of(&self.flushing);
         let mut index = self.index();
         if !index.is_same(hash, seen) {
@@ -351,13 +355,13 @@ impl Inner {
             )
             .is_ok();
         if !is_kept {
-            // Also when it is gone altogether, which is why the answer does not matter.
+            // Also if it is gone altogether, so the result does not matter.
             let _ = rustix::fs::unlinkat(&self.blobs, &name, AtFlags::empty());
         }
         index.remove(hash);
     }
 
-    /// Removes a blob if it is still idle since it was chosen. Gives back the bytes that it took.
+    /// Removes a blob if it is still idle since it was chosen. Returns its size on the disk.
     pub(crate) fn remove_idle(&self, hash: Hash, chosen_at: u64) -> io::Result<Option<u64>> {
         let mut index = self.index();
         if !index.is_still_idle(hash, chosen_at) {
@@ -407,7 +411,8 @@ impl Inner {
                 let hash = path
                     .file_name()
                     .and_then(|name| name.to_str()?.parse::<Hash>().ok());
-                // What is not called like a blob of this place is not ours: it stays, unseen.
+                // A file without the name of a blob in this directory is not ours: it stays and is
+                // ignored.
                 let Some(hash) = hash.filter(|hash| blobs.join(blob_name(*hash)) == path) else {
                     continue;
                 };
@@ -447,14 +452,14 @@ impl Inner {
         for (_, hash, size, durability) in found {
             index.insert(hash, size, durability);
         }
-        // The directory of a blob that is not flushed may not be either.
+        // The directory of an unflushed blob may be unflushed too.
         index.made_directory();
         Ok(())
     }
 }
 
 impl Draft<'_> {
-    /// Gives it its name. If the blob is there already, the draft is dropped.
+    /// Renames it to its hash. If the blob is there already, the draft is dropped.
     pub(crate) fn publish(self, hash: Hash, bytes: u64) -> io::Result<()> {
         self.inner.publish(&self.name, &self.file, hash, bytes)
     }
@@ -466,10 +471,10 @@ impl Drop for Draft<'_> {
     }
 }
 
-/// The mode of a blob that a flush has made durable.
+/// The mode of a durable blob.
 pub(crate) const SEALED_MODE: u32 = 0o444;
 
-/// The most damaged blobs that are kept to be looked at.
+/// Maximum number of damaged blobs that are kept for examination.
 const DAMAGED_MAX: usize = 16;
 
 /// A blob's path under `blobs/`.
@@ -478,7 +483,7 @@ pub(crate) fn blob_name(hash: Hash) -> String {
     format!("{}/{name}", &name[..2])
 }
 
-/// Whether the system said that no space is left, for anybody or for this account.
+/// Returns true if no space is left, on the disk or in this account's quota.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -486,12 +491,12 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// Locks also what a panicking thread has left locked.
+/// Locks a mutex even if a thread has panicked while it held it.
 pub(crate) fn lock_of<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads up to [`SMALL_BYTES_MAX`] bytes and one more, which tells that there are more.
+/// Reads up to [`SMALL_BYTES_MAX`] bytes and one more, which shows that there are more.
 pub(crate) fn read_small(from: &File, bytes_expected: u64) -> io::Result<Vec<u8>> {
     let capacity = usize::try_from(bytes_expected)
         .unwrap_or(usize::MAX)

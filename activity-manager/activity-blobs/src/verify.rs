@@ -1,9 +1,9 @@
-//! Whether a blob still is what its name says. Disks and file systems change bytes silently, and
-//! people delete files; nobody is given such a blob.
+//! Verification that a blob still matches its hash. Disks and file systems change bytes silently,
+//! and people delete files; such a blob is never served.
 //!
-//! What is small enough is hashed each time that it is used: reading it costs about as much. A larger
-//! blob is hashed again when its inode has changed since it was hashed last, and otherwise by
-//! [`Store::scrub`], slowly.
+//! Small blobs are hashed at each use: reading them costs about as much. A larger blob is hashed
+//! again when its inode has changed since it was hashed last, and otherwise by [`Store::scrub`],
+//! slowly.
 
 use std::fs::File;
 use std::io;
@@ -16,11 +16,11 @@ use crate::sparse::{self, CopyFailed};
 use crate::store::Inner;
 use crate::{ReadError, Store};
 
-/// Blobs up to this many bytes are hashed each time that they are placed or given away: that takes
+/// Blobs up to this many bytes are hashed each time that they are placed or served, which takes
 /// some tens of milliseconds at most.
 pub const ALWAYS_VERIFIED_BYTES_MAX: u64 = 64 << 20;
 
-/// What tells that nobody has written to a file since it was hashed.
+/// Shows that nobody has written to a file since it was hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     inode: (u64, u64),
@@ -29,12 +29,12 @@ pub(crate) struct Stamp {
     changed: (i64, i64),
 }
 
-/// What [`Store::verify`] has found.
+/// The result of [`Store::verify`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verified {
-    /// The blob is what its name says.
+    /// The blob matches its hash.
     Sound,
-    /// It was not, and is not in the store any more.
+    /// It did not match, and is not in the store any more.
     Damaged,
     /// It is not in the store.
     Missing,
@@ -53,8 +53,8 @@ impl Stamp {
 }
 
 impl Store {
-    /// Hashes a blob again, whatever its size. A damaged one is moved to `damaged/` and missing from
-    /// there on.
+    /// Hashes a blob again, whatever its size. A damaged one is moved to `damaged/` and is missing
+    /// from there on.
     pub fn verify(&self, hash: Hash) -> Result<Verified, ReadError> {
         let failed = |source| ReadError::Read { hash, source };
         let was_here = self.contains(hash);
@@ -71,8 +71,9 @@ impl Store {
         }
     }
 
-    /// A blob to give to others, with its size, if it is what its name says as far as
-    /// [`ALWAYS_VERIFIED_BYTES_MAX`] says. The descriptor stays good if the blob is evicted meanwhile.
+    /// Opens a blob to serve it, and returns its size, if it is sound as far as
+    /// [`ALWAYS_VERIFIED_BYTES_MAX`] demands. The descriptor stays valid if the blob is evicted
+    /// meanwhile.
     pub fn open_sound(&self, hash: Hash) -> Result<(File, Bytes), ReadError> {
         let failed = |source| ReadError::Read { hash, source };
         let missing = ReadError::Missing { hash };
@@ -88,8 +89,8 @@ impl Store {
         }
     }
 
-    /// [`Store::verify`] of a blob that nobody waits for: `goes_on` is told how many bytes were read
-    /// since it was asked last, and may wait. None where it says that this is enough.
+    /// [`Store::verify`] of a blob that nobody waits for: `goes_on` gets the number of bytes read
+    /// since its last call, and may wait. None if it returns false.
     pub fn scrub(
         &self,
         hash: Hash,
@@ -115,8 +116,8 @@ impl Store {
         Ok(Some(Verified::Damaged))
     }
 
-    /// The first blob behind `after`, in the order of names, of those that are hashed only when their
-    /// inode has changed, and its size: what a scrub hashes next. None behind the last one.
+    /// The next blob to scrub after `after`, in the order of hashes, and its size: one of those
+    /// that are hashed only when their inode has changed. None after the last one.
     pub fn next_to_scrub(&self, after: Option<Hash>) -> Option<(Hash, Bytes)> {
         let index = self.inner.index();
         index.first_larger(after, ALWAYS_VERIFIED_BYTES_MAX)
@@ -124,19 +125,19 @@ impl Store {
 }
 
 impl Inner {
-    /// Whether a blob is to be hashed before it is used.
+    /// Returns true if a blob must be hashed before it is used.
     pub(crate) fn needs_hash(&self, hash: Hash, entry: Entry, stamp: Stamp) -> bool {
         entry.bytes <= ALWAYS_VERIFIED_BYTES_MAX || self.index().stamp(hash) != Some(stamp)
     }
 
-    /// A blob was found to be what its name says: its file was as the stamp says before it was read.
+    /// Records that a blob matches its hash; `stamp` was taken from its file before it was read.
     pub(crate) fn note_sound(&self, hash: Hash, entry: Entry, stamp: Stamp) {
         if entry.bytes > ALWAYS_VERIFIED_BYTES_MAX {
             self.index().set_stamp(hash, entry, stamp);
         }
     }
 
-    /// Hashes an open blob. One that is damaged, or that its disk cannot read, is set aside.
+    /// Hashes an open blob. A damaged or unreadable one is set aside.
     fn hash_again(&self, hash: Hash, file: &File, entry: Entry) -> io::Result<bool> {
         let stamp = Stamp::of(file)?;
         let is_sound = match sparse::hash(file) {
@@ -153,7 +154,7 @@ impl Inner {
     }
 }
 
-/// Whether the disk says that it has not got any more what was written.
+/// Returns true if the disk has lost written data.
 pub(crate) fn is_of_disk(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let lost = [Errno::IO, Errno::UCLEAN, Errno::BADMSG, Errno::NODATA];

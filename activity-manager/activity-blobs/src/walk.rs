@@ -1,4 +1,5 @@
-//! The files of a tree that a command has written, in a defined order, links resolved inside it.
+//! The files of a tree that a command has written, in a defined order, with links resolved inside
+//! it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,25 +13,25 @@ use crate::add::AddError;
 use crate::beneath::{Failed, Opened, Root, open_entry};
 use crate::{DEPTH_MAX, PATH_BYTES_MAX};
 
-/// What is wanted of a tree.
+/// The wanted part of a tree.
 pub(crate) enum Wanted<'a> {
-    /// All of it, empty directories too. Links to directories are followed.
+    /// All of it, including empty directories. Links to directories are followed.
     All,
-    /// The files whose paths are asked for, at most so many directories below the start. Links to
-    /// directories are not followed, and what is not asked for may be anything.
+    /// The files whose paths are wanted, at most so many directories below the start. Links to
+    /// directories are not followed, and unwanted entries may be anything.
     Files {
         is_wanted: &'a dyn Fn(&Path) -> bool,
         depth_max: usize,
     },
 }
 
-/// Something found.
+/// A found entry.
 pub(crate) enum Visit {
     File(File, Stat),
     EmptyDirectory,
 }
 
-/// Walks a directory that [`Root::find`] has given, and tells of each path below it.
+/// Walks a directory from [`Root::find`], and visits each path below it.
 pub(crate) fn walk(
     root: &Root,
     start: (OwnedFd, PathBuf),
@@ -51,12 +52,12 @@ struct Walk<'a> {
     root: &'a Root,
     wanted: &'a Wanted<'a>,
     visit: &'a mut dyn FnMut(String, Visit) -> Result<(), AddError>,
-    /// Device and number of the directories being walked: a link to one of them has no end.
+    /// Device and number of the directories being walked, to detect links to one of them.
     above: Vec<(u64, u64)>,
 }
 
 impl Walk<'_> {
-    /// `inside` is where it lies under the root, `path` what it is called in the result.
+    /// `inside` is its path under the root, `path` its path in the result.
     fn directory(
         &mut self,
         directory: OwnedFd,
@@ -119,7 +120,7 @@ impl Walk<'_> {
                 is_link = true;
                 self.root.find(inside)
             }
-            // What is not asked for may come and go, or be closed to us.
+            // Unwanted entries may appear and disappear, or be inaccessible.
             Err(_) if !is_wanted => return Ok(()),
             other => other,
         };

@@ -1,4 +1,5 @@
-//! A full disk, on a small file system of its own. Where none may be mounted it says so and passes.
+//! A full disk, on a small file system of its own. If none may be mounted, the test reports that
+//! and passes.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A large file passes through little memory. Alone in its program, since memory is measured.
+//! A large file takes little memory to copy. Alone in its program, because memory is measured.
 
 use std::fs;
 use std::io::Write;

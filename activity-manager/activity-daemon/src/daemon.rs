@@ -112,11 +112,11 @@ pub enum StartError {
     /// Its directory cannot be used.
     #[error("could not {action} {}", path.display())]
     Directory {
-        /// What was attempted.
+        /// The operation that failed.
         action: &'static str,
-        /// On what.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

@@ -39,11 +39,11 @@ pub enum DirectoriesError {
     /// A directory could not be created or read.
     #[error("could not {action} {}", path.display())]
     Io {
-        /// What was attempted.
+        /// The operation that failed.
         action: &'static str,
-        /// On what.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

@@ -58,7 +58,7 @@ pub enum ExecutorError {
     Connect {
         /// Its socket.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

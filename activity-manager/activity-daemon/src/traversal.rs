@@ -23,11 +23,11 @@ pub(crate) enum TraversalError {
     /// A directory cannot be changed or read.
     #[error("could not {action} {}", path.display())]
     Io {
-        /// What was attempted.
+        /// The operation that failed.
         action: &'static str,
-        /// On what.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

@@ -44,7 +44,7 @@ pub enum AccountError {
     Read {
         /// The file.
         path: &'static str,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

@@ -135,7 +135,7 @@ pub enum SpawnError {
     State {
         /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -144,7 +144,7 @@ pub enum SpawnError {
     Start {
         /// The program.
         binary: PathBuf,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

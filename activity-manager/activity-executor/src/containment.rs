@@ -2,10 +2,10 @@
 //!
 //! There are two ways; the first one that the system permits is chosen when the executor starts:
 //! - a control group (version 2) for each slot, in which the command is created and which its
-//! processes cannot leave: one write kills all of them, one read tells whether any is left;
+//!   processes cannot leave: one write kills all of them, one read tells whether any is left;
 //! - the process tree: the command collects its own orphans (PR_SET_CHILD_SUBREAPER), so all its
-//! processes are below it while it lives. When it has ended, the remaining ones become children of
-//! the executor, which kills every child that is no command.
+//!   processes are below it while it lives. When it has ended, the remaining ones become children
+//!   of the executor, which kills every child that is no command.
 //!
 //! When the executor itself ends, the guardian (`guardian.rs`) ends the remaining processes in both
 //! ways.

@@ -45,7 +45,7 @@ pub(crate) enum GiveError {
     Io {
         /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Others than the manager could have entered it.

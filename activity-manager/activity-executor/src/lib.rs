@@ -13,14 +13,14 @@
 //!
 //! The limits of a command, which is all processes that it started (`containment.rs`):
 //! - cores: by counting; the command gets the number as `XAVANTES_CORES`, and is bound to as many
-//! CPUs if a site wants that and there are as many CPUs as cores (`cpus.rs`);
+//!   CPUs if a site wants that and there are as many CPUs as cores (`cpus.rs`);
 //! - processes, open files, the size of a file, priorities: the site's settings ([`Limits`]);
 //! - time: TERM to all of it, then KILL;
 //! - speed, to imitate a slower machine ([`Share`]): the process group is stopped and continued in
-//! turn. Processes that left the group are not: freezing a control group twice in 20 ms costs the
-//! kernel more than a signal, and is not immediate;
+//!   turn. Processes that left the group are not: freezing a control group twice in 20 ms costs the
+//!   kernel more than a signal, and is not immediate;
 //! - memory: by the kernel if a memory controller is available, else by summing the resident memory
-//! ten times a second, so a short peak may pass.
+//!   ten times a second, so a short peak may pass.
 //!
 //! If the executor is killed, the kernel kills the first process of each command, and the guardian
 //! (`guardian.rs`) all others.

@@ -113,7 +113,7 @@ pub enum LogError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -135,7 +135,7 @@ pub enum LogError {
     Read {
         /// The attempt.
         attempt: AttemptId,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

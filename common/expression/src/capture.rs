@@ -1,12 +1,11 @@
-//! What a command wrote becomes a value.
+//! Converting a command's output into a value.
 
 use model::{Parse, Value};
 
 use crate::function::shorten;
 use crate::json::from_json;
 
-/// The value of what a command wrote to stdout or stderr; the error says what was wanted and what
-/// was there.
+/// Converts stdout or stderr into a value. The error names the expected and the found form.
 pub fn parse_captured(parse: Parse, bytes: &[u8]) -> Result<Value, String> {
     let text = str::from_utf8(bytes)
         .map_err(|error| format!("byte {} is not UTF-8 text", error.valid_up_to()))?;

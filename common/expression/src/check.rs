@@ -1,4 +1,4 @@
-//! All expressions of a definition, checked before it runs.
+//! Checking all expressions of a definition before it runs.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,17 @@ use crate::parse::NameKind;
 use crate::text::{Piece, Pieces};
 use crate::{ExpressionError, Program, Programs, nearest, shell};
 
-/// Something wrong with an expression of a definition.
+/// A problem with an expression of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Where in the definition, and what.
+    /// The problem and its place in the definition.
     pub problem: Problem,
-    /// Where in the text of that field, in bytes from its beginning.
+    /// The offset in the text of that field, in bytes.
     pub offset: usize,
 }
 
-/// Everything that is wrong with the expressions of a definition: what cannot be compiled, names
-/// that are not there, values inside the quotes of a shell.
+/// All problems with the expressions of a definition: invalid expressions, unknown names, values
+/// inside the quotes of a shell.
 pub fn check(definition: &Definition) -> Vec<Problem> {
     check_positions(definition)
         .into_iter()
@@ -29,13 +29,13 @@ pub fn check(definition: &Definition) -> Vec<Problem> {
         .collect()
 }
 
-/// As [`check`], with the place in the text of each.
+/// [`check`] with the offset of each problem in its text.
 pub fn check_positions(definition: &Definition) -> Vec<Finding> {
     check_draft(definition.draft())
 }
 
-/// As [`check_positions`] for a draft that may be wrong in other ways too. At most
-/// [`PROBLEMS_MAX`] are named.
+/// [`check_positions`] for a draft that may have other problems too. Returns at most
+/// [`PROBLEMS_MAX`].
 pub fn check_draft(draft: &Draft) -> Vec<Finding> {
     let mut check = Check {
         variables: draft
@@ -129,18 +129,18 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
 struct Check<'a> {
     variables: BTreeSet<&'a str>,
     inputs: BTreeSet<&'a str>,
-    /// The same expression often stands in many places.
+    /// The same expression is often used in many places.
     programs: Programs,
     findings: Vec<Finding>,
 }
 
-/// Made only for what is wrong, since it is a new text for each.
+/// Called only for problems, because it makes a new text for each.
 type PlaceOf<'p> = dyn Fn() -> (Option<NodeId>, String) + 'p;
 
 impl Check<'_> {
     fn expression(&mut self, expression: &Expression, links: Option<&[&str]>, place: &PlaceOf<'_>) {
         if expression.0.trim().is_empty() {
-            // The definition's own check says so.
+            // The definition's own check reports that.
             return;
         }
         match self.programs.of(expression) {
@@ -273,13 +273,13 @@ impl Check<'_> {
     }
 }
 
-/// What was probably meant, as a hint.
+/// A hint with the name that was probably meant.
 fn meant<'n>(
     written: &str,
     prefix: &str,
     names: impl IntoIterator<Item = &'n &'n str>,
 ) -> Option<String> {
-    /// More names would make many wrong ones slow.
+    /// With more names, many wrong ones would be slow to compare.
     const COMPARED_MAX: usize = 1_000;
     let found = nearest(written, names.into_iter().take(COMPARED_MAX).copied());
     found.map(|meant| format!("did you mean `{prefix}{meant}`?"))

@@ -1,17 +1,17 @@
-//! The one error of this crate.
+//! The error of this crate.
 
 use thiserror::Error;
 
-/// What is wrong with an expression, or what went wrong when it was evaluated.
+/// A problem with an expression, or a failure of its evaluation.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct ExpressionError {
-    /// What, in a sentence without a full stop. Where it happened while evaluating, the sentence
-    /// begins with the expression.
+    /// The problem, in a sentence without a full stop. For a failed evaluation, the sentence begins
+    /// with the expression.
     pub message: String,
-    /// What to write instead, where that is known.
+    /// A correction, if one is known.
     pub hint: Option<String>,
-    /// Where, in bytes from the beginning of the text that was compiled.
+    /// The offset in bytes in the compiled text.
     pub offset: usize,
 }
 

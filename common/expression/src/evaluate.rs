@@ -1,4 +1,4 @@
-//! Tree to value, within a budget of steps and bytes.
+//! Evaluation of a tree within a budget of steps and bytes.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -10,22 +10,22 @@ use crate::function::{Each, Function, shorten};
 use crate::parse::{Kind, Node, Operator, Step, StepKind};
 use crate::{ExpressionError, Meter, Scope};
 
-/// Steps that finding a variable or an input by its name takes, among as many as there may be.
+/// Steps for looking up a variable or an input by name, among the largest permitted number.
 const NAME_STEPS: u64 = 4;
 
-/// Steps that an error takes which something else may outweigh: it says what is wrong.
+/// Steps for an error that another operand may override, because its message is formatted.
 const FAILURE_STEPS: u64 = 4;
 
-/// One evaluation: what it may read, what it has used up.
+/// One evaluation: its scope and its used budget.
 pub(crate) struct Evaluation<'a, 'm> {
     scope: &'a dyn Scope,
-    /// The items at which the comprehensions are that are under way, the outermost first.
+    /// The current items of the enclosing comprehensions, the outermost first.
     locals: Vec<Cow<'a, Value>>,
     meter: &'m mut Meter,
 }
 
-/// An error, and whether it may be outweighed: `false && error` is false, but an evaluation that
-/// is out of budget ends.
+/// An error, and whether another operand may override it: `false && error` is false, but an
+/// exceeded budget ends the evaluation.
 struct Failure {
     error: ExpressionError,
     last: bool,
@@ -40,7 +40,7 @@ fn failure(offset: usize, message: impl Into<String>) -> Failure {
     }
 }
 
-/// Whoever is out of budget ends at once.
+/// An evaluation without budget ends at once.
 fn used_up(error: ExpressionError) -> Failure {
     Failure { error, last: true }
 }
@@ -64,12 +64,12 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         self.meter.use_steps(n_steps, offset).map_err(used_up)
     }
 
-    /// Counts the time that looking through values takes.
+    /// Counts the time of searching values.
     fn look_through(&mut self, values: &[&Value], offset: usize) -> Result<(), Failure> {
         self.meter.look_through(values, offset).map_err(used_up)
     }
 
-    /// Counts bytes before they are made, in one text, list or map.
+    /// Counts bytes before they are allocated, in one text, list or map.
     fn charge(&mut self, bytes: usize, offset: usize) -> Result<(), Failure> {
         self.meter.make(bytes, 1, offset).map_err(used_up)
     }
@@ -216,8 +216,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
         }
     }
 
-    /// The value that `decisive` gives where one node has it, whatever the others are, errors
-    /// included.
+    /// Returns `decisive` if one node has that value, whatever the others are, errors included.
     fn decide(&mut self, nodes: &'a [Node], decisive: bool) -> Result<bool, Failure> {
         let mut pending = None;
         for node in nodes {
@@ -544,7 +543,7 @@ fn compared(
     Ok(Value::Bool(holds(order)))
 }
 
-/// The order of two numbers, none where one is not a number (or not of a numeric type).
+/// The order of two numbers; none if one is not a number (or not of a numeric type).
 fn numbers(left: &Value, right: &Value) -> Option<Ordering> {
     match (left, right) {
         (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
@@ -555,7 +554,7 @@ fn numbers(left: &Value, right: &Value) -> Option<Ordering> {
     }
 }
 
-/// Exact also where a float cannot hold the whole number.
+/// Exact even if a float cannot represent the whole number.
 fn mixed(whole: i64, float: f64) -> Option<Ordering> {
     let rough = (whole as f64).partial_cmp(&float)?;
     match rough {

@@ -28,9 +28,9 @@ pub(crate) enum Each {
 struct Known {
     name: &'static str,
     function: Function,
-    /// Arguments of `f(...)`, none where it is not called so.
+    /// Number of arguments of `f(...)`; none if it has no such form.
     alone: Option<usize>,
-    /// Arguments of `x.f(...)`, none where it is not called so.
+    /// Number of arguments of `x.f(...)`; none if it has no such form.
     after: Option<usize>,
 }
 
@@ -94,7 +94,7 @@ const COMPREHENSIONS: [(&str, Each); 6] = [
     ("filter", Each::Filter),
 ];
 
-/// The comprehension of a name.
+/// The comprehension with a name.
 pub(crate) fn comprehension(name: &str) -> Option<Each> {
     COMPREHENSIONS
         .iter()
@@ -102,7 +102,7 @@ pub(crate) fn comprehension(name: &str) -> Option<Each> {
         .map(|(_, each)| *each)
 }
 
-/// The function of a call; the error says what is wrong with it and what was probably meant.
+/// The function of a call. The error contains the probably meant name.
 pub(crate) fn find(
     name: &str,
     method: bool,
@@ -138,7 +138,7 @@ pub(crate) fn find(
 }
 
 impl Function {
-    /// The value; the error is a sentence.
+    /// Calls the function. The error is a sentence.
     pub(crate) fn call(self, arguments: &[&Value]) -> Result<Value, String> {
         let wrong = |what: &str| {
             let kinds: Vec<&str> = arguments.iter().map(|value| value.type_name()).collect();
@@ -201,8 +201,8 @@ impl Function {
     }
 }
 
-/// The shortest text that reads back as the same number; whole ones without a point, very large
-/// and very small ones with an exponent.
+/// The shortest text that parses to the same number; whole numbers without a point, very large and
+/// very small ones with an exponent.
 pub(crate) fn float_text(number: f64) -> String {
     let size = number.abs();
     if size != 0.0 && size.is_finite() && !(1e-5..1e17).contains(&size) {

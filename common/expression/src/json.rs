@@ -1,10 +1,10 @@
-//! Values as JSON and back.
+//! Conversion between values and JSON.
 
 use std::collections::BTreeMap;
 
 use model::Value;
 
-/// A value of what JSON says. Whole numbers that 64 bits cannot hold become floats.
+/// Converts JSON into a value. Whole numbers beyond 64 bits become floats.
 pub fn from_json(json: serde_json::Value) -> Value {
     match json {
         serde_json::Value::Null => Value::Null,
@@ -24,8 +24,8 @@ pub fn from_json(json: serde_json::Value) -> Value {
     }
 }
 
-/// A value as JSON; a file or directory, which JSON cannot say, is the error, and so is a float
-/// that is no number.
+/// Converts a value into JSON. A file, a directory and a float that is no number have no JSON form
+/// and are errors.
 pub fn to_json(value: &Value) -> Result<serde_json::Value, String> {
     Ok(match value {
         Value::Null => serde_json::Value::Null,

@@ -1,13 +1,12 @@
-//! `${...}`: what stands between the braces is an expression of CEL (the common expression
-//! language), read, checked over a whole definition and evaluated within bounds.
+//! `${...}`: expressions in CEL (the common expression language), parsed, checked over a whole
+//! definition and evaluated within bounds.
 //!
 //! It is not a scripting language: nothing loops without end, reads a clock or changes a variable,
-//! and whatever is given to it, the answer is a value or an error with its place in the text. Of
-//! CEL it leaves out unsigned numbers, bytes, regular expressions, timestamps and optional values,
-//! and comprehensions over maps; what is there means what CEL says it means, which the tests hold
-//! against another implementation. It is our own because that one cannot be stopped in the middle
-//! of an evaluation, tells no place of a runtime error, and takes longer to read a definition's
-//! expressions than all the rest of reading it.
+//! and every input gives a value or an error with its offset in the text. Unlike full CEL it has no
+//! unsigned numbers, bytes, regular expressions, timestamps, optional values, nor comprehensions
+//! over maps. The rest has CEL's meaning, which the tests compare with another implementation. That
+//! one is not used because it cannot be stopped during an evaluation, reports no offset of a
+//! runtime error, and takes longer to parse a definition's expressions than the rest of reading it.
 //! Read [`Program`] first, then [`Text`], [`Scope`], [`Meter`] and [`check`].
 
 mod capture;
@@ -37,22 +36,22 @@ pub use programs::Programs;
 pub use scope::{ProcessScope, Scope};
 pub use text::{Text, whole_expression};
 
-/// What an expression may be and do at most.
+/// The limits of an expression.
 pub mod limits {
     /// Bytes of an expression's source.
     pub const SOURCE_BYTES_MAX: usize = model::limits::EXPRESSION_BYTES_MAX;
-    /// Words and signs of one expression: far more than anybody reads.
+    /// Tokens of one expression: far more than anybody reads.
     pub const TOKENS_MAX: usize = 500;
-    /// Brackets, signs before a term and conditions within each other. It bounds the stack.
+    /// Nested brackets, signs before a term and conditions. It bounds the stack.
     pub const NESTING_MAX: usize = 32;
-    /// Comprehensions (`map`, `filter`, `all`, ...) within each other: time grows with that power.
+    /// Nested comprehensions (`map`, `filter`, `all`, ...): the time grows with that power.
     pub const COMPREHENSIONS_MAX: usize = 2;
     /// Steps of one decision (see [`Meter`](crate::Meter)): some 3 ms, 10 at worst, in which a
     /// manager does nothing else.
     pub const STEPS_MAX: u64 = 100_000;
-    /// Bytes of the values that one decision makes, those in between included.
+    /// Bytes of the values of one decision, including intermediate ones.
     pub const VALUE_BYTES_MAX: usize = 16 << 20;
-    /// Bytes of a text after its expressions were put in.
+    /// Bytes of a text with the values of its expressions.
     pub const TEXT_BYTES_MAX: usize = 16 << 20;
 }
 

@@ -1,21 +1,22 @@
-//! What evaluations may use of time and memory, and what they have used.
+//! The budget of evaluations in time and memory, and its use.
 
 use model::Value;
 
 use crate::ExpressionError;
 use crate::limits::{STEPS_MAX, VALUE_BYTES_MAX};
 
-/// Bytes that are looked through, copied or made in the time of one step...
+/// Bytes that are searched, copied or made in the time of one step...
 const BYTES_A_STEP: usize = 256;
-/// ...the texts, lists and maps that are looked into...
+/// ...texts, lists and maps that are searched in that time...
 const LOOKED_INTO_A_STEP: usize = 4;
-/// ...and the steps of making one of them, which takes memory of its own.
+/// ...and steps for making one of them, which allocates memory.
 const MAKING_STEPS: usize = 2;
 
-/// Counts what the expressions of one decision use: an `assign` with all that it writes, a command
-/// with all its arguments. Together they may use [`STEPS_MAX`] steps and make values of
-/// [`VALUE_BYTES_MAX`] bytes, so that a decision takes a few milliseconds at most however many
-/// expressions it has. Steps are counted, never timed: the same decision costs the same everywhere.
+/// Counts the use of one decision's expressions: an `assign` with all its targets, a command with
+/// all its arguments. Together they may use [`STEPS_MAX`] steps and make values of
+/// [`VALUE_BYTES_MAX`] bytes, so that a decision takes a few milliseconds at most, however many
+/// expressions it has. Steps are counted and not timed: the same decision costs the same
+/// everywhere.
 #[derive(Debug)]
 pub struct Meter {
     steps: u64,
@@ -24,12 +25,12 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Nothing is used yet.
+    /// A meter without use.
     pub fn new() -> Meter {
         Meter::up_to(STEPS_MAX)
     }
 
-    /// The same for a decision that may use fewer steps.
+    /// A meter for a decision with fewer steps.
     pub fn up_to(steps_max: u64) -> Meter {
         Meter {
             steps: 0,
@@ -43,8 +44,8 @@ impl Meter {
         self.steps
     }
 
-    /// Counts steps, of work whose time depends on something else than an expression. The error
-    /// says that there are too many, at this place of the source.
+    /// Counts steps of work whose time does not depend on an expression alone. The error reports
+    /// too many steps, at this offset of the source.
     pub fn use_steps(&mut self, n_steps: u64, offset: usize) -> Result<(), ExpressionError> {
         self.steps = self.steps.saturating_add(n_steps);
         if self.steps > self.steps_max {
@@ -54,12 +55,12 @@ impl Meter {
         Ok(())
     }
 
-    /// Counts the time of going through so many bytes.
+    /// Counts the time of reading bytes.
     pub fn pass_bytes(&mut self, n_bytes: usize, offset: usize) -> Result<(), ExpressionError> {
         self.use_steps((n_bytes / BYTES_A_STEP) as u64, offset)
     }
 
-    /// Counts the time of looking through values, and a step.
+    /// Counts the time of searching values, and a step.
     pub(crate) fn look_through(
         &mut self,
         values: &[&Value],
@@ -79,7 +80,7 @@ impl Meter {
         self.make(value.size(), pieces(value), offset)
     }
 
-    /// Counts bytes before they are made, in so many texts, lists and maps, and the time of that.
+    /// Counts bytes of texts, lists and maps before they are made, and the time of making them.
     pub(crate) fn make(
         &mut self,
         n_bytes: usize,
@@ -96,7 +97,7 @@ impl Meter {
     }
 }
 
-/// The texts, lists and maps that a value is made of; an entry of a map counts for one more.
+/// The number of texts, lists and maps in a value; an entry of a map counts as one more.
 fn pieces(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Artifact(_) => 0,

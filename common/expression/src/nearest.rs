@@ -1,6 +1,6 @@
-//! What was probably meant.
+//! Suggestions for misspelt names.
 
-/// The name of a list that is most like what was written, where one is like it at all: at most one
+/// The name in a list that is most similar to a written one, if one is similar enough: at most one
 /// change for every three characters. O(names x length²).
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LENGTH_MAX: usize = 60;
@@ -23,8 +23,8 @@ pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> O
     best.map(|(_, name)| name)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that make one of the other; letters
-/// that differ in case alone are the same.
+/// The number of insertions, deletions, replacements and swaps of neighbours between two names,
+/// ignoring case.
 fn distance(left: &[char], right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
     let same = |a: char, b: char| a.eq_ignore_ascii_case(&b);

@@ -1,5 +1,5 @@
-//! Text to tree. The tree's depth is bounded by the nesting that was written, never by the length
-//! of a chain such as `1 + 1 + ...`, so that nothing that walks it can run out of stack.
+//! Parsing. The tree's depth is bounded by the nesting of the source, never by the length of a
+//! chain such as `1 + 1 + ...`, so that no walk over it overflows the stack.
 
 use model::Value;
 
@@ -8,7 +8,7 @@ use crate::function::{self, Each, Function};
 use crate::limits::{COMPREHENSIONS_MAX, NESTING_MAX, SOURCE_BYTES_MAX, TOKENS_MAX};
 use crate::token::{Lexer, Token};
 
-/// A part of an expression and where it begins in the source.
+/// A part of an expression and its offset in the source.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) offset: usize,
@@ -33,9 +33,9 @@ pub(crate) enum Kind {
     Or(Vec<Node>),
     Choose(Box<[Node; 3]>),
     Call(Function, Vec<Node>),
-    /// A value and what is taken of it, one after the other.
+    /// A value and the steps into it, in order.
     Path(Box<Node>, Vec<Step>),
-    /// Whether the last field of the path is there.
+    /// Tests the last field of the path.
     Has(Box<Node>, String),
 }
 
@@ -102,13 +102,13 @@ const PRODUCTS: &[(&str, Operator)] = &[
 /// The weakest first.
 const LEVELS: [&[(&str, Operator)]; 3] = [RELATIONS, SUMS, PRODUCTS];
 
-/// Words of CEL that are no names.
+/// Reserved words of CEL.
 const WORDS: [&str; 15] = [
     "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
     "loop", "package", "return", "while",
 ];
 
-/// Reads one expression, all of the source.
+/// Parses a source as one expression.
 pub(crate) fn parse(source: &str) -> Result<(Node, Vec<Name>), ExpressionError> {
     if source.len() > SOURCE_BYTES_MAX {
         let message = format!(
@@ -360,7 +360,7 @@ impl<'a> Parser<'a> {
         Ok(Node { offset, kind })
     }
 
-    /// Expressions up to a closing sign, which is taken; a comma may stand before it.
+    /// Expressions up to a closing sign, which is consumed; a comma may precede it.
     fn items(&mut self, end: &'static str) -> Parsed<Vec<Node>> {
         let mut items = Vec::new();
         while !self.accept(end)? {
@@ -507,7 +507,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// What follows a value: fields, indices and methods.
+    /// The steps after a value: fields, indices and methods.
     fn path(&mut self, base: Node) -> Parsed<Node> {
         let offset = base.offset;
         let mut steps = Vec::new();

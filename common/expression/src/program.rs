@@ -1,4 +1,4 @@
-//! An expression that can be evaluated.
+//! A compiled expression.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::evaluate::Evaluation;
 use crate::parse::{self, Name, NameKind, Node};
 use crate::{ExpressionError, Meter, Scope, function};
 
-/// An expression, compiled. Cheap to clone and to keep; it holds nothing of what it read.
+/// A compiled expression. Cheap to clone and to keep; it contains no values.
 #[derive(Clone, Debug)]
 pub struct Program(Arc<Compiled>);
 
@@ -34,7 +34,7 @@ impl Program {
         })))
     }
 
-    /// The value of the expression, within what is left of the meter. An error begins with the
+    /// The value of the expression, within the rest of the meter's budget. An error begins with the
     /// expression itself.
     pub fn evaluate(&self, scope: &dyn Scope, meter: &mut Meter) -> Result<Value, ExpressionError> {
         Evaluation::new(scope, meter)

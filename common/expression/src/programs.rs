@@ -1,4 +1,4 @@
-//! Expressions that are compiled once.
+//! A cache of compiled expressions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,12 +9,11 @@ use crate::{ExpressionError, Program, Text};
 
 /// Bytes of the sources whose programs are kept. A program takes some ten times its source.
 const SOURCE_BYTES_ALL_MAX: usize = 2 << 20;
-/// What a program takes beside its source, in bytes of sources.
+/// The overhead of a program, in bytes of sources.
 const PROGRAM_BYTES: usize = 64;
 
-/// Programs by their source, so that an expression is compiled once however often it is evaluated
-/// and in however many places it stands. When it is full it is emptied: what is still in use is
-/// compiled once more.
+/// Programs by source, so that an expression is compiled once however often it is evaluated and
+/// used. A full cache is emptied: expressions in use are compiled once more.
 #[derive(Debug, Default)]
 pub struct Programs {
     by_source: BTreeMap<Arc<str>, Program>,
@@ -28,12 +27,12 @@ impl Programs {
         self.of_source(&expression.0)
     }
 
-    /// A text whose expressions are compiled.
+    /// Compiles a text with its expressions.
     pub fn text(&mut self, template: &Template) -> Result<Text, ExpressionError> {
         Text::compile_with(template, |source| self.of_source(source))
     }
 
-    /// Programs compiled so far.
+    /// Number of programs compiled so far.
     pub fn n_compiled(&self) -> u64 {
         self.n_compiled
     }

@@ -1,10 +1,10 @@
-//! What an expression can read.
+//! The values that an expression can read.
 
 use model::{Definition, Value};
 
-/// What an expression can read when it is evaluated.
+/// The values that an expression can read.
 pub trait Scope {
-    /// A variable of the process; none where it has no such variable.
+    /// A variable of the process; none if there is no such variable.
     fn variable(&self, name: &str) -> Option<&Value>;
 
     /// An input of the process, read as `inputs.NAME`.
@@ -17,7 +17,7 @@ pub trait Scope {
     }
 }
 
-/// The scope of a process: values lie at the places at which the definition declares them.
+/// The scope of a process: values are in the order of the definition's declarations.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessScope<'a> {
     /// The definition that declares the names.
@@ -26,8 +26,7 @@ pub struct ProcessScope<'a> {
     pub variables: &'a [Value],
     /// The value of each of its inputs.
     pub inputs: &'a [Value],
-    /// In a join: the name of the node from which each incoming link comes, and the link's value.
-    /// Empty elsewhere.
+    /// In a join: the source node's name and the value of each incoming link. Empty elsewhere.
     pub links: &'a [(&'a str, bool)],
 }
 

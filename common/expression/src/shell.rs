@@ -1,6 +1,7 @@
-//! Words of a POSIX shell: how a value is written as one, and where in a line a value may stand.
+//! Words of a POSIX shell: writing a value as a word, and the places in a line where a value is
+//! permitted.
 
-/// A text as one word of a shell, whatever is in it.
+/// Quotes a text as one word of a shell.
 pub(crate) fn quote(text: &str, into: &mut String) {
     let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:@%+,".contains(&byte);
     if !text.is_empty() && text.bytes().all(safe) {
@@ -17,11 +18,10 @@ pub(crate) fn quote(text: &str, into: &mut String) {
     into.push('\'');
 }
 
-/// What the shell makes of the place that has been reached in a line. Documents in the line
-/// (`<<END`) are taken for code.
+/// The quoting state at a position of a line. Documents in the line (`<<END`) are taken for code.
 #[derive(Debug, Default)]
 pub(crate) struct QuotingState {
-    /// What has been opened and not closed, the innermost last.
+    /// The open quotes and brackets, the innermost last.
     open: Vec<Open>,
     before: Before,
     comment: bool,
@@ -46,23 +46,23 @@ enum Before {
     Other,
 }
 
-/// Quotes and brackets within each other that are followed; no line that people write has more.
+/// Maximum depth of nested quotes and brackets; no line that people write has more.
 const OPEN_MAX: usize = 64;
 
 impl QuotingState {
-    /// Goes over a piece of the line.
+    /// Advances over a piece of the line.
     pub(crate) fn pass(&mut self, text: &str) {
         for c in text.chars() {
             self.pass_one(c);
         }
     }
 
-    /// Goes over a value, which is a word or a part of one.
+    /// Advances over a value, which is a word or a part of one.
     pub(crate) fn pass_value(&mut self) {
         self.before = Before::Other;
     }
 
-    /// The quote in which the place lies, if it lies in one.
+    /// The quote around the position, if there is one.
     pub(crate) fn quote(&self) -> Option<char> {
         match self.open.last() {
             Some(Open::Single) => Some('\''),

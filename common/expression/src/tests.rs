@@ -1,4 +1,4 @@
-//! What expressions mean, what they refuse, and that nothing makes them panic.
+//! The meaning of expressions, their errors, and that no input causes a panic.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ fn error(source: &str) -> String {
     format!("{}: {}{hint}", error.offset, error.message)
 }
 
-/// Without names, so that the other implementation reads them too.
+/// Without names, so that the other implementation accepts them too.
 const SHARED: &[&str] = &[
     "1 + 2 * 3 - 4 / 2 % 3",
     "-7 / 2",
@@ -360,7 +360,7 @@ fn an_expression_is_compiled_once_wherever_it_stands() {
     }
     assert_eq!(programs.n_compiled(), 2);
     assert!(programs.of(&Expression("n +".to_owned())).is_err());
-    // More than are kept: what was first is compiled again, and nothing else is lost.
+    // More than are kept: the first ones are compiled again, and nothing else is lost.
     for number in 0..2_000 {
         let long = format!("{number}{}", " ".repeat(2_000));
         programs.of(&Expression(long)).unwrap();

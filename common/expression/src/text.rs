@@ -16,18 +16,18 @@ pub struct Text(Arc<[Part]>);
 #[derive(Debug)]
 enum Part {
     Fixed(String),
-    /// The program and where its source begins in the text.
+    /// The program and the offset of its source in the text.
     Value(Program, usize),
 }
 
 impl Text {
-    /// Compiles a text. `$${` stands for `${`; a `$` before anything else is only a `$`. The
-    /// error is the first that is found.
+    /// Compiles a text. `$${` stands for `${`; a `$` before anything else is only a `$`. The error
+    /// is the first one.
     pub fn compile(template: &Template) -> Result<Text, ExpressionError> {
         Text::compile_with(template, Program::compile_source)
     }
 
-    /// As [`Text::compile`], with whatever compiles the expressions.
+    /// [`Text::compile`] with another compiler of expressions.
     pub(crate) fn compile_with(
         template: &Template,
         mut compile: impl FnMut(&str) -> Result<Program, ExpressionError>,
@@ -55,8 +55,8 @@ impl Text {
         Ok(Text(parts.into()))
     }
 
-    /// The text with the values in it: numbers, true and false as they are written, text as it is,
-    /// lists and maps as JSON.
+    /// The text with its values: numbers, true and false in source form, text as it is, lists and
+    /// maps as JSON.
     pub fn render(&self, scope: &dyn Scope, meter: &mut Meter) -> Result<String, ExpressionError> {
         self.put_together(scope, meter, |value, text| {
             text.push_str(&plain(value)?);
@@ -85,8 +85,8 @@ impl Text {
         })
     }
 
-    /// The text as arguments of a command: one, but where the whole text is one `${...}` and its
-    /// value is a list, an argument for each item.
+    /// The text as arguments of a command: one, except for a text that is one `${...}` whose value
+    /// is a list, which gives an argument for each item.
     pub fn render_words(
         &self,
         scope: &dyn Scope,
@@ -192,8 +192,8 @@ fn without_nul(text: String) -> Result<String, String> {
     }
 }
 
-/// The expression of a text that is one `${...}` and nothing else but blanks around it, and where
-/// its source begins; none where the text is something else.
+/// The expression of a text that is a single `${...}` with only blanks around it, and the offset of
+/// its source; none for another text.
 pub fn whole_expression(text: &str) -> Result<Option<(&str, usize)>, ExpressionError> {
     let trimmed = text.trim_start();
     let blanks = text.len() - trimmed.len();
@@ -212,11 +212,11 @@ pub fn whole_expression(text: &str) -> Result<Option<(&str, usize)>, ExpressionE
 /// A piece of a text.
 pub(crate) enum Piece<'a> {
     Fixed(&'a str),
-    /// The source of an expression and where it begins in the text.
+    /// The source of an expression and its offset in the text.
     Source(&'a str, usize),
 }
 
-/// Cuts a text into pieces; ends after an error.
+/// Splits a text into pieces; ends after an error.
 pub(crate) struct Pieces<'a> {
     text: &'a str,
     at: usize,

@@ -1,4 +1,4 @@
-//! The words and signs of an expression.
+//! The tokens of an expression.
 
 use crate::ExpressionError;
 
@@ -13,7 +13,7 @@ pub(crate) enum Token<'a> {
     End,
 }
 
-/// Reads one token after the other.
+/// Reads tokens one by one.
 pub(crate) struct Lexer<'a> {
     source: &'a str,
     at: usize,
@@ -30,7 +30,7 @@ impl<'a> Lexer<'a> {
         Lexer { source, at }
     }
 
-    /// The next token and where it begins.
+    /// The next token and its offset.
     pub(crate) fn next(&mut self) -> Result<(Token<'a>, usize), ExpressionError> {
         let rest = self.source[self.at..].trim_start();
         let start = self.source.len() - rest.len();
@@ -77,7 +77,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// Where the next token is looked for.
+    /// The offset of the next token.
     pub(crate) fn position(&self) -> usize {
         self.at
     }

@@ -72,9 +72,9 @@ pub enum DirectoryError {
     /// A file or directory operation failed.
     #[error("could not {action} {}", path.display())]
     Io {
-        /// What was attempted.
+        /// The operation that failed.
         action: &'static str,
-        /// On what.
+        /// Its path.
         path: PathBuf,
         /// The cause.
         #[source]

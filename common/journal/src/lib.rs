@@ -4,12 +4,12 @@
 //! and no codec, and it decides nothing.
 //!
 //! - [`Journal`] is a directory of streams: a stream is a sequence of events that begins with its
-//! founding event, and a snapshot that may stand for the events after it. A commit is on disk when
-//! [`Journal::commit`] returns, and [`Journal::open`] returns one [`History`] for each stream, or
-//! names the damage.
+//!   founding event, and a snapshot that may stand for the events after it. A commit is on disk
+//!   when [`Journal::commit`] returns, and [`Journal::open`] returns one [`History`] for each
+//!   stream, or names the damage.
 //! - [`Committer`] owns a journal in a thread of its own and commits all waiting batches at once.
 //! - [`Records`] stores values that may be lost, because others report them again: the newest value
-//! by key. Damage there never stops a start.
+//!   by key. Damage there never stops a start.
 //! - [`durable`] has the other durable operations: files and directories.
 //! - [`RecordsCommitter`] owns records in a thread of its own, and nobody waits for it.
 //!

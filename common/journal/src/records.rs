@@ -77,7 +77,7 @@ pub enum RecordsError {
     /// The store could not start or write.
     #[error("could not {action} the resource records in {}", path.display())]
     Store {
-        /// What was attempted.
+        /// The operation that failed.
         action: &'static str,
         /// The store's directory or file.
         path: PathBuf,
@@ -88,7 +88,7 @@ pub enum RecordsError {
     /// The store panicked.
     #[error("could not {action} the resource records in {}: {message}", path.display())]
     Panicked {
-        /// What was attempted.
+        /// The operation that failed.
         action: &'static str,
         /// The store's directory or file.
         path: PathBuf,

@@ -1,10 +1,10 @@
 //! The contract of a manager's pure logic, and its driver.
 //!
-//! A manager is a [`Machine`]: inputs come in with the time, events say what became a fact, effects
-//! say what is to be done outside. [`Drive`] has one duty: an effect leaves only when every event
-//! recorded up to its batch is durable. It does no I/O, so that a daemon's shell and the simulator
-//! pump the same code. What a driver must do: `step` inputs, `close` the batch, make its events
-//! durable, call `flushed`, carry out the effects that come back.
+//! A manager is a [`Machine`]: inputs arrive with the time, events are durable facts, effects are
+//! actions outside the core. [`Drive`] has one duty: an effect leaves only when every event recorded
+//! up to its batch is durable. It does no I/O, so a daemon's shell and the simulator drive the same
+//! code. A driver must `step` inputs, `close` the batch, make its events durable, call
+//! `flushed`, and carry out the returned effects.
 //!
 //! This crate knows no manager, no store and no connection. Read [`Machine`], then [`Drive`].
 

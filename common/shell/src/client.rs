@@ -58,7 +58,7 @@ pub enum ClientError {
     Connect {
         /// The socket.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -69,16 +69,16 @@ pub enum ClientError {
         manager: String,
         /// The address at which it was dialled.
         address: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: LinkError,
     },
     /// The connection failed.
     #[error("could not {action} the manager")]
     Io {
-        /// What was attempted.
+        /// The operation that failed.
         action: &'static str,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

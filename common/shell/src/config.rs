@@ -79,9 +79,9 @@ pub enum ConfigError {
     /// The file cannot be read.
     #[error("could not read {}", path.display())]
     Read {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -91,7 +91,7 @@ pub enum ConfigError {
     /// It has mistakes.
     #[error("{}", lines(path, mistakes))]
     Mistakes {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// All of them, in their order.
         mistakes: Vec<Mistake>,

@@ -53,16 +53,16 @@ pub enum TelemetryError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
     /// `XAVANTES_LOG` is not understood.
     #[error("could not understand {VARIABLE}={value}: {reason}")]
     Filter {
-        /// What it holds.
+        /// Its content.
         value: String,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
 }

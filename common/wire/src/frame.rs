@@ -146,7 +146,7 @@ pub enum FrameError {
     /// The stream failed.
     #[error("could not read a message")]
     Read {
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

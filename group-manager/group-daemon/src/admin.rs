@@ -1,4 +1,4 @@
-//! What a group manager answers beside its links: who joins, who is there, what counts no more.
+//! The group manager's answers to requests beside its links: joining, machines, certificates, logs.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -18,34 +18,34 @@ use wire::admin::{
 use crate::Handle;
 use crate::members::Members;
 
-/// The file of what was revoked, in a member's directory.
+/// The file of revocations, in a member's directory.
 const REVOKED: &str = "revoked";
 
-/// Answers of a group manager. What it answers is durable before it answers.
+/// Answers requests to a group manager. Every answer is durable before it is sent.
 pub struct AdminServer {
-    /// None where the authority is elsewhere: then nobody joins or renews here.
+    /// None if the authority is elsewhere: then nobody can join or renew here.
     pub registrar: Option<Arc<Mutex<Registrar>>>,
     /// The manager.
     pub manager: Arc<Handle>,
-    /// Who it is.
+    /// Its identity.
     pub me: Identity,
-    /// Where others dial it, as host and port.
+    /// The address that others dial, as host and port.
     pub address: String,
-    /// Where its certificate is.
+    /// The directory of its certificate.
     pub identity: PathBuf,
     /// Its log.
     pub log: PathBuf,
-    /// Raised when something was revoked.
+    /// Set when a certificate was revoked.
     pub has_news: Arc<AtomicBool>,
-    /// Whoever has said that it is there.
+    /// The members that report to it.
     pub members: Members,
-    /// Whether its own disk is full.
+    /// Reports that its own disk is full.
     pub lack: Lack,
-    /// Who asked to join in vain.
+    /// Refused attempts to join.
     pub not_let_in: RefusalLog,
 }
 
-/// Why there is no answer but a refusal.
+/// A response, or the reason of a refusal.
 type Answer = Result<Response, Refused>;
 
 impl shell::quic::RequestHandler for AdminServer {
@@ -200,7 +200,7 @@ impl AdminServer {
         let mut registrar = self.registrar()?;
         let serials = registrar.revoke(what, (&self.me, clock::wall()));
         let serials = serials.map_err(|error| refused(&error))?;
-        // The manager itself reads it again, and its links of those members end.
+        // The manager itself reads it again, and its links to those members end.
         let kept = registrar.revocations().save(&self.identity.join(REVOKED));
         kept.map_err(|error| Refused::Failed(error.to_string()))?;
         self.has_news.store(true, Ordering::Release);
@@ -236,7 +236,7 @@ impl AdminServer {
         }))
     }
 
-    /// A part of a log. That of another daemon comes with what that says of itself next.
+    /// A part of a log. Another daemon sends its own with its next report.
     fn log(&mut self, of: Option<&str>, wanted: LogRequest) -> Answer {
         let own = [Role::Gm.word(), self.me.name()];
         let is_own = |of: &str| own.contains(&of.strip_prefix("gm/").unwrap_or(of));
@@ -297,7 +297,7 @@ impl AdminServer {
     }
 }
 
-/// Counts up with what was revoked.
+/// A number that increases with each revocation.
 fn revision(revocations: &Revocations) -> u64 {
     revocations.iter().count() as u64
 }
@@ -309,7 +309,8 @@ fn process_managers(registrar: &Registrar) -> Vec<Contact> {
         .collect()
 }
 
-/// The managers whose certificates end soon: they renew them by themselves, so something is wrong.
+/// Warnings about managers whose certificates end soon: they renew them by themselves, so something
+/// is wrong.
 fn endings(registrar: &Registrar) -> Vec<Warning> {
     let endings = registrar.endings(clock::wall()).into_iter();
     let of_managers = endings.filter(|(identity, _)| identity.role().is_manager());
@@ -334,7 +335,7 @@ fn line(registrar: &Registrar, serial: &shell::identity::Serial) -> CertificateL
 }
 
 fn refused(error: &RegistrarError) -> Refused {
-    // Without causes: they name files of this machine.
+    // Without causes, which name files of this machine.
     if let RegistrarError::NotDue(due) = error {
         return Refused::NotDue(*due);
     }

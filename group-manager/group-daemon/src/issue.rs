@@ -1,5 +1,5 @@
 //! `xavantes-gm issue`: a certificate from the authority itself, without a token and without the
-//! network. So an administrator whose certificate has expired, or is lost, becomes one again. The
+//! network. An administrator whose certificate has expired, or is lost, regains access by it. The
 //! group manager may run meanwhile.
 
 use std::error::Error;
@@ -20,7 +20,7 @@ pub(crate) const USAGE: &str = "\n       xavantes-gm issue --role admin|user|pm|
      [--address HOST:PORT] [--take-over]\n                            \
      a certificate from the authority of this configuration (gm.toml), here";
 
-/// Where users find whom to dial.
+/// The file in which users find the managers to dial.
 const GRID_FILE: &str = "grid.toml";
 
 struct Arguments {
@@ -32,7 +32,7 @@ struct Arguments {
     takes_over: bool,
 }
 
-/// Issues a certificate, and says for whom and where it is.
+/// Issues a certificate, and describes its holder and its place.
 pub(crate) fn issue(given: &[OsString]) -> Result<String, Box<dyn Error>> {
     let arguments = parse(given)?;
     let Arguments {
@@ -54,7 +54,7 @@ pub(crate) fn issue(given: &[OsString]) -> Result<String, Box<dyn Error>> {
         format!("{config} names no authority: issue where the authority is")
     })?;
     if !environment::is_own(&authority)? {
-        // What it writes there, the group manager could not read.
+        // The group manager could not read files that another account writes there.
         let authority = authority.display();
         return Err(format!("{authority} belongs to another account: issue as that one").into());
     }
@@ -76,7 +76,7 @@ pub(crate) fn issue(given: &[OsString]) -> Result<String, Box<dyn Error>> {
     let before = (held.holder.as_ref(), address.as_deref());
     let issued = registrar.admit_again(&request, (*role, name, *takes_over), before, now)?;
     let authority = registrar.authority().pem();
-    // It can be read again, also where something else than this program has made the key.
+    // It can be read again, even if another program has made the key.
     Credentials::new(&issued.pem, &held.key, authority, Revocations::default())?;
     Credentials::save(&identity, &issued.pem, &held.key, authority)?;
     let gm = Contact {
@@ -107,16 +107,16 @@ pub(crate) fn issue(given: &[OsString]) -> Result<String, Box<dyn Error>> {
     Ok(told)
 }
 
-/// What a directory has of somebody's.
+/// The content of an identity directory.
 struct Held {
-    /// Whose the certificate is, which may have expired.
+    /// The holder of the certificate, which may have expired.
     holder: Option<Identity>,
     fingerprint: Option<shell::identity::Fingerprint>,
     key: Key,
 }
 
 impl Held {
-    /// What is there, or a new key.
+    /// The existing content, or a new key.
     fn of(identity: &Path) -> Result<Held, Box<dyn Error>> {
         if !identity.join("certificate.pem").exists() {
             return Ok(Held {

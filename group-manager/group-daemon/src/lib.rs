@@ -1,8 +1,8 @@
 //! A group manager as a part of a program: its core, its journal, the repository of resource
 //! records.
 //!
-//! It decides nothing about machines and claims, that is `group-core`. Read [`start`] and
-//! [`Handle`]; [`Service`] is what the program `xavantes-gm` runs.
+//! `group-core` decides about machines and claims. Read [`start`] and [`Handle`]; [`Service`] is
+//! the program `xavantes-gm`.
 
 mod admin;
 mod issue;
@@ -30,21 +30,21 @@ pub use service::{Service, Settings};
 
 use crate::questions::Questions;
 
-/// What to start.
+/// Settings of a group manager.
 pub struct Config {
-    /// Where it keeps its journal and its repository; made if need be.
+    /// The directory of its journal and its repository; created if missing.
     pub directory: PathBuf,
-    /// Whether there is a repository. Where all is one program, every machine says what it is when
-    /// that starts, and nobody would read what another life had kept.
+    /// True if there is a repository. If all managers are one program, every machine registers at
+    /// the start, and records of an earlier run would not be read.
     pub keeps_records: bool,
     /// Its number.
     pub group: GroupId,
-    /// What is done about a damaged journal. In a grid it holds what nobody else knows: the machines'
-    /// numbers, and which are drained.
+    /// The treatment of a damaged journal. In a grid it has unique data: the machines' numbers, and
+    /// which ones are drained.
     pub damaged: Damaged,
-    /// What is kept of the disk for what has to be recorded when that is full.
+    /// Bytes reserved on the disk for events when it is full.
     pub reserve: Bytes,
-    /// The length of its members' leases; none where all is one program.
+    /// The length of its members' leases; none if all managers are one program.
     pub lease: Option<Span>,
     /// Called once, from the manager's thread, if it ends by an error.
     pub failed: Box<dyn FnOnce(&RunError) + Send>,
@@ -59,15 +59,15 @@ pub enum StartError {
     /// Its repository cannot be used.
     #[error(transparent)]
     Records(#[from] RecordsError),
-    /// Its loop did not start.
+    /// Its loop could not start.
     #[error(transparent)]
     Loop(#[from] shell::StartError),
-    /// There is no thread for the repository.
+    /// The thread of the repository could not be started.
     #[error("could not start a thread")]
     Thread(#[source] io::Error),
 }
 
-/// A group manager that runs.
+/// A running group manager.
 pub struct Handle {
     runner: Runner<GroupManager>,
     machines: Peers<ToResource>,
@@ -77,8 +77,8 @@ pub struct Handle {
     aside: Option<SetAside>,
 }
 
-/// Starts a group manager: opens what it keeps, lets the core resume, and tells it what the
-/// repository holds.
+/// Starts a group manager: opens its journal and repository, lets the core resume, and passes the
+/// records to it.
 pub fn start(config: Config) -> Result<Handle, StartError> {
     let journal = journal_directory(&config.directory);
     let (store, aside) = shell::Store::open_despite(&journal, config.reserve, config.damaged)?;
@@ -120,12 +120,12 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     })
 }
 
-/// Where a group manager with this directory keeps its journal.
+/// The journal's directory of a group manager with this directory.
 pub(crate) fn journal_directory(directory: &Path) -> PathBuf {
     directory.join("journal")
 }
 
-/// Opens a repository: who writes it from here on, and what it holds.
+/// Opens a repository. Returns its writer and its content.
 fn repository(directory: &Path) -> Result<(RecordsCommitter, Vec<Record>), StartError> {
     let (records, known, opened) = Records::open(directory)?;
     if let Some(aside) = opened.set_aside {
@@ -145,13 +145,12 @@ fn repository(directory: &Path) -> Result<(RecordsCommitter, Vec<Record>), Start
 }
 
 impl Handle {
-    /// Joins it to an activity manager, which says itself which machine it is.
+    /// Connects an activity manager, which names its machine itself.
     pub fn connect_activity(&self, end: End<ToResource, FromResource>) {
         self.attach_activity(self.n_machines.fetch_add(1, Ordering::Relaxed), end);
     }
 
-    /// As [`Handle::connect_activity`], where it is known which machine it is: under another name it
-    /// is not registered.
+    /// [`Handle::connect_activity`] for a known machine: it cannot register under another name.
     pub fn connect_machine(&self, name: &str, end: End<ToResource, FromResource>) {
         let connection = self.n_machines.fetch_add(1, Ordering::Relaxed);
         let introduced = Input::Introduced(connection, name.to_owned());
@@ -169,7 +168,7 @@ impl Handle {
             .attach(end, self.runner.inbox(), connection, received);
     }
 
-    /// Joins it to a process manager, which keeps its number from connection to connection.
+    /// Connects a process manager, which keeps its number over connections.
     pub fn connect_process(&self, number: u32, end: End<FromGroup, ToGroup>) {
         let received = Received {
             message: Input::Process,
@@ -180,14 +179,14 @@ impl Handle {
             .attach(end, self.runner.inbox(), number, received);
     }
 
-    /// All machines, by their names; none where the manager does not answer.
+    /// All machines by name; none if the manager does not answer.
     pub fn nodes(&self) -> Option<Vec<Node>> {
         let ask = |question| self.runner.inbox().tell(Input::Survey(question));
         self.questions.nodes.ask(ask)
     }
 
-    /// Has a machine offered no more, or again; whether there is one of this name. None where the
-    /// manager does not answer. It is durable when this returns.
+    /// Stops offering a machine, or offers it again. Returns false if there is no machine of this
+    /// name, and none if the manager does not answer. The change is durable when this returns.
     pub fn drain(&self, name: &str, is_drained: bool) -> Option<bool> {
         let name = name.to_owned();
         let drain = |question| Input::Drain {
@@ -199,17 +198,17 @@ impl Handle {
         self.questions.drained.ask(ask)
     }
 
-    /// Its journal, where that was damaged and put aside at the start.
+    /// Its journal, if a damaged one was set aside at the start.
     pub fn set_aside(&self) -> Option<&SetAside> {
         self.aside.as_ref()
     }
 
-    /// What its loop has done.
+    /// Statistics of its loop.
     pub fn stats(&self) -> Stats {
         self.runner.stats()
     }
 
-    /// Makes durable and carries out what was decided, writes what waits for the repository, and
+    /// Makes pending events durable and carries out their effects, writes waiting records, and
     /// ends.
     pub fn stop(self) -> Result<(), RunError> {
         let result = self.runner.stop();
@@ -219,7 +218,7 @@ impl Handle {
     }
 }
 
-/// What the core's effects are carried out with.
+/// The connections and threads that carry out effects.
 struct Handler {
     machines: Peers<ToResource>,
     processes: Peers<FromGroup>,

@@ -1,35 +1,34 @@
-//! Who has said that it is there, what it said of itself, and which part of its log it is asked for.
-//! Nothing of it is durable.
+//! The members that report to the group manager, their last reports, and the parts of logs that are
+//! requested from them. Nothing of it is durable.
 
 use std::collections::BTreeMap;
 
 use model::{Identity, Mono, Role, Span};
 use wire::admin::{LogPart, LogRequest, Presence, Refused, Warning};
 
-/// How long a member that has said nothing is still taken for reachable; it says something each
-/// second.
+/// Silence after which a member counts as unreachable; it reports each second.
 const SILENCE_MAX: Span = Span::from_secs(4);
 
-/// How long a part of a log is kept for whoever has asked for it.
+/// Time for which a part of a log is kept for the administrator who requested it.
 const LOG_REQUEST_TIMEOUT: Span = Span::from_secs(10);
 
-/// Daemons whose logs are asked for at a time, which bounds what is kept of them.
+/// Number of daemons whose logs are requested at a time, which bounds the kept parts.
 const LOG_REQUESTS_MAX: usize = 16;
 
-/// Characters of what is told of the trouble of one: a path can be long.
+/// Characters of a warning: a path can be long.
 const TROUBLE_CHARS_MAX: usize = 500;
 
-/// Daemons that are named where one that was asked for is not there.
+/// Daemons that are listed if a requested one does not exist.
 const NAMED_MAX: usize = 20;
 
-/// The members that a group manager has heard of.
+/// The members that have reported.
 #[derive(Default)]
 pub struct Members {
     heard: BTreeMap<Key, Heard>,
     log_requests: BTreeMap<Key, PendingLogRequest>,
 }
 
-/// As what, and under which name.
+/// Role and name.
 type Key = (Role, String);
 
 struct Heard {
@@ -37,7 +36,7 @@ struct Heard {
     at: Mono,
 }
 
-/// A part of a log that somebody has asked for, and has not had yet.
+/// A requested part of a log that was not delivered yet.
 struct PendingLogRequest {
     wanted: LogRequest,
     asked: Mono,
@@ -45,7 +44,7 @@ struct PendingLogRequest {
 }
 
 impl Members {
-    /// A member says how it is, and hears which part of its log somebody wants to see.
+    /// Stores a member's report, and returns the part of its log that is requested.
     pub(crate) fn present(
         &mut self,
         who: &Identity,
@@ -63,14 +62,14 @@ impl Members {
         wanted
     }
 
-    /// A member gives a part of its log. What nobody has asked for is dropped.
+    /// Stores a part of a member's log. A part that nobody requested is dropped.
     pub(crate) fn written(&mut self, who: &Identity, part: LogPart) {
         if let Some(wanted) = self.log_requests.get_mut(&key(who)) {
             wanted.part.get_or_insert(part);
         }
     }
 
-    /// What is the matter with those that have said something lately.
+    /// The warnings of members with a recent report.
     pub(crate) fn warnings(&self, now: Mono) -> Vec<Warning> {
         let heard = self.heard.iter();
         let heard = heard.filter(|(_, heard)| now.since(heard.at) < SILENCE_MAX);
@@ -84,15 +83,15 @@ impl Members {
         warnings.collect()
     }
 
-    /// What a machine has said of itself.
+    /// The report of a machine.
     pub(crate) fn machine(&self, name: &str) -> Option<&Presence> {
         let heard = self.heard.get(&(Role::Am, name.to_owned()))?;
         Some(&heard.presence)
     }
 
-    /// A part of a member's log: none where that is still on its way, and is to be asked for again.
-    /// One at a time for each member; who comes second asks until his turn has come. `others` are
-    /// members of which nothing need have been heard.
+    /// A part of a member's log; none if it has not arrived, and must be requested again. One at a
+    /// time for each member; a second request waits for its turn. `others` are members that need
+    /// not have reported.
     pub(crate) fn log(
         &mut self,
         of: &str,
@@ -145,7 +144,7 @@ impl Members {
         Ok(None)
     }
 
-    /// The member of this name, or `role/name`.
+    /// The member with this name, or `role/name`.
     fn find(&self, of: &str, others: &[Key]) -> Result<Key, Refused> {
         let mut all: Vec<&Key> = self.heard.keys().chain(others).collect();
         all.sort();

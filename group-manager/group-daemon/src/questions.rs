@@ -1,4 +1,4 @@
-//! Questions that this program asks its own core, and their answers.
+//! Requests of this program to its own core, and their answers.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use wire::admin::Node;
 
-/// How long the core may take: a batch and its flush.
+/// Longest time for an answer of the core: a batch and its flush.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What may be asked.
+/// The open requests by kind.
 #[derive(Default)]
 pub(crate) struct Questions {
     pub(crate) nodes: Open<Vec<Node>>,
     pub(crate) drained: Open<bool>,
 }
 
-/// Questions of one kind that wait for their answers.
+/// Requests of one kind that wait for their answers.
 pub(crate) struct Open<T>(Mutex<Asked<T>>);
 
 struct Asked<T> {
@@ -35,7 +35,7 @@ impl<T> Default for Open<T> {
 }
 
 impl<T> Open<T> {
-    /// Asks, and waits for the answer; none where it does not come in time.
+    /// Sends a request and waits for the answer; none if it does not come in time.
     pub(crate) fn ask(&self, ask: impl FnOnce(u64)) -> Option<T> {
         let (sender, answer) = sync_channel(1);
         let question = {
@@ -51,7 +51,7 @@ impl<T> Open<T> {
         answer
     }
 
-    /// Gives an answer to whoever still waits for it.
+    /// Passes an answer to its request, if that still waits.
     pub(crate) fn answer(&self, question: u64, answer: T) {
         if let Some(sender) = self.lock().waiting.remove(&question) {
             let _ = sender.try_send(answer);

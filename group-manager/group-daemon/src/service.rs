@@ -19,19 +19,19 @@ use crate::issue;
 use crate::members::Members;
 use crate::{AdminServer, Handle};
 
-/// What is kept of the disk for grants when that is full.
+/// Bytes reserved on the disk for grants when it is full.
 const RESERVE: Bytes = Bytes(16 << 20);
 
 /// The one group of a grid.
 const GROUP: GroupId = GroupId(0);
 
-/// How often the manager looks whether its own certificate is to be renewed.
+/// Interval of checking the manager's own certificate for renewal.
 const RENEWAL_PERIOD: Span = Span::from_secs(60);
 
-/// How often it is logged whose certificate ends soon.
+/// Interval of log lines about certificates that end soon.
 const WARNING_PERIOD: Span = Span::from_secs(86_400);
 
-/// How long before its end the authority is warned of: every member has to join anew.
+/// Time before its end from which the authority is warned of: every member must join anew.
 const AUTHORITY_WARNED: Span = Span::from_secs(180 * 86_400);
 
 /// A group manager with its links. The program is `xavantes-gm`.
@@ -46,7 +46,7 @@ pub struct Service {
     warned: Option<Mono>,
 }
 
-/// What its configuration says.
+/// The settings of the configuration.
 pub struct Settings {
     pub(crate) authority: Option<PathBuf>,
     pub(crate) address: Option<String>,
@@ -90,7 +90,7 @@ impl program::Service for Service {
             if registrar.authority().fingerprint() != credentials.fingerprint() {
                 return Err("the authority is not the one of the certificate".into());
             }
-            // What was revoked before a crash may not have reached the manager's own directory.
+            // Revocations right before a crash may be missing in the manager's own directory.
             registrar
                 .revocations()
                 .save(&place.identity.join("revoked"))?;
@@ -196,7 +196,7 @@ impl program::Service for Service {
 }
 
 impl Service {
-    /// Logs whose certificate ends soon, the authority's included.
+    /// Logs the members whose certificates end soon, and the authority if it does.
     fn warn_of_endings(&self) {
         let Some(registrar) = &self.registrar else {
             return;
@@ -213,13 +213,13 @@ impl Service {
         }
     }
 
-    /// Renews the manager's own certificate when it is time.
+    /// Renews the manager's own certificate when it is due.
     fn renew(&self) -> Result<(), Box<dyn Error>> {
         let Some(registrar) = &self.registrar else {
             return Ok(());
         };
         let mut registrar = registrar.lock().unwrap_or_else(PoisonError::into_inner);
-        // What was issued beside this daemon is told to members, too.
+        // Changes by other programs are sent to members, too.
         registrar.refresh()?;
         let credentials = Credentials::load(&self.identity)?;
         let now = clock::wall();

@@ -1,4 +1,4 @@
-//! Starting and stopping, and what a program asks of a process manager that runs in it.
+//! Starting and stopping, and the interface of a process manager to its program.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -19,26 +19,26 @@ use crate::effects::Handler;
 use crate::machine_numbers::{MachineNumbers, OtherMachine};
 use crate::planner::Planner;
 
-/// Where the journal is, in the manager's directory.
+/// The journal's directory, in the manager's directory.
 const JOURNAL: &str = "journal";
 
-/// What to start.
+/// Settings of a process manager.
 pub struct Config {
-    /// Where it keeps its journal; made if need be.
+    /// The directory of its journal; created if missing.
     pub directory: PathBuf,
     /// The algorithm that makes plans.
     pub scheduler: SchedulerKind,
-    /// What files cross between two machines; none where the machines share a store.
+    /// The network between two machines; none if the machines share a store.
     pub link: Option<NetworkLink>,
-    /// How long attempts go on at machines that are not answered; none where all is one program.
+    /// The length of leases; none if all managers are one program.
     pub lease: Option<Span>,
-    /// The name of the machine that is asked first to keep copies; none where each is as good.
+    /// The machine that is preferred for copies; none if all are alike.
     pub keeper: Option<String>,
-    /// What is kept of processes that have ended; none where nothing is forgotten unasked.
+    /// The retention of ended processes; none if they are kept until they are forgotten by hand.
     pub keep: Option<Retention>,
-    /// What is kept of the disk for outcomes when that is full.
+    /// Bytes reserved on the disk for outcomes when it is full.
     pub reserve: Bytes,
-    /// The socket for clients, in a directory of this user alone; none where nobody else may ask.
+    /// The socket for clients, in a directory of this user alone; none for no other clients.
     pub socket: Option<PathBuf>,
     /// Called once, from the manager's thread, if it ends by an error.
     pub failed: Box<dyn FnOnce(&RunError) + Send>,
@@ -50,18 +50,18 @@ pub enum StartError {
     /// Its journal cannot be used.
     #[error(transparent)]
     Journal(#[from] shell::StoreError),
-    /// Its loop did not start.
+    /// Its loop could not start.
     #[error(transparent)]
     Loop(#[from] shell::StartError),
     /// Its socket cannot be used.
     #[error(transparent)]
     Clients(#[from] ClientsError),
-    /// There is no thread for plans.
+    /// The planning thread could not be started.
     #[error("could not start a thread")]
     Thread(#[source] io::Error),
 }
 
-/// A process manager that runs.
+/// A running process manager.
 pub struct Handle {
     runner: Runner<ProcessManager>,
     groups: Peers<ToGroup>,
@@ -70,7 +70,7 @@ pub struct Handle {
     clients: Clients<Input>,
 }
 
-/// Starts a process manager: opens its journal, lets the core resume, and then lets clients in.
+/// Starts a process manager: opens its journal, lets the core resume, and then accepts clients.
 pub fn start(config: Config) -> Result<Handle, StartError> {
     let journal = journal_directory(&config.directory);
     let store = shell::Store::open_reserving(&journal, config.reserve)?;
@@ -120,13 +120,13 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     })
 }
 
-/// Where a process manager with this directory keeps its journal.
+/// The journal's directory of a process manager with this directory.
 pub(crate) fn journal_directory(directory: &Path) -> PathBuf {
     directory.join(JOURNAL)
 }
 
 impl Handle {
-    /// Joins it to a group manager.
+    /// Connects a group manager.
     pub fn connect_group(&self, group: GroupId, end: End<ToGroup, FromGroup>) {
         let received = Received {
             message: |group, message| Input::Group(GroupId(group), message),
@@ -137,7 +137,7 @@ impl Handle {
             .attach(end, self.runner.inbox(), group.0, received);
     }
 
-    /// Joins it to the activity manager of a machine, which has its number from its group.
+    /// Connects the activity manager of a machine, which has its number from its group.
     pub fn connect_activity(&self, resource: ResourceId, end: End<ToActivity, FromActivity>) {
         let received = Received {
             message: |resource, message| Input::Activity(ResourceId(resource), message),
@@ -148,7 +148,7 @@ impl Handle {
             .attach(end, self.runner.inbox(), resource.0, received);
     }
 
-    /// Whether a machine, whose name its certificate says, may connect under a number.
+    /// Returns true if a machine with this name in its certificate may connect under a number.
     pub fn admits(&self, resource: ResourceId, name: &str) -> bool {
         match self.numbers.claim(resource, name) {
             Ok(earlier) => {
@@ -161,8 +161,8 @@ impl Handle {
         }
     }
 
-    /// The same for one whose name its certificate says, and that [`Handle::admits`]: it is believed
-    /// once its group gives that name the number.
+    /// [`Handle::connect_activity`] for a machine with a certified name, after [`Handle::admits`]:
+    /// it is trusted once its group assigns the number to that name.
     pub fn connect_named_activity(
         &self,
         resource: ResourceId,
@@ -179,24 +179,24 @@ impl Handle {
         self.clients.join()
     }
 
-    /// Lets a client on another machine in, whose certificate is of this identity: what is written
-    /// to the stream are its requests, and its answers come out of it.
+    /// Connects a client on another machine with this identity: its requests are written to the
+    /// stream, and its answers are read from it.
     pub fn connect_as(&self, who: &Identity) -> io::Result<UnixStream> {
         self.clients.connect_as(who)
     }
 
-    /// Says what processes its disk has room for.
+    /// Sets the limits on new processes that follow from the free disk space.
     pub fn set_room(&self, room: Room) {
         self.runner.inbox().tell(Input::Room(room));
     }
 
-    /// What its loop has done.
+    /// Statistics of its loop.
     pub fn stats(&self) -> Stats {
         self.runner.stats()
     }
 
-    /// Makes durable and carries out what was decided, and ends. Clients are cut off once they have
-    /// been told what was to be told.
+    /// Makes pending events durable and carries out their effects, and ends. Clients are
+    /// disconnected once their answers are written.
     pub fn stop(self) -> Result<(), RunError> {
         let Handle {
             runner,

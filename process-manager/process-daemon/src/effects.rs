@@ -1,4 +1,4 @@
-//! Carries out what the core wants: sends, answers clients, has plans made.
+//! Carries out the core's effects: sends messages, answers clients, passes plans to the planner.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use wire::group::ToGroup;
 use crate::machine_numbers::MachineNumbers;
 use crate::planner::Planner;
 
-/// What the core's effects are carried out with.
+/// The connections and threads that carry out effects.
 pub(crate) struct Handler {
     pub(crate) groups: Peers<ToGroup>,
     pub(crate) machines: Peers<ToActivity>,

@@ -1,9 +1,7 @@
-//! A process manager as a part of a program: its core, the worker that makes plans, the socket for
-//! clients.
+//! A process manager as a part of a program: its core, the planning worker, the socket for clients.
 //!
-//! It decides nothing about processes, that is `process-core`. Read [`start`] and [`Handle`] first;
-//! [`Offline`] answers questions about processes while no manager runs; [`Service`] is what the
-//! program `xavantes-pm` runs.
+//! `process-core` decides about processes. Read [`start`] and [`Handle`] first; [`Offline`] answers
+//! requests about processes while no manager runs; [`Service`] is the program `xavantes-pm`.
 
 mod daemon;
 mod effects;

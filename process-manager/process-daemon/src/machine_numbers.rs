@@ -1,5 +1,5 @@
-//! Which machine may connect under which number. A machine says its number itself, and its
-//! certificate says its name; which name has which number is known from its group.
+//! The numbers under which machines may connect. A machine names its number itself, and its
+//! certificate has its name; the group assigns numbers to names.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,16 +17,16 @@ pub(crate) struct OtherMachine;
 #[derive(Debug)]
 struct Named {
     name: String,
-    /// Whether the group, or a process that was recorded, has said so. Else a machine of this name
-    /// was the first to say the number.
+    /// True if the group, or a recorded process, has assigned the number. Otherwise a machine of
+    /// this name was the first to claim it.
     is_registered: bool,
 }
 
 impl MachineNumbers {
-    /// Notes that a machine says a number, which has to be its own, or nobody's as far as is known.
-    /// The first one that says such a number keeps others from it until it is known whose it is;
-    /// nothing is sent to it before. The answer is such a number that it said earlier and has no
-    /// more; an error if it may not connect.
+    /// Records that a machine claims a number, which must be its own, or unassigned. The first
+    /// machine with such a claim keeps others from the number until the group assigns it; nothing
+    /// is sent to it before. Returns the unassigned number that it claimed earlier and loses
+    /// thereby; an error if it may not connect.
     pub(crate) fn claim(
         &self,
         resource: ResourceId,
@@ -39,7 +39,7 @@ impl MachineNumbers {
                 false => Err(OtherMachine),
             };
         }
-        // One at a time, so that there are no more of them than machines.
+        // One claim at a time for each name, so that there are no more of them than machines.
         let is_earlier = |named: &Named| !named.is_registered && named.name == name;
         let earlier = numbers.iter().find(|(_, named)| is_earlier(named));
         let earlier = earlier.map(|(&number, _)| number);
@@ -54,7 +54,8 @@ impl MachineNumbers {
         Ok(earlier)
     }
 
-    /// Gives a number to a name. Whether a machine of another name may be connected under it.
+    /// Assigns a number to a name. Returns true if a machine of another name may be connected under
+    /// it.
     pub(crate) fn register(&self, resource: ResourceId, name: &str) -> bool {
         let named = Named {
             name: name.to_owned(),
@@ -82,7 +83,7 @@ mod tests {
         assert!(!numbers.register(NUMBER, "am1"));
         assert_eq!(numbers.claim(NUMBER, "am1"), Ok(None));
         assert_eq!(numbers.claim(NUMBER, "am2"), Err(OtherMachine));
-        // A group that has lost its numbers gives others.
+        // A group that has lost its numbers assigns others.
         assert!(numbers.register(NUMBER, "am2"));
         assert_eq!(numbers.claim(NUMBER, "am2"), Ok(None));
         assert_eq!(numbers.claim(NUMBER, "am1"), Err(OtherMachine));

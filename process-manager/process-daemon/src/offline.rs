@@ -1,4 +1,4 @@
-//! What a process manager knew when it last ran.
+//! The state of a process manager that does not run.
 
 use std::path::Path;
 
@@ -10,20 +10,20 @@ use wire::client::{Answer, Request, Status, Submit, Summary};
 
 use crate::daemon::journal_directory;
 
-/// The processes of a manager that does not run. What it says of running attempts is what was
-/// recorded: they may have gone on or ended since.
+/// The processes of a manager that does not run. Running attempts are shown as recorded: they may
+/// have gone on or ended since.
 pub struct Offline {
     drive: Drive<ProcessManager>,
 }
 
-/// Why a stopped manager's processes cannot be told.
+/// The processes of a stopped manager cannot be read.
 #[derive(Debug, Error)]
 #[error("could not read the journal of the process manager")]
 pub struct OfflineError(#[from] shell::StoreError);
 
 impl Offline {
-    /// Reads the journal of a manager that keeps its state in `directory`. It is locked meanwhile,
-    /// and free afterwards.
+    /// Reads the journal of the manager with this state directory. It is locked meanwhile, and free
+    /// afterwards.
     pub fn open(directory: &Path) -> Result<Offline, OfflineError> {
         let histories = shell::read_only(&journal_directory(directory))?;
         let core = ProcessManager::new(process_core::Config::default());
@@ -37,19 +37,19 @@ impl Offline {
         process_core::summaries(self.drive.states())
     }
 
-    /// Everything about one process.
+    /// The description of one process.
     pub fn status(&self, process: ProcessId) -> Option<Status> {
         let known = self.process(process).map(process_core::status);
         known.or_else(|| self.held(process).map(Held::status))
     }
 
-    /// What was submitted: inputs with their defaults filled in.
+    /// The submission: inputs with their defaults filled in.
     pub fn submission(&self, process: ProcessId) -> Option<Submit> {
         let known = self.process(process).map(process_core::submission);
         known.or_else(|| self.held(process).map(Held::submission))
     }
 
-    /// Why an activity is where it is, as an answer to a client.
+    /// The explanation of an activity's state, as an answer to a client.
     pub fn why(&self, process: ProcessId, activity: ActivityId) -> Answer {
         match self.process(process) {
             Some(known) => process_core::why(self.drive.states(), known, activity),
@@ -60,7 +60,8 @@ impl Offline {
         }
     }
 
-    /// Answers as the manager would. What changes something is refused: that needs one that runs.
+    /// Answers a request as the manager would. Requests that change something are refused, because
+    /// they need a running manager.
     pub fn answer(&self, request: &Request) -> Answer {
         match request {
             Request::List => Answer::Processes(self.list()),

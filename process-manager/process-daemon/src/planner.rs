@@ -1,4 +1,4 @@
-//! Makes plans in a thread of its own, one after another: planning never stops the loop.
+//! Makes plans in a thread of its own, one after another, so that planning never stops the loop.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,9 +8,9 @@ use std::thread::JoinHandle;
 use process_core::{Input, PlanRequest, PlanResult};
 use shell::Inbox;
 
-/// The thread and what waits for it. The core has at most one request for each of its processes
+/// The thread and its queue. The core has at most one request for each of its processes
 /// ([`process_core::limits::PROCESSES_MAX`]), and a later one of a process replaces an earlier.
-/// Dropping it ends the thread after the plan that it is at.
+/// Dropping it ends the thread after its current plan.
 pub(crate) struct Planner {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -54,7 +54,7 @@ impl Planner {
         })
     }
 
-    /// Has a plan made.
+    /// Queues a request for a plan.
     pub(crate) fn give(&self, request: Box<PlanRequest>) {
         let mut state = self.shared.lock();
         state

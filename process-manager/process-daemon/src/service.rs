@@ -1,4 +1,4 @@
-//! The program around a process manager: it dials its group manager, activity managers and clients
+//! The program around a process manager: it dials its group manager; activity managers and clients
 //! dial it.
 
 use std::error::Error;
@@ -18,7 +18,7 @@ use wire::lease;
 
 use crate::Handle;
 
-/// What is kept of the disk for outcomes when that is full: those of a hundred thousand activities.
+/// Bytes reserved on the disk for outcomes when it is full: those of a hundred thousand activities.
 const RESERVE: Bytes = Bytes(32 << 20);
 
 /// The one group of a grid.
@@ -32,11 +32,11 @@ pub struct Service {
     group: Kept,
     membership: Membership,
     disk: Room,
-    /// What was said of it last.
+    /// The last reported limits.
     room: process_core::Room,
 }
 
-/// What its configuration says.
+/// The settings of the configuration.
 pub struct Settings {
     group_manager: PeerAddress,
     socket: Option<PathBuf>,
@@ -46,21 +46,21 @@ pub struct Settings {
     keep: Retention,
 }
 
-/// What is kept of processes that have ended, where nothing else is configured. So many activities
-/// take half a gigabyte, and a restart reads them within some seconds: within what a lease leaves.
+/// Default number of kept ended processes. Their activities take half a gigabyte, and a restart
+/// reads them within some seconds, which a lease permits.
 const KEPT_PROCESSES: u32 = 10_000;
 const KEPT_ACTIVITIES: u32 = 500_000;
 
-/// What may be configured.
+/// The largest configurable number.
 const KEPT_PROCESSES_MAX: u32 = 1_000_000;
 const KEPT_ACTIVITIES_MAX: u32 = 1_000_000_000;
 
-/// What lies between two machines of a group, as plans take it, where nothing else is configured:
-/// a gigabit a second, half a millisecond.
+/// Default network between two machines of a group, for plans: a gigabit a second, half a
+/// millisecond.
 const MEGABITS: u32 = 1_000;
 const LATENCY_MICROSECONDS: u32 = 500;
 
-/// What may be configured: up to a terabit, up to ten seconds.
+/// The largest configurable values: a terabit, ten seconds.
 const MEGABITS_MAX: u32 = 1_000_000;
 const LATENCY_MICROSECONDS_MAX: u32 = 10_000_000;
 
@@ -72,7 +72,7 @@ fn link(megabits: Option<u32>, latency_microseconds: Option<u32>) -> NetworkLink
     }
 }
 
-/// A name as certificates have it.
+/// Parses a name in the form of certificates.
 fn name(text: &str) -> Option<String> {
     Identity::new("grid", "group", Role::Am, text)
         .is_ok()
@@ -153,7 +153,7 @@ impl program::Service for Service {
             }),
             failed,
         })?);
-        // Before users on other machines can ask.
+        // Before users on other machines can send requests.
         let mut disk = Room::of(&crate::daemon::journal_directory(&place.directory), RESERVE);
         disk.look();
         let room = found(&disk);
@@ -221,7 +221,7 @@ impl program::Service for Service {
     }
 }
 
-/// What processes a disk has room for, as it was when it was looked at.
+/// The limits on new processes that follow from a disk's room.
 fn found(disk: &Room) -> process_core::Room {
     match (disk.lack().why(), disk.largest()) {
         (Some(why), _) => process_core::Room::None(why),
@@ -230,7 +230,7 @@ fn found(disk: &Room) -> process_core::Room {
     }
 }
 
-/// Joins one who has dialled to the manager.
+/// Connects a dialling peer to the manager.
 fn accept(manager: &Handle, link: Link) {
     match (link.peer.role(), link.hello.resource) {
         (Role::Am, Some(resource)) => {

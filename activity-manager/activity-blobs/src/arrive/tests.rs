@@ -30,7 +30,7 @@ fn a_blob_is_seen_when_all_of_it_has_come() {
     assert_eq!(n_drafts(&dir), 0);
     store.flush().unwrap();
 
-    // It may come twice.
+    // It may be received twice.
     let mut again = store.receive(hash).unwrap();
     again.write(&content).unwrap();
     again.finish().unwrap();

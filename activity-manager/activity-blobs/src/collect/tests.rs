@@ -44,7 +44,8 @@ impl Scene {
         Ok(collected[0])
     }
 
-    /// What a directory lists, a word each: a path and, if it is another, what the file says.
+    /// The listing of a directory, a word for each path; with the content where it differs from the
+    /// path.
     fn listed(&self, path: &str) -> String {
         let artifact = self.collect(path).unwrap();
         assert_eq!(artifact.kind, ArtifactKind::Directory);

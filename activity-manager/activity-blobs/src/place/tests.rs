@@ -250,7 +250,7 @@ fn what_is_not_a_file_is_not_added() {
     assert!(matches!(tree, AddError::NotADirectory { .. }));
 }
 
-/// A tree as text: paths with content and leave to be executed, or empty directories.
+/// A tree as text: paths with content and permission to execute, or empty directories.
 type Tree = BTreeMap<String, Option<(Vec<u8>, bool)>>;
 
 fn tree_of(path: &Path, below: &str, tree: &mut Tree) {

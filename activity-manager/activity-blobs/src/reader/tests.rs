@@ -26,7 +26,7 @@ fn what_is_durable_is_read_beside_the_owner_and_nothing_is_changed() {
     let error = reader.export(fresh, &dir.path().join("x")).unwrap_err();
     assert!(matches!(error, PlaceError::Missing { .. }), "{error:?}");
 
-    // What goes is missing, and nothing is moved aside.
+    // An evicted blob is missing, and nothing is set aside.
     let n_blobs = store.n_blobs();
     drop(store);
     let name = tree.hash.to_string();

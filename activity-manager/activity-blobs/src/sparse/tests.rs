@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::{copy, copy_hashed, hash, write_sparse};
 use crate::{Placement, Store};
 
-/// Bytes that a file takes.
+/// Bytes of a file on the disk.
 fn taken(path: &Path) -> u64 {
     fs::metadata(path).unwrap().blocks() * 512
 }

@@ -179,7 +179,7 @@ fn a_damaged_blob_is_moved_aside_and_missing() {
             .len(),
         12
     );
-    // An add heals what a look at the size can tell.
+    // An add repairs damage that the size reveals.
     assert_eq!(store.add_bytes(b"shortened").unwrap(), short);
     assert_eq!(store.add_bytes(b"gone").unwrap(), gone);
     store.flush().unwrap();
@@ -243,7 +243,7 @@ fn eviction_takes_the_least_recently_used_and_leaves_what_is_needed() {
     assert_eq!(store.evict(Bytes(0)).unwrap().bytes_left, Bytes(0));
     assert_eq!(n_in(&store.dir().join("tmp")), 0);
 
-    // The order outlives the store, roughly: by the times of the files.
+    // The order survives the store, approximately: by the times of the files.
     let old = store.add_bytes(b"old").unwrap();
     let young = store.add_bytes(b"young").unwrap();
     store.flush().unwrap();

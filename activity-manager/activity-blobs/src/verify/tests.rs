@@ -73,7 +73,7 @@ fn a_flipped_bit_reaches_nobody_and_counts_as_gone() {
         assert!(!scene.store.contains(blob.hash));
         let aside = scene.dir.path().join("store/damaged");
         assert!(aside.join(blob.hash.to_string()).exists());
-        // It may come again.
+        // It may be received again.
         assert_eq!(scene.store.add_bytes(&content).unwrap(), blob);
         scene.place(blob, "again").unwrap();
         let again = fs::read(scene.dir.path().join("work/again")).unwrap();

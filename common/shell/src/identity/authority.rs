@@ -73,7 +73,7 @@ pub enum AuthorityError {
     /// The file is not an authority's certificate, or belongs to another key.
     #[error("{path:?} is not the certificate of this group's authority")]
     NotAnAuthority {
-        /// Which file.
+        /// The file.
         path: String,
     },
     /// Signing failed.

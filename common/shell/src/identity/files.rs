@@ -24,11 +24,11 @@ pub enum FileError {
     /// The system refuses.
     #[error("could not {action} {}", path.display())]
     System {
-        /// What was attempted.
+        /// The operation that failed.
         action: &'static str,
-        /// On what.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -38,7 +38,7 @@ pub enum FileError {
         path.display()
     )]
     Mode {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
@@ -46,7 +46,7 @@ pub enum FileError {
     /// It is much longer than such files are.
     #[error("{} is longer than {bytes_max} bytes", path.display())]
     Long {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The bound.
         bytes_max: u64,

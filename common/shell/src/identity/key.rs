@@ -27,7 +27,7 @@ pub enum KeyError {
     /// The file contains no key.
     #[error("{path:?} holds no private key")]
     Unreadable {
-        /// Which file.
+        /// The file.
         path: String,
     },
 }

@@ -147,7 +147,7 @@ pub enum BulkError {
     Connect {
         /// Where it should be.
         address: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: LinkError,
     },

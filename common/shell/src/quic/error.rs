@@ -32,7 +32,7 @@ pub enum LinkError {
     Address {
         /// As it was given.
         address: String,
-        /// What the system says.
+        /// The system's error.
         reason: String,
     },
 }

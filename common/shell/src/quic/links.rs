@@ -67,7 +67,7 @@ pub enum LinksError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -103,14 +103,14 @@ pub enum Event {
     Failed {
         /// The dialled address.
         address: String,
-        /// Why not.
+        /// The cause.
         error: LinkError,
     },
     /// An incoming connection was refused. Strangers can cause this as often as they like.
     TurnedAway {
         /// The address that it came from.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         error: LinkError,
     },
 }

@@ -33,10 +33,10 @@ fn members() -> Members {
 fn a_log_comes_with_the_next_word_of_its_daemon_and_is_told_once() {
     let mut members = members();
     let am = member(Role::Am, "am1");
-    // What nobody has asked for is not kept.
+    // A part that nobody requested is not stored.
     members.written(&am, part("unasked"));
     assert_eq!(members.log("am1", wanted(5), &[], at(1)), Ok(None));
-    // Another one's turn comes later; whoever is not meant hears nothing of it.
+    // Another request gets its turn later; other members see nothing of it.
     assert_eq!(members.log("am/am1", wanted(7), &[], at(1)), Ok(None));
     let pm = member(Role::Pm, "pm1");
     assert_eq!(members.present(&pm, Presence::default(), at(1)), None);
@@ -45,7 +45,7 @@ fn a_log_comes_with_the_next_word_of_its_daemon_and_is_told_once() {
         Some(wanted(5))
     );
     members.written(&am, part("five"));
-    // A repeat changes nothing, and it is not asked for again.
+    // A repeat changes nothing, and the member is not asked again.
     members.written(&am, part("repeat"));
     assert_eq!(members.present(&am, Presence::default(), at(2)), None);
     assert_eq!(members.log("am1", wanted(7), &[], at(2)), Ok(None));
@@ -58,7 +58,7 @@ fn a_log_comes_with_the_next_word_of_its_daemon_and_is_told_once() {
         members.present(&am, Presence::default(), at(3)),
         Some(wanted(7))
     );
-    // Who has gone keeps nobody waiting for ever.
+    // An administrator who has gone does not block others for ever.
     let later = at(2) + LOG_REQUEST_TIMEOUT;
     assert_eq!(members.present(&am, Presence::default(), later), None);
     assert_eq!(members.log("am1", wanted(9), &[], later), Ok(None));

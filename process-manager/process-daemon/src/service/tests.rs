@@ -1,4 +1,4 @@
-//! What a process manager may be configured with.
+//! The permitted configurations of a process manager.
 
 use super::name;
 

@@ -12,8 +12,8 @@ use tempfile::TempDir;
 
 const YEAR: Span = Span::from_secs(365 * 86_400);
 
-/// What cargo tells this test of its own package. ring's build script looks at it: with it, ring and
-/// all that stands on it would be built again.
+/// The variables that cargo sets for this test's own package. ring's build script reads them: with
+/// them, ring and everything that depends on it would be built again.
 const OWN: [&str; 7] = [
     "CARGO_MANIFEST_DIR",
     "CARGO_MANIFEST_LINKS",
@@ -24,7 +24,7 @@ const OWN: [&str; 7] = [
     "CARGO_PKG_VERSION_PRE",
 ];
 
-/// The other programs, built as this test is built.
+/// The other programs, built like this test.
 pub(crate) fn programs() -> (PathBuf, PathBuf) {
     let pm = Path::new(env!("CARGO_BIN_EXE_xavantes-pm"));
     let profile = pm.parent().unwrap();
@@ -47,7 +47,7 @@ pub(crate) fn programs() -> (PathBuf, PathBuf) {
     (profile.join("xavantes-gm"), profile.join("xavantes-am"))
 }
 
-/// A daemon that runs.
+/// A running daemon.
 pub(crate) struct Daemon {
     pub(crate) child: Child,
     pub(crate) address: String,
@@ -71,14 +71,14 @@ impl Daemon {
         }
     }
 
-    /// Ends it as an administrator does.
+    /// Stops it as an administrator does.
     pub(crate) fn stop(mut self) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).unwrap();
         assert!(self.child.wait().unwrap().success());
     }
 
-    /// Ends it as bad luck does.
+    /// Kills it as a crash would.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

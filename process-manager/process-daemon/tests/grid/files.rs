@@ -15,7 +15,7 @@ use crate::daemons::{Daemon, Grid, peer, programs};
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Parts of a MiB are dealt out, turned side by side and put together again.
+/// A MiB is split into parts, which are reversed in parallel and joined again.
 const FORK_JOIN: &str = r#"
 xavantes: 1
 name: fork-join
@@ -61,7 +61,7 @@ body:
       stdout: { into: sums, as: text }
 "#;
 
-/// What begins it.
+/// The first script.
 const DEAL: &str = r#"#!/bin/sh
 set -e
 mkdir both
@@ -71,7 +71,7 @@ for n in 1 2 3 4; do
 done
 "#;
 
-/// Four files are made side by side; when they are there, it waits for a file before the rest.
+/// Four files are made in parallel; then it waits for a file before the rest.
 const GATED: &str = r#"
 xavantes: 1
 name: gated
@@ -95,7 +95,7 @@ body:
       stdout: { into: sums, as: text }
 "#;
 
-/// One process that a machine can run at once.
+/// A process that a machine can run at once.
 const PROBE: &str = r#"
 xavantes: 1
 name: probe
@@ -113,7 +113,7 @@ fn alone(dir: &Path) -> (String, Vec<u8>) {
     (sums, fs::read(dir.join("all")).unwrap())
 }
 
-/// A grid with two machines of two slots each: the process before may hold one for a moment.
+/// A grid with two machines of two slots each: the previous process may hold one for a moment.
 struct TwoMachines {
     grid: Grid,
     gm: Daemon,
@@ -156,7 +156,7 @@ impl TwoMachines {
         machines
     }
 
-    /// Plans are made for the machines that have registered.
+    /// Plans are made for the registered machines.
     fn wait_for_both(&mut self) {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -213,7 +213,7 @@ impl TwoMachines {
         self.finish(key)
     }
 
-    /// Puts a file where a client of the grid would have put it.
+    /// Stores a file where a client of the grid would have uploaded it.
     fn lay(&mut self, index: usize, name: &str, content: &str) -> Artifact {
         let (config, daemon) = self.ams.remove(index);
         daemon.stop();
@@ -273,7 +273,7 @@ fn files_cross_between_two_machines() {
     let read = |store: &&Store| store.read(made.hash, 1 << 24).ok();
     let found: Vec<Vec<u8>> = stores.iter().filter_map(|store| read(&store)).collect();
     assert!(found == [all], "it lies on the one machine that made it");
-    // The script was put on one machine only, and both have run it or what came of it.
+    // The script was stored on one machine only, and both have run it or used its outputs.
     let ran = status
         .activities
         .iter()
@@ -293,7 +293,7 @@ fn what_a_machine_had_alone_is_made_again_when_it_is_gone() {
     let key = machines.submit(GATED, vec![("gate".to_owned(), path)], Vec::new());
     let watched = machines.client.watch(key.process()).unwrap();
     let mut watched = watched.map(Result::unwrap);
-    // All is made, and the gate is all that runs.
+    // Everything is made, and only the gate runs.
     let at_gate =
         watched.find(|progress| progress.totals.completed == 4 && progress.running.len() == 1);
     let running = at_gate.unwrap().running[0];

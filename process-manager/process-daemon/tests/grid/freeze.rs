@@ -17,10 +17,10 @@ use wire::client::{Answer, Phase, Request, Submit};
 
 use crate::daemons::{Daemon, Grid, peer, programs};
 
-/// How long anything may take before a test fails.
+/// Time limit of anything before a test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What an attempt writes into a pipe of its own: the number of its process.
+/// Reads the process id that an attempt writes into a pipe of its own.
 fn pid_from(pipe: &Path) -> Receiver<u32> {
     let mode = Mode::RUSR | Mode::WUSR;
     mknodat(CWD, pipe, FileType::Fifo, mode, 0).unwrap();
@@ -33,7 +33,7 @@ fn pid_from(pipe: &Path) -> Receiver<u32> {
     receiver
 }
 
-/// A process that somebody else has started.
+/// A process that another program has started.
 struct Watched(OwnedFd);
 
 impl Watched {

@@ -74,7 +74,7 @@ fn the_primes_are_counted_by_three_programs() {
     gm.stop();
 }
 
-/// How often the intruder connects.
+/// Number of the intruder's connections.
 const INTRUSIONS: usize = 20;
 
 #[test]
