@@ -1,4 +1,4 @@
-//! Which machines differ in nothing.
+//! Groups of machines that differ in nothing.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The shortest of what several algorithms give.
+//! The shortest schedule of several algorithms.
 //!
 //! No heuristic is best everywhere: on forks and joins with heavy messages PCH is ahead of HEFT, on
 //! wide graphs with light ones behind. So both are asked, and the shorter schedule is kept; it is
@@ -19,7 +19,7 @@ use crate::schedule::{Schedule, ScheduleError, Scheduler};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Best;
 
-/// What one algorithm gave.
+/// The result of one algorithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// Its name.

@@ -1,4 +1,4 @@
-//! How short a schedule can be at best, and the figures by which schedules are compared.
+//! A lower bound of the makespan, and the figures by which schedules are compared.
 
 use crate::problem::Problem;
 use crate::schedule::{Schedule, holds_slots};
@@ -54,7 +54,7 @@ pub fn sequential_time(problem: &Problem) -> f64 {
 pub struct Figures {
     /// When the last task ends, in seconds.
     pub makespan: f64,
-    /// What no schedule can undercut, in seconds.
+    /// The lower bound of the makespan, in seconds.
     pub bound: f64,
     /// Schedule length ratio: makespan / critical path time. 1 if both are 0.
     pub slr: f64,

@@ -1,4 +1,4 @@
-//! Whether a schedule or a plan keeps every rule, judged apart from how it was made.
+//! Checks that a schedule or plan keeps every rule, by other code than made it.
 
 use thiserror::Error;
 

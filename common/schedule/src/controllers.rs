@@ -44,7 +44,7 @@ pub enum TreeError {
     Tasks {
         /// How many were given.
         given: usize,
-        /// How many tasks there are.
+        /// The number of tasks.
         tasks: usize,
     },
     /// A task's controller that is not there.
@@ -141,7 +141,7 @@ impl Tree {
         })
     }
 
-    /// How many controllers there are.
+    /// The number of controllers.
     pub fn n_controllers(&self) -> usize {
         self.parent.len()
     }
@@ -156,7 +156,7 @@ impl Tree {
         self.depth[controller as usize]
     }
 
-    /// Whether one controller is another one or above it. O(depth).
+    /// True if one controller is another one or above it. O(depth).
     pub(crate) fn leads(&self, above: u32, mut below: u32) -> bool {
         while self.depth[below as usize] > self.depth[above as usize] {
             below = self.parent[below as usize].unwrap_or(below);

@@ -26,7 +26,7 @@ pub struct Dag {
 /// A node before it has a position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Task {
-    /// What it computes, in reference seconds (or any unit that powers divide).
+    /// Its work, in reference seconds (or any unit that powers divide).
     pub work: f64,
     /// Slots of one machine that it holds while it runs; 0 for a gate, which has no work.
     pub cores: u32,
@@ -46,9 +46,9 @@ pub enum DagError {
         "a graph of {tasks} tasks and {edges} edges is too large: the limits are {TASKS_MAX} and {EDGES_MAX}"
     )]
     TooLarge {
-        /// How many tasks were given.
+        /// The number of tasks that were given.
         tasks: usize,
-        /// How many edges were given.
+        /// The number of edges that were given.
         edges: usize,
     },
     /// A work that is not a number from 0 up, or a gate that has work.
@@ -218,7 +218,7 @@ impl Dag {
         self.succ.len()
     }
 
-    /// What a task computes, in reference seconds.
+    /// The work of a task, in reference seconds.
     pub fn work(&self, task: u32) -> f64 {
         self.work[task as usize]
     }
@@ -228,7 +228,7 @@ impl Dag {
         self.cores[task as usize]
     }
 
-    /// Whether a task is a gate: it takes no time, holds no slot and is never sent anywhere.
+    /// True if a task is a gate: it takes no time, holds no slot and is never sent anywhere.
     pub fn is_gate(&self, task: u32) -> bool {
         self.cores(task) == 0
     }
@@ -248,7 +248,7 @@ impl Dag {
         self.data[edge as usize]
     }
 
-    /// What waits for a task: (successor, data), in the order of positions.
+    /// The successors of a task: (successor, data), in the order of positions.
     pub fn successors(&self, task: u32) -> impl ExactSizeIterator<Item = (u32, f64)> {
         let range =
             self.succ_off[task as usize] as usize..self.succ_off[task as usize + 1] as usize;
@@ -258,7 +258,7 @@ impl Dag {
             .zip(self.data[range].iter().copied())
     }
 
-    /// What a task waits for: (predecessor, number of the edge), in the order of positions.
+    /// The predecessors of a task: (predecessor, number of the edge), in the order of positions.
     pub fn predecessors(&self, task: u32) -> impl ExactSizeIterator<Item = (u32, u32)> {
         let range =
             self.pred_off[task as usize] as usize..self.pred_off[task as usize + 1] as usize;

@@ -20,19 +20,19 @@ pub use terminal::Look;
 /// Colours that are told from each other; one more, grey, is for everything else.
 pub const COLOURS_MAX: usize = 9;
 
-/// What is to be drawn.
+/// The subject of a picture.
 pub struct Drawn<'a> {
-    /// What was scheduled.
+    /// The problem that was solved.
     pub problem: &'a Problem,
     /// How.
     pub schedule: &'a Schedule,
-    /// What a task is called.
+    /// The name of a task.
     pub name: &'a dyn Fn(u32) -> &'a str,
     /// What a group of machines is called, by its number in [`crate::Links`].
     pub group: &'a dyn Fn(u32) -> String,
     /// The colour of a task: a place in `legend`, or anything beyond it for grey.
     pub colour: &'a dyn Fn(u32) -> usize,
-    /// What each colour means, [`COLOURS_MAX`] at most.
+    /// The meaning of each colour, [`COLOURS_MAX`] at most.
     pub legend: &'a [String],
     /// Seconds that the data of an edge takes from one task to another: tail, head, edge.
     pub transfer: &'a dyn Fn(u32, u32, u32) -> f64,
@@ -61,7 +61,7 @@ struct Row {
     host: u32,
     machine: String,
     slot: u32,
-    /// Whether the machine has more slots than this.
+    /// True if the machine has more slots than this.
     has_others: bool,
     group: u32,
 }
@@ -76,7 +76,7 @@ struct Bar {
     name: String,
     colour: usize,
     is_critical: bool,
-    /// Whether this is the first of the slots that its task holds.
+    /// True if this is the first of the slots that its task holds.
     is_first: bool,
 }
 

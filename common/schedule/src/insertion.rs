@@ -1,4 +1,4 @@
-//! What list schedulers share: tasks are placed one after the other, each into the first gap that
+//! The common part of list schedulers: tasks are placed one after the other, each into the first gap that
 //! is long enough.
 
 use crate::arrival::{Arrivals, Ended};
@@ -20,7 +20,7 @@ pub(crate) struct Insertion<'a> {
     placed: Vec<bool>,
     starts: Vec<f64>,
     held_until: Vec<f64>,
-    /// What was tried since the last `take_back`: tasks, and machines as they were before.
+    /// Trials since the last `take_back`: tasks, and machines as they were before.
     tried: Vec<u32>,
     before: Vec<(u32, Timeline)>,
     arrivals: Arrivals,
@@ -28,7 +28,7 @@ pub(crate) struct Insertion<'a> {
     gappy: Vec<(u32, f64)>,
 }
 
-/// A place for a task.
+/// A candidate for the placement of a task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     pub(crate) host: u32,
@@ -307,7 +307,7 @@ impl<'a> Insertion<'a> {
 }
 
 impl Candidate {
-    /// Whether it ends before another place, or as early on a machine of a lower number.
+    /// True if it ends before another place, or as early on a machine of a lower number.
     fn is_better_than(self, other: Candidate) -> bool {
         less(self.finish, other.finish)
             || (self.host < other.host && !less(other.finish, self.finish))
@@ -361,7 +361,7 @@ fn shortest_from_here(problem: &Problem, order: &[u32]) -> Vec<f64> {
     shortest
 }
 
-/// Whether some task may take no time, or so little that it vanishes in rounding.
+/// True if some task may take no time, or so little that it vanishes in rounding.
 fn has_points(problem: &Problem) -> bool {
     let power_max = problem
         .hosts()

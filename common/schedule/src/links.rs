@@ -1,4 +1,4 @@
-//! What data costs between machines, by group.
+//! Transfer costs between machines, by group.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ impl Links {
         }
     }
 
-    /// How many groups the platform has.
+    /// The number of groups of the platform.
     pub fn n_groups(&self) -> u32 {
         self.n_groups
     }

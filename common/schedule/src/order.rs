@@ -1,4 +1,4 @@
-//! How times and priorities are compared, so that floating point never decides a tie.
+//! Comparison of times and priorities, so that rounding never decides a tie.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use crate::dag::Dag;
 /// (rule A0 of the digest of Bittencourt and Madeira's paper).
 pub const TOLERANCE: f64 = 1e-9;
 
-/// Whether `a` is smaller than `b` by more than rounding can explain. Every choice between times
+/// True if `a` is smaller than `b` by more than rounding can explain. Every choice between times
 /// goes through here.
 pub fn less(a: f64, b: f64) -> bool {
     // The first test answers nearly all calls; it also keeps infinities out of the difference.

@@ -1,4 +1,4 @@
-//! What PEFT and IPPTS share: a table of what is still to come after a task, for each machine.
+//! The common part of PEFT and IPPTS: a table of the cost of everything after a task, for each machine.
 
 use std::collections::BTreeMap;
 

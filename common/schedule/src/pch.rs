@@ -267,7 +267,7 @@ impl Judged {
 struct Candidates {
     /// By machine: the lowest one that is like it.
     like: Vec<u32>,
-    /// Whether a machine holds anything.
+    /// True if a machine holds anything.
     touched: Vec<bool>,
     places: Vec<(u32, u32)>,
     /// By machine: the cluster, counted from 1, for which one like it was tried.
@@ -331,12 +331,12 @@ impl Candidates {
     }
 }
 
-/// Whether some task holds more than one slot, so that the slot's neighbours matter.
+/// True if some task holds more than one slot, so that the slot's neighbours matter.
 fn has_wide(problem: &Problem, cluster: &[u32]) -> bool {
     cluster.iter().any(|&task| problem.dag().cores(task) > 1)
 }
 
-/// What two ascending lists share.
+/// The common items of two ascending lists.
 fn common(one: &[u32], other: &[u32]) -> Vec<u32> {
     one.iter()
         .copied()

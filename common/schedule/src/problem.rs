@@ -1,4 +1,4 @@
-//! What is to be scheduled: tasks, machines, what lies between them, and what is settled already.
+//! The scheduling problem: tasks, machines, the links between them, and settled facts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub struct Host {
     pub group: u32,
     /// Memory for activities.
     pub memory: Bytes,
-    /// What it is or has.
+    /// Its properties.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -107,15 +107,15 @@ pub enum ProblemError {
         host: String,
         /// How many ready times were given.
         given: usize,
-        /// How many slots it has.
+        /// The number of slots that it has.
         slots: u32,
     },
     /// Ready times of machines that are not there.
     #[error("ready times are given for {given} machines, and there are {hosts}")]
     Hosts {
-        /// How many lists were given.
+        /// The number of lists that were given.
         given: usize,
-        /// How many machines there are.
+        /// The number of machines.
         hosts: usize,
     },
     /// A time that is not a number from 0 up.
@@ -137,9 +137,9 @@ pub enum ProblemError {
         "explicit costs are one time from 0 up for each of {tasks} tasks on each of {hosts} machines"
     )]
     Costs {
-        /// How many tasks there are.
+        /// The number of tasks.
         tasks: usize,
-        /// How many machines there are.
+        /// The number of machines.
         hosts: usize,
     },
 }
@@ -317,7 +317,7 @@ impl Problem {
         problem
     }
 
-    /// What is to be scheduled.
+    /// The tasks and the edges between them.
     pub fn dag(&self) -> &Dag {
         &self.dag
     }
@@ -346,7 +346,7 @@ impl Problem {
         }
     }
 
-    /// What a task needs beside its cores.
+    /// The demands of a task beside its cores.
     pub fn demand(&self, task: u32) -> &Demand {
         &self.demands[self.demand_of[task as usize] as usize]
     }
@@ -366,13 +366,13 @@ impl Problem {
         &self.fits[demand_class as usize]
     }
 
-    /// Whether a task may run on a machine.
+    /// True if a task may run on a machine.
     pub fn fits(&self, task: u32, host: u32) -> bool {
         let fitting = self.fitting(self.demand_class(task));
         fitting.len() == self.hosts.len() || fitting.binary_search(&host).is_ok()
     }
 
-    /// Whether a task has its own duration on each machine.
+    /// True if a task has its own duration on each machine.
     pub fn has_costs(&self) -> bool {
         self.costs.is_some()
     }

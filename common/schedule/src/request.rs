@@ -1,4 +1,4 @@
-//! The door for managers: from what a process manager knows to a checked plan.
+//! The entry point for managers: from a process manager's request to a checked plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -104,9 +104,9 @@ pub struct Detailed {
     pub plan: Plan,
     /// The algorithm whose plan it is: a member's where several were asked.
     pub scheduler: &'static str,
-    /// What each algorithm that could be asked gave.
+    /// The estimates of all algorithms that ran.
     pub estimates: Vec<Estimate>,
-    /// What the plan would be with copies of activities, where that is shorter.
+    /// The plan with copies of activities, where it is shorter.
     pub copied: Option<CopiedPlan>,
 }
 
@@ -227,7 +227,7 @@ fn run_with_options(
     Ok((before, has_copies.then_some(copied)))
 }
 
-/// What the schedulers look at, for a request.
+/// The scheduling problem of a request.
 pub fn problem(request: &Request) -> Result<Problem, Refusal> {
     let dag = Dag::from_graph(&request.graph).map_err(Refusal::Graph)?;
     let mut task_of = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What a scheduler answers: where and when each task runs, in seconds.
+//! A schedule: the machine, slot and time of each task, in seconds.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,7 +10,7 @@ use crate::problem::Problem;
 /// An algorithm that places all tasks of a problem. It is deterministic: the same problem gives
 /// the same schedule.
 pub trait Scheduler {
-    /// What users and tables call it.
+    /// Its name for users and tables.
     fn name(&self) -> &'static str;
 
     /// Places every task that has not started.
@@ -123,7 +123,7 @@ impl Schedule {
     }
 }
 
-/// Whether a task takes part of a machine: it is no gate and has not started.
+/// True if a task takes part of a machine: it is no gate and has not started.
 pub(crate) fn holds_slots(problem: &Problem, task: u32) -> bool {
     !problem.dag().is_gate(task) && problem.fixed(task).is_none()
 }

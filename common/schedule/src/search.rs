@@ -156,7 +156,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// How long the schedule is.
+    /// The makespan of the schedule.
     pub(crate) fn makespan(&self) -> f64 {
         self.solution.makespan
     }
@@ -242,7 +242,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Whether the search may move a node.
+    /// True if the search may move a node.
     fn moves(&self, node: u32) -> bool {
         self.problem.dag().cores(node) <= 1 && self.problem.fixed(node).is_none()
     }

@@ -6,14 +6,14 @@ use crate::dag::{Dag, Task};
 use crate::platform::MessageCost;
 use crate::random::Random;
 
-/// How wide the parallel parts are.
+/// The width of parallel parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
     /// The most branches of a parallel part.
     pub branches: u32,
     /// The least part of the activities left that go into a parallel part, from 0 to 1.
     pub fat: f64,
-    /// How deep parallel parts may nest.
+    /// The greatest depth of nested parallel parts.
     pub depth: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What of a machine's slots is taken when, and the search for the first gap that is long enough.
+//! The use of a machine's slots over time, and the search for the first gap that is long enough.
 
 use crate::order::less;
 
@@ -11,7 +11,7 @@ use crate::order::less;
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     slots: u32,
-    /// Whether some task takes no time. Such tasks hold no stretch of time but may not lie inside
+    /// True if some task takes no time. Such tasks hold no stretch of time but may not lie inside
     /// the run of another one on the same slot; that asks for every start and end to be kept, where
     /// otherwise neighbouring steps of the same height are merged.
     points: bool,
@@ -26,7 +26,7 @@ struct Chunk {
     steps: Vec<Step>,
     /// Slots free in the emptiest step.
     free_max: u32,
-    /// Whether a run of one core may go on from the chunk before into this one.
+    /// True if a run of one core may go on from the chunk before into this one.
     joins: bool,
     /// Until when a run of one core can go on from the chunk's start.
     head_end: f64,
@@ -313,7 +313,7 @@ impl Timeline {
             .map_or(f64::INFINITY, |next| next.from)
     }
 
-    /// Whether the summary alone tells what a chunk has for a task.
+    /// True if the summary alone tells what a chunk has for a task.
     fn passes_over(&self, chunk: &Chunk, end: f64, duration: f64, cores: u32) -> bool {
         if duration <= 0.0 && self.points {
             return false;
@@ -406,13 +406,13 @@ impl Timeline {
     }
 }
 
-/// Whether no task fits a gap, rounding included.
+/// True if no task fits a gap, rounding included.
 fn too_short(gap: f64, end: f64, shortest: f64) -> bool {
     gap + 1e-6 * end.max(1.0) < shortest
 }
 
 impl Step {
-    /// Whether a run cannot go on across the beginning of the step beside a task without duration
+    /// True if a run cannot go on across the beginning of the step beside a task without duration
     /// there and what goes on across it itself, where all may hold no more than `limit`.
     fn bars(&self, limit: u32) -> bool {
         self.point > 0 && self.used - self.starts + self.point > limit

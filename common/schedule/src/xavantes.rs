@@ -42,7 +42,7 @@ pub struct Xavantes {
     without: Option<Part>,
 }
 
-/// What can be left out, to see what it is worth.
+/// Parts that can be left out, to measure their worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// All members but HEFT-B.
@@ -60,7 +60,7 @@ pub enum Part {
 pub struct XavantesThrough {
     /// The schedule and the machines of the controllers.
     pub controlled: Controlled,
-    /// What each member gives through controllers.
+    /// The makespan of each member through controllers.
     pub estimates: Vec<Estimate>,
 }
 
@@ -73,7 +73,7 @@ pub struct XavantesCopied {
     pub before: BestRun,
 }
 
-/// Who is asked, the cheapest first, after HEFT-B: exact PCH takes the place of the near-linear one
+/// The members, the cheapest first, after HEFT-B: exact PCH takes the place of the near-linear one
 /// where it ends within the budget.
 const MEMBERS: [SchedulerKind; 14] = [
     SchedulerKind::HeftB,

@@ -1,4 +1,4 @@
-//! What is wrong with a file, at its place, for people and for programs.
+//! Diagnostics: mistakes of a file with their places, for people and for programs.
 
 use std::fmt;
 use std::ops::Range;
@@ -27,9 +27,9 @@ pub struct Diagnostic {
     pub span: Option<Range<usize>>,
     /// What, in a sentence without a full stop.
     pub message: String,
-    /// What is written under the place: what was expected there. May be empty.
+    /// The text under the place: the expected content. May be empty.
     pub label: String,
-    /// What to write instead, where that is known.
+    /// The correction, where it is known.
     pub hint: Option<String>,
 }
 
@@ -53,12 +53,12 @@ pub struct Report {
     pub column: usize,
     /// How bad it is.
     pub severity: Severity,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What was expected at the place.
+    /// The expected content of the place.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub label: String,
-    /// What to write instead.
+    /// The correction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -142,13 +142,13 @@ impl Diagnostics {
         self.list.len() + self.n_more
     }
 
-    /// Whether a place of the file and one that was complained of lie within each other.
+    /// True if a place of the file and one that was complained of lie within each other.
     pub(crate) fn covers(&self, span: &Range<usize>) -> bool {
         let mut places = self.spans();
         self.holds(span) || places.any(|other| span.start <= other.start && other.end <= span.end)
     }
 
-    /// Whether a place of the file lies within one that was complained of.
+    /// True if a place of the file lies within one that was complained of.
     pub(crate) fn holds(&self, span: &Range<usize>) -> bool {
         let mut places = self.spans();
         places.any(|other| other.start <= span.start && span.end <= other.end)
@@ -165,7 +165,7 @@ impl Diagnostics {
         &self.list
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -175,7 +175,7 @@ impl Diagnostics {
         self.n_more
     }
 
-    /// Whether one of them is an error.
+    /// True if one of them is an error.
     pub fn has_errors(&self) -> bool {
         self.list
             .iter()

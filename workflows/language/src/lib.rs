@@ -26,7 +26,7 @@ pub use schema::schema;
 pub use show::{dot, json, tree};
 pub use units::{UnitError, parse_duration, parse_size};
 
-/// What a file may be at most.
+/// Limits on files.
 pub mod limits {
     /// Bytes of one file: a definition of a million activities has some 100 bytes for each.
     pub const FILE_BYTES_MAX: usize = 64 << 20;
@@ -43,7 +43,7 @@ pub mod limits {
 pub struct Compiled {
     /// The checked definition, its expressions included.
     pub definition: Definition,
-    /// What is allowed but odd.
+    /// Warnings: allowed, but odd.
     pub warnings: Diagnostics,
 }
 

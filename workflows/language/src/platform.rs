@@ -23,7 +23,7 @@ use crate::tree::{self, Tree};
 
 pub use units::parse_bandwidth;
 
-/// What a platform file may say at most.
+/// Limits on platform files.
 pub mod limits {
     /// Machines of one platform, as many as a planner takes.
     pub const MACHINES_MAX: usize = 100_000;
@@ -43,7 +43,7 @@ pub const LINK_DEFAULT: NetworkLink = NetworkLink {
     latency: 1e-4,
 };
 
-/// What a platform file says.
+/// The content of a platform file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlatformFile {
     /// The groups, each with a name of its own. A file that lists machines only has one group.
@@ -59,7 +59,7 @@ pub struct PlatformFile {
 /// Machines near each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlatformGroup {
-    /// What it is called; empty where the file lists machines only.
+    /// Its name; empty where the file lists machines only.
     pub name: String,
     /// Between its machines, where it is something of its own.
     pub inside: Option<NetworkLink>,
@@ -72,7 +72,7 @@ pub struct PlatformGroup {
 pub struct PlatformMachine {
     /// What it is called; several that are alike are called `NAME-1`, `NAME-2` and so on.
     pub name: String,
-    /// How many there are.
+    /// Their number.
     pub count: u32,
     /// Slots of each.
     pub slots: u32,
@@ -80,7 +80,7 @@ pub struct PlatformMachine {
     pub power: f64,
     /// Memory of each; none where nothing was said.
     pub memory: Option<Bytes>,
-    /// What each is or has.
+    /// The properties of each.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -117,7 +117,7 @@ impl PlatformFile {
         })
     }
 
-    /// How many machines there are.
+    /// The number of machines.
     pub fn n_machines(&self) -> usize {
         let counts = self.groups.iter().flat_map(|group| &group.machines);
         counts.fold(0, |sum, machine| sum.saturating_add(machine.count as usize))

@@ -44,7 +44,7 @@ pub(crate) fn definition(tree: &Tree<'_>, diagnostics: &mut Diagnostics) -> Opti
     reader.finish()
 }
 
-/// What can be read only when all steps are known.
+/// Text that can be read only when all steps are known.
 enum Pending {
     Links(NodeId, Id),
     Staged(NodeId, Id),
@@ -187,7 +187,7 @@ impl<'t> Reader<'t, '_> {
         self.add(Diagnostic::error(self.tree.span(at), message).hint(hint));
     }
 
-    /// What was probably meant; not looked for when nobody would see it.
+    /// The name that was probably meant; not searched for when nobody would see it.
     fn meant<'n>(&self, written: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
         if self.diagnostics.list().len() >= DIAGNOSTICS_MAX {
             return None;

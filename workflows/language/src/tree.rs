@@ -232,7 +232,7 @@ impl<'a> Tree<'a> {
         is_known.then_some(tree)
     }
 
-    /// Whether all keys of a mapping are texts; those that are there twice are left out.
+    /// True if all keys of a mapping are texts; those that are there twice are left out.
     fn close(&mut self, mut closed: Open, end: usize, diagnostics: &mut Diagnostics) -> bool {
         let first = self.children.len() as u32;
         // A block ends where the next thing begins; what is shown is where its last part ends.
@@ -272,7 +272,7 @@ impl<'a> Tree<'a> {
         are_texts
     }
 
-    /// Whether all keys are texts. Of those that are there twice the first stays.
+    /// True if all keys are texts. Of those that are there twice the first stays.
     fn check_keys(&mut self, children: &mut Vec<Id>, diagnostics: &mut Diagnostics) -> bool {
         const FEW: usize = 8;
         let keys: Vec<Id> = children.iter().step_by(2).copied().collect();
@@ -342,12 +342,12 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Whether it is a scalar without quotes.
+    /// True if it is a scalar without quotes.
     pub(crate) fn is_plain(&self, id: Id) -> bool {
         matches!(self.item(id).kind, Kind::Scalar(_, ScalarStyle::Plain))
     }
 
-    /// Whether it is nothing: an empty value, `null` or `~`.
+    /// True if it is nothing: an empty value, `null` or `~`.
     pub(crate) fn is_null(&self, id: Id) -> bool {
         self.is_plain(id) && matches!(self.text(id), Some("" | "~" | "null" | "Null" | "NULL"))
     }
@@ -385,7 +385,7 @@ impl<'a> Tree<'a> {
         item.start as usize..item.end.max(item.start) as usize
     }
 
-    /// What it is, for messages.
+    /// Its kind, for messages.
     pub(crate) fn describe(&self, id: Id) -> &'static str {
         match &self.item(id).kind {
             Kind::List { .. } => "a list",

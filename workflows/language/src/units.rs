@@ -5,9 +5,9 @@ use model::{Bytes, Span};
 /// Why a text is not an amount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError {
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What to write.
+    /// The correction.
     pub hint: String,
 }
 

@@ -41,7 +41,7 @@ use thiserror::Error;
 pub use burn::{Burn, BurnError, BurnFile};
 pub use graph::{RecordedGraph, RecordedTask};
 
-/// What a recording may be at most.
+/// Limits on recordings.
 pub mod limits {
     /// Bytes of a recording after decompression: a recorded workflow of 100,000 tasks has 250 MB.
     pub const RECORDING_BYTES_MAX: usize = 512 << 20;
@@ -65,7 +65,7 @@ pub mod limits {
     pub const COMMAND_BYTES_MAX: usize = 1_900_000;
 }
 
-/// How much of what was recorded is done again.
+/// The scales of a run of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// CPU seconds used for each recorded one.
@@ -235,7 +235,7 @@ pub fn import(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> 
     build::build(&recording, workflow, options)
 }
 
-/// What a scheduler needs of a recording, as it was recorded. The time is near-linear in its size.
+/// The recorded graph for schedulers. The time is near-linear in its size.
 pub fn graph(bytes: &[u8]) -> Result<RecordedGraph, ImportError> {
     let text = parse::unpack(bytes)?;
     let recording = parse::parse(&text)?;
@@ -243,7 +243,7 @@ pub fn graph(bytes: &[u8]) -> Result<RecordedGraph, ImportError> {
     Ok(graph::graph(&recording, &workflow))
 }
 
-/// Whether a file looks like a recording rather than like a definition in YAML or JSON: gzip, or
+/// True if a file looks like a recording rather than like a definition in YAML or JSON: gzip, or
 /// a JSON object that has a key which only WfFormat has before any which only a definition has.
 pub fn recognises(bytes: &[u8]) -> bool {
     parse::is_gzip(bytes) || parse::has_recording_keys(bytes)

@@ -1,5 +1,5 @@
-//! Questions about processes: to the run that has them, to what a run has left, or to a process manager
-//! of a grid.
+//! Questions about processes: to the run that has them, to the journal that a run has left, or to a process
+//! manager of a grid.
 
 use std::error::Error;
 
@@ -19,26 +19,26 @@ use crate::state::{StateDirectory, Use, User, pause};
 use crate::summary_file;
 use crate::watch::Host;
 
-/// How long a run that starts or ends may not answer.
+/// The time for which a run that starts or ends may not answer.
 const PATIENCE: Span = Span::from_secs(10);
 
 /// How often a run may end just when it is asked.
 const ENDS_MAX: u32 = 100;
 
-/// Who answers.
+/// The source of answers about processes.
 pub(crate) enum Source {
     /// The run.
     Live(Box<Client>, User, StateDirectory),
     /// A process manager of a grid.
     Grid(Box<Client>),
-    /// What it has recorded.
+    /// The journal of a run that has ended.
     Offline(Box<Offline>),
     /// Nothing was ever recorded.
     Nothing,
 }
 
 impl Source {
-    /// Finds who answers for a location.
+    /// Opens the source of answers for a location.
     pub(crate) fn open(location: &Location) -> Result<Source, Failure> {
         match location {
             Location::Here(directory) => Source::of(directory),
@@ -76,7 +76,7 @@ impl Source {
         }
     }
 
-    /// Whether somebody runs the processes.
+    /// True if somebody runs the processes.
     pub(crate) fn is_live(&self) -> bool {
         match self {
             Source::Live(..) | Source::Grid(_) => true,
@@ -104,13 +104,13 @@ impl Source {
         }
     }
 
-    /// What a process is a run of.
+    /// The definition of a process.
     pub(crate) fn definition(&mut self, process: ProcessId) -> Result<Definition, Failure> {
         let draft = self.submission(process)?.draft;
         understood(draft.clone()).or_else(|failure| outline(draft).map_err(|_| failure))
     }
 
-    /// What was submitted, its inputs with their defaults.
+    /// The submission, with the defaults of its inputs.
     pub(crate) fn submission(&mut self, process: ProcessId) -> Result<Submit, Failure> {
         let answer = self.answer(Request::Submission(process))?;
         if let Answer::Submission(submit) = answer {
@@ -188,7 +188,7 @@ fn read(directory: &StateDirectory) -> Result<Source, Failure> {
     }
 }
 
-/// Whether a run was killed before it had made its journal.
+/// True if a run was killed before it had made its journal.
 fn is_missing(error: &OfflineError) -> bool {
     let cause = error
         .source()

@@ -19,13 +19,13 @@ impl Exported {
         self.0.get(output).map(PathBuf::as_path)
     }
 
-    /// Whether each of these outputs that is a file or a directory is there.
+    /// True if all files and directories among these outputs are there.
     pub(crate) fn has_all(&self, outputs: &[(String, Value)]) -> bool {
         let mut files = outputs.iter().filter(|(_, value)| is_artifact(value));
         files.all(|(name, _)| self.0.contains_key(name))
     }
 
-    /// Those that are there already.
+    /// The outputs that have been written already.
     pub(crate) fn found(
         definition: &Definition,
         outputs: &[(String, Value)],
@@ -42,7 +42,7 @@ impl Exported {
     }
 }
 
-/// Whether there are files or directories among the outputs.
+/// True if there are files or directories among the outputs.
 pub(crate) fn has_files(outputs: &[(String, Value)]) -> bool {
     outputs.iter().any(|(_, value)| is_artifact(value))
 }
@@ -52,7 +52,7 @@ fn is_artifact(value: &Value) -> bool {
 }
 
 /// Writes every file and directory among the outputs below `to`, which is made if there are any.
-/// What is there already is replaced.
+/// Existing files are replaced.
 pub(crate) fn all(
     write: impl Fn(Artifact, &Path) -> Result<(), Failure>,
     definition: &Definition,
@@ -81,7 +81,7 @@ pub(crate) fn all(
     Ok(exported)
 }
 
-/// What a user can do where an output cannot be had.
+/// The advice for an output that no machine has.
 pub(crate) fn lost(failure: Failure, process: ProcessId) -> Failure {
     let id = fault::short(process);
     failure.help(format!(

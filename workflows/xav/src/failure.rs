@@ -1,4 +1,4 @@
-//! What a command could not do, in the words in which its user reads it.
+//! The failure of a command, in the words that its user reads.
 
 use std::error::Error;
 use std::fmt::{self, Display};
@@ -24,13 +24,13 @@ pub(crate) mod status {
 pub(crate) struct Failure {
     /// The program's exit status.
     pub(crate) status: u8,
-    /// What was attempted and why it failed, in one line; empty where all has been said.
+    /// The attempted action and the reason of its failure, in one line; empty if both were printed already.
     pub(crate) message: String,
-    /// What the user can do about it.
+    /// Advice for the user.
     pub(crate) help: Option<String>,
 }
 
-/// What a command gives: an exit status, or why it ends early.
+/// The result of a command: its exit status, or the failure that ended it.
 pub(crate) type Outcome = Result<u8, Failure>;
 
 impl Failure {
@@ -43,7 +43,7 @@ impl Failure {
         }
     }
 
-    /// What the user gave is wrong; nothing was stored or started.
+    /// A mistake of the user; nothing was stored or started.
     pub(crate) fn refused(message: impl Into<String>) -> Failure {
         Failure {
             status: status::REFUSED,

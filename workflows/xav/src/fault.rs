@@ -16,11 +16,11 @@ const FAULTS_MAX: usize = 5;
 /// Characters of a line of stderr that are shown.
 const LINE_CHARS_MAX: usize = 400;
 
-/// What a fault is shown with.
+/// The process around a fault, for its text.
 pub(crate) struct Context<'a> {
     /// The process.
     pub(crate) process: ProcessId,
-    /// What it is a run of.
+    /// Its definition.
     pub(crate) definition: &'a Definition,
     /// The definition's file.
     pub(crate) origin: &'a str,
@@ -151,7 +151,7 @@ fn stderr(tail: &str) -> String {
 }
 
 impl Context<'_> {
-    /// Whether the definition was made from a recorded workflow when it was read.
+    /// True if the definition was made from a recorded workflow when it was read.
     fn is_recording(&self) -> bool {
         let is_json = self.origin.ends_with(".json") || self.origin.ends_with(".json.gz");
         let first = self.definition.activities().first();

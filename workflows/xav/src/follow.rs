@@ -19,7 +19,7 @@ use crate::state::StateDirectory;
 use crate::watch::{End, Host, Watched};
 use crate::{export, garbage, json, render, screen, summary_file, text};
 
-/// How long to wait for the end of the managers before signals are looked at.
+/// The longest wait for the managers' end before signals are checked.
 const LOOK_AT_END: Duration = Duration::from_millis(20);
 
 /// A process that a grid of this program runs.
@@ -30,7 +30,7 @@ pub(crate) struct Followed<'a> {
     pub(crate) directory: &'a StateDirectory,
     /// The process.
     pub(crate) process: ProcessId,
-    /// What it is a run of.
+    /// Its definition.
     pub(crate) definition: &'a Definition,
     /// The options that advices repeat.
     pub(crate) options: Option<String>,
@@ -210,7 +210,7 @@ pub(crate) fn outputs(
     lines.collect()
 }
 
-/// What `xav run --json` tells. What the managers and the executors used is known where they are
+/// The document of `xav run --json`. What the managers and the executors used is known where they are
 /// this program's.
 pub(crate) fn document(
     ended: &Status,

@@ -1,4 +1,4 @@
-//! `xav forget`, and what each run forgets because its time is over.
+//! `xav forget`, and the processes that each run forgets because their time is over.
 
 pub(crate) mod in_grid;
 
@@ -29,10 +29,10 @@ const FORGOTTEN_MAX: usize = 50;
 /// How long a run may take over that.
 const FORGETTING_TIME: Span = Span::from_secs(2);
 
-/// How long a process that has just ended may take to give its machines back: a few messages.
+/// The time in which an ended process gives its slots back: a few messages.
 const RELEASE_PATIENCE: Span = Span::from_secs(5);
 
-/// How the name of a state directory begins that is being removed.
+/// The prefix of a state directory that is being removed.
 const REMOVED: &str = ".forgotten-";
 
 /// What a state directory holds, in the order in which it is removed: without the first it has no
@@ -141,7 +141,7 @@ fn is_over(summary: &Summary, now: Wall) -> bool {
     }
 }
 
-/// What was forgotten, and how much it took on the disk where that is known.
+/// The forgotten processes, and their disk use where it is known.
 fn said(forgotten: &[ProcessId], freed: Option<Bytes>) -> String {
     let freed = freed.map_or_else(String::new, |freed| format!(", {freed}"));
     match forgotten {
@@ -151,7 +151,7 @@ fn said(forgotten: &[ProcessId], freed: Option<Bytes>) -> String {
     }
 }
 
-/// Whether a process ended so long ago.
+/// True if a process ended so long ago.
 fn is_older(summary: &Summary, age: Span, now: Wall) -> bool {
     summary.ended.is_some_and(|ended| now.since(ended) >= age)
 }

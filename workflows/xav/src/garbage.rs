@@ -44,7 +44,7 @@ pub(crate) fn collect_if_marked(directory: &Path) {
     }
 }
 
-/// What remains.
+/// The data that processes still need.
 pub(crate) struct Kept {
     processes: BTreeSet<ProcessId>,
     /// Processes whose logs are read: those that remain, and those whose outcomes stand in them.
@@ -98,7 +98,7 @@ impl Kept {
         Ok(kept)
     }
 
-    /// Whether nothing remains.
+    /// True if no process needs anything.
     pub(crate) fn is_empty(&self) -> bool {
         self.processes.is_empty()
     }
@@ -154,7 +154,7 @@ fn evict(blobs: &Path, kept: &Kept) -> Result<(), Failure> {
 }
 
 /// Removes the entries of a directory whose names begin with that of a process that does not remain.
-/// What cannot be removed stays: it takes some space and does no harm.
+/// A file that cannot be removed stays: it takes space and does no harm.
 fn remove_of_others(directory: &Path, kept: &BTreeSet<ProcessId>) {
     let Ok(entries) = fs::read_dir(directory) else {
         return;

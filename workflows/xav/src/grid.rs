@@ -25,7 +25,7 @@ use crate::watch::Host;
 const GROUP: GroupId = GroupId(0);
 const PROCESS_MANAGER: u32 = 0;
 
-/// How long the managers may take to know each other; it is one round of messages.
+/// The time in which the managers find each other: one round of messages.
 const JOIN_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The managers at work in a state directory.
@@ -36,7 +36,7 @@ pub(crate) struct Grid {
     activities: Vec<activity_daemon::Handle>,
     breakdown: Breakdown,
     n_slots: u32,
-    /// The leave to use the directory; given back when the managers have ended.
+    /// The lock on the directory; released when the managers have ended.
     held: Held,
 }
 
@@ -197,7 +197,7 @@ impl Grid {
         self.n_slots
     }
 
-    /// What the executors have used so far.
+    /// The CPU time and memory of the executors so far.
     pub(crate) fn executor_usage(&self) -> Option<Usage> {
         let pids = self.activities.iter().filter_map(|one| one.executor_pid());
         let usages = pids.filter_map(crate::measure::other);
@@ -300,7 +300,7 @@ fn tell_aside(whose: &str, aside: Option<&SetAside>) {
     }
 }
 
-/// What a thread gave that started a manager.
+/// The result of a thread that started a manager.
 fn started<T>(joined: std::thread::Result<T>) -> Result<T, Failure> {
     joined.map_err(|_| {
         Failure::new("could not start the managers: one of them has an error in its program")

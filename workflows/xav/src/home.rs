@@ -1,4 +1,4 @@
-//! Where this user's processes are, and which of them a command is about.
+//! The locations of this user's processes, and the choice of the one that a command is about.
 
 use std::fs;
 use std::io;
@@ -43,7 +43,7 @@ pub(crate) struct Runs {
     unread: Vec<(Option<ProcessId>, String)>,
 }
 
-/// A process that was found.
+/// A process and its location.
 pub(crate) struct Located {
     /// Where it is kept.
     pub(crate) location: Location,
@@ -139,7 +139,7 @@ impl Runs {
 }
 
 impl Scope {
-    /// What `--state`, `--grid` and `--embedded` say.
+    /// The scope that `--state`, `--grid` and `--embedded` choose.
     pub(crate) fn of(state: &State) -> Result<Scope, Failure> {
         if let Some(remote) = remote::chosen(&state.grid, state.dir.as_deref())? {
             return Ok(Scope::Grid(remote));
@@ -274,9 +274,9 @@ pub(crate) struct Entry {
     pub(crate) summary: Summary,
     /// Where it is kept.
     pub(crate) location: Location,
-    /// Whether a run has it at the moment.
+    /// True if a run has it at the moment.
     pub(crate) is_live: bool,
-    /// What its state directory takes on the disk; none where it was not counted.
+    /// The disk use of its state directory; `None` where it was not counted.
     pub(crate) disk: Option<Bytes>,
 }
 

@@ -15,7 +15,7 @@ const JSON_FILE_BYTES_MAX: u64 = 16 << 20;
 /// Mistakes that are told at once.
 const MISTAKES_MAX: usize = 50;
 
-/// What was given for one input. Files are not in a blob store yet.
+/// The value of one input from the command line. Its files are not in a blob store yet.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum InputValue {
     /// A value.
@@ -24,7 +24,7 @@ pub(crate) enum InputValue {
     Path {
         /// Where.
         path: PathBuf,
-        /// Whether it is a directory.
+        /// True if it is a directory.
         is_directory: bool,
     },
     /// A list with files in it.
@@ -120,7 +120,7 @@ fn unknown(name: &str, declared: &[Input]) -> String {
     )
 }
 
-/// What stands for a value in an advice.
+/// The example value in an advice.
 fn sample(kind: &Type) -> &'static str {
     match kind {
         Type::Text => "TEXT",
@@ -278,7 +278,7 @@ fn from_json(value: Json) -> Result<Value, String> {
     })
 }
 
-/// What the system says, without the number of the error.
+/// The system's message without the number of the error.
 pub(crate) fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {

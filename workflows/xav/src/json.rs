@@ -1,5 +1,5 @@
-//! What scripts read. Times are seconds, moments RFC 3339 in UTC, sizes bytes; what is not known is
-//! null. Fields are only ever added. `docs/status.md` is this for those who write the scripts.
+//! JSON for scripts. Times are seconds, moments RFC 3339 in UTC, sizes bytes, unknown values null. Fields are
+//! only ever added. `docs/status.md` describes them for users.
 
 use language::wfformat::Burn;
 use model::{ArtifactKind, Definition, Fault, ResourceId, Span, Value, Wall};
@@ -72,7 +72,7 @@ pub(crate) fn summary(summary: &Summary, location: &Location) -> Json {
     document
 }
 
-/// How many activities are where.
+/// The counts of activities by state.
 pub(crate) fn totals(totals: &Totals) -> Json {
     json!({
         "all": totals.all(),
@@ -186,7 +186,7 @@ pub(crate) fn attempt(
     })
 }
 
-/// What went wrong, the cause first.
+/// The faults, the cause first.
 pub(crate) fn faults(status: &Status, definition: &Definition) -> Json {
     let machine = machine_of(status);
     status
@@ -220,7 +220,7 @@ pub(crate) fn machine_of(status: &Status) -> impl Fn(ResourceId) -> String {
     }
 }
 
-/// How long a process took, or none while it runs.
+/// The makespan of a process; `None` while it runs.
 pub(crate) fn makespan(summary: &Summary) -> Option<Span> {
     summary.ended.map(|ended| ended.since(summary.submitted))
 }

@@ -1,4 +1,4 @@
-//! `xav logs`: what the activities of a process wrote, and what those that run have written so far.
+//! `xav logs`: the output of the activities of a process, of running ones as far as it is written.
 
 mod live;
 mod parts;
@@ -34,7 +34,7 @@ struct Wanted<'a> {
     machine: Option<PathBuf>,
     /// The activity that it is an attempt at, or stands for.
     of: (ProcessId, ActivityId),
-    /// What it has written so far, where it runs.
+    /// Its output so far, while it runs.
     so_far: Option<Box<Tail>>,
 }
 
@@ -225,7 +225,7 @@ fn n_streams(wanted: &[Wanted<'_>]) -> usize {
 }
 
 impl Wanted<'_> {
-    /// How much it wrote, or has written so far.
+    /// The bytes of its output, so far while it runs.
     fn bytes(&self, stream: Stream) -> u64 {
         match (&self.attempt.log, &self.so_far) {
             (Some(log), _) => bytes(log, stream),

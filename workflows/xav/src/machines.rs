@@ -22,7 +22,7 @@ use crate::{screen, source_file, text};
 /// Machines that this one may pass for: each is a manager with its threads and an executor.
 const MACHINES_MAX: usize = 64;
 
-/// What a machine's power may be at least, beside the fastest one's.
+/// The least power of a machine, as a fraction of the fastest one's.
 const SHARE_MIN: f64 = 1e-3;
 
 /// Bytes of a platform file that is read: a hundred thousand machines with some words each.
@@ -43,7 +43,7 @@ pub(crate) struct LocalMachine {
     pub(crate) directory: PathBuf,
     /// Commands that may run on it at the same time.
     pub(crate) slots: u32,
-    /// What it passes for.
+    /// The profile that it simulates, if any.
     pub(crate) profile: Option<MachineProfile>,
 }
 

@@ -1,4 +1,4 @@
-//! What this program and its executor used, as the system counts it.
+//! CPU time and memory of this program and its executor, as the system counts them.
 
 use std::fs;
 

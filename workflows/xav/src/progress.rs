@@ -1,4 +1,4 @@
-//! How far a process is, while it runs: bars on a terminal, a line now and then elsewhere.
+//! The progress of a running process: bars on a terminal, a line now and then elsewhere.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::{Definition, NodeId, ProcessId, Span, Wall};
@@ -13,7 +13,7 @@ const BARS_MAX: usize = 6;
 /// Running activities that are named.
 const NAMED_MAX: usize = 4;
 
-/// How often a line is written where there is no terminal.
+/// The pause between two lines where there is no terminal.
 const LINE_EVERY: Span = Span::from_secs(10);
 
 /// Redraws a second at most.

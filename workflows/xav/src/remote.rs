@@ -34,7 +34,7 @@ const FILE: &str = "grid.toml";
 /// Where a grid that was made on this machine keeps what is for its users.
 const CLIENT: &str = "client";
 
-/// How long a process manager is waited for where another one answers.
+/// The longest wait for a process manager after another one has answered.
 const PATIENCE: Span = Span::from_secs(2);
 
 /// A grid, as one of its users knows it.
@@ -49,7 +49,7 @@ struct Known {
     managers: Vec<PeerAddress>,
 }
 
-/// What `grid.toml` says.
+/// The content of `grid.toml`.
 struct Settings {
     identity: PathBuf,
     managers: Vec<PeerAddress>,
@@ -94,12 +94,12 @@ impl Remote {
         })))
     }
 
-    /// Whether there is a grid's directory.
+    /// True if there is a grid's directory.
     pub(crate) fn is_at(directory: &Path) -> bool {
         directory.join(FILE).is_file() || directory.join(CLIENT).join(FILE).is_file()
     }
 
-    /// Who the user is there.
+    /// The user's identity in the grid.
     pub(crate) fn identity(&self) -> &Identity {
         self.0.credentials.identity()
     }
@@ -223,7 +223,7 @@ impl Home {
         ))
     }
 
-    /// What it is, for people: `pm1 of the grid in grids/lab`.
+    /// Its name for people: `pm1 of the grid in grids/lab`.
     pub(crate) fn shown(&self) -> String {
         let (name, directory) = (self.name(), self.remote.directory().display());
         format!("{name} of the grid in {directory}")

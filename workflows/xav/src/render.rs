@@ -1,4 +1,4 @@
-//! What a process is, how far it is and how it ended, as text for people.
+//! The state, progress and outcome of a process as text for people.
 
 use model::{Definition, Span, Wall};
 use wire::client::{ActivityPhase, ActivityStatus, Phase, Status, Summary, Totals};
@@ -11,7 +11,7 @@ use crate::text;
 /// Activities that a status shows unless all are wanted: two screens.
 const ACTIVITIES_MAX: usize = 100;
 
-/// What has not ended, and nothing runs it.
+/// The word for a process that has not ended and that no run has.
 const INTERRUPTED: &str = "interrupted";
 
 /// The outcome of a process in a line, as `xav run` prints it:
@@ -69,7 +69,7 @@ pub(crate) fn ending(status: &Status, n_slots: Option<u32>) -> String {
     format!("{}\n", parts.join(", "))
 }
 
-/// How much of a process was run, and how much was not because recorded outcomes stand.
+/// The numbers of activities that ran, and of those that were reused.
 fn how_much(summary: &Summary) -> String {
     let totals = &summary.totals;
     let n_ran = (totals.completed + totals.faulted).saturating_sub(totals.reused);
@@ -83,7 +83,7 @@ fn how_much(summary: &Summary) -> String {
     }
 }
 
-/// How much longer the completed attempts would have taken one after another.
+/// The time of all completed attempts one after another, divided by the makespan.
 pub(crate) fn speedup(status: &Status) -> Option<f64> {
     // Of one activity it would tell nothing but what the managers cost.
     if status.summary.phase != Phase::Completed || status.activities.len() < 2 {
@@ -137,7 +137,7 @@ pub(crate) fn phase(phase: Phase) -> String {
     }
 }
 
-/// What became of a process, as the end of a sentence.
+/// The outcome of a process, as the end of a sentence.
 pub(crate) fn past(phase: Phase) -> &'static str {
     match phase {
         Phase::Running | Phase::Faulting | Phase::Cancelling => "has not ended",
@@ -147,13 +147,13 @@ pub(crate) fn past(phase: Phase) -> &'static str {
     }
 }
 
-/// A process in a list, and where it is.
+/// A process as a row of a list.
 pub(crate) struct ListRow<'a> {
     /// The process.
     pub(crate) summary: &'a Summary,
-    /// Whether a run has it at the moment.
+    /// True if a run has it at the moment.
     pub(crate) is_live: bool,
-    /// What it takes on the disk, or whose it is.
+    /// The last column: its disk use, or its owner.
     pub(crate) last: String,
 }
 

@@ -1,4 +1,4 @@
-//! What starts a grid in this program: `xav run`, `xav resume`, and `xav cancel` of a process that
+//! The commands that start a grid in this program: `xav run`, `xav resume`, and `xav cancel` of a process that
 //! no run has.
 
 use std::path::Path;
@@ -349,7 +349,7 @@ fn cancel_by(client: &mut Client, process: ProcessId) -> Result<Phase, Failure> 
     Ok(phase)
 }
 
-/// What a user gives with a definition, all of it looked at.
+/// A definition and the user's inputs for it, all checked.
 pub(crate) struct Materials {
     pub(crate) inputs: Vec<(String, InputValue)>,
     pub(crate) files: FilesBeside,
@@ -390,7 +390,7 @@ fn start(directory: &StateDirectory, following: Following) -> Result<Grid, Failu
 
 /// A process to be submitted.
 pub(crate) struct Order<'a> {
-    /// What makes a repeat the same submission.
+    /// The key by which a repeat is the same submission.
     pub(crate) key: SubmitKey,
     /// The definition.
     pub(crate) draft: &'a Draft,
@@ -402,9 +402,9 @@ pub(crate) struct Order<'a> {
     pub(crate) origin: String,
     /// The process whose outcomes stand.
     pub(crate) base: Option<ProcessId>,
-    /// Whether a fault ends only what depends on it.
+    /// True if a fault ends only what depends on it.
     pub(crate) keep_going: bool,
-    /// How long it is kept after its end.
+    /// The time for which it is kept after its end.
     pub(crate) keep: Option<Span>,
     /// The machine of a grid that has files of it already.
     pub(crate) store: Option<ResourceId>,
@@ -430,7 +430,7 @@ impl Order<'_> {
         self.accepted(&answer)
     }
 
-    /// What is sent, with files and directories added to a store.
+    /// The submission, with files and directories added to a store.
     pub(crate) fn resolved(
         &self,
         add: &mut impl FnMut(&Path, bool) -> Result<Artifact, Failure>,
@@ -456,7 +456,7 @@ impl Order<'_> {
         })
     }
 
-    /// Whether the process manager has taken it.
+    /// True if the process manager has taken it.
     pub(crate) fn accepted(&self, answer: &Answer) -> Result<(), Failure> {
         match answer {
             Answer::Submitted(_) => Ok(()),
@@ -482,7 +482,7 @@ impl Order<'_> {
     }
 }
 
-/// How long a process is to be kept: as the command line says, or the environment.
+/// The time for which a process is kept: by the command line, or by the environment.
 pub(crate) fn keep(ending: Ending) -> Result<Option<Span>, Failure> {
     if ending.keep.is_some() {
         return Ok(ending.keep);

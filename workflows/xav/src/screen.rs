@@ -131,13 +131,13 @@ pub(crate) fn width() -> usize {
     width.clamp(*WIDTHS.start(), *WIDTHS.end())
 }
 
-/// Whether somebody looks at standard error, and it can be drawn on.
+/// True if somebody looks at standard error, and it can be drawn on.
 pub(crate) fn is_live() -> bool {
     io::stderr().is_terminal()
         && shell::environment::text("TERM").is_some_and(|terminal| terminal != "dumb")
 }
 
-/// Whether colours are shown on standard error.
+/// True if colours are shown on standard error.
 pub(crate) fn has_colours() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
 }

@@ -16,7 +16,7 @@ use crate::screen;
 
 /// A definition with its file.
 pub(crate) struct SourceFile {
-    /// What it says.
+    /// The definition in it.
     pub(crate) definition: Definition,
     /// Where it is; absolute.
     pub(crate) path: PathBuf,
@@ -56,13 +56,13 @@ pub(crate) fn compile(
     }
 }
 
-/// What a file says.
+/// The content of a file.
 pub(crate) struct SourceContents {
     /// The definition.
     pub(crate) definition: Definition,
-    /// What may be overlooked in a definition.
+    /// Warnings about the definition.
     pub(crate) warnings: Option<Diagnostics>,
-    /// What is odd in a recorded workflow.
+    /// Oddities of a recorded workflow.
     pub(crate) oddities: Vec<String>,
 }
 
@@ -158,7 +158,7 @@ fn import(path: &Path, text: &[u8], recording: &Recording) -> Result<SourceConte
 }
 
 impl Recording {
-    /// Whether any of it was given.
+    /// True if any of it was given.
     pub(crate) fn is_given(&self) -> bool {
         let Recording {
             time_scale,

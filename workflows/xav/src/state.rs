@@ -49,7 +49,7 @@ pub(crate) struct Held {
     pub(crate) socket: PathBuf,
 }
 
-/// Who uses a state directory at the moment.
+/// The present user of a state directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct User {
     /// Its operating-system process.
@@ -97,7 +97,7 @@ pub(crate) enum StateError {
     /// The system refused something.
     #[error("could not {action} {}", path.display())]
     Io {
-        /// What was attempted.
+        /// The attempted action, as a verb.
         action: &'static str,
         /// On what.
         path: PathBuf,
@@ -170,7 +170,7 @@ impl StateDirectory {
         Ok((StateDirectory::open(path)?, true))
     }
 
-    /// Whether processes may have been recorded in a directory that is to be one.
+    /// True if processes may have been recorded in a directory that is to be one.
     pub(crate) fn may_have_processes(path: &Path) -> bool {
         path.join("pm").exists()
     }
@@ -276,7 +276,7 @@ impl StateDirectory {
         Ok(Held { file, socket })
     }
 
-    /// Who runs processes in it; none where nobody does.
+    /// The program that runs processes in it; `None` if nobody does.
     pub(crate) fn user(&self) -> Result<Option<User>, StateError> {
         let path = self.path.join("lock");
         let file = match OpenOptions::new().read(true).write(true).open(&path) {
@@ -379,7 +379,7 @@ fn read_text(file: &File) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Whether an open file is the one of that path.
+/// True if an open file is the one of that path.
 fn is_at(file: &File, path: &Path) -> bool {
     let own = file.metadata();
     let there = fs::metadata(path);

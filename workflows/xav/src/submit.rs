@@ -120,7 +120,7 @@ pub(crate) fn give(home: &Home, client: &mut Client, order: &Order<'_>) -> Resul
     order.accepted(&answer)
 }
 
-/// What is sent, once a machine has the files that it names.
+/// The submission, after a machine has the files that it names.
 fn with_files(
     home: &Home,
     client: &mut Client,
@@ -167,11 +167,11 @@ pub(crate) fn fetch(
 
 /// A process of a grid that somebody waits for.
 pub(crate) struct Task<'a> {
-    /// Who has it.
+    /// The process manager that has it.
     pub(crate) home: &'a Home,
     /// Which.
     pub(crate) process: ProcessId,
-    /// What it is a run of.
+    /// Its definition.
     pub(crate) definition: &'a Definition,
     /// The definition's file.
     pub(crate) origin: &'a str,

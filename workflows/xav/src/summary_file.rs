@@ -29,12 +29,12 @@ const BYTES_MAX: u64 = 16 << 20;
 /// nobody would wait for it.
 const ENTRIES_MAX: usize = 1_000_000;
 
-/// What is known of a state directory without its journal.
+/// The facts about a state directory that need no journal.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Known {
     /// Its processes, the newest first.
     pub(crate) processes: Vec<Summary>,
-    /// What it takes on the disk; none where it is too much to be counted.
+    /// Its disk use; `None` where it has too many files to count.
     pub(crate) disk: Option<Bytes>,
 }
 

@@ -127,7 +127,7 @@ pub(crate) fn count(n: u64, one: &str, many: &str) -> String {
     }
 }
 
-/// What of a list was probably meant; none where nothing is near.
+/// The name of a list that was probably meant; `None` if none is near.
 pub(crate) fn nearest<'a>(
     wanted: &str,
     names: impl IntoIterator<Item = &'a str>,

@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// Bytes of a letter at most, in UTF-8.
 const LETTER_BYTES_MAX: usize = 4;
 
-/// Whether a letter does something else than to be shown: control characters of both ranges, marks that
+/// True if a letter does something else than to be shown: control characters of both ranges, marks that
 /// turn or isolate the direction of text, and the separators of lines and paragraphs. Line ends and tabs
 /// are left to the caller.
 pub(crate) fn is_hidden(letter: char) -> bool {
@@ -103,7 +103,7 @@ fn show_bytes(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// Whether bytes that are no letter may be the beginning of one.
+/// True if bytes that are no letter may be the beginning of one.
 fn is_begun(bytes: &[u8]) -> bool {
     let error = std::str::from_utf8(bytes).err();
     bytes.len() < LETTER_BYTES_MAX && error.is_some_and(|error| error.error_len().is_none())

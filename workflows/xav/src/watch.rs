@@ -15,10 +15,10 @@ use crate::progress::Display;
 use crate::state::User;
 use crate::{fault, follow, json, render, screen};
 
-/// How long to wait for progress before signals are looked at.
+/// The longest wait for progress before signals are checked.
 const LOOK: Span = Span::from_millis(50);
 
-/// Who has processes that can be watched.
+/// A program whose processes can be watched.
 pub(crate) trait Host {
     /// A client of the process manager.
     fn client(&self) -> Result<Client, Failure>;
@@ -38,11 +38,11 @@ impl Host for User {
 
 /// A process that is watched.
 pub(crate) struct Watched<'a> {
-    /// Who has it.
+    /// The program that has it.
     pub(crate) host: &'a dyn Host,
     /// Which.
     pub(crate) process: ProcessId,
-    /// What it is a run of.
+    /// Its definition.
     pub(crate) definition: &'a Definition,
     /// The definition's file.
     pub(crate) origin: &'a str,
@@ -50,7 +50,7 @@ pub(crate) struct Watched<'a> {
     pub(crate) options: Option<&'a str>,
 }
 
-/// How watching ended.
+/// The end of watching.
 pub(crate) enum End {
     /// With the process.
     Process(Box<Status>),
@@ -126,7 +126,7 @@ impl Watched<'_> {
         }
     }
 
-    /// What went wrong with it, for people.
+    /// Its faults, for people.
     pub(crate) fn faults(&self, status: &Status) -> String {
         let context = fault::Context {
             process: self.process,
@@ -222,7 +222,7 @@ pub(crate) fn left(watched: &Watched<'_>, signal: Signal) -> u8 {
     }
 }
 
-/// What a process's end is for the program that watched it.
+/// The exit status for a process's end.
 pub(crate) fn exit_status(status: &Status) -> u8 {
     match status.summary.phase {
         Phase::Completed => 0,

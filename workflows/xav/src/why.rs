@@ -48,13 +48,13 @@ pub(crate) fn why(arguments: &Why) -> Outcome {
     Ok(0)
 }
 
-/// What an answer is explanation with.
+/// The data that the sentences of an answer are made from.
 pub(crate) struct Explanation<'a> {
-    /// What the process is a run of.
+    /// The definition of the process.
     pub(crate) definition: &'a Definition,
-    /// How far it is.
+    /// The status of the process.
     pub(crate) status: &'a Status,
-    /// Whether a run has it.
+    /// True if a run has it.
     pub(crate) is_live: bool,
     /// The present.
     pub(crate) now: Wall,
@@ -201,7 +201,7 @@ impl Explanation<'_> {
         }
     }
 
-    /// What became of the search for a recorded outcome.
+    /// The result of the search for a recorded outcome.
     fn recall(&self, why: &Answered, recall: &Recall) -> String {
         match recall {
             Recall::Stands(attempt) => {
@@ -410,7 +410,7 @@ fn listed(items: &[String]) -> String {
     }
 }
 
-/// Whether an activity's state is its last one.
+/// True if an activity's state is its last one.
 fn is_over(phase: ActivityPhase) -> bool {
     match phase {
         ActivityPhase::Completed | ActivityPhase::Faulted | ActivityPhase::Skipped => true,

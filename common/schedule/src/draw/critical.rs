@@ -1,4 +1,4 @@
-//! What decides when a schedule ends.
+//! The critical chain: the tasks and messages that decide the makespan.
 
 use crate::order::less;
 use crate::problem::Problem;

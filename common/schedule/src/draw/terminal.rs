@@ -8,13 +8,13 @@ const LABEL_CHARS_MAX: usize = 24;
 const BAR_CHARS_MIN: usize = 3;
 /// Cells of the time axis at least, whatever the terminal's width.
 const CELLS_MIN: usize = 20;
-/// How busy a cell is, in quarters.
+/// The use of a cell, in quarters.
 const DENSITIES: [char; 4] = ['░', '▒', '▓', '█'];
 /// Backgrounds of the colours in the 256-colour table, all with black text readable on them; the
 /// last one is for everything else.
 const BACKGROUNDS: [u8; 10] = [75, 215, 114, 183, 222, 80, 210, 150, 147, 250];
 
-/// How a terminal shows a chart.
+/// The abilities of a terminal for a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     /// Characters of a line.
@@ -23,7 +23,7 @@ pub struct Look {
     pub rows_max: usize,
 }
 
-/// What one line stands for.
+/// The slots that one line stands for.
 struct Line {
     label: String,
     /// Rows of the chart, from and up to.

@@ -82,7 +82,7 @@ impl Scheduler for PchFast {
 struct Path {
     tasks: Vec<u32>,
     work: f64,
-    /// Whether a task of it holds more than one slot, so that the slot's neighbours matter.
+    /// True if a task of it holds more than one slot, so that the slot's neighbours matter.
     is_wide: bool,
     /// The classes of demands that occur.
     classes: Vec<u32>,

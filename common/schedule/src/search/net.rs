@@ -1,4 +1,4 @@
-//! What a search moves about: tasks as nodes, messages as numbered edges, both ways in flat arrays.
+//! The graph of a search: tasks as nodes, messages as numbered edges, in both directions in flat arrays.
 
 use crate::problem::Problem;
 

@@ -1,4 +1,4 @@
-//! How far a node is from what comes before it or after it, for each machine it could be on.
+//! The distance of a node from its predecessors or successors, for each machine that it could be on.
 
 use crate::problem::{OUTSIDE, Problem};
 
@@ -15,7 +15,7 @@ pub(super) struct Reach {
     touched: Vec<u32>,
 }
 
-/// Which way messages go.
+/// The direction of messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// To the machine that is asked about.

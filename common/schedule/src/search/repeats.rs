@@ -66,7 +66,7 @@ struct Times {
     last: u32,
 }
 
-/// What is undone where a copy does not help.
+/// The changes to undo where a copy does not help.
 struct Mark {
     n_runs: usize,
     slot: usize,
@@ -105,7 +105,7 @@ impl<'a> Repeats<'a> {
         repeats
     }
 
-    /// How long the schedule is with its copies.
+    /// The makespan of the schedule with its copies.
     pub(crate) fn makespan(&self) -> f64 {
         self.times.makespan
     }

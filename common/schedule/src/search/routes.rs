@@ -1,4 +1,4 @@
-//! What messages cost: from machine to machine, or through the controllers of a process.
+//! The cost of messages: from machine to machine, or through the controllers of a process.
 
 use super::net::Net;
 use crate::controllers::Tree;

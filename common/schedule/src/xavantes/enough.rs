@@ -16,7 +16,7 @@ pub(super) fn enough(problem: &Problem) -> f64 {
     bound(problem).max(stages(problem)) * NEAR
 }
 
-/// What lies between two tasks that everything else comes before or after.
+/// The stage between two tasks that everything else comes before or after.
 #[derive(Default)]
 struct Stage {
     n_tasks: u64,

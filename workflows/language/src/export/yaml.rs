@@ -545,7 +545,7 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// Whether YAML takes a character as it is, and a line of text stays one line.
+/// True if YAML takes a character as it is, and a line of text stays one line.
 fn is_printable(c: char) -> bool {
     let odd = c.is_control()
         || matches!(

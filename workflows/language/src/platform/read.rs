@@ -34,13 +34,13 @@ const PAIR: (&str, &[&str]) = ("a link", &["groups", "bandwidth", "latency"]);
 
 const BEGINNING: &str = "the least platform is `machines: [{ name: here, slots: 2 }]`";
 
-/// Whether a text has nothing but comments.
+/// True if a text has nothing but comments.
 pub(crate) fn is_empty(source: &str) -> bool {
     let mut lines = source.lines().map(str::trim);
     lines.all(|line| line.is_empty() || line.starts_with('#') || line == "---")
 }
 
-/// What is said of such a text.
+/// The message about such a text.
 pub(crate) fn nothing() -> Diagnostic {
     Diagnostic::of_file("the file holds no platform").hint(BEGINNING)
 }
@@ -520,7 +520,7 @@ impl<'t> Reader<'t, '_> {
         self.diagnostics.add(error.label(label));
     }
 
-    /// Whether somebody would see one more diagnostic.
+    /// True if somebody would see one more diagnostic.
     fn is_seen(&self) -> bool {
         self.diagnostics.list().len() < DIAGNOSTICS_MAX
     }

@@ -1,4 +1,4 @@
-//! What stands above the tree: names, inputs, variables, outputs, files.
+//! The keys above the tree: names, inputs, variables, outputs, files.
 
 use model::limits::COPIES_MAX;
 use model::{DataMode, Input, Output, OutputSource, Value, Variable};

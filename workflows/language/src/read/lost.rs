@@ -8,19 +8,19 @@ use model::{NodeId, Problem};
 use super::Reader;
 use crate::tree::Id;
 
-/// What could not be read.
+/// The parts of a file that could not be read.
 #[derive(Debug, Default)]
 pub(super) struct Lost<'t> {
     /// All texts there, keys and values.
     texts: HashSet<&'t str>,
-    /// Whether links may be among it.
+    /// True if links may be among it.
     pub(super) links: bool,
     /// Controllers and assigns of which parts may be among it.
     pub(super) parts_of: HashSet<NodeId>,
 }
 
 impl Lost<'_> {
-    /// Whether a name is written somewhere in it.
+    /// True if a name is written somewhere in it.
     pub(super) fn has(&self, name: &str) -> bool {
         self.texts.contains(name)
     }
@@ -41,7 +41,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether a problem is there only because something could not be read.
+    /// True if a problem is there only because something could not be read.
     pub(super) fn follows(&self, problem: &Problem) -> bool {
         let message = problem.message.as_str();
         let name = message.split('`').nth(1).unwrap_or_default();

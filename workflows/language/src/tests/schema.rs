@@ -43,7 +43,7 @@ fn as_json(text: &str) -> Value {
     expression::to_json(&tree.value(tree.root())).unwrap()
 }
 
-/// Whether a value is valid: the keywords that the schema uses, patterns left out.
+/// True if a value is valid: the keywords that the schema uses, patterns left out.
 fn valid(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     let Value::Object(keywords) = schema else {
         return Ok(());

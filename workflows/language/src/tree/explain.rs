@@ -1,4 +1,4 @@
-//! What the parser complains of, in words for those who do not know YAML by heart.
+//! The parser's complaints, in words for readers who do not know YAML by heart.
 
 use granit_parser::{ErrorKind, ScanError};
 

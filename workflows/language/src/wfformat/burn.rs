@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::units::parse_duration;
 
-/// What one `xav tool burn` does, and its command line:
+/// The work of one `xav tool burn`, and its command line:
 ///
 /// ```text
 /// xav tool burn --name=NAME --cpu=SECONDS --threads=N [--record=FILE]
@@ -53,7 +53,7 @@ pub struct BurnFile {
     pub path: String,
     /// Its size.
     pub bytes: u64,
-    /// What its contents follow from: its id in the recording.
+    /// The seed of its contents: its id in the recording.
     pub seed: String,
 }
 

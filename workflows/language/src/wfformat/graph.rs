@@ -7,7 +7,7 @@ use super::workflow::{Task, Workflow};
 /// The tasks of a recording and what each waits for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedGraph {
-    /// What it is called, as it was recorded; may be empty.
+    /// Its recorded name; may be empty.
     pub name: String,
     /// In the order of the recording, by which schedulers tell tasks that are alike.
     pub tasks: Vec<RecordedTask>,

@@ -1,4 +1,4 @@
-//! Names that the ids of a recording become: safe and unique.
+//! Safe and unique names made of the ids of a recording.
 
 use std::collections::{HashMap, HashSet};
 

@@ -19,9 +19,9 @@ use super::limits::{FILES_MAX, ID_BYTES_MAX, MENTIONS_MAX, RECORDING_BYTES_MAX, 
 pub(super) struct Recording<'de> {
     pub(super) name: Option<Cow<'de, str>>,
     pub(super) version: Option<Cow<'de, str>>,
-    /// Whether tasks hold their files and runtimes, as up to 1.4.
+    /// True if tasks hold their files and runtimes, as up to 1.4.
     pub(super) older: bool,
-    /// Whether there was a list of tasks at all.
+    /// True if there was a list of tasks at all.
     pub(super) has_tasks: bool,
     pub(super) tasks: Vec<RawTask>,
     pub(super) runs: Vec<RawRun>,
@@ -172,7 +172,7 @@ fn explain(bytes: &[u8], error: &serde_json::Error) -> ImportError {
     }
 }
 
-/// Whether a JSON object's first telling key is one of a recording.
+/// True if a JSON object's first telling key is one of a recording.
 pub(super) fn has_recording_keys(bytes: &[u8]) -> bool {
     let mut keys = Keys { recording: None };
     let mut deserializer = serde_json::Deserializer::from_slice(without_mark(bytes));

@@ -1,4 +1,4 @@
-//! What is odd in a recording, counted by kind.
+//! Oddities of a recording, counted by kind.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) enum Oddity {
     NothingToScale,
 }
 
-/// How often each kind occurred, and where first.
+/// The number of oddities of each kind, and the first place.
 #[derive(Debug, Default)]
 pub(super) struct Warnings(BTreeMap<Oddity, (usize, String)>);
 

@@ -154,7 +154,7 @@ fn shorten(text: &str) -> String {
     text.chars().take(SHOWN).collect()
 }
 
-/// What each task is called, and which task an id means.
+/// The names of tasks, and the task that an id means.
 struct Handles {
     handles: Vec<Handle>,
     /// The task by the place of the id.
@@ -375,7 +375,7 @@ fn cpu(
 struct Flows<'a, 'de> {
     recording: &'a Recording<'de>,
     edges: &'a [(u32, u32)],
-    /// Whether a file flows along each edge.
+    /// True if a file flows along each edge.
     carries: Vec<bool>,
     producers: &'a [u32],
     /// The task that listed each file as an input last, and as an output.

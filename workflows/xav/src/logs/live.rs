@@ -1,4 +1,4 @@
-//! What an attempt writes while it runs.
+//! The output of a running attempt.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::failure::{Failure, Outcome};
 use crate::location::Location;
 use crate::screen;
 
-/// How often it is looked for more.
+/// The pause between two requests for more output.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What an attempt has written so far; none where it does not run.
+/// The output of an attempt so far; `None` if it does not run.
 pub(super) fn so_far(
     source: &mut Source,
     attempt: &AttemptStatus,
@@ -46,7 +46,7 @@ pub(super) struct Follow<'a> {
     pub(super) streams: &'a [Stream],
 }
 
-/// What has been printed.
+/// The bytes that have been printed.
 #[derive(Default)]
 struct Printed {
     bytes: BTreeMap<(AttemptId, bool), u64>,
@@ -75,7 +75,7 @@ impl Follow<'_> {
         }
     }
 
-    /// Whether nothing more will be written.
+    /// True if nothing more will be written.
     fn is_over(&self, status: &Status) -> Result<bool, Failure> {
         if status.summary.phase.has_ended() {
             return Ok(true);

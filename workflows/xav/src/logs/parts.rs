@@ -1,4 +1,4 @@
-//! What an attempt in a grid wrote, asked of its process manager part by part.
+//! The output of an attempt in a grid, requested from its process manager part by part.
 
 use std::io::{self, Read};
 

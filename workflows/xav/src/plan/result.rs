@@ -1,4 +1,4 @@
-//! A plan as it was made, and what is to be said of it.
+//! The result of planning: the schedule, its figures, and the estimates of the algorithms.
 
 use model::Span;
 use schedule::{
@@ -11,17 +11,17 @@ use crate::failure::{Failure, chain};
 
 /// A plan.
 pub(crate) struct PlanResult {
-    /// The algorithm that was asked.
+    /// The algorithm that the user chose.
     pub(crate) asked: &'static str,
-    /// The algorithm whose plan it is: a member's where several were asked.
+    /// The algorithm whose plan it is: a member's where several ran.
     pub(crate) by: &'static str,
-    /// What each algorithm gave, where several were asked.
+    /// The makespan by each algorithm, where several ran.
     pub(crate) estimates: Vec<Estimate>,
     /// Where and when each task runs.
     pub(crate) schedule: Schedule,
     /// The same with the machine of each controller, where data goes through them.
     controlled: Option<Controlled>,
-    /// How good it is.
+    /// Its quality.
     pub(crate) figures: Figures,
     /// Seconds that making it took, the graph built and the platform read.
     pub(crate) seconds: f64,
@@ -138,7 +138,7 @@ impl PlanResult {
     }
 }
 
-/// What an algorithm found, in the mode that will run.
+/// An algorithm's schedule in the mode that will run.
 struct Solution {
     schedule: Schedule,
     by: &'static str,

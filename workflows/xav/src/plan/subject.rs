@@ -1,4 +1,4 @@
-//! What is planned: the activities of a file, and the machines that they may use.
+//! The subject of a plan: the activities of a file, and the machines that they may use.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,19 +22,19 @@ const WORK_UNKNOWN: Work = Work::from_secs(1);
 
 /// A problem with the names of everything in it.
 pub(crate) struct Subject {
-    /// What the process is called.
+    /// The name of the process.
     pub(crate) title: String,
-    /// What a scheduler looks at.
+    /// The problem for the schedulers.
     pub(crate) problem: Problem,
-    /// What the machines are, for people.
+    /// The machines in words, for people.
     pub(crate) machines: String,
-    /// How data goes.
+    /// The path of data between activities.
     pub(crate) mode: Mode,
     /// The controllers, where data goes through them.
     pub(crate) tree: Option<Controllers>,
-    /// What the colours of activities mean.
+    /// The meanings of the activities' colours.
     pub(crate) legend: Vec<String>,
-    /// Whether no work of any activity is known.
+    /// True if no work of any activity is known.
     pub(crate) is_guess: bool,
     definition: Definition,
     /// Names of the groups of a file.
@@ -138,7 +138,7 @@ impl Subject {
         })
     }
 
-    /// What a task is called; a gate has no name.
+    /// The name of a task; empty for a gate.
     pub(crate) fn name(&self, task: u32) -> &str {
         match self.activities[task as usize] {
             Some(activity) => self.definition.node(activity.node()).label(),
@@ -161,12 +161,12 @@ impl Subject {
         colour.copied().unwrap_or(usize::MAX)
     }
 
-    /// How many activities there are.
+    /// The number of activities.
     pub(crate) fn n_activities(&self) -> usize {
         self.activities.iter().flatten().count()
     }
 
-    /// What keeps a task from running anywhere, as a sentence.
+    /// The reason why no machine fits a task, as a sentence.
     pub(crate) fn misfit(&self, task: u32) -> String {
         let name = self.name(task);
         let misfit = self.problem.misfit(task).unwrap_or_default();
@@ -260,7 +260,7 @@ fn as_recorded(
     })
 }
 
-/// What activities ask of a machine beside cores.
+/// The demands of activities beside cores.
 fn demands(definition: &Definition) -> BTreeMap<ActivityId, Demand> {
     let asks = |&id: &ActivityId| {
         let activity = definition.activity(id)?;

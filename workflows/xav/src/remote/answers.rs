@@ -22,7 +22,7 @@ pub(super) struct Answers<T> {
     answers: Receiver<(Home, Result<T, Failure>)>,
     patience: Span,
     until: Mono,
-    /// Those of which nothing was heard.
+    /// The managers that have not answered.
     silent: Vec<Home>,
     has_answer: bool,
 }

@@ -1,4 +1,4 @@
-//! Which grid a command is about: the one that the command line names, that of the environment, the
+//! The choice of the grid for a command: the one that the command line names, that of the environment, the
 //! one that was chosen for good, or none.
 
 use std::fs;
@@ -12,7 +12,7 @@ use crate::arguments::{Following, GridChoice};
 use crate::failure::{Failure, Outcome, status};
 use crate::{screen, text};
 
-/// What names a grid where the command line does not.
+/// The environment variable that names a grid where the command line does not.
 const VARIABLE: &str = "XAVANTES_GRID";
 
 /// Where the user's grids are, and what names the one that was chosen.
@@ -157,7 +157,7 @@ fn find(word: &str) -> Result<PathBuf, Failure> {
     })
 }
 
-/// Whether a word is meant as a path and not as a name.
+/// True if a word is a path and not a name.
 fn is_path(word: &str) -> bool {
     word.contains('/') || word.starts_with('.')
 }

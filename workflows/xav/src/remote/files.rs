@@ -24,7 +24,7 @@ use crate::home;
 /// seconds.
 const PATIENCE: Span = Span::from_secs(15);
 
-/// How often it is asked again meanwhile.
+/// The pause before the request is repeated.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Transfers of one command. What it has of files on this machine is removed when it is dropped.
@@ -36,7 +36,7 @@ pub(crate) struct Transfers {
     directory: PathBuf,
 }
 
-/// A machine that files are given to and fetched from.
+/// A machine to which files are sent and from which they are fetched.
 struct FileHost {
     resource: ResourceId,
     source: Source,
@@ -132,7 +132,7 @@ impl Transfers {
         Ok(())
     }
 
-    /// What a file or a directory consists of, what names others last.
+    /// The blobs of a file or directory, those that name others last.
     fn blobs(&self, artifact: Artifact) -> Result<Vec<Hash>, Failure> {
         let mut all = Vec::new();
         match artifact.kind {

@@ -32,13 +32,13 @@ pub(crate) struct Controller {
     pub(crate) label: String,
     /// Its keyword.
     pub(crate) keyword: &'static str,
-    /// How many controllers are around it.
+    /// The number of controllers around it.
     pub(crate) depth: usize,
     /// Activities below it.
     pub(crate) counts: Counts,
 }
 
-/// How many activities below a controller are where.
+/// The counts of activities below a controller, by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// All.

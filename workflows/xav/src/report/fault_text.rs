@@ -13,9 +13,9 @@ pub(crate) struct FaultText {
     pub(crate) activity: Option<String>,
     /// The fault's name.
     pub(crate) name: String,
-    /// What happened.
+    /// The fault in a sentence.
     pub(crate) message: String,
-    /// What else is known, with its label.
+    /// Further facts, each with its label.
     pub(crate) facts: Vec<(&'static str, String)>,
     /// The end of what the command wrote to stderr.
     pub(crate) stderr: String,

@@ -19,7 +19,7 @@ use crate::render;
 pub(crate) struct Look {
     /// The time.
     pub(crate) now: Wall,
-    /// Whether a run has the process.
+    /// True if a run has the process.
     pub(crate) is_live: bool,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Look {
 pub(crate) struct Report {
     /// Where the process is, in a word.
     pub(crate) state: &'static str,
-    /// How long it took, or none while it has not ended.
+    /// Its makespan; `None` before its end.
     pub(crate) took: Option<Span>,
     /// Until when there is something to tell: its end, or the moment in which it was looked at.
     pub(crate) until: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Report {
     pub(crate) plan: Plan,
     /// Colours.
     pub(crate) groups: Groups,
-    /// What each group used, in the order of [`Groups::labels`].
+    /// The use by each group, in the order of [`Groups::labels`].
     pub(crate) shares: Vec<Share>,
     /// The critical path of the run, the first step first.
     pub(crate) chain: Vec<Step>,
@@ -63,7 +63,7 @@ pub(crate) struct Report {
     pub(crate) longest: Span,
     /// The tree.
     pub(crate) controllers: Controllers,
-    /// What went wrong, the cause first.
+    /// The faults, the cause first.
     pub(crate) faults: Vec<FaultText>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct MachineFigures {
     pub(crate) name: String,
     /// Rows that it has in both charts: slots that were held at the same time or are planned.
     pub(crate) n_slots: u32,
-    /// What was used of it.
+    /// Its use.
     pub(crate) usage: Usage,
 }
 
@@ -100,9 +100,9 @@ pub(crate) struct Row {
 /// An outcome of another process.
 #[derive(Debug)]
 pub(crate) struct Reused {
-    /// Of which process and which try, in words.
+    /// The process and the number of the attempt, in words.
     pub(crate) of: String,
-    /// How long that ran.
+    /// Its wall time.
     pub(crate) wall: Span,
     /// CPU time that it used.
     pub(crate) cpu: Span,
@@ -117,7 +117,7 @@ pub(crate) struct Reused {
 pub(crate) struct Bar {
     /// The place in [`Report::activities`].
     pub(crate) activity: usize,
-    /// Which try.
+    /// Its number.
     pub(crate) number: u32,
     /// The place in [`Report::machines`].
     pub(crate) machine: usize,
@@ -127,9 +127,9 @@ pub(crate) struct Bar {
     pub(crate) start: u64,
     /// When it ended; the moment of looking where it has not.
     pub(crate) end: u64,
-    /// How it ended, in a word.
+    /// Its end, in a word.
     pub(crate) state: String,
-    /// Whether it still runs, as far as is known.
+    /// True if it still runs, as far as is known.
     pub(crate) is_running: bool,
     /// CPU time that it used.
     pub(crate) cpu: Span,
@@ -146,11 +146,11 @@ pub(crate) struct Bar {
 pub(crate) struct Plan {
     /// One for each activity in it.
     pub(crate) bars: Vec<PlanBar>,
-    /// Which plan it is; 0 where there is none.
+    /// The number of the plan; 0 without one.
     pub(crate) generation: u32,
-    /// How long the first plan took the process to last.
+    /// The makespan by the first plan.
     pub(crate) makespan: Option<Span>,
-    /// Whether no work was known, so that only the order in it means something: it is drawn as long as the run.
+    /// True if no work was known, so that only the order in it means something: it is drawn as long as the run.
     pub(crate) is_order_only: bool,
     /// When it begins: 0 but for a later plan, which covers only what was left then.
     pub(crate) origin: u64,
@@ -171,10 +171,10 @@ pub(crate) struct PlanBar {
     pub(crate) end: u64,
 }
 
-/// What the activities of one colour used.
+/// The use by the activities of one colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// How many they are.
+    /// Their number.
     pub(crate) n_activities: usize,
     /// Time in which they ran, added up.
     pub(crate) busy: Span,
@@ -260,17 +260,17 @@ impl Report {
 }
 
 impl Bar {
-    /// How long it ran so far.
+    /// Its wall time so far.
     pub(crate) fn length(&self) -> u64 {
         self.end.saturating_sub(self.start)
     }
 
-    /// Whether it ended by itself, and not well.
+    /// True if it ended by itself, and not well.
     pub(crate) fn has_failed(&self) -> bool {
         !self.is_running && !["completed", "stopped"].contains(&self.state.as_str())
     }
 
-    /// Whether it was stopped because the process ended.
+    /// True if it was stopped because the process ended.
     pub(crate) fn was_stopped(&self) -> bool {
         self.state == "stopped"
     }

@@ -10,7 +10,7 @@ use super::escape::visible;
 /// Groups with a colour of their own; one more holds all others.
 pub(crate) const GROUPS_MAX: usize = 8;
 
-/// What groups are.
+/// The kind of the groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     /// Controllers.
@@ -22,13 +22,13 @@ pub(crate) enum By {
 /// Activities by colour.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Groups {
-    /// What they are.
+    /// Their kind.
     pub(crate) by: By,
     /// Their names for people.
     pub(crate) labels: Vec<String>,
     /// The group of each activity, in the order of the definition's activities.
     pub(crate) of: Vec<usize>,
-    /// Whether the last group is all that has no colour of its own.
+    /// True if the last group is all that has no colour of its own.
     pub(crate) has_others: bool,
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Interval {
     pub(crate) start: u64,
     /// Until when.
     pub(crate) end: u64,
-    /// How many slots it holds.
+    /// The number of slots that it holds.
     pub(crate) n_slots: u32,
     /// The slot that is meant for it: the lowest one that it holds.
     pub(crate) wanted: Option<u32>,
@@ -38,7 +38,7 @@ pub(crate) struct Packed {
 struct Slot {
     /// Since when it is free.
     free_at: u64,
-    /// Who held it last.
+    /// The attempt that held it last.
     last: Option<usize>,
 }
 

@@ -26,7 +26,7 @@ const SCRIPT: [&str; 4] = [
 /// Faults that the page shows; the cause is the first one.
 const FAULTS_MAX: usize = 20;
 
-/// What a page says beside the numbers.
+/// The text of a page beside its numbers.
 pub(crate) struct Subject<'a> {
     /// The process.
     pub(crate) summary: &'a Summary,

@@ -7,7 +7,7 @@ use super::figures::Report;
 use super::groups::By;
 use crate::text;
 
-/// What was used.
+/// The table of use.
 pub(crate) fn resources(report: &Report) -> String {
     if report.bars.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! How much of a machine was used, and when.
+//! The use of a machine over time.
 
 use model::{Bytes, Span};
 
@@ -8,7 +8,7 @@ use super::figures::Bar;
 /// becomes means of as many equal lengths of time.
 const POINTS_MAX: usize = 24_000;
 
-/// What was used of a machine.
+/// The use of a machine.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Usage {
     /// Attempts that started there.

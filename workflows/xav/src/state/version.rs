@@ -40,9 +40,10 @@ pub(super) struct Version {
     pub(super) made: SystemTime,
 }
 
+/// The file as it was found.
 enum VersionFile {
     Sound(Version),
-    /// What is the matter with it.
+    /// The defect.
     Unsound(&'static str),
 }
 
@@ -85,12 +86,12 @@ pub(super) fn write(directory: &Path) -> io::Result<()> {
     durable::write(&directory.join(NAME), text.as_bytes(), 0o600)
 }
 
-/// Whether processes may be recorded in a directory.
+/// True if processes may be recorded in a directory.
 pub(super) fn has_journal(directory: &Path) -> bool {
     journal::is_begun(&directory.join("pm").join("journal"))
 }
 
-/// Whether a directory is empty, or has nothing in it but what a run makes before it records
+/// True if a directory is empty, or has nothing in it but what a run makes before it records
 /// anything: that run was interrupted there, and was told of nothing.
 pub(super) fn is_unfinished(directory: &Path) -> io::Result<bool> {
     let is_sound = matches!(read(directory)?, VersionFile::Sound(_));

@@ -1,4 +1,4 @@
-//! What it is worth to put a cluster on a place, without changing anything.
+//! The cost of putting a cluster on a slot, computed without changing anything.
 
 use super::Path;
 use super::times::{Assigned, NONE, Times};
@@ -58,7 +58,7 @@ struct Cost {
     finish: f64,
 }
 
-/// What is known of a slot before the cluster is timed there.
+/// Facts about a slot before the cluster is timed there.
 #[derive(Clone, Copy)]
 struct Likely {
     cost: Cost,
@@ -424,7 +424,7 @@ impl Cost {
         over.then(self.finish.total_cmp(&other.finish))
     }
 
-    /// Whether it is less than another one, or equal and on a slot that is preferred.
+    /// True if it is less than another one, or equal and on a slot that is preferred.
     fn may_be_better_than(self, other: Cost, preferred: bool) -> bool {
         if less(self.over, other.over) || less(other.over, self.over) {
             return less(self.over, other.over);

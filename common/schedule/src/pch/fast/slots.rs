@@ -1,4 +1,4 @@
-//! Which slots are worth a look, and what they hold, in arrays that are quick to walk.
+//! The slots worth a look and their tasks, in arrays that are quick to walk.
 
 use crate::alike::alike;
 use crate::problem::Problem;

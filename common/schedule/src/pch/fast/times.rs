@@ -41,11 +41,11 @@ pub(super) struct Times<'a> {
 pub(super) struct Edge {
     pub(super) other: u32,
     pub(super) data: f64,
-    /// What the message costs while one of its ends is not placed.
+    /// The cost of the message while one of its ends is not placed.
     pub(super) virtual_seconds: f64,
 }
 
-/// Where a task is.
+/// The machine and slot of a task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Assigned {
     pub(super) host: u32,
@@ -214,7 +214,7 @@ impl<'a> Times<'a> {
         self.eft[edge.other as usize] + self.seconds(edge, from, to)
     }
 
-    /// What a message costs between two places.
+    /// The cost of a message between two machines.
     pub(super) fn seconds(&self, edge: &Edge, from: Assigned, to: Assigned) -> f64 {
         if from.group == NONE || to.group == NONE {
             edge.virtual_seconds
