@@ -31,11 +31,11 @@ pub(crate) struct Index {
 pub(crate) struct Entry {
     /// Its length.
     pub(crate) bytes: u64,
-    /// What it takes on the disk.
+    /// Its size on the disk.
     pub(crate) stored: u64,
-    /// Whether it is durable.
+    /// Its durability.
     pub(crate) durability: Durability,
-    /// The tick at which it came: with the hash it tells one file of that name from the next.
+    /// The tick of its insertion, which with the hash distinguishes successive files of that name.
     born: u64,
     /// The tick of its last use.
     last_used: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Size {
     pub(crate) stored: u64,
 }
 
-/// Whether a blob survives a power cut.
+/// The durability of a blob: its survival of a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
     /// Not flushed.

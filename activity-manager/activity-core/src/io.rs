@@ -155,7 +155,7 @@ pub struct Workplace {
 pub struct Trouble {
     /// The fault that the user sees.
     pub name: FaultName,
-    /// What happened, in a sentence.
+    /// The error, in a sentence.
     pub message: String,
 }
 

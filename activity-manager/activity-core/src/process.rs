@@ -132,7 +132,7 @@ impl ActivityManager {
         }
         let link = self.process_managers.entry(from).or_default();
         if epoch < link.epoch {
-            return; // A late message of an earlier life.
+            return; // A late message of an earlier epoch.
         }
         if (epoch, ask) != (link.epoch, link.ask) {
             link.own_epoch = Epoch::default();

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_commands_use_is_not_what_others_use() {
+    fn cpu_time_of_commands_does_not_count_for_others() {
         let before = Ticks {
             total: 1_000,
             busy: 100,

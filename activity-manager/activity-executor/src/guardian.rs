@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_wakes_the_guardian_the_executor_has_all_its_time() {
+    fn wake_ups_of_the_guardian_do_not_shorten_the_executors_time() {
         let mut deadline = Deadline::at(Mono(1_000));
         assert_eq!(deadline.left(Mono(400), Mono(0)), Span(600));
         // After a suspend over the deadline. An ending orphan wakes the guardian again.

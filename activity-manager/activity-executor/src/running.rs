@@ -101,7 +101,7 @@ struct Rest {
     give_up: Mono,
 }
 
-/// What the event loop must do for a due command.
+/// The action of the event loop for a due command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Nothing,

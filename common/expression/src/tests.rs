@@ -232,7 +232,7 @@ fn runtime_errors_name_the_expression_and_the_place() {
 }
 
 #[test]
-fn what_cannot_be_compiled_is_said_at_its_place() {
+fn compile_errors_have_their_offset() {
     for (source, message) in [
         (
             "a and b",

@@ -38,7 +38,7 @@ pub struct Client {
     patience: Span,
 }
 
-/// How the manager is reached.
+/// The way to the manager.
 enum Way {
     /// By this one stream, which cannot be opened again.
     Socket,

@@ -38,7 +38,7 @@ pub enum EnrolmentError {
     Link {
         /// Where it should be.
         address: String,
-        /// What happened.
+        /// The error.
         #[source]
         source: LinkError,
     },

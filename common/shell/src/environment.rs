@@ -59,7 +59,7 @@ pub fn hostname() -> String {
         .into_owned()
 }
 
-/// Whether a file or directory belongs to the account that runs this program.
+/// Returns true if a file or directory belongs to the account that runs this program.
 pub fn is_own(path: &std::path::Path) -> std::io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let owner = path.metadata()?.uid();

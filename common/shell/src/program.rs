@@ -38,7 +38,7 @@ pub trait Service: Sized {
     const NAME: &'static str;
     /// A one-line description.
     const ABOUT: &'static str;
-    /// How it joins a group with a token, if it can.
+    /// Settings for joining a group with a token, if it can.
     const JOINS: Option<Joining>;
     /// Usage of further subcommands, a line or two; empty if there are none.
     const USAGE: &'static str = "";

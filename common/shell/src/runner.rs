@@ -172,7 +172,7 @@ where
         &self.inbox
     }
 
-    /// What it has done.
+    /// Statistics of its loop.
     pub fn stats(&self) -> Stats {
         let Counts {
             inputs,

@@ -104,7 +104,7 @@ pub fn log_as(path: &Path, form: Option<LogForm>) -> Result<(), TelemetryError> 
 }
 
 #[test]
-fn what_is_logged_is_in_the_file() {
+fn log_lines_are_in_the_file() {
     let dir = tempfile::TempDir::new().unwrap();
     let path = dir.path().join("log");
     log_to(&path).unwrap();

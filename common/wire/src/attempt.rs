@@ -221,7 +221,7 @@ pub struct Dispatch {
     /// Environment variables beside the machine's own.
     #[n(2)]
     pub env: Vec<(String, String)>,
-    /// What it reads.
+    /// Its stdin.
     #[n(3)]
     pub stdin: Stdin,
     /// The inputs in its directory, by path; a directory's path ends with `/`.
@@ -350,7 +350,7 @@ pub enum FromActivity {
         #[n(1)]
         why: Refusal,
     },
-    /// What an attempt has written so far; none if it does not run here.
+    /// The output so far of an attempt; none if it does not run here.
     #[n(6)]
     Tail(#[n(0)] AttemptId, #[n(1)] Option<Box<Tail>>),
     /// A part of an attempt's log.
@@ -427,7 +427,7 @@ pub struct Outcome {
     /// The attempt.
     #[n(0)]
     pub attempt: AttemptId,
-    /// How it ended.
+    /// Its end.
     #[n(1)]
     pub end: End,
     /// When the command started, by its machine's clock; zero if it never did.
@@ -479,7 +479,7 @@ pub struct Log {
     pub stderr: Kept,
 }
 
-/// How an attempt ended.
+/// The end of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum End {
     /// It completed, and all its outputs are stored.
@@ -506,7 +506,7 @@ pub struct Failure {
     /// The name of the fault.
     #[n(0)]
     pub name: FaultName,
-    /// What happened, in a sentence.
+    /// The error, in a sentence.
     #[n(1)]
     pub message: String,
     /// Its directory, which is kept until the process is forgotten.
@@ -540,7 +540,7 @@ pub struct LogPart {
     pub trouble: Option<String>,
 }
 
-/// What a running attempt has written so far.
+/// The output so far of a running attempt.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Tail {
     /// The attempt.

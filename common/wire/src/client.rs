@@ -146,7 +146,7 @@ pub enum Answer {
     /// The explanation of an activity's state.
     #[n(9)]
     Why(#[n(0)] Box<Why>),
-    /// What an attempt has written so far, or its end.
+    /// The output so far of an attempt, or its end.
     #[n(10)]
     Tail(#[n(0)] Box<Tail>),
     /// A part of an attempt's log.

@@ -488,7 +488,7 @@ pub enum Kept {
     },
 }
 
-/// What an attempt has written so far.
+/// The output so far of an attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Written {
     /// Standard output so far.

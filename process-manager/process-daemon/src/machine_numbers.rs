@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn who_took_a_number_before_the_group_was_heard_loses_it_to_its_owner() {
+    fn a_number_claimed_before_the_group_assigned_it_goes_to_its_owner() {
         let numbers = MachineNumbers::default();
         assert_eq!(numbers.claim(NUMBER, "eve"), Ok(None));
         assert_eq!(numbers.claim(NUMBER, "am1"), Err(OtherMachine));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_one_number_after_another_keeps_the_last() {
+    fn a_machine_that_claims_several_numbers_keeps_the_last() {
         let numbers = MachineNumbers::default();
         assert_eq!(numbers.claim(ResourceId(7), "eve"), Ok(None));
         assert_eq!(numbers.claim(ResourceId(8), "eve"), Ok(Some(ResourceId(7))));

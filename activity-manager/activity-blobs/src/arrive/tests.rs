@@ -38,7 +38,7 @@ fn a_blob_is_seen_when_all_of_it_has_come() {
 }
 
 #[test]
-fn what_is_not_what_its_name_says_leaves_nothing_behind() {
+fn content_that_does_not_match_its_hash_is_discarded() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let hash = hash_of(b"what was meant");

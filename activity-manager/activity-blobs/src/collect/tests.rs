@@ -172,7 +172,7 @@ fn globs_find_files_and_name_them_below_their_fixed_part() {
 }
 
 #[test]
-fn what_is_not_there_or_not_as_declared_is_told() {
+fn missing_or_differently_declared_outputs_are_reported() {
     let scene = Scene::new(&["file", "dir/x"]);
     assert_eq!(
         scene.refused("nothing"),
@@ -317,7 +317,7 @@ fn a_name_that_is_no_text_is_refused() {
 }
 
 #[test]
-fn what_belongs_to_another_user_is_refused_where_owners_are_named() {
+fn files_of_other_users_are_refused_if_owners_are_given() {
     use std::collections::BTreeSet;
     use std::os::unix::fs::MetadataExt;
 

@@ -46,7 +46,7 @@ fn the_text_is_sorted_and_escaped() {
 }
 
 #[test]
-fn what_cannot_be_a_tree_is_refused() {
+fn invalid_trees_are_refused() {
     let refused = |items: Vec<Item>| Listing::new(items).unwrap_err();
     for path in [
         "",

@@ -238,7 +238,7 @@ fn an_export_replaces_files_and_leaves_the_others() {
 }
 
 #[test]
-fn what_is_not_a_file_is_not_added() {
+fn only_files_are_added() {
     let scene = Scene::new();
     let add = |name: &str| scene.store.add_file(&scene.path(name)).unwrap_err();
     assert!(matches!(add("work"), AddError::NotAFile { .. }));

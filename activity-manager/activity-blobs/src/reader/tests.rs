@@ -5,7 +5,7 @@ use tempfile::TempDir;
 use super::*;
 
 #[test]
-fn what_is_durable_is_read_beside_the_owner_and_nothing_is_changed() {
+fn durable_blobs_are_read_beside_the_owner_without_changes() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(&dir.path().join("store")).unwrap();
     let source = dir.path().join("source");

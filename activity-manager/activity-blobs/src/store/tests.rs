@@ -259,7 +259,7 @@ fn eviction_takes_the_least_recently_used_and_leaves_what_is_needed() {
 }
 
 #[test]
-fn what_is_missing_of_a_tree_is_told() {
+fn missing_blobs_of_a_tree_are_reported() {
     let (_dir, store) = store();
     let here = store.add_bytes(b"here").unwrap();
     let away = Artifact {

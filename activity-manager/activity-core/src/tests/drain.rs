@@ -32,7 +32,7 @@ fn with_nothing_to_hand_back_it_may_go_at_once() {
 }
 
 #[test]
-fn what_has_not_started_is_taken_back_and_what_runs_goes_on() {
+fn waiting_attempts_are_taken_back_and_running_ones_go_on() {
     let mut bench = Bench::ready(1, 1);
     let log = bench.all([
         dispatch(vec![job(id(0)), job(id(1)), job(id(2))]),

@@ -69,7 +69,7 @@ fn the_last_word_about_where_a_machine_is_counts() {
 }
 
 #[test]
-fn what_lacks_its_inputs_is_told_until_it_is_acknowledged_and_gone_then() {
+fn an_attempt_without_its_inputs_is_reported_until_it_is_acknowledged() {
     let mut bench = Bench::ready(1, 0);
     bench.feed(dispatch(vec![wanting(1)], Vec::new()));
     let told = "pm0: outcomes a1 lacking [0, 2]\n";

@@ -269,7 +269,8 @@ fn remembers(bench: &Bench) -> usize {
 }
 
 #[test]
-fn what_must_not_run_twice_is_remembered_from_before_its_start_to_its_acknowledgement() {
+fn attempts_that_must_not_run_twice_are_remembered_from_before_their_start_to_their_acknowledgement()
+ {
     let mut bench = Bench::ready(1, 0);
     bench.feed(dispatch(vec![once(1)]));
     assert_eq!(remembers(&bench), 0);
@@ -329,7 +330,7 @@ fn a_lost_journal_is_told_of_until_what_follows_is_recorded() {
 }
 
 #[test]
-fn what_must_not_run_twice_and_has_not_started_is_forgotten() {
+fn unstarted_attempts_that_must_not_run_twice_are_forgotten() {
     let mut bench = Bench::ready(1, 0);
     bench.all([dispatch(vec![once(1)]), staged(id(1))]);
     bench.feed(from_pm(ToActivity::Retract(vec![id(1)])));

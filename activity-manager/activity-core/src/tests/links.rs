@@ -136,7 +136,7 @@ fn nobody_is_told_what_is_held_before_the_executor_has_said_so() {
 }
 
 #[test]
-fn what_was_sent_before_a_question_was_answered_is_refused() {
+fn messages_from_before_the_answer_to_a_request_are_refused() {
     let mut bench = Bench::ready(2, 0);
     assert_eq!(bench.all([attach(1, 6)]), "pm0: holding e3 ask=6 1/1\n");
     // Its sender counts it as lost, because it was not held when the request was answered.
@@ -195,7 +195,7 @@ fn a_later_epoch_finishes_what_the_executor_holds() {
 }
 
 #[test]
-fn what_an_executor_took_with_it_is_lost() {
+fn attempts_of_a_lost_executor_are_lost() {
     let mut bench = Bench::ready(1, 1);
     bench.feed(dispatch((1..=3).map(|index| job(id(index))).collect()));
     let bytes = note(&bench.feed(staged(id(1))));
@@ -301,7 +301,7 @@ fn a_start_is_repeated_only_while_the_executor_has_free_cores() {
 }
 
 #[test]
-fn what_the_executor_is_to_give_back_is_not_handed_to_it_again() {
+fn retracted_attempts_are_not_sent_to_the_executor_again() {
     let mut bench = Bench::ready(1, 1);
     bench.feed(dispatch(vec![job(id(1))]));
     bench.feed(staged(id(1)));
@@ -351,7 +351,7 @@ fn one_of_an_earlier_epoch_that_is_silent_is_asked_about() {
 }
 
 #[test]
-fn what_runs_is_looked_at_and_what_does_not_is_told_at_once() {
+fn output_of_running_attempts_is_read_and_others_are_refused_at_once() {
     let mut bench = Bench::ready(1, 1);
     let tail = |activity| from_pm(ToActivity::Tail(id(activity)));
     let output = |written| {
@@ -378,7 +378,7 @@ fn what_runs_is_looked_at_and_what_does_not_is_told_at_once() {
 }
 
 #[test]
-fn what_is_too_much_is_refused_and_large_answers_come_in_parts() {
+fn excess_attempts_are_refused_and_large_answers_come_in_parts() {
     let mut bench = Bench::ready(1, 0);
     let many: Vec<Dispatch> = (0..1_030).map(|index| job(id(index))).collect();
     let effects = bench.feed(dispatch(many));

@@ -207,7 +207,7 @@ fn a_start_carries_the_whole_command() {
 }
 
 #[test]
-fn what_cannot_run_here_fails_at_once() {
+fn attempts_that_cannot_run_here_fail_at_once() {
     let mut bench = Bench::ready(2, 0);
     let big = "x".repeat(crate::DISPATCH_BYTES_MAX);
     let jobs = vec![
@@ -355,7 +355,7 @@ fn a_waiting_attempt_is_small() {
 }
 
 #[test]
-fn what_is_stopped_before_it_started_has_an_outcome() {
+fn attempts_stopped_before_their_start_have_an_outcome() {
     let (mut bench, _) = bench_in("Queued");
     bench.feed(from_pm(ToActivity::Stop(vec![id(1)])));
     let effects = bench.feed(Input::Executor(FromExecutor::Retracted(vec![id(1)])));

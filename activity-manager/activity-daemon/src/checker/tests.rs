@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use super::*;
 
 #[test]
-fn what_is_damaged_or_gone_is_told_and_what_is_sound_too() {
+fn damaged_missing_and_sound_files_are_reported() {
     let dir = TempDir::new().unwrap();
     let blobs = Store::open(&dir.path().join("blobs")).unwrap();
     fs::create_dir(dir.path().join("tree")).unwrap();

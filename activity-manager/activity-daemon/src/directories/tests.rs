@@ -55,7 +55,7 @@ fn a_directory_that_another_account_had_is_never_used_again() {
 }
 
 #[test]
-fn what_an_earlier_epoch_has_left_is_not_given_to_another() {
+fn directories_of_an_earlier_epoch_are_not_reused() {
     let dir = TempDir::new().unwrap();
     let mut places = Directories::open(dir.path(), Untouched::Again).unwrap();
     let failed = places.give(attempt(5, 1, 1)).unwrap().directory;

@@ -7,7 +7,7 @@ fn file(store: &Store, byte: u8) -> Artifact {
 }
 
 #[test]
-fn what_live_processes_need_stays_and_the_rest_goes() {
+fn blobs_of_live_processes_stay_and_others_are_evicted() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let pins = Pins::new(store.clone());

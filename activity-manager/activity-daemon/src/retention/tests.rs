@@ -78,7 +78,7 @@ impl Stage {
 }
 
 #[test]
-fn what_is_old_goes_unless_its_process_is_served() {
+fn old_files_are_removed_unless_their_process_is_served() {
     let stage = Stage::new();
     for (id, days) in [(LIVE, 30), (DEAD, 11), (ProcessId(3), 9)] {
         stage.directory(id, days);
@@ -122,7 +122,7 @@ fn where_logs_are_too_large_the_oldest_go_and_never_the_one_that_is_written() {
 }
 
 #[test]
-fn who_writes_most_loses_the_oldest_first() {
+fn the_user_with_most_bytes_loses_the_oldest_logs_first() {
     let stage = Stage::new();
     let (ana, bo) = (ProcessId(3), ProcessId(4));
     for (process, user) in [(ana, "ana"), (bo, "bo")] {

@@ -16,7 +16,7 @@ fn attempt() -> AttemptId {
 }
 
 #[test]
-fn what_is_in_memory_and_the_end_of_what_is_in_a_file_are_told() {
+fn a_tail_has_the_part_in_memory_and_the_end_of_a_file() {
     let dir = TempDir::new().unwrap();
     let spilled: Vec<u8> = (0..TAIL_BYTES_MAX + 10).map(|n| n as u8).collect();
     let in_file = Captured {

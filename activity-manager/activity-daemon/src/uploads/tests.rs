@@ -34,7 +34,7 @@ fn a_user_has_room_for_so_much_and_others_have_theirs() {
 }
 
 #[test]
-fn what_no_process_names_is_removed_and_what_one_names_is_not_counted() {
+fn unused_uploads_are_removed_and_used_ones_are_not_counted() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(&dir.path().join("blobs")).unwrap();
     let named = store.add_bytes(b"named").unwrap().hash;

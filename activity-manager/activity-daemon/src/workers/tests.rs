@@ -64,7 +64,7 @@ fn output(path: &str) -> Vec<Produced> {
 }
 
 #[test]
-fn what_one_attempt_leaves_another_finds() {
+fn an_attempt_reads_outputs_of_another() {
     let mut bench = Bench::new();
     let (first, second) = (bench.directory(1), bench.directory(2));
     std::fs::write(format!("{first}/a"), "hello").unwrap();

@@ -71,7 +71,7 @@ fn repeats_are_answered_by_what_is_held() {
 }
 
 #[test]
-fn what_was_retracted_never_starts() {
+fn retracted_attempts_never_start() {
     let mut store = Store::default();
     store.queue(start(1));
     assert_eq!(store.retract(attempt(1)), Answer::Retracted);

@@ -297,7 +297,7 @@ fn nothing_of_an_attempt_is_left_when_its_account_is_lent_again() {
 }
 
 #[test]
-fn what_a_killed_executor_left_to_an_account_is_closed_and_killed() {
+fn remains_of_a_killed_executor_are_closed_and_killed() {
     let user = first_user(20);
     let Some(bench) = bench_of_slots(user, 1) else {
         return;

@@ -159,7 +159,7 @@ fn programs_are_looked_up_beside_the_input_first() {
 }
 
 #[test]
-fn what_cannot_start_says_why() {
+fn failed_starts_name_the_reason() {
     let mut bench = Bench::new(2);
     let directory = bench.path().to_str().unwrap().to_owned();
     let file = |name: &str, mode: u32, text: &[u8]| {
@@ -262,7 +262,7 @@ fn two_hundred_commands_run_once_each_in_order() {
 }
 
 #[test]
-fn what_is_told_of_a_failure_is_bounded() {
+fn messages_of_failures_are_bounded() {
     let mut bench = Bench::new(1);
     let long = "x".repeat(100_000);
     let Exit::NotStarted { message, .. } = ({

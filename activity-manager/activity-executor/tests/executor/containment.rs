@@ -33,7 +33,7 @@ fn timeout_ends_what_has_left_the_process_group() {
 }
 
 #[test]
-fn what_has_left_the_process_group_may_clean_up_at_a_timeout() {
+fn processes_outside_the_process_group_may_clean_up_at_a_timeout() {
     for mut bench in Bench::in_both_ways(1) {
         let script = "setsid sh -c 'trap \"echo cleaned; exit 0\" TERM; sleep 1000 & wait' & \
                       trap : TERM; wait; wait";
@@ -65,7 +65,7 @@ fn stray_ends_before_the_outcome_of_its_command_is_told() {
 }
 
 #[test]
-fn what_forks_and_ends_again_and_again_is_caught() {
+fn processes_that_fork_and_end_repeatedly_are_killed() {
     for mut bench in Bench::in_both_ways(1) {
         let runner = bench.path().join("runner");
         let text = "echo $$ >> hops; setsid sh ./runner & exit 0";

@@ -28,7 +28,7 @@ fn timeout_ends_the_whole_group() {
 }
 
 #[test]
-fn what_a_command_leaves_behind_is_killed() {
+fn remaining_processes_of_a_command_are_killed() {
     let mut bench = Bench::new(1);
     let start = bench.shell(1, "sleep 1000 & echo $!");
     let ended = bench.run(start);

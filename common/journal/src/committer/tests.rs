@@ -20,7 +20,7 @@ fn journal(dir: &TempDir) -> Journal {
 }
 
 #[test]
-fn what_waits_is_flushed_together() {
+fn waiting_batches_are_flushed_together() {
     let dir = TempDir::new().unwrap();
     let (told, reports) = sync_channel(2);
     let (gate, opened) = sync_channel::<()>(2);

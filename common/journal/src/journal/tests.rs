@@ -155,7 +155,7 @@ fn a_file_that_is_mostly_free_is_compacted() {
 }
 
 #[test]
-fn what_cannot_be_journalled_is_refused_and_ends_the_journal() {
+fn invalid_batches_are_refused_and_end_the_journal() {
     let long = vec![0; MESSAGE_BYTES_MAX + 1];
     let cases = [
         (
@@ -272,7 +272,7 @@ fn reading_leaves_the_tail_as_it_is() {
 }
 
 #[test]
-fn what_has_gathered_in_the_tail_goes_to_the_store_in_bulk() {
+fn a_full_tail_moves_to_the_store_in_bulk() {
     let dir = TempDir::new().unwrap();
     let (mut journal, ..) = open(dir.path());
     let event = [5; 3000];
@@ -374,7 +374,7 @@ fn a_full_disk_ends_the_journal_and_loses_nothing() {
 }
 
 #[test]
-fn what_is_committed_on_a_full_disk_goes_into_the_reserve() {
+fn commits_on_a_full_disk_use_the_reserve() {
     const RESERVE: u64 = 24 << 20;
     let dir = TempDir::new().unwrap();
     let Some(disk) = SmallDisk::of(dir.path(), 80) else {

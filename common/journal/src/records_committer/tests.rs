@@ -3,7 +3,7 @@ use tempfile::TempDir;
 use super::*;
 
 #[test]
-fn what_was_kept_last_is_there_after_close() {
+fn the_last_records_are_there_after_close() {
     let dir = TempDir::new().unwrap();
     let (records, ..) = Records::open(dir.path()).unwrap();
     let committer = RecordsCommitter::start(records, |error| panic!("{error}")).unwrap();

@@ -63,7 +63,7 @@ fn frames_come_back_in_their_order() {
 }
 
 #[test]
-fn what_does_not_fit_is_not_written() {
+fn commits_that_do_not_fit_are_not_written() {
     let dir = TempDir::new().unwrap();
     let mut tail = open(dir.path());
     let half = vec![7; TAIL_BYTES / 2];
@@ -149,7 +149,7 @@ fn a_commit_after_one_that_was_cut_takes_its_place() {
 }
 
 #[test]
-fn what_the_store_has_is_passed_over() {
+fn commits_in_the_store_are_skipped() {
     let dir = TempDir::new().unwrap();
     let mut tail = open(dir.path());
     for number in 1..=3 {

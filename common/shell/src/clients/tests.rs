@@ -122,7 +122,7 @@ fn a_watch_goes_on_until_the_process_has_ended() {
 }
 
 #[test]
-fn what_is_no_request_is_answered_or_cut_off() {
+fn malformed_requests_are_answered_or_end_the_connection() {
     let mut bench = Bench::new();
     let mut stream = UnixStream::connect(bench.path()).unwrap();
     let mut unknown = Vec::new();

@@ -38,7 +38,7 @@ fn pem(label: &str, der: &[u8]) -> String {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn written_certificates_are_read_back() {
     use rustls::pki_types::CertificateDer;
     use rustls::pki_types::pem::PemObject;
     for bytes in 1..200_u8 {

@@ -15,7 +15,7 @@ use thiserror::Error;
 use super::certificate::{Fingerprint, digits};
 use super::files::{self, FileError, SECRET};
 
-/// What a token's text begins with.
+/// The prefix of a token's text.
 const PREFIX: &str = "xav1";
 
 /// Characters of the longest token: about 330 with the longest names.

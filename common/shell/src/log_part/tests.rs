@@ -28,7 +28,7 @@ fn the_last_lines_of_a_log_are_told() {
 }
 
 #[test]
-fn what_follows_is_told_from_a_byte_on() {
+fn lines_are_read_from_an_offset_on() {
     let (_dir, path) = log(b"one\ntwo\nthree\nhal");
     let told = |from| log_part(&path, &wanted(0, Some(from)));
     assert_eq!((told(4).text.as_str(), told(4).end), ("two\nthree\n", 14));

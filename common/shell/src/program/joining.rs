@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::enrolment::{self, Wishes, name_default, own_address};
 use crate::identity::{JoinToken, is_address, write_secret};
 
-/// How a kind of daemon joins a group.
+/// The settings with which a kind of daemon joins a group.
 #[derive(Clone, Copy, Debug)]
 pub struct Joining {
     /// The role of the daemon.

@@ -431,7 +431,7 @@ impl Bulk {
         endpoint.close(code(why), why.to_string().as_bytes());
     }
 
-    /// What transfers have done.
+    /// Statistics of transfers.
     pub fn counts(&self) -> BulkCounts {
         let shared = &self.shared;
         BulkCounts {

@@ -183,7 +183,7 @@ pub struct Links {
     address: SocketAddr,
 }
 
-/// How links end.
+/// The notification of peers when links end.
 enum Farewell {
     /// Peers are notified.
     Said,
@@ -378,7 +378,7 @@ impl Links {
         Ok(())
     }
 
-    /// What links have done.
+    /// Statistics of links.
     pub fn counts(&self) -> LinkCounts {
         let shared = &self.shared;
         LinkCounts {
@@ -454,7 +454,7 @@ impl Shared {
         entered.map_err(|refusal| greeting::refuse(&greeted.connection, refusal))
     }
 
-    pub(super) fn connect_to_desk(&self, target: SocketAddr) -> Result<Connecting, LinkError> {
+    pub(super) fn connect_for_requests(&self, target: SocketAddr) -> Result<Connecting, LinkError> {
         let now = self.now();
         now.endpoint
             .connect_with(now.request_config.clone(), target, "xavantes")

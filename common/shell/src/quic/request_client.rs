@@ -216,7 +216,7 @@ impl std::fmt::Debug for RequestClient {
 
 async fn dial(shared: &Shared, address: &str, peer: &Identity) -> Result<Connection, LinkError> {
     let target = resolve(address).await?;
-    let connecting = shared.connect_to_desk(target)?;
+    let connecting = shared.connect_for_requests(target)?;
     let connection = retry::reach(connecting).await?;
     let found = certificate(&connection);
     if found.is_none_or(|found| !found.identity.has_name_of(peer)) {

@@ -252,7 +252,7 @@ fn messages_cross_in_both_directions_and_the_last_ones_arrive() {
 }
 
 #[test]
-fn what_was_sent_before_a_program_ends_still_arrives() {
+fn messages_sent_before_a_program_ends_still_arrive() {
     let group = Group::new();
     let mut gm = Node::new(group.member(Role::Gm, 1));
     // More than the connection takes at once, so that some of it waits.

@@ -157,7 +157,7 @@ fn next(tells: &Receiver<Effect>) -> Effect {
 }
 
 #[test]
-fn what_was_told_is_found_again_by_the_next_epoch() {
+fn answered_sums_are_recovered_by_the_next_epoch() {
     let bench = Bench::new();
     let (runner, tells, _fails) = bench.start();
     assert_eq!(next(&tells), Effect::Sum(0));

@@ -101,7 +101,7 @@ fn a_daemon_that_cannot_be_reached_or_is_not_there_is_told_as_that() {
 }
 
 #[test]
-fn what_is_the_matter_with_a_daemon_is_told_while_it_is_heard_of() {
+fn warnings_of_a_daemon_are_shown_while_it_reports() {
     let mut members = members();
     assert_eq!(members.warnings(at(1)), []);
     let full = Presence {
@@ -118,7 +118,7 @@ fn what_is_the_matter_with_a_daemon_is_told_while_it_is_heard_of() {
 }
 
 #[test]
-fn what_is_kept_for_those_who_ask_is_bounded() {
+fn pending_log_requests_are_bounded() {
     let mut members = Members::default();
     for number in 0..=LOG_REQUESTS_MAX {
         let who = member(Role::Am, &format!("am{number}"));

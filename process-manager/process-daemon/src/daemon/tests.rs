@@ -45,7 +45,7 @@ fn submit(key: u64, name: &str) -> Request {
 }
 
 #[test]
-fn what_a_client_submits_is_known_to_others_and_after_the_end() {
+fn submissions_of_a_client_are_known_to_others_and_after_the_end() {
     let dir = TempDir::new().unwrap();
     let handle = begin(&dir);
     let process = SubmitKey(5).process();
@@ -98,7 +98,7 @@ fn what_a_client_submits_is_known_to_others_and_after_the_end() {
 }
 
 #[test]
-fn what_is_forgotten_is_gone_also_after_a_restart() {
+fn forgotten_processes_stay_forgotten_after_a_restart() {
     let dir = TempDir::new().unwrap();
     let handle = begin(&dir);
     let mut client = handle.client().unwrap();

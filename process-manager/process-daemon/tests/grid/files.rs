@@ -286,7 +286,7 @@ fn files_cross_between_two_machines() {
 }
 
 #[test]
-fn what_a_machine_had_alone_is_made_again_when_it_is_gone() {
+fn files_of_a_lost_machine_are_recomputed() {
     let mut machines = TwoMachines::start();
     let gate = machines.grid.dir.path().join("gate");
     let path = Value::Text(gate.to_str().unwrap().to_owned());

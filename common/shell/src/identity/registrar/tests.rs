@@ -218,7 +218,7 @@ fn a_token_survives_a_request_that_is_not_served() {
 }
 
 #[test]
-fn who_has_not_heard_the_answer_has_it_again_and_nobody_else() {
+fn a_repeated_request_gets_the_same_answer_and_no_other_request_does() {
     let mut bench = Bench::new();
     let token = bench.token(Role::Am, None);
     let (mine, wanted) = (request(), (Role::Am, Some("a1")));
@@ -398,7 +398,7 @@ fn registrars_of_one_directory_see_what_the_others_do() {
 }
 
 #[test]
-fn who_is_at_the_authority_has_a_certificate_again_after_the_end_of_the_first() {
+fn a_certificate_is_issued_at_the_authority_after_the_first_one_has_ended() {
     let mut bench = Bench::new();
     let token = bench.token(Role::User, Some("ana"));
     let old = bench.join(token, Role::User, None, NOW).unwrap();

@@ -246,7 +246,7 @@ fn a_transfer_that_is_cut_goes_on_where_it_was() {
 }
 
 #[test]
-fn what_is_brought_goes_on_where_it_was_cut() {
+fn interrupted_uploads_continue_where_they_were_cut() {
     let group = Group::new("lab");
     let content = content(40 * MIB);
     let hash = name_of(&content);
@@ -276,7 +276,7 @@ fn what_is_brought_goes_on_where_it_was_cut() {
 }
 
 #[test]
-fn what_is_not_what_its_name_says_is_refused_on_both_sides() {
+fn content_that_does_not_match_its_hash_is_refused_on_both_sides() {
     let group = Group::new("lab");
     let good = content(3 * MIB);
     let (honest, hash) = Shelf::with(&good);
@@ -354,7 +354,7 @@ fn roles_and_groups_are_held_apart() {
 }
 
 #[test]
-fn what_is_too_large_is_refused_before_anything_is_kept() {
+fn blobs_that_are_too_large_are_refused_before_anything_is_stored() {
     let group = Group::new("lab");
     let there = Shelf::default();
     let taker = group.bulk(Role::Am, Some(there.clone()));

@@ -144,7 +144,7 @@ fn each_client_is_told_apart_by_its_certificate_and_a_user_may_have_several() {
 }
 
 #[test]
-fn what_was_not_answered_is_asked_again_of_the_next_epoch() {
+fn unanswered_requests_are_repeated_to_the_next_epoch() {
     let group = Group::new();
     let mut manager = Manager::new(&group);
     let mut client = manager.dial(&group, 2).unwrap();
@@ -247,7 +247,7 @@ fn one_user_takes_no_places_of_others() {
 }
 
 #[test]
-fn a_guests_request_that_is_too_long_ends_its_own_connection() {
+fn a_remote_request_that_is_too_long_ends_its_own_connection() {
     let group = Group::new();
     let mut manager = Manager::new(&group);
     let clients = Arc::clone(&manager.clients);
