@@ -56,6 +56,8 @@ struct CommandRecord {
     bytes: Vec<u64>,
     /// Hashes of the files that it read, by path.
     inputs: BTreeMap<String, String>,
+    /// Paths of the files that it wrote.
+    writes: BTreeSet<String>,
 }
 
 /// Compares the three accounts. `recording` is WfFormat 1.5.
@@ -147,7 +149,9 @@ pub fn compare(
                     burn.start
                 )
             });
-            differences.expect_same_files(id, parent, burn, told);
+            for of_parent in ran {
+                differences.expect_same_files(id, parent, [burn, of_parent], told);
+            }
         }
         found.n_files += differences.expect_sizes(task, burn, activity, expected.data_scale)?;
     }
@@ -186,18 +190,21 @@ impl Differences {
         }
     }
 
-    /// Expects that a command read the same contents as its parent's output of that name has.
-    fn expect_same_files(&mut self, id: &str, parent: &str, burn: &CommandRecord, told: &Value) {
+    /// Expects that a command read its parent's files with the contents that the parent's outputs have.
+    fn expect_same_files(
+        &mut self,
+        id: &str,
+        parent: &str,
+        [burn, of_parent]: [&CommandRecord; 2],
+        told: &Value,
+    ) {
         let Some(outputs) = told["outputs"].as_object() else {
             return;
         };
-        for (name, output) in outputs {
-            let mut read = burn.inputs.iter().filter(|(path, _)| names(name, path));
-            let Some((path, hash)) = read.next() else {
-                continue;
-            };
-            let same = |hash: &str| output["hash"] == hash;
-            self.expect(same(hash) || read.any(|(_, hash)| same(hash)), || {
+        let read = burn.inputs.iter();
+        for (path, hash) in read.filter(|(path, _)| of_parent.writes.contains(*path)) {
+            let mut named = outputs.iter().filter(|(name, _)| names(name, path));
+            self.expect(named.any(|(_, output)| output["hash"] == **hash), || {
                 format!("{id} read another {path} than {parent} gave")
             });
         }
@@ -335,6 +342,9 @@ fn burned(log: &str) -> Result<BTreeMap<String, Vec<CommandRecord>>, String> {
         for (path, hash) in line["inputs"].as_object().into_iter().flatten() {
             inputs.insert(path.clone(), text(hash)?.to_owned());
         }
+        let touched = line["bytes"].as_object().into_iter().flatten();
+        let paths = touched.map(|(path, _)| path.clone());
+        let writes = paths.filter(|path| !inputs.contains_key(path)).collect();
         let run = CommandRecord {
             pid: number(&line["pid"])? as u64,
             start: number(&line["start"])? as u64,
@@ -342,6 +352,7 @@ fn burned(log: &str) -> Result<BTreeMap<String, Vec<CommandRecord>>, String> {
             cpu_micros: number(&line["cpu"])? as u64,
             bytes,
             inputs,
+            writes,
         };
         let name = text(&line["name"])?.to_owned();
         burned.entry(name).or_default().push(run);
