@@ -11,3 +11,6 @@ mod convert;
 mod v1;
 
 pub use v1::*;
+
+#[cfg(test)]
+mod tests;

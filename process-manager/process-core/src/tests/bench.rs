@@ -570,7 +570,7 @@ pub(super) fn edit(node: &mut Node, change: impl FnOnce(&mut Activity)) {
 }
 
 /// s(a p(b c) d)
-pub(super) fn diamond() -> Draft {
+pub(crate) fn diamond() -> Draft {
     draft(vec![
         controller(NodeKind::Sequence(ids(&[1, 2, 5]))),
         leaf("a"),
