@@ -183,7 +183,7 @@ impl ProcessManager {
         self.is_answered(resource, outcomes.iter().map(|outcome| outcome.attempt));
         let attempts: Vec<AttemptId> = outcomes.iter().map(|outcome| outcome.attempt).collect();
         let outcomes = self.truly_lacking(cx, now, outcomes);
-        self.record_outcomes(cx, now, outcomes);
+        self.record_outcomes(cx, now, outcomes, None);
         // It leaves when the outcomes are durable; one that was recorded before is answered too.
         for part in attempts.chunks(ATTEMPTS_MAX) {
             cx.effect(Effect::ToActivity(
@@ -235,10 +235,17 @@ impl ProcessManager {
                 }
             })
             .collect();
-        self.record_outcomes(cx, now, lost);
+        self.record_outcomes(cx, now, lost, Some(gone));
     }
 
-    fn record_outcomes(&mut self, cx: &mut Context<'_, Self>, now: Now, outcomes: Vec<Outcome>) {
+    /// Records what machines have reported, or what is known of attempts that are gone.
+    fn record_outcomes(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        outcomes: Vec<Outcome>,
+        gone: Option<Gone>,
+    ) {
         let mut touched: Vec<ProcessId> = Vec::new();
         for outcome in outcomes {
             let attempt = outcome.attempt;
@@ -249,7 +256,7 @@ impl ProcessManager {
             if !known.is_out(attempt) {
                 continue;
             }
-            let ended = judge(known, now, outcome);
+            let ended = judge(known, now, outcome, gone);
             if let Some(live) = self.live.get_mut(&id) {
                 live.running.remove(&attempt.activity);
             }
@@ -298,7 +305,7 @@ impl Gone {
 }
 
 /// What follows from an outcome.
-fn judge(process: &Process, now: Now, outcome: Outcome) -> Ended {
+fn judge(process: &Process, now: Now, outcome: Outcome, gone: Option<Gone>) -> Ended {
     if process.is_remake(outcome.attempt) {
         return judge_remake(process, outcome);
     }
@@ -325,6 +332,7 @@ fn judge(process: &Process, now: Now, outcome: Outcome) -> Ended {
         (End::Stopped | End::Lost, _) if is_unknown(process, &outcome) => {
             (unknown(process, &outcome), Vec::new())
         }
+        (End::Stopped, _) if gone == Some(Gone::Unstarted) => (Verdict::Moved, Vec::new()),
         (End::Stopped, _) => (Verdict::Again, Vec::new()),
         (End::Lost, _) => (lost(process, now, &outcome), Vec::new()),
         (End::Lacking(inputs), _) => (lacking(process, &outcome, inputs), Vec::new()),
@@ -350,6 +358,7 @@ fn follow(process: &Process, activity: ActivityId, verdict: Verdict) -> (Verdict
         }
         Verdict::Retry { .. }
         | Verdict::Again
+        | Verdict::Moved
         | Verdict::Faulted(_)
         | Verdict::Broke(_)
         | Verdict::Stopped

@@ -424,6 +424,10 @@ impl Process {
                 self.keep_earlier(activity, "lost".to_owned());
                 self.turn_to(activity, ActivityPhase::Ready);
             }
+            Verdict::Moved => {
+                self.keep_earlier(activity, "moved".to_owned());
+                self.turn_to(activity, ActivityPhase::Ready);
+            }
             Verdict::Lacking(makers) => {
                 let lacked_on = self.activity(activity).resource;
                 self.keep_earlier(activity, "lacking".to_owned());

@@ -292,6 +292,7 @@ pub(crate) fn judge_remake(process: &Process, outcome: Outcome) -> Ended {
         verdict @ (Verdict::Completed
         | Verdict::Retry { .. }
         | Verdict::Again
+        | Verdict::Moved
         | Verdict::Faulted(_)
         | Verdict::Broke(_)
         | Verdict::Stopped
@@ -437,7 +438,7 @@ impl Process {
                 }
                 self.note_produced(activity);
             }
-            Verdict::Again | Verdict::Retry { .. } => {
+            Verdict::Again | Verdict::Moved | Verdict::Retry { .. } => {
                 if outcome.end == record::End::Failed {
                     remake.n_failed = remake.n_failed.saturating_add(1);
                 }
@@ -487,7 +488,11 @@ impl Process {
             (Verdict::Lacking(_), _) => "lacking",
             (Verdict::Stopped, _) => "stopped",
             (
-                Verdict::Again | Verdict::Retry { .. } | Verdict::Faulted(_) | Verdict::Broke(_),
+                Verdict::Again
+                | Verdict::Moved
+                | Verdict::Retry { .. }
+                | Verdict::Faulted(_)
+                | Verdict::Broke(_),
                 _,
             ) => "not made again",
         };

@@ -408,6 +408,9 @@ pub enum Verdict {
     /// The attempt was lost; it is tried again at once.
     #[n(2)]
     Again,
+    /// The attempt was taken back before it started; it is sent elsewhere.
+    #[n(7)]
+    Moved,
     /// The activity is at an end with this fault, and the process with it.
     #[n(3)]
     Faulted(#[n(0)] Box<Fault>),
@@ -430,6 +433,7 @@ impl Verdict {
             Verdict::Completed
             | Verdict::Retry { .. }
             | Verdict::Again
+            | Verdict::Moved
             | Verdict::Stopped
             | Verdict::Lacking(_) => None,
         }

@@ -449,7 +449,7 @@ fn what_must_not_run_twice_is_tried_again_only_where_it_has_not_started() {
     stage.wait(3_100);
     let attempt = stage.attempt(1);
     stage.hear(0, FromActivity::Retracted(vec![attempt]));
-    assert_eq!(stage.verdicts, [Verdict::Again]);
+    assert_eq!(stage.verdicts, [Verdict::Moved]);
     let mut stage = once();
     stage.wait(10_700);
     let [Verdict::Faulted(fault)] = stage.verdicts.as_slice() else {
@@ -536,7 +536,7 @@ fn what_is_planned_on_a_machine_that_never_comes_back_is_planned_again() {
     let attempt = stage.attempt(1);
     stage.give(Input::ActivityDown(ResourceId(0)));
     stage.hear(0, FromActivity::Retracted(vec![attempt]));
-    assert_eq!(stage.verdicts, [Verdict::Again]);
+    assert_eq!(stage.verdicts, [Verdict::Moved]);
     // The group has started again as well, and does not know that machine.
     stage.machines = vec![1];
     stage.is_silent = true;

@@ -81,6 +81,14 @@ fn a_machine_that_is_stopped_in_order_hands_back_what_has_not_started() {
     for one in &activities(&ended)[STAYING..] {
         assert_eq!(machine(one), Some("am2"), "{ended:#}");
     }
+    let moved = activities(&ended)
+        .iter()
+        .flat_map(|one| one["attempts"].as_array().unwrap());
+    let ends: Vec<&str> = moved.filter_map(|one| one["state"].as_str()).collect();
+    assert!(
+        ends.contains(&"moved") && !ends.contains(&"lost"),
+        "{ends:?}"
+    );
     let mut ran = world.sandbox.lines("log");
     ran.sort();
     ran.dedup();

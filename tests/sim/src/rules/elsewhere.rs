@@ -108,7 +108,7 @@ impl Elsewhere {
                 let attempt = ended.outcome.attempt;
                 self.sent.remove(&attempt);
                 match ended.verdict {
-                    Verdict::Again => {
+                    Verdict::Again | Verdict::Moved => {
                         self.waiting.insert((process, attempt.activity), at);
                     }
                     Verdict::Faulted(_) | Verdict::Broke(_) => {
