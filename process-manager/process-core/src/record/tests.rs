@@ -28,7 +28,7 @@ fn fault() -> Box<Fault> {
         attempt: 2,
         resource: Some(ResourceId(3)),
         exit_code: Some(7),
-        directory: Some("/work/a4".to_owned()),
+        directory: Some("/runs/a4".to_owned()),
         command: vec!["false".to_owned()],
         stderr_tail: "no".to_owned(),
         ..Fault::new(FaultName::ExitCode, "it failed").of(ActivityId(4))
