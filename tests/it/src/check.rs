@@ -298,10 +298,17 @@ fn tasks(recording: &Value) -> Result<Vec<Task>, String> {
         }
     };
     let mut producers = BTreeMap::new();
+    let mut shared = BTreeSet::new();
     let specified = list(&specification["tasks"])?;
     for task in specified {
         for file in files(&task["outputFiles"])? {
-            producers.insert(file, text(&task["id"])?.to_owned());
+            // The import gives a file to the first of several producers.
+            let id = text(&task["id"])?.to_owned();
+            if producers.contains_key(&file) {
+                shared.insert(file);
+            } else {
+                producers.insert(file, id);
+            }
         }
     }
     let size = |file: &String| sizes.get(file.as_str()).copied().unwrap_or(0);
@@ -311,11 +318,14 @@ fn tasks(recording: &Value) -> Result<Vec<Task>, String> {
             let id = text(&task["id"])?.to_owned();
             let (reads, writes) = (files(&task["inputFiles"])?, files(&task["outputFiles"])?);
             let mut parents: BTreeSet<String> = files(&task["parents"])?.into_iter().collect();
-            parents.extend(reads.iter().filter_map(|file| producers.get(file)).cloned());
+            // Of a file with several producers nobody knows which one was read.
+            let unshared = reads.iter().filter(|file| !shared.contains(*file));
+            parents.extend(unshared.filter_map(|file| producers.get(file)).cloned());
             parents.remove(&id);
             // A file that is named twice is there once.
             let unique = |files: Vec<String>| files.into_iter().collect::<BTreeSet<String>>();
-            let writes = unique(writes);
+            let mut writes = unique(writes);
+            writes.retain(|file| producers.get(file) == Some(&id));
             let reads: BTreeSet<String> = unique(reads).difference(&writes).cloned().collect();
             Ok(Task {
                 id,
