@@ -1,6 +1,7 @@
 //! Compares three accounts of a recorded workflow: the recording, `xav status --json`, and the lines that its
 //! commands wrote (`--record`).
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -304,10 +305,13 @@ fn tasks(recording: &Value) -> Result<Vec<Task>, String> {
         for file in files(&task["outputFiles"])? {
             // The import gives a file to the first of several producers.
             let id = text(&task["id"])?.to_owned();
-            if producers.contains_key(&file) {
-                shared.insert(file);
-            } else {
-                producers.insert(file, id);
+            match producers.entry(file) {
+                Entry::Vacant(place) => {
+                    place.insert(id);
+                }
+                Entry::Occupied(place) => {
+                    shared.insert(place.key().clone());
+                }
             }
         }
     }
