@@ -164,7 +164,7 @@ where
 }
 
 impl<S: Encode<()>> Sender<S> {
-    /// Sends a message if the link is up. `wake` wakes the receiver, once for all
+    /// Sends a message if the link is up. `Sender::waker` wakes the receiver, once for all
     /// messages of a batch.
     pub fn send(&self, message: &S) {
         if self.wire.state() != State::Up {
