@@ -15,6 +15,9 @@ const BOLD: &str = "\x1b[1m";
 const FAINT: &str = "\x1b[2m";
 const PLAIN: &str = "\x1b[0m";
 
+/// The styles of this program. Text of others that holds another one is shown its code.
+pub(crate) const STYLES: [&str; 6] = [RED, YELLOW, GREEN, BOLD, FAINT, PLAIN];
+
 /// Bytes of what a command wrote that are shown at once.
 const PIECE_BYTES: usize = 64 * 1024;
 

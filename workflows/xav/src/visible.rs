@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use crate::screen::STYLES;
+
 /// Bytes of a letter at most, in UTF-8.
 const LETTER_BYTES_MAX: usize = 4;
 
@@ -18,12 +20,12 @@ pub(crate) fn is_hidden(letter: char) -> bool {
         )
 }
 
-/// Shows our own text, with words of others in it: colours stay, every other hidden letter becomes its code.
+/// Shows our own text, with words of others in it: the program's own styles stay, every other hidden letter becomes its code.
 pub(crate) fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(letter) = rest.chars().next() {
-        let n_bytes = match colour_bytes(rest) {
+        let n_bytes = match style_bytes(rest) {
             0 => {
                 push(letter, &mut out);
                 letter.len_utf8()
@@ -109,16 +111,12 @@ fn is_begun(bytes: &[u8]) -> bool {
     bytes.len() < LETTER_BYTES_MAX && error.is_some_and(|error| error.error_len().is_none())
 }
 
-/// Bytes of the colour that a text begins with; 0 where it begins otherwise.
-fn colour_bytes(text: &str) -> usize {
-    let Some(numbers) = text.strip_prefix("\x1b[") else {
-        return 0;
-    };
-    let end = numbers.find(|letter: char| !letter.is_ascii_digit() && letter != ';');
-    match end {
-        Some(end) if numbers[end..].starts_with('m') => "\x1b[".len() + end + 1,
-        Some(_) | None => 0,
-    }
+/// Bytes of the style of this program that a text begins with; 0 where it begins otherwise. Other styles
+/// could hide text from its reader.
+fn style_bytes(text: &str) -> usize {
+    let mut styles = STYLES.iter();
+    let found = styles.find(|style| text.starts_with(**style));
+    found.map_or(0, |style| style.len())
 }
 
 #[cfg(test)]
@@ -143,6 +141,11 @@ mod tests {
         let ours = "\x1b[1;31merror:\x1b[0m ü";
         assert_eq!(text(ours), ours);
         assert_eq!(text("\x1b[31"), "\\u{1b}[31");
+        assert_eq!(
+            text("\x1b[8mhidden"),
+            "\\u{1b}[8mhidden",
+            "only the program's own styles"
+        );
         assert_eq!(Stream::default().piece(b"\x1b[31m"), "\\u{1b}[31m");
     }
 
