@@ -196,12 +196,12 @@ pub struct Founded {
     /// The machine that has its files, where they do not lie on each.
     #[n(9)]
     pub store: Option<ResourceId>,
-    /// The number of the semantics that it was accepted under, see [`SEMANTICS`].
-    #[cbor(n(11), default)]
-    pub semantics: u32,
     /// What controllers did at the start.
-    #[n(12)]
+    #[n(11)]
     pub flow: Flow,
+    /// The number of the semantics that it was accepted under, see [`SEMANTICS`].
+    #[n(12)]
+    pub semantics: u32,
 }
 
 /// The number of what definitions and events mean in this version of the program. It is raised with
