@@ -297,7 +297,7 @@ fn a_creation_that_was_cut_off_begins_again() {
     let dir = TempDir::new().unwrap();
     fs::write(
         dir.path().join("version"),
-        "journal format 1\nwritten by xavantes 0.1.0\n",
+        format!("journal format {FORMAT}\nwritten by xavantes 0.1.0\n"),
     )
     .unwrap();
     fs::write(dir.path().join("events.draft"), "half a store").unwrap();
