@@ -1,21 +1,13 @@
 //! Requests of users for files of their processes. Only process managers know the owner of a
 //! process; all of them are asked, because a user does not name the process manager.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use machine::Context;
 use wire::attempt::{Access, FromActivity};
 
 use crate::io::Effect;
 use crate::manager::ActivityManager;
-
-/// Maximum number of requests that wait for answers; users give up within seconds. The oldest is
-/// dropped first.
-const ASKED_MAX: usize = 1_024;
-
-/// For each request, the process managers that have not answered.
-#[derive(Debug, Default)]
-pub(crate) struct Asked(BTreeMap<u32, BTreeSet<u32>>);
 
 impl ActivityManager {
     pub(crate) fn ask_access(&mut self, cx: &mut Context<'_, Self>, number: u32, access: &Access) {
@@ -27,16 +19,9 @@ impl ActivityManager {
             let message = FromActivity::Access { number, access };
             cx.effect(Effect::ToProcess(manager, message));
         }
-        if attached.is_empty() {
-            return;
-        }
-        if self.accesses.0.len() >= ASKED_MAX {
-            self.accesses.0.pop_first();
-        }
-        self.accesses.0.insert(number, attached);
+        self.accesses.wait(number, attached);
     }
 
-    /// One approval is enough; the request is refused when all have refused it.
     pub(crate) fn on_access(
         &mut self,
         cx: &mut Context<'_, Self>,
@@ -44,11 +29,7 @@ impl ActivityManager {
         number: u32,
         is_allowed: bool,
     ) {
-        let Some(unanswered) = self.accesses.0.get_mut(&number) else {
-            return;
-        };
-        if unanswered.remove(&from) && (is_allowed || unanswered.is_empty()) {
-            self.accesses.0.remove(&number);
+        if self.accesses.answer(from, number, is_allowed) {
             cx.effect(Effect::Access { number, is_allowed });
         }
     }

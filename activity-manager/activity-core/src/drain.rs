@@ -7,18 +7,7 @@ use model::Mono;
 use crate::attempt::AttemptState;
 use crate::io::Effect;
 use crate::manager::ActivityManager;
-
-/// The progress of the end.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) enum Leaving {
-    /// It stays.
-    #[default]
-    No,
-    /// Attempts that have not started may be here, and are not started any more.
-    HandingBack,
-    /// No such attempt is left.
-    Done,
-}
+use crate::parts::leaving::Leaving;
 
 impl ActivityManager {
     pub(crate) fn on_leave(&mut self, cx: &mut Context<'_, Self>, now: Mono) {

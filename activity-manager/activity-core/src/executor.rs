@@ -13,46 +13,9 @@ use crate::attempt::{Attempt, AttemptState, Collecting};
 use crate::closed::Closed;
 use crate::io::{Effect, Stream};
 use crate::manager::{ActivityManager, settle};
-use crate::note::Note;
-use crate::outbox::Reach;
 use crate::outcome::{self, Verdict};
-
-/// The state of the link to the executor.
-#[derive(Debug, Default)]
-pub(crate) struct ExecutorLink {
-    /// The last connected executor.
-    instance: Option<u64>,
-    /// Present while the executor lists its attempts.
-    listing: Option<Listing>,
-    /// True if it can be given work.
-    pub(crate) is_ready: bool,
-    /// True once any executor has listed all its attempts in this epoch: from then on, an attempt
-    /// outside the table is not at the executor.
-    pub(crate) is_known: bool,
-}
-
-#[derive(Debug)]
-struct Listing {
-    /// True if it is the executor of the previous connection.
-    is_same: bool,
-    /// Known attempts that it has listed.
-    named: BTreeSet<AttemptId>,
-}
-
-impl ExecutorLink {
-    pub(crate) fn reach(&self) -> Reach {
-        match &self.listing {
-            _ if self.is_ready => Reach::Ready,
-            Some(_) => Reach::Telling,
-            None => Reach::Away,
-        }
-    }
-
-    pub(crate) fn close(&mut self) {
-        self.listing = None;
-        self.is_ready = false;
-    }
-}
+use crate::parts::executor::Listing;
+use crate::record::Note;
 
 impl ActivityManager {
     pub(crate) fn on_executor(

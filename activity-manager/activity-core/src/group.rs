@@ -4,9 +4,9 @@ use machine::Context;
 use model::Mono;
 use wire::resource::{Facts, FromResource, ToResource};
 
-use crate::drain::Leaving;
 use crate::io::{Config, Effect};
 use crate::manager::{ActivityManager, epoch};
+use crate::parts::leaving::Leaving;
 
 impl ActivityManager {
     pub(crate) fn on_group_up(&mut self, cx: &mut Context<'_, Self>, now: Mono) {

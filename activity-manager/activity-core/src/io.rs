@@ -1,9 +1,9 @@
-//! Inputs and outputs of the core: settings, inputs, effects, events and durable state.
+//! Inputs and outputs of the core: settings, inputs and effects.
 
 use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
-use model::{Artifact, AttemptId, Bytes, Epoch, FaultName, ProcessId, Produced, ResourceId, Span};
+use model::{Artifact, AttemptId, Bytes, FaultName, ProcessId, Produced, ResourceId, Span};
 use wire::attempt::{Access, Checked, Copied, FromActivity, Holder, ReadLog, ToActivity};
 use wire::executor::{FromExecutor, ToExecutor, Written};
 use wire::resource::{FromResource, ToResource};
@@ -264,45 +264,4 @@ pub enum Stream {
     /// The manager itself.
     #[n(0)]
     Manager,
-}
-
-/// A durable fact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub enum Event {
-    /// An epoch has begun, or a process manager has asked for the attempts here.
-    #[n(0)]
-    Epoch(#[n(0)] Epoch),
-    /// An attempt that must never run twice is sent to the executor.
-    #[n(1)]
-    Starting {
-        /// The attempt.
-        #[n(0)]
-        attempt: AttemptId,
-        /// The process manager that gets its outcome.
-        #[n(1)]
-        owner: u32,
-    },
-    /// Its outcome is durable elsewhere, or it has not started after all.
-    #[n(2)]
-    Settled(#[n(0)] AttemptId),
-    /// The journal of the earlier epochs was lost.
-    #[n(3)]
-    Forgot,
-    /// The process manager has recorded the consequences of that.
-    #[n(4)]
-    Resolved,
-}
-
-/// The durable state.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct State {
-    /// Counts epochs and attachments from 1, so that messages for an earlier one are refused.
-    #[n(0)]
-    pub epoch: Epoch,
-    /// Attempts that must never run twice and may have been started, with their process managers.
-    #[cbor(n(1), default)]
-    pub starting: BTreeMap<AttemptId, u32>,
-    /// True if attempts may be missing there, because the journal of earlier epochs was lost.
-    #[cbor(n(2), default)]
-    pub has_forgotten: bool,
 }

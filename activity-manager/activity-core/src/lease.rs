@@ -7,8 +7,6 @@
 //! started end unstarted, running ones are stopped, and dispatches for the announced epoch are
 //! refused: the process manager may have given all of them to others.
 
-use std::collections::BTreeMap;
-
 use machine::Context;
 use model::{AttemptId, Epoch, Mono, Span};
 use wire::attempt::FromActivity;
@@ -20,64 +18,8 @@ use crate::attempt::AttemptState;
 use crate::io::{Config, Effect};
 use crate::manager::{ActivityManager, raise_epoch};
 use crate::outcome;
-
-/// Requests that may still be answered. More have been in flight for longer than a lease, or for a
-/// quarter of a minute.
-const ASKED_MAX: usize = 8;
-
-/// The lease of a process manager.
-#[derive(Debug, Default)]
-pub(crate) struct ProcessLease {
-    /// The time that an answer is worth, from the process manager's attachment.
-    pub(crate) length: Span,
-    /// When the attempts under it end; none without a lease.
-    end: Option<End>,
-    /// Send times of the requests that are not answered yet.
-    asked: BTreeMap<u32, Mono>,
-    /// The number of the last request.
-    n_asked: u32,
-    /// When the next request is due.
-    next: Mono,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct End {
-    until: Mono,
-    dead_by: Mono,
-}
-
-impl ProcessLease {
-    /// Another epoch was announced to the process manager: earlier requests are void.
-    pub(crate) fn ask_anew(&mut self, now: Mono) {
-        self.asked.clear();
-        self.next = now;
-    }
-
-    fn ask(&mut self, now: Mono) -> u32 {
-        self.n_asked += 1;
-        self.asked.insert(self.n_asked, now);
-        if self.asked.len() > ASKED_MAX {
-            self.asked.pop_first();
-        }
-        self.next = now + lease::period(self.length);
-        self.n_asked
-    }
-
-    /// The send time of the answered request.
-    fn answered(&mut self, number: u32) -> Option<Mono> {
-        let sent = self.asked.get(&number).copied()?;
-        self.asked = self.asked.split_off(&(number + 1));
-        Some(sent)
-    }
-
-    fn extend(&mut self, now: Mono, end: End) -> bool {
-        let is_later = end.until > now && self.end.is_none_or(|before| before < end);
-        if is_later {
-            self.end = Some(end);
-        }
-        is_later
-    }
-}
+use crate::parts::lease::End;
+use crate::parts::process::ProcessLink;
 
 impl Config {
     fn lease_end(&self, length: Span, sent: Mono) -> End {
@@ -91,7 +33,7 @@ impl ActivityManager {
     /// Ends expired leases. Called before anything else in a step: a daemon that was frozen must
     /// not act on messages that arrived meanwhile.
     pub(crate) fn expire(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
-        let is_over = |link: &crate::process::ProcessLink| {
+        let is_over = |link: &ProcessLink| {
             let end = link.lease.end;
             end.is_some_and(|end| end.until <= now)
         };

@@ -5,9 +5,11 @@
 //! So little is stored here that a restart forgets nothing important: only the epoch and the
 //! attempts that must never run twice are durable.
 //!
-//! Read [`ActivityManager`] and [`Input`] first, then the diagram in `attempt.rs`.
+//! Read [`ActivityManager`] and [`Input`] first, then the diagram in `attempt.rs`. `step.rs` passes
+//! each input to the file that takes it; those files import `manager.rs`, and that the `parts`.
 
 mod access;
+mod advance;
 mod attempt;
 mod closed;
 mod copies;
@@ -18,13 +20,16 @@ mod holders;
 mod io;
 mod lease;
 mod manager;
-mod note;
 mod outbox;
 mod outcome;
+mod parts;
 mod process;
+pub mod record;
 mod repeat;
 mod served;
 mod start;
+mod state;
+mod step;
 mod table;
 mod tail;
 #[cfg(test)]
@@ -33,5 +38,7 @@ mod watch;
 mod workers;
 
 pub use io::{ATTEMPTS_KNOWN_MAX, DISPATCH_BYTES_MAX, KNOWN_BYTES_MAX, prefetch_default};
-pub use io::{Config, Effect, Event, Input, Peer, State, Stream, Trouble, Workplace};
+pub use io::{Config, Effect, Input, Peer, Stream, Trouble, Workplace};
 pub use manager::ActivityManager;
+pub use record::{Event, Snapshot};
+pub use state::State;

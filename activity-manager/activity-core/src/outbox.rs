@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use machine::Context;
 use model::AttemptId;
 use wire::attempt::{ATTEMPTS_MAX, FromActivity, Outcome, Refusal, Started};
 use wire::executor::{BATCH_BYTES, Start, Stdin, ToExecutor};
 
 use crate::attempt::AttemptState;
 use crate::io::Effect;
-use crate::manager::ActivityManager;
 use crate::outcome;
+use crate::parts::executor::Reach;
 use crate::table::Attempts;
 
 /// Bytes at which a message of outcomes ends: far below the limit of a message, so that large
@@ -27,17 +26,6 @@ pub(crate) struct Outbox {
     pub(crate) forgets: Vec<AttemptId>,
     /// Directories to remove; last, because the executor may still use them.
     pub(crate) clears: Vec<(AttemptId, String)>,
-}
-
-/// The state of the connection to the executor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// Not connected.
-    Away,
-    /// It lists its attempts.
-    Telling,
-    /// It takes work.
-    Ready,
 }
 
 /// Messages for one process manager.
@@ -57,25 +45,23 @@ impl Outbox {
         self.answers.entry(to).or_default()
     }
 
-    /// Queues everything as effects. Messages for a process manager that is not attached are
+    /// Gives everything as effects. Messages for a process manager that is not attached are
     /// dropped: it gets the same state when it attaches. Likewise for an executor that is not
     /// connected; one that still lists its attempts gets its messages afterwards.
     pub(crate) fn empty(
         &mut self,
-        cx: &mut Context<'_, ActivityManager>,
+        mut effect: impl FnMut(Effect),
         attempts: &Attempts,
         is_attached: impl Fn(u32) -> bool,
         executor: Reach,
     ) {
         for (to, answers) in std::mem::take(&mut self.answers) {
             if is_attached(to) {
-                answers.send(attempts, |message| {
-                    cx.effect(Effect::ToProcess(to, message))
-                });
+                answers.send(attempts, |message| effect(Effect::ToProcess(to, message)));
             }
         }
         match executor {
-            Reach::Ready => self.empty_to_executor(cx),
+            Reach::Ready => self.empty_to_executor(&mut effect),
             Reach::Telling => {}
             Reach::Away => {
                 self.starts.clear();
@@ -85,12 +71,12 @@ impl Outbox {
             }
         }
         for (attempt, directory) in self.clears.drain(..) {
-            cx.effect(Effect::Clear { attempt, directory });
+            effect(Effect::Clear { attempt, directory });
         }
     }
 
-    fn empty_to_executor(&mut self, cx: &mut Context<'_, ActivityManager>) {
-        let mut execute = |message| cx.effect(Effect::Execute(message));
+    fn empty_to_executor(&mut self, effect: &mut impl FnMut(Effect)) {
+        let mut execute = |message| effect(Effect::Execute(message));
         for part in self.forgets.chunks(ATTEMPTS_MAX) {
             execute(ToExecutor::Forget(part.to_vec()));
         }

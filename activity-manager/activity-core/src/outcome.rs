@@ -4,7 +4,7 @@ use model::{AttemptId, Bytes, FaultName, Span, Wall};
 use wire::attempt::{CAPTURE_BYTES_MAX, End, Failure, Log, Outcome, STDERR_TAIL_BYTES_MAX};
 use wire::executor::{Captured, Ended, Exit, SiteLimit};
 
-use crate::note::Note;
+use crate::record::Note;
 
 /// The next step for an ended attempt.
 #[derive(Debug)]

@@ -6,50 +6,14 @@ use wire::attempt::{ATTEMPTS_MAX, Dispatch, End, FromActivity, Refusal, ToActivi
 
 use crate::attempt::{Attempt, AttemptState, dispatch_bytes};
 use crate::closed::Closed;
-use crate::io::{
-    ATTEMPTS_KNOWN_MAX, Config, DISPATCH_BYTES_MAX, Effect, Event, KNOWN_BYTES_MAX, Stream,
-};
-use crate::lease::ProcessLease;
+use crate::io::{ATTEMPTS_KNOWN_MAX, Config, DISPATCH_BYTES_MAX, Effect, KNOWN_BYTES_MAX, Stream};
 use crate::manager::{ActivityManager, has_forgotten, raise_epoch, settle};
 use crate::outcome;
+use crate::parts::process::ProcessLink;
+use crate::record::Event;
 
 /// Maximum number of known process managers. Further ones are not answered.
 const PROCESS_MANAGERS_MAX: usize = 1_024;
-
-/// One process manager.
-#[derive(Debug, Default)]
-pub(crate) struct ProcessLink {
-    /// The latest of its epochs that has attached.
-    epoch: Epoch,
-    /// The number of its last request.
-    ask: u32,
-    /// The epoch that was announced to it. Messages that it sent before have another epoch and are
-    /// refused: it counts those attempts as lost, and they must not start beside their successors.
-    pub(crate) own_epoch: Epoch,
-    /// When this epoch was first announced to it.
-    pub(crate) told: Mono,
-    /// True if that epoch is over and no other one was announced yet.
-    pub(crate) is_void: bool,
-    pub(crate) lease: ProcessLease,
-    /// True if it got its attempts on the present connection, so that it gets further reports.
-    pub(crate) is_attached: bool,
-    /// True if it waits for `Holding`.
-    wants_holding: bool,
-    /// New attempts of the present step, so that those that do not advance at once can be accepted.
-    fresh: Vec<AttemptId>,
-}
-
-impl ProcessLink {
-    /// Refuses the process manager's messages for the announced epoch from here on, with the number
-    /// of this one, so that it attaches again.
-    pub(crate) fn void(&mut self, now: Mono, epoch: Epoch) {
-        if self.own_epoch != Epoch::default() {
-            self.own_epoch = epoch;
-            self.is_void = true;
-            self.lease.ask_anew(now);
-        }
-    }
-}
 
 impl ActivityManager {
     pub(crate) fn detach(&mut self, number: u32) {
@@ -181,7 +145,7 @@ impl ActivityManager {
         }
         let (epoch, ask) = (link.own_epoch, link.ask);
         let lease = self.config.lease.map(|_| link.lease.length);
-        let has_forgotten = has_forgotten(cx);
+        let has_forgotten = has_forgotten(cx, number);
         let own = self
             .attempts
             .iter()
@@ -217,10 +181,10 @@ impl ActivityManager {
         let (present, is_void) = link.map_or((Epoch(0), false), own);
         if meant_for == present && !is_void {
             self.confirm(cx, now, from);
-            if has_forgotten(cx) {
+            if has_forgotten(cx, from) {
                 // It got this with this epoch, and sends nothing before it has recorded the
                 // consequences.
-                cx.record(Stream::Manager, Event::Resolved);
+                cx.record(Stream::Manager, Event::Resolved(from));
             }
         }
         let is_present = meant_for == present && self.may_start(from);

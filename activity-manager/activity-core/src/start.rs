@@ -4,7 +4,7 @@ use wire::attempt::{CAPTURE_BYTES_MAX, Dispatch, STDERR_TAIL_BYTES_MAX};
 use wire::executor::{Start, Stdin};
 
 use crate::io::Config;
-use crate::note::Note;
+use crate::record::Note;
 
 impl Config {
     /// The command of a dispatch, as the executor starts it.

@@ -1,7 +1,5 @@
 //! The output so far of a running attempt, for a client of a process manager.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use machine::Context;
 use model::AttemptId;
 use wire::attempt::FromActivity;
@@ -10,14 +8,6 @@ use wire::executor::{ToExecutor, Written};
 use crate::attempt::AttemptState;
 use crate::io::Effect;
 use crate::manager::ActivityManager;
-
-/// Maximum number of attempts whose output is requested at once. People look at one or two; further
-/// requests get no output and are repeated.
-const TAILS_MAX: usize = 1_024;
-
-/// The process managers that wait for the executor's answer, by attempt.
-#[derive(Debug, Default)]
-pub(crate) struct TailRequests(BTreeMap<AttemptId, BTreeSet<u32>>);
 
 impl ActivityManager {
     /// A process manager requests the output of an attempt.
@@ -29,13 +19,12 @@ impl ActivityManager {
                 AttemptState::Running { .. } | AttemptState::Queued(None)
             )
         });
-        let has_room = self.tails.0.contains_key(&id) || self.tails.0.len() < TAILS_MAX;
-        if !runs || !has_room || !self.executor.is_ready {
-            cx.effect(nothing(from, id));
-            return;
-        }
-        self.tails.0.entry(id).or_default().insert(from);
-        cx.effect(Effect::Execute(ToExecutor::Tail(id)));
+        let is_asked = runs && self.executor.is_ready && self.tails.wait(from, id);
+        cx.effect(if is_asked {
+            Effect::Execute(ToExecutor::Tail(id))
+        } else {
+            nothing(from, id)
+        });
     }
 
     /// The executor has answered.
@@ -45,7 +34,7 @@ impl ActivityManager {
         id: AttemptId,
         written: Option<Written>,
     ) {
-        for to in self.tails.0.remove(&id).unwrap_or_default() {
+        for to in self.tails.take(id) {
             cx.effect(match &written {
                 Some(written) => Effect::Tail {
                     to,
@@ -59,7 +48,7 @@ impl ActivityManager {
 
     /// The executor will not answer any more.
     pub(crate) fn end_tails(&mut self, cx: &mut Context<'_, Self>) {
-        for (id, askers) in std::mem::take(&mut self.tails.0) {
+        for (id, askers) in self.tails.take_all() {
             for to in askers {
                 cx.effect(nothing(to, id));
             }

@@ -9,9 +9,8 @@ use wire::lease;
 
 use crate::io::Effect;
 use crate::manager::ActivityManager;
+use crate::parts::watch::PERIOD;
 
-/// Interval of requests to the executor.
-const PERIOD: Span = Span::from_secs(1);
 /// Number of unanswered requests after which the machine is not ready. Requests are counted and not
 /// time, because this daemon may have been suspended together with its executor.
 const SILENT: u32 = 3;
@@ -22,44 +21,16 @@ const MARGIN: Span = Span::from_secs(2);
 const KILLED_MIN: u32 = SILENT + 1;
 const KILLED_MAX: u32 = 30;
 
-/// The state of the watch.
-#[derive(Debug, Default)]
-pub(crate) struct Watch {
-    next: Option<Mono>,
-    asked: u64,
-    answered: u64,
-    /// Requests without an answer, or without an executor.
-    n_missed: u32,
-    is_silent: bool,
-}
-
-impl Watch {
-    pub(crate) fn is_silent(&self) -> bool {
-        self.is_silent
-    }
-
-    pub(crate) fn due(&self) -> Option<Mono> {
-        self.next
-    }
-}
-
 impl ActivityManager {
     /// Asks the executor whether it answers, if that is due.
     pub(crate) fn ask_executor(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
-        if !self.config.asks_executor || self.watch.next.is_some_and(|next| next > now) {
+        if !self.config.asks_executor || self.watch.due().is_some_and(|due| due > now) {
             return;
         }
-        let is_first = self.watch.next.is_none();
-        self.watch.next = Some(now + PERIOD);
-        let is_missed = !self.executor.is_ready || self.watch.answered < self.watch.asked;
-        self.watch.n_missed = if is_missed && !is_first {
-            self.watch.n_missed.saturating_add(1)
-        } else {
-            0
-        };
+        self.watch.count(now, self.executor.is_ready);
         if self.executor.is_ready {
-            self.watch.asked += 1;
-            cx.effect(Effect::Execute(ToExecutor::Ping(self.watch.asked)));
+            let number = self.watch.ask();
+            cx.effect(Effect::Execute(ToExecutor::Ping(number)));
         }
         if self.watch.n_missed == SILENT {
             self.set_silent(cx, now, true);
@@ -72,9 +43,7 @@ impl ActivityManager {
     }
 
     pub(crate) fn on_pong(&mut self, cx: &mut Context<'_, Self>, now: Mono, number: u64) {
-        self.watch.answered = self.watch.answered.max(number.min(self.watch.asked));
-        if self.watch.answered == self.watch.asked {
-            self.watch.n_missed = 0;
+        if self.watch.answer(number) {
             self.set_silent(cx, now, false);
         }
     }

@@ -6,8 +6,8 @@ use wire::attempt::{End, Outcome};
 use crate::attempt::{Attempt, AttemptState, Collecting};
 use crate::io::{Effect, Trouble, Workplace};
 use crate::manager::ActivityManager;
-use crate::note::Note;
 use crate::outcome;
+use crate::record::Note;
 
 impl ActivityManager {
     pub(crate) fn on_staged(

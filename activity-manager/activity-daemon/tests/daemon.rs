@@ -22,7 +22,7 @@ use wire::resource::{FromResource, ProcessGrant, ToResource};
 
 const PATIENCE: Span = Span::from_secs(20);
 const PROCESS: ProcessId = ProcessId(7);
-const RESOURCE: ResourceId = ResourceId(4);
+const RESOURCE: ResourceId = ResourceId::local(4);
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1).peekable();

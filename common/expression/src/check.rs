@@ -96,6 +96,12 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
                     }
                 }
             }
+            NodeKind::If { conditions, .. } => {
+                for (number, condition) in conditions.iter().enumerate() {
+                    let place = || (here, Place::condition(number));
+                    check.expression(condition, None, &place);
+                }
+            }
             NodeKind::Assign(writes) => {
                 for write in writes {
                     let variable = draft.variables.get(write.variable as usize);

@@ -11,10 +11,10 @@ use crate::durable;
 
 /// Number of the format that this program writes, and the highest that it reads: of the journal's files
 /// and of the managers' records in them.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// The lowest format that this program reads. Formats 1 and 2 were never released.
-pub(crate) const FORMAT_OLDEST: u32 = 3;
+pub(crate) const FORMAT_OLDEST: u32 = 4;
 
 /// Bytes of the longest `version` file that is read: it has two short lines.
 const VERSION_BYTES_MAX: u64 = 4096;
@@ -180,6 +180,21 @@ pub(crate) struct Version {
 /// not checked.
 pub fn is_begun(dir: &Path) -> bool {
     matches!(check_version(dir), Ok(Some(_)))
+}
+
+/// Checks that this program reads the format of a journal, if one was begun in a directory. The rest is
+/// not checked, so that nothing is written where one of several journals is of a later version.
+pub fn check_format(dir: &Path) -> Result<(), DirectoryError> {
+    match check_version(dir) {
+        Err(error @ (DirectoryError::Newer { .. } | DirectoryError::Older { .. })) => Err(error),
+        // Opening the journal tells of it, or mends it.
+        Err(
+            DirectoryError::InUse { .. }
+            | DirectoryError::Version { .. }
+            | DirectoryError::Io { .. },
+        )
+        | Ok(_) => Ok(()),
+    }
 }
 
 /// Reads the `version` file; none if there is none.

@@ -31,7 +31,7 @@ mod tail;
 
 pub use aside::set_aside;
 pub use committer::{Committer, Refused, Report};
-pub use directory::{DirectoryError, FORMAT, is_begun};
+pub use directory::{DirectoryError, FORMAT, check_format, is_begun};
 pub use journal::{
     Batch, CommitError, Damage, History, Journal, OpenError, Opened, Options, StoreError,
     commit_bytes_max, open_read, remove_stream,

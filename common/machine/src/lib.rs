@@ -10,15 +10,24 @@
 
 #[cfg(test)]
 mod tests;
+mod timers;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 
 use model::{Mono, Now};
 
+pub use timers::Timers;
+
 /// Weight of the events that may follow a snapshot before the next one, beside twice the snapshot's
 /// own weight, so that snapshots cost a fraction of the events.
 const TAIL_EVENTS_MIN: usize = 1_024;
+
+/// The most weight of events after the last snapshot of a stream, where a snapshot of its state
+/// would have this weight. When a batch is closed no stream has more.
+pub const fn tail_max(weight: usize) -> usize {
+    TAIL_EVENTS_MIN + 2 * weight
+}
 
 /// A type with a stored form.
 pub trait Codec: Sized {
@@ -304,7 +313,7 @@ impl<M: Machine> Drive<M> {
             let Some(kept) = self.states.by_stream.get_mut(&stream) else {
                 continue;
             };
-            if kept.n_tail > TAIL_EVENTS_MIN + 2 * M::weight(&kept.state) {
+            if kept.n_tail > tail_max(M::weight(&kept.state)) {
                 kept.n_tail = 0;
                 snapshots.push((stream, M::snapshot(&kept.state)));
             }

@@ -1,9 +1,9 @@
-//! What a developer submits: a tree of controllers with activities as leaves.
+//! The submission of a developer: a tree of controllers with activities as leaves.
 //!
 //! A [`Draft`] is the tree as it was read from a file or from a connection; [`Draft::check`] makes
-//! a [`Definition`] of it, or names everything that is wrong. What holds a `Definition` relies on:
-//! the nodes are one tree in which parents come before their children, every reference points at
-//! something, order of execution has no cycle, and whoever reads an output runs after its producer.
+//! a [`Definition`] of it, or lists all its problems. A `Definition` guarantees: the nodes are one
+//! tree in which parents come before their children, every reference points at something, order of
+//! execution has no cycle, and each reader of an output runs after its producer.
 
 mod check;
 mod input;
@@ -44,22 +44,22 @@ pub struct Draft {
     /// The process's name: `[a-z][a-z0-9-]*`.
     #[n(0)]
     pub name: String,
-    /// What the submitter gives.
+    /// The values that the submitter gives.
     #[n(1)]
     pub inputs: Vec<Input>,
     /// The process's own variables.
     #[n(2)]
     pub variables: Vec<Variable>,
-    /// What the submitter gets.
+    /// The values and files that the submitter gets.
     #[n(3)]
     pub outputs: Vec<Output>,
     /// Files beside the definition, by relative path: they lie in every attempt's directory.
     #[n(4)]
     pub files: Vec<String>,
-    /// How data goes from activity to activity.
+    /// The way of data from activity to activity.
     #[n(5)]
     pub data: DataMode,
-    /// How many machines keep a copy of what activities produce, beside those that made it.
+    /// Machines that keep a copy of the outputs of each activity, beside the one that made them.
     #[n(6)]
     pub copies: u32,
     /// The tree; node 0 is the root, and a child has a larger number than its parent.
@@ -67,7 +67,7 @@ pub struct Draft {
     pub nodes: Vec<Node>,
 }
 
-/// How data goes from activity to activity.
+/// The way of data from activity to activity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum DataMode {
@@ -86,10 +86,10 @@ pub struct Input {
     /// Its name, read as `inputs.NAME`.
     #[n(0)]
     pub name: String,
-    /// What it may be.
+    /// The type of its values.
     #[n(1)]
     pub kind: Type,
-    /// What it is where nothing is given.
+    /// Its value where none is given.
     #[n(2)]
     pub default: Option<Value>,
     /// The least number it may be.
@@ -106,10 +106,10 @@ pub struct Variable {
     /// Its name.
     #[n(0)]
     pub name: String,
-    /// What it may hold.
+    /// The type of its values.
     #[n(1)]
     pub kind: Type,
-    /// What it holds at the start; `Null` where nothing was said.
+    /// Its value at the start; `Null` where none is declared.
     #[n(2)]
     pub initial: Value,
 }
@@ -120,12 +120,12 @@ pub struct Output {
     /// Its name.
     #[n(0)]
     pub name: String,
-    /// Where it comes from.
+    /// Its source.
     #[n(1)]
     pub source: OutputSource,
 }
 
-/// Where an output of a process comes from.
+/// The source of an output of a process.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum OutputSource {
     /// The value of an expression at the end.
@@ -149,19 +149,19 @@ pub struct Template(#[n(0)] pub String);
 /// A node of the tree.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Node {
-    /// What the user calls it. Activities always have a name and no two the same; a controller's
+    /// Its name. Activities always have one and no two share it; the name of a controller
     /// is empty where the user gave none.
     #[n(0)]
     pub name: String,
-    /// What it does.
+    /// Its kind.
     #[n(1)]
     pub kind: NodeKind,
-    /// What its incoming links must say before it may run.
+    /// The condition over its incoming links under which it runs.
     #[n(2)]
     pub join: Join,
 }
 
-/// What a node does.
+/// The kind of a node.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum NodeKind {
     /// Its children one after another.
@@ -170,7 +170,7 @@ pub enum NodeKind {
     /// Its children at the same time, but for what its links say.
     #[n(1)]
     Parallel {
-        /// What runs.
+        /// The children.
         #[n(0)]
         children: Vec<NodeId>,
         /// Orders between any two descendants.
@@ -186,15 +186,26 @@ pub enum NodeKind {
     /// Nothing.
     #[n(4)]
     Empty,
+    /// One of its children: the one whose condition is the first that is true, else the child
+    /// beyond the conditions, where there is one. The others are skipped.
+    #[n(5)]
+    If {
+        /// The conditions of the first children, tried in order when the node starts.
+        #[n(0)]
+        conditions: Vec<Expression>,
+        /// A branch for each condition; one more is the `else`.
+        #[n(1)]
+        children: Vec<NodeId>,
+    },
 }
 
 /// An order between two nodes below one parallel controller.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Link {
-    /// What ends first.
+    /// The node that ends first.
     #[n(0)]
     pub from: NodeId,
-    /// What waits for it.
+    /// The node that waits for it.
     #[n(1)]
     pub to: NodeId,
     /// The link's value, evaluated when `from` ends; true where nothing is said. A `from` that is
@@ -203,7 +214,7 @@ pub struct Link {
     pub when: Option<Expression>,
 }
 
-/// What the incoming links of a node must say before it runs; else it is skipped, and its own
+/// The condition over the incoming links of a node; where it is false, the node is skipped and its own
 /// outgoing links are false.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub enum Join {
@@ -225,7 +236,7 @@ pub struct Assignment {
     /// The place of the variable in [`Draft::variables`].
     #[n(0)]
     pub variable: u32,
-    /// What is written.
+    /// The new value.
     #[n(1)]
     pub value: Expression,
 }
@@ -233,19 +244,19 @@ pub struct Assignment {
 /// A leaf: one command line.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Activity {
-    /// What is started.
+    /// The command line.
     #[n(0)]
     pub command: Command,
     /// Environment variables, by name.
     #[n(1)]
     pub env: Vec<(String, Template)>,
-    /// What it reads from stdin.
+    /// Its standard input.
     #[n(2)]
     pub stdin: Option<Stdin>,
-    /// What is laid into its directory before it starts.
+    /// Files and directories that are staged into its directory before it starts.
     #[n(3)]
     pub inputs: Vec<Staged>,
-    /// What is taken out of its directory when it has ended well.
+    /// Files and directories that are taken from its directory when it has succeeded.
     #[n(4)]
     pub outputs: Vec<Produced>,
     /// The variable that takes what it writes to stdout.
@@ -254,7 +265,7 @@ pub struct Activity {
     /// The variable that takes what it writes to stderr.
     #[n(6)]
     pub stderr: Option<Capture>,
-    /// How much it computes; learned where nothing is said.
+    /// The amount of its computation; learned where none is declared.
     #[n(7)]
     pub work: Option<Work>,
     /// Slots of one machine that it holds.
@@ -263,7 +274,7 @@ pub struct Activity {
     /// The most memory it may use.
     #[n(9)]
     pub memory: Option<Bytes>,
-    /// What the machine must be or have.
+    /// Labels that the machine must have.
     #[n(10)]
     pub labels: Vec<(String, String)>,
     /// The longest it may run.
@@ -272,20 +283,20 @@ pub struct Activity {
     /// When it is tried again.
     #[n(12)]
     pub retry: Retry,
-    /// Whether an outcome that another process recorded for the same command, environment and
+    /// True if an outcome that another process recorded for the same command, environment and
     /// inputs may stand for it.
     #[cbor(n(13), default)]
     pub cache: bool,
-    /// Whether two attempts may run at the same time, so that nobody waits for one of which nothing
+    /// True if two attempts may run at the same time, so that nobody waits for one of which nothing
     /// is heard.
     #[cbor(n(14), default)]
     pub repeatable: bool,
-    /// Whether it must never run twice, whatever becomes of an attempt.
+    /// True if it must never run twice, whatever becomes of an attempt.
     #[cbor(n(15), default)]
     pub at_most_once: bool,
 }
 
-/// What an activity starts.
+/// The command line of an activity.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Command {
     /// A program and its arguments, with no shell between.
@@ -296,7 +307,7 @@ pub enum Command {
     Shell(#[n(0)] Template),
 }
 
-/// Where an activity's stdin comes from.
+/// The source of an activity's stdin.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Stdin {
     /// Text.
@@ -310,15 +321,15 @@ pub enum Stdin {
 /// A file or directory laid into an activity's directory.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Staged {
-    /// Where it lies: a relative path; with a `/` at its end what is staged is a directory.
+    /// Its relative path; a `/` at the end stands for a directory.
     #[n(0)]
     pub path: String,
-    /// Where it comes from.
+    /// Its source.
     #[n(1)]
     pub source: Source,
 }
 
-/// Where a file comes from.
+/// The source of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub enum Source {
     /// An output of an activity that runs before.
@@ -354,12 +365,12 @@ pub struct Capture {
     /// The place of the variable in [`Draft::variables`].
     #[n(0)]
     pub variable: u32,
-    /// How the bytes become a value.
+    /// The conversion of the bytes to a value.
     #[n(1)]
     pub parse: Parse,
 }
 
-/// How what a command wrote becomes a value.
+/// The conversion of a command's output to a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Parse {
@@ -419,13 +430,13 @@ impl Default for Retry {
     }
 }
 
-/// Where in a definition something is wrong; whoever read the file knows the line.
+/// The place of a problem in a definition; the reader of the file knows the line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub struct Place {
     /// The node, or none for what stands above the tree.
     #[n(0)]
     pub node: Option<NodeId>,
-    /// What of it, as the user writes it, with dots between: `inputs.corpus.txt`, `links.2.from`.
+    /// The field of it, as the user writes it, with dots between: `inputs.corpus.txt`, `links.2.from`.
     #[n(1)]
     pub field: String,
 }
@@ -433,13 +444,13 @@ pub struct Place {
 /// Something wrong with a definition.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Problem {
-    /// Where.
+    /// The place.
     #[n(0)]
     pub place: Place,
-    /// What, in a sentence without a full stop.
+    /// The problem, in a sentence without a full stop.
     #[n(1)]
     pub message: String,
-    /// What to write instead, where that is known.
+    /// The correction, where it is known.
     #[n(2)]
     pub hint: Option<String>,
 }
@@ -459,7 +470,7 @@ impl Draft {
 }
 
 impl Definition {
-    /// What was checked.
+    /// The draft that was checked.
     pub fn draft(&self) -> &Draft {
         &self.0.draft
     }
@@ -495,6 +506,7 @@ impl Definition {
             NodeKind::Activity(activity) => Some(activity),
             NodeKind::Sequence(_)
             | NodeKind::Parallel { .. }
+            | NodeKind::If { .. }
             | NodeKind::Assign(_)
             | NodeKind::Empty => None,
         }
@@ -567,7 +579,9 @@ impl Node {
     /// The children of a controller, none of a leaf.
     pub fn children(&self) -> &[NodeId] {
         match &self.kind {
-            NodeKind::Sequence(children) | NodeKind::Parallel { children, .. } => children,
+            NodeKind::Sequence(children)
+            | NodeKind::Parallel { children, .. }
+            | NodeKind::If { children, .. } => children,
             NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => &[],
         }
     }
@@ -580,6 +594,7 @@ impl Node {
             NodeKind::Activity(_) => "activity",
             NodeKind::Assign(_) => "assign",
             NodeKind::Empty => "empty",
+            NodeKind::If { .. } => "if",
         }
     }
 
@@ -617,13 +632,23 @@ impl Activity {
     }
 }
 
+impl Place {
+    /// The field in which an `if` has the condition of this number: `if`, `elif.0.if`, `elif.1.if`.
+    pub fn condition(number: usize) -> String {
+        match number.checked_sub(1) {
+            None => "if".to_owned(),
+            Some(elif) => format!("elif.{elif}.if"),
+        }
+    }
+}
+
 impl Produced {
-    /// Whether what is produced is a directory rather than one file.
+    /// True if it is a directory rather than one file.
     pub fn is_directory(&self) -> bool {
         self.path.ends_with('/') || self.is_glob()
     }
 
-    /// Whether the path is a pattern.
+    /// True if the path is a pattern.
     pub fn is_glob(&self) -> bool {
         self.path.contains(['*', '?', '['])
     }

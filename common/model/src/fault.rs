@@ -1,4 +1,4 @@
-//! What goes wrong, by name, in the form in which the user reads it.
+//! Faults, by name, in the form in which the user reads them.
 
 use std::fmt;
 
@@ -78,22 +78,22 @@ impl fmt::Display for FaultName {
     }
 }
 
-/// A fault with what its reader needs to mend it.
+/// A fault with all that its reader needs to repair it.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Fault {
     /// Its name.
     #[n(0)]
     pub name: FaultName,
-    /// What happened, in a sentence.
+    /// The cause, in a sentence.
     #[n(1)]
     pub message: String,
-    /// Where in the process.
+    /// The activity that faulted.
     #[n(2)]
     pub activity: Option<ActivityId>,
-    /// Which try.
+    /// The number of the attempt.
     #[n(3)]
     pub attempt: u32,
-    /// On which machine.
+    /// The machine of the attempt.
     #[n(4)]
     pub resource: Option<ResourceId>,
     /// The exit status, where there was one.

@@ -11,7 +11,7 @@ use crate::{ActivityId, Bytes, Work};
 pub struct GraphNode {
     /// The activity; none for a gate, which has no work, holds no slot and is never sent anywhere.
     pub activity: Option<ActivityId>,
-    /// What it computes.
+    /// The amount of its computation.
     pub work: Work,
     /// Slots of one machine that it holds: 0 for a gate.
     pub cores: u32,
@@ -42,7 +42,7 @@ pub enum GraphError {
         from: usize,
         /// Its head.
         to: usize,
-        /// How many nodes there are.
+        /// Nodes of the graph.
         n_nodes: usize,
     },
 }

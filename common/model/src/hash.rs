@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use minicbor::{Decode, Encode};
 
-/// A BLAKE3 hash of 32 bytes. Who computes it is elsewhere: this crate only carries it.
+/// A BLAKE3 hash of 32 bytes. Other crates compute it: this one only carries it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Hash(#[cbor(n(0), with = "minicbor::bytes")] pub [u8; 32]);

@@ -1,11 +1,11 @@
-//! Who a daemon or a person is, as certificates name it and each request is judged by.
+//! Identities of daemons and persons, as certificates name them; each request is authorized by one.
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// What a certificate is for.
+/// The purpose of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// A group manager.
@@ -35,7 +35,7 @@ impl Role {
         }
     }
 
-    /// Whether it is a manager's and not a person's.
+    /// True if it is a manager's and not a person's.
     pub const fn is_manager(self) -> bool {
         match self {
             Role::Gm | Role::Pm | Role::Am => true,
@@ -69,7 +69,7 @@ pub struct Identity {
     group: String,
     role: Role,
     name: String,
-    /// Which holder of the name, from 1.
+    /// The number of the holder of the name, from 1.
     holder: u32,
 }
 
@@ -111,7 +111,7 @@ impl Identity {
         &self.group
     }
 
-    /// What it may do.
+    /// Its role.
     pub const fn role(&self) -> Role {
         self.role
     }
@@ -121,7 +121,7 @@ impl Identity {
         &self.name
     }
 
-    /// Which holder of its name it is, from 1.
+    /// The number of the holder among those of its name, from 1.
     pub const fn holder(&self) -> u32 {
         self.holder
     }
@@ -134,8 +134,8 @@ impl Identity {
         }
     }
 
-    /// Whether both have the same name, whichever holder of it they are. Whoever dials a manager
-    /// knows its name alone.
+    /// True if both have the same name, even as different holders of it. A program that dials a
+    /// manager knows its name alone.
     pub fn has_name_of(&self, other: &Identity) -> bool {
         (&self.grid, &self.group, self.role, &self.name)
             == (&other.grid, &other.group, other.role, &other.name)
@@ -192,7 +192,7 @@ pub enum IdentityError {
          and after the first also -, _ and ."
     )]
     Name {
-        /// Which of the names.
+        /// The kind of the name.
         what: &'static str,
         /// Its beginning.
         name: String,

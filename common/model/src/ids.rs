@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use minicbor::{Decode, Encode};
+use minicbor::data::Type;
+use minicbor::encode::Write;
+use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($number:ty), $prefix:literal) => {
@@ -31,17 +33,7 @@ id!(
     "a"
 );
 id!(
-    /// A machine of a group, as its group manager numbers it.
-    ResourceId(u32),
-    "r"
-);
-id!(
-    /// A group of machines.
-    GroupId(u32),
-    "g"
-);
-id!(
-    /// The number of the life of a manager; raised durably at each start.
+    /// The number of an epoch of a manager: durably increased at each start.
     Epoch(u64),
     "e"
 );
@@ -55,6 +47,122 @@ id!(
     GrantId(u64),
     "grant "
 );
+
+/// A group of machines: the first eight bytes of the fingerprint of its authority.
+///
+/// In two halves, so that a [`ResourceId`] has 12 bytes: one is kept for each activity.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId {
+    high: u32,
+    low: u32,
+}
+
+impl GroupId {
+    /// The group of a program that has all managers inside, which has no authority.
+    pub const LOCAL: GroupId = GroupId::new(0);
+
+    /// The group of this number.
+    pub const fn new(number: u64) -> GroupId {
+        GroupId {
+            high: (number >> 32) as u32,
+            low: number as u32,
+        }
+    }
+
+    /// Its number.
+    pub const fn number(self) -> u64 {
+        (self.high as u64) << 32 | self.low as u64
+    }
+}
+
+impl<C> Encode<C> for GroupId {
+    fn encode<W: Write>(
+        &self,
+        e: &mut Encoder<W>,
+        _: &mut C,
+    ) -> Result<(), encode::Error<W::Error>> {
+        e.u64(self.number())?.ok()
+    }
+}
+
+impl<'b, C> Decode<'b, C> for GroupId {
+    fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<GroupId, decode::Error> {
+        d.u64().map(GroupId::new)
+    }
+}
+
+impl fmt::Debug for GroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GroupId({:#x})", self.number())
+    }
+}
+
+impl fmt::Display for GroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "g{:x}", self.number())
+    }
+}
+
+/// A machine: its group, and the number that its group manager gave it. Written as `r3`, and as
+/// `r3@g1f0c` by `{:#}`, where machines of several groups may be meant.
+///
+/// A machine of [`GroupId::LOCAL`] is encoded as its number, another one as number and group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceId {
+    /// Its group.
+    pub group: GroupId,
+    /// Its number in the group, counted from 0.
+    pub number: u32,
+}
+
+impl ResourceId {
+    /// A machine of a group.
+    pub const fn new(group: GroupId, number: u32) -> ResourceId {
+        ResourceId { group, number }
+    }
+
+    /// A machine of [`GroupId::LOCAL`].
+    pub const fn local(number: u32) -> ResourceId {
+        ResourceId::new(GroupId::LOCAL, number)
+    }
+}
+
+impl fmt::Display for ResourceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "r{}", self.number)?;
+        match f.alternate() {
+            true => write!(f, "@{}", self.group),
+            false => Ok(()),
+        }
+    }
+}
+
+impl<C> Encode<C> for ResourceId {
+    fn encode<W: Write>(
+        &self,
+        e: &mut Encoder<W>,
+        ctx: &mut C,
+    ) -> Result<(), encode::Error<W::Error>> {
+        if self.group == GroupId::LOCAL {
+            return e.u32(self.number)?.ok();
+        }
+        e.array(2)?.u32(self.number)?;
+        self.group.encode(e, ctx)
+    }
+}
+
+impl<'b, C> Decode<'b, C> for ResourceId {
+    fn decode(d: &mut Decoder<'b>, ctx: &mut C) -> Result<ResourceId, decode::Error> {
+        if d.datatype()? != Type::Array {
+            return d.u32().map(ResourceId::local);
+        }
+        if d.array()? != Some(2) {
+            return Err(decode::Error::message("a machine is a number and a group"));
+        }
+        let number = d.u32()?;
+        Ok(ResourceId::new(GroupId::decode(d, ctx)?, number))
+    }
+}
 
 impl ActivityId {
     /// The leaf of the definition that this activity runs.
@@ -137,5 +245,34 @@ pub struct AttemptId {
 impl fmt::Display for AttemptId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}#{}", self.process, self.activity, self.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_with_one_number_in_two_groups_are_two() {
+        let (one, other) = (
+            ResourceId::local(3),
+            ResourceId::new(GroupId::new(0x1f0c), 3),
+        );
+        assert_ne!(one, other);
+        assert_eq!([one, other].map(|id| id.to_string()), ["r3", "r3"]);
+        let apart = [one, other].map(|id| format!("{id:#}"));
+        assert_eq!(apart, ["r3@g0", "r3@g1f0c"]);
+    }
+
+    #[test]
+    fn a_machine_is_encoded_with_its_group_unless_that_is_the_local_one() {
+        let bytes = |id: ResourceId| minicbor::to_vec(id).expect("writing to a vector cannot fail");
+        assert_eq!(bytes(ResourceId::local(3)), [3]);
+        let far = ResourceId::new(GroupId::new(0x1f0c), 3);
+        assert_eq!(bytes(far), [0x82, 3, 0x19, 0x1f, 0x0c]);
+        for id in [ResourceId::local(3), far] {
+            assert_eq!(minicbor::decode::<ResourceId>(&bytes(id)).ok(), Some(id));
+        }
+        assert!(minicbor::decode::<ResourceId>(&[0x83, 3, 1, 1]).is_err());
     }
 }

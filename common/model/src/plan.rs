@@ -4,11 +4,11 @@ use minicbor::{Decode, Encode};
 
 use crate::{ActivityId, Generation, ResourceId, Span};
 
-/// Where and when each activity of a process is meant to run. It never changes: another plan has
+/// The planned machine and time of each activity of a process. It never changes: another plan has
 /// another generation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Plan {
-    /// Which plan of the process this is; larger is later.
+    /// The generation of the plan in its process; larger is later.
     #[n(0)]
     pub generation: Generation,
     /// One entry an activity, in the order of the activities' ids.
@@ -22,10 +22,10 @@ pub struct Plan {
 /// One activity's place in a plan. Times count from the moment for which the plan was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Entry {
-    /// Which activity.
+    /// The activity.
     #[n(0)]
     pub activity: ActivityId,
-    /// On which machine.
+    /// Its machine.
     #[n(1)]
     pub resource: ResourceId,
     /// On which of the machine's slots: the lowest one it holds.

@@ -9,19 +9,17 @@ use crate::{Bytes, GroupId, ResourceId};
 /// A machine under an activity manager, as a planner sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
-    /// Its number.
+    /// Its group and its number there.
     pub id: ResourceId,
     /// Its name, for people.
     pub name: String,
-    /// The group it belongs to.
-    pub group: GroupId,
     /// Reference seconds of work that one core does in a second.
     pub power: f64,
     /// Slots: activities of one core that may run at the same time.
     pub slots: u32,
     /// Memory for activities.
     pub memory: Bytes,
-    /// What the machine is or has, by name.
+    /// Properties of the machine, by name.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -34,7 +32,7 @@ pub struct NetworkLink {
     pub latency: f64,
 }
 
-/// What data crosses between two machines. Inside one machine it costs nothing.
+/// The links between machines. Inside one machine data costs nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     /// Between machines of one group, where nothing else is said.
@@ -93,7 +91,7 @@ pub enum PlatformError {
     Power {
         /// The machine.
         name: String,
-        /// What was given.
+        /// The given value.
         power: f64,
     },
     /// A machine on which nothing can run.
@@ -104,9 +102,9 @@ pub enum PlatformError {
         "a link has bandwidth {bandwidth} and latency {latency}; the bandwidth is a number above 0, the latency 0 or more"
     )]
     Link {
-        /// What was given.
+        /// The given value.
         bandwidth: f64,
-        /// What was given.
+        /// The given value.
         latency: f64,
     },
 }
@@ -152,7 +150,7 @@ impl Platform {
         &self.resources
     }
 
-    /// What lies between them.
+    /// The network between them.
     pub fn network(&self) -> &Network {
         &self.network
     }

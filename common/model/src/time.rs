@@ -10,8 +10,8 @@ use minicbor::{Decode, Encode};
 #[cbor(transparent)]
 pub struct Span(#[n(0)] pub u64);
 
-/// A point of a clock that never goes back, in microseconds since the clock's own origin.
-/// It means nothing in another life of the program, so it is never made durable.
+/// A point of a clock that never goes back, in microseconds since the clock's own origin. It means
+/// nothing in another epoch of the program, so it is never made durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Mono(#[n(0)] pub u64);
@@ -21,10 +21,10 @@ pub struct Mono(#[n(0)] pub u64);
 #[cbor(transparent)]
 pub struct Wall(#[n(0)] pub u64);
 
-/// What a core is told of the time at each step.
+/// The time as a core gets it at each step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Now {
-    /// For deadlines and intervals of this life; kept in volatile state only.
+    /// For deadlines and intervals of this epoch; kept in volatile state only.
     pub mono: Mono,
     /// For what people read and what outlives the program; may be kept in durable state.
     pub wall: Wall,

@@ -1,4 +1,4 @@
-//! What variables, inputs and outputs hold.
+//! The values of variables, inputs and outputs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -53,7 +53,7 @@ pub struct Artifact {
     pub kind: ArtifactKind,
 }
 
-/// What an [`Artifact`] names.
+/// The kind of an [`Artifact`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 #[cbor(index_only)]
 pub enum ArtifactKind {
@@ -98,7 +98,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// Whether a value may be kept where this type is declared. Nothing (`Null`) may be kept
+    /// True if a value may be kept where this type is declared. Nothing (`Null`) may be kept
     /// anywhere: it is what a variable holds before it is written.
     pub fn admits(&self, value: &Value) -> bool {
         match (self, value) {
@@ -176,7 +176,7 @@ impl Value {
         }
     }
 
-    /// Whether there are at most so many lists and maps within each other.
+    /// True if there are at most so many lists and maps within each other.
     pub fn is_within_depth(&self, depth_max: usize) -> bool {
         match self {
             Value::Null

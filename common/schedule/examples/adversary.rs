@@ -127,9 +127,8 @@ impl Instance {
             .map(|(&(from, to), &data)| (from, to, data))
             .collect();
         let machines = self.powers.iter().zip(0u32..).map(|(&power, id)| Resource {
-            id: ResourceId(id),
+            id: ResourceId::new(GroupId::new((id / 2).into()), id),
             name: format!("m{id}"),
-            group: GroupId(id / 2),
             power,
             slots: 1,
             memory: Bytes::ZERO,

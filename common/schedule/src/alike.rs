@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::problem::Problem;
 
 /// By machine: the first machine with the same group, power, slots, ready times and fitting tasks.
-/// Where machines have their own costs each one is alone. O(p log p).
+/// Machines with costs of their own are each alone. O(p log p).
 pub(crate) fn alike(problem: &Problem) -> Vec<u32> {
     let fits = classes_by_host(problem);
     let mut first = BTreeMap::new();

@@ -2,7 +2,7 @@
 
 use crate::problem::{OUTSIDE, Problem};
 
-/// Where a task has been put and when it ends, as far as its successors care.
+/// The place and end of a task, as far as its successors need them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
     pub(crate) finish: f64,
@@ -89,7 +89,7 @@ impl Arrivals {
     pub(crate) fn at(&self, host: u32, group: u32) -> f64 {
         let (top, from) = self.top[group as usize];
         if from == host {
-            // What comes from the machine itself crosses no link.
+            // Data from the machine itself crosses no link.
             self.second[group as usize].max(self.local[host as usize])
         } else {
             top

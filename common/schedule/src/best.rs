@@ -33,7 +33,7 @@ pub struct Estimate {
 pub struct BestRun {
     /// The shortest schedule.
     pub schedule: Schedule,
-    /// Whose it is.
+    /// The algorithm that made it.
     pub scheduler: &'static str,
     /// One entry a member, in the order in which they are asked.
     pub estimates: Vec<Estimate>,

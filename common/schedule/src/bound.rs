@@ -15,7 +15,7 @@ pub fn bound(problem: &Problem) -> f64 {
 }
 
 /// The longest path by computation only, each task on its fastest machine: the denominator of the
-/// schedule length ratio (rule A15). What has started counts like the rest.
+/// schedule length ratio (rule A15). Started tasks count like the rest.
 pub fn critical_path_time(problem: &Problem) -> f64 {
     longest_chain(problem, false)
 }

@@ -17,13 +17,13 @@ pub enum CheckError {
     /// A task without an entry.
     #[error("task {task} is missing")]
     Missing {
-        /// Which.
+        /// The task.
         task: u32,
     },
     /// A task with two entries, or twice on a slot.
     #[error("task {task} is placed twice")]
     Doubled {
-        /// Which.
+        /// The task.
         task: u32,
     },
     /// An entry that stands for nothing that is to be placed.
@@ -35,7 +35,7 @@ pub enum CheckError {
     /// A machine or slot that is not there, or fewer slots than the task's cores.
     #[error("task {task} is on slot {slot} of machine {host}, which cannot hold it")]
     Place {
-        /// Which task.
+        /// The task.
         task: u32,
         /// The machine.
         host: u32,
@@ -45,23 +45,23 @@ pub enum CheckError {
     /// A task that had started and is planned elsewhere or at another time.
     #[error("task {task} has started and is not where it runs")]
     Moved {
-        /// Which.
+        /// The task.
         task: u32,
     },
     /// A machine without the cores, memory or labels that a task needs.
     #[error("machine {host} does not have what task {task} needs: {demand:?}")]
     Constraint {
-        /// Which task.
+        /// The task.
         task: u32,
         /// The machine.
         host: u32,
-        /// What it needs beside its cores.
+        /// Its demand beside its cores.
         demand: Demand,
     },
     /// A task that takes less time than it needs there, or whose times are no times.
     #[error("task {task} takes {given} s and needs {needed} s")]
     Duration {
-        /// Which.
+        /// The task.
         task: u32,
         /// Finish less start.
         given: f64,
@@ -71,17 +71,17 @@ pub enum CheckError {
     /// A task that starts before one that it waits for has ended.
     #[error("task {task} starts before its predecessor {pred} has ended")]
     Order {
-        /// Which.
+        /// The task.
         task: u32,
-        /// What it waits for.
+        /// The task that it waits for.
         pred: u32,
     },
     /// A task that starts before its data can have arrived.
     #[error("task {task} starts at {start} s; the data of {pred} arrives at {arrival} s")]
     Transfer {
-        /// Which.
+        /// The task.
         task: u32,
-        /// Where the data comes from.
+        /// The task that the data comes from.
         pred: u32,
         /// When it starts.
         start: f64,
@@ -99,7 +99,7 @@ pub enum CheckError {
     /// A task that starts before its slot is free.
     #[error("task {task} starts before slot {slot} of machine {host} is free")]
     Ready {
-        /// Which task.
+        /// The task.
         task: u32,
         /// The machine.
         host: u32,

@@ -20,7 +20,7 @@ use crate::order::less;
 use crate::problem::Problem;
 use crate::schedule::Schedule;
 
-/// Which controller is below which, and which one each task belongs to.
+/// The parent of each controller, and the controller of each task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
     parent: Vec<Option<u32>>,
@@ -42,7 +42,7 @@ pub enum TreeError {
     /// Not one controller for each task.
     #[error("{given} controllers of tasks are given for {tasks} tasks")]
     Tasks {
-        /// How many were given.
+        /// The number given.
         given: usize,
         /// The number of tasks.
         tasks: usize,
@@ -52,7 +52,7 @@ pub enum TreeError {
     Task(u32),
 }
 
-/// How controllers are placed.
+/// The rule by which controllers are placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Placing {
     /// From below, each where it has least to send to its own tasks and controllers (A2).
@@ -151,7 +151,7 @@ impl Tree {
         self.of_task[task as usize]
     }
 
-    /// How many controllers are above one.
+    /// The number of controllers above one.
     pub(crate) fn depth(&self, controller: u32) -> u32 {
         self.depth[controller as usize]
     }
@@ -254,7 +254,7 @@ fn route(
     seconds
 }
 
-/// What crosses the hop between a task or controller and the controller above it.
+/// The traffic of the hop between a task or controller and the controller above it.
 #[derive(Clone, Copy, Default)]
 struct Hop {
     messages: f64,
@@ -315,8 +315,8 @@ impl Hop {
     }
 }
 
-/// What it costs a controller to be on each machine, as far as machines of children are known: by
-/// group, and what a machine saves because a child is on it.
+/// The cost of a controller on each machine, as far as machines of children are known: the cost by
+/// group, and the saving of a machine because a child is on it.
 struct Costs {
     of_group: Vec<f64>,
     saved: Vec<f64>,
@@ -388,11 +388,11 @@ fn by_paper(problem: &Problem, tree: &Tree, schedule: &Schedule, traffic: &Traff
     places
 }
 
-/// Where a controller goes for each machine of the one above it.
+/// The best machine of a controller, for each machine of the controller above it.
 struct Choice {
     /// By group of the controller above: the best machine anywhere.
     elsewhere: Vec<u32>,
-    /// By machine of the controller above: whether the same machine is as good.
+    /// By machine of the controller above: true if the same machine is as good.
     same: Vec<bool>,
 }
 
@@ -481,7 +481,7 @@ fn again(
 ) -> Schedule {
     let dag = problem.dag();
     let mut result = schedule.clone();
-    // What follows each task on its slots, and how many things it waits for.
+    // The tasks after each task on its slots, and the number of tasks that it waits for.
     let mut next_on_slot: Vec<Vec<u32>> = vec![Vec::new(); dag.n_tasks()];
     let mut waits: Vec<u32> = dag
         .tasks()

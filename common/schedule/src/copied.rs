@@ -1,6 +1,6 @@
 //! Schedules in which some tasks run more than once.
 //!
-//! Where a task waits longest for the data of one predecessor from another machine, running that
+//! If a task waits longest for the data of one predecessor from another machine, running that
 //! predecessor again beside it may be faster than sending the data. Only activities that may be
 //! repeated are ever copied. Plans for managers hold no copies.
 
@@ -13,8 +13,8 @@ use crate::problem::Problem;
 use crate::retime::{TooLong, slots_by_task, sum, up};
 use crate::schedule::{Placement, Schedule, holds_slots};
 
-/// A schedule with copies of some of its tasks. What waits for a task waits for whichever of its
-/// runs has data there first.
+/// A schedule with copies of some of its tasks. A successor waits for the run of a task whose data
+/// arrives first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Copied {
     /// The first run of each task. Taken by itself it breaks rules: data may come from a copy.
@@ -44,9 +44,9 @@ pub enum CopiedError {
     /// A run that starts before the data of all it waits for can be there.
     #[error("a run of task {task} starts at {start} s; no data of {pred} is there by then")]
     Data {
-        /// Whose run.
+        /// The task of the run.
         task: u32,
-        /// What it waits for.
+        /// The predecessor.
         pred: u32,
         /// When it starts.
         start: f64,

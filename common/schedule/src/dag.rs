@@ -56,17 +56,17 @@ pub enum DagError {
         "task {task} has work {work} on {cores} cores; work is a number from 0 up, and 0 on 0 cores"
     )]
     Work {
-        /// Which, in the order of the input.
+        /// The task, in the order of the input.
         task: u32,
-        /// What was given.
+        /// The value given.
         work: f64,
-        /// What was given.
+        /// The value given.
         cores: u32,
     },
     /// An activity that would never be given a slot.
     #[error("activity {activity} asks for 0 cores; only gates do")]
     NoSlot {
-        /// Which.
+        /// The activity.
         activity: ActivityId,
     },
     /// Data that is not a number from 0 up.
@@ -76,7 +76,7 @@ pub enum DagError {
         from: u32,
         /// Its head.
         to: u32,
-        /// What was given.
+        /// The value given.
         data: f64,
     },
     /// An edge to a task that is not there.

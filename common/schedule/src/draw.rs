@@ -1,7 +1,7 @@
 //! Schedules as pictures: machines from top to bottom, time from left to right.
 //!
-//! A [`Chart`] is made once and drawn for a terminal or as SVG. Whoever draws says what tasks are
-//! called and which colour they have; what is drawn is only what the schedule says.
+//! A [`Chart`] is made once and drawn for a terminal or as SVG. The caller gives the names and
+//! colours of tasks; all else comes from the schedule.
 
 mod critical;
 mod svg;
@@ -24,11 +24,11 @@ pub const COLOURS_MAX: usize = 9;
 pub struct Drawn<'a> {
     /// The problem that was solved.
     pub problem: &'a Problem,
-    /// How.
+    /// Its schedule.
     pub schedule: &'a Schedule,
     /// The name of a task.
     pub name: &'a dyn Fn(u32) -> &'a str,
-    /// What a group of machines is called, by its number in [`crate::Links`].
+    /// The name of a group of machines, by its number in [`crate::Links`].
     pub group: &'a dyn Fn(u32) -> String,
     /// The colour of a task: a place in `legend`, or anything beyond it for grey.
     pub colour: &'a dyn Fn(u32) -> usize,

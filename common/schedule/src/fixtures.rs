@@ -24,9 +24,8 @@ pub(crate) fn platform(machines: &[(f64, u32)]) -> Platform {
 /// Machines, (power, slots, group) each, with bandwidths inside groups and between them.
 pub(crate) fn grouped(machines: &[(f64, u32, u32)], inside: f64, between: f64) -> Platform {
     let machine = |(&(power, slots, group), id): (&(f64, u32, u32), u32)| Resource {
-        id: ResourceId(id),
+        id: ResourceId::new(GroupId::new(group.into()), id),
         name: format!("m{id}"),
-        group: GroupId(group),
         power,
         slots,
         memory: Bytes::ZERO,

@@ -143,8 +143,8 @@ impl<'a> Insertion<'a> {
         }
     }
 
-    /// The machine on which the task ends first, the lowest of those where it ends as early. What
-    /// could not be better even on an idle machine is passed over.
+    /// The machine on which the task ends first, the lowest of those where it ends as early.
+    /// Machines that could not be better even when idle are passed over.
     pub(crate) fn earliest(&mut self, task: u32) -> Option<Candidate> {
         let problem = self.problem;
         let cores = problem.dag().cores(task);

@@ -69,7 +69,7 @@ impl Inside {
         let all = 0..hosts.len() as u32;
         let mut parts: Vec<Vec<u32>> = match self {
             Inside::OneMachine => {
-                // Where data lies already, machines that are alike otherwise are not.
+                // Once data lies on machines, otherwise equal ones differ.
                 let started = problem.dag().tasks().any(|t| problem.fixed(t).is_some());
                 let like = alike(problem);
                 all.filter(|&host| started || like[host as usize] == host)

@@ -6,11 +6,11 @@
 //! runs: managers do.
 //!
 //! Managers need [`Request`] and [`plan`], or [`plan_with_details`] to tell users which algorithm
-//! it was. Who works on algorithms reads [`Problem`] first, then [`Schedule`] and the trait
-//! [`Scheduler`], then [`Heft`], [`Pch`], [`Best`], and [`Xavantes`], which is the default. Times are `f64` seconds
-//! inside, compared with a tolerance ([`less`]), and whole microseconds in a [`model::Plan`]
-//! ([`retime()`]). Every algorithm has a file of its own and is judged by the same [`check()`] and
-//! [`Figures`].
+//! it was. Authors of algorithms read [`Problem`] first, then [`Schedule`] and the trait
+//! [`Scheduler`], then [`Heft`], [`Pch`], [`Best`], and [`Xavantes`], which is the default. Times
+//! are `f64` seconds inside, compared with a tolerance ([`less`]), and whole microseconds in a
+//! [`model::Plan`] ([`retime()`]). Every algorithm has a file of its own and is judged by the same
+//! [`check()`] and [`Figures`].
 //!
 //! [`draw`] makes pictures of schedules, for terminals and as SVG.
 //!

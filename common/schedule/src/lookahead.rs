@@ -76,7 +76,7 @@ fn choose(
             } else {
                 insertion.earliest(child)
             };
-            // What fits nowhere is refused when it is placed.
+            // A task that fits no machine is refused when it is placed.
             if let Some(there) = there {
                 last = last.max(there.finish);
                 insertion.try_place(child, there);

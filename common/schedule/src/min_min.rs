@@ -21,7 +21,7 @@ use crate::schedule::{Schedule, ScheduleError, Scheduler};
 /// The most tasks for max-min, a few seconds of it.
 pub const MAX_MIN_TASKS_MAX: usize = 3_000;
 
-/// Which of the tasks that could start comes next.
+/// The choice of the next task among those that could start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MinMin {
     /// The one that ends first.

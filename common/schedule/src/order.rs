@@ -65,7 +65,7 @@ pub(crate) fn by_rank(dag: &Dag, rank: &[f64]) -> Vec<u32> {
     }
 }
 
-/// Where each task is in an order.
+/// The place of each task in an order.
 pub(crate) fn places(order: &[u32]) -> Vec<u32> {
     let mut place = vec![0; order.len()];
     for (number, &task) in (0u32..).zip(order) {

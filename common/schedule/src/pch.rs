@@ -11,12 +11,12 @@
 //! what its change reaches, machines and slots that are still empty and alike are tried once, and
 //! a slot is passed over where the path alone would take too long. Exact up to [`PCH_TASKS_MAX`].
 //!
-//! Where the paper leaves a choice: the tolerance of times A0, A3 to A8 of the digest. Differs
+//! Choices that the paper leaves open: the tolerance of times A0, A3 to A8 of the digest. Differs
 //! from the paper: the resource is one slot of a machine, with no cost between slots of one
-//! machine, and a task of several cores holds neighbouring slots from that one on (or the
-//! machine's last ones); a task joins a path only if one machine has what all of it needs; gates
-//! are tasks that hold no slot; slots are free from their ready times on; what has started keeps
-//! its place and finish and is in no path.
+//! machine, and a task of several cores holds neighbouring slots from that one on (or the machine's
+//! last ones); a task joins a path only if one machine has what all of it needs; gates are tasks
+//! that hold no slot; slots are free from their ready times on; started tasks keep their place and
+//! finish and are in no path.
 
 use crate::alike::alike;
 use crate::order::{TOLERANCE, less};
@@ -201,7 +201,7 @@ fn best_place(
         .iter()
         .map(|&succ| estimates.priority[succ as usize])
         .fold(0.0, f64::max);
-    // What a place costs at least: the path without gaps, and what comes after it.
+    // The least cost of a place: the path without gaps, and the time after it.
     let at_least: Vec<f64> = places
         .iter()
         .map(|&(host, slot)| {
@@ -262,8 +262,8 @@ impl Judged {
     }
 }
 
-/// The slots to try for a cluster. Of machines that hold nothing and differ in nothing only the
-/// first one is tried, and so with the slots of a machine: ties would go to it anyway.
+/// The slots to try for a cluster. Among equal empty machines only the first one is tried, and so
+/// with the slots of a machine: ties would go to it anyway.
 struct Candidates {
     /// By machine: the lowest one that is like it.
     like: Vec<u32>,

@@ -13,7 +13,7 @@ mod paper;
 pub use named::{NamedError, named};
 pub use paper::{GROUPS_OF_PAPER_MAX, MessageCost, paper};
 
-/// What lies between the machines of a reference platform.
+/// The network between the machines of a reference platform.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ReferenceNetwork {
     /// Gigabit Ethernet inside groups, a tenth of it and 5 ms between them.
@@ -67,9 +67,8 @@ pub fn reference(
     let machines = (0..hosts).map(|number| {
         let group = number / (hosts / groups);
         Resource {
-            id: ResourceId(number),
+            id: ResourceId::new(GroupId::new(group.into()), number),
             name: format!("g{group}-m{}", number % (hosts / groups)),
-            group: GroupId(group),
             power: POWERS[group as usize],
             slots: 1,
             memory: Bytes(u64::MAX),

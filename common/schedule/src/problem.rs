@@ -43,8 +43,8 @@ pub struct Host {
     pub labels: BTreeMap<String, String>,
 }
 
-/// What a task needs of its machine, beside its cores. The memory is held against the whole
-/// machine's, not summed over what runs beside it.
+/// The needs of a task beside its cores. The memory is compared with that of the whole machine, not
+/// summed over tasks that run at the same time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Demand {
     /// The least memory of the machine.
@@ -53,7 +53,7 @@ pub struct Demand {
     pub labels: Vec<(String, String)>,
 }
 
-/// Where a task that has started runs or has run, and when it ends. Its data lies there.
+/// The machine on which a started task runs or has run, and its end. Its data lies there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fixed {
     /// The machine, or [`OUTSIDE`] for one that is not of the platform.
@@ -87,9 +87,9 @@ pub enum ProblemError {
     /// More machines, groups or slots than the limits above.
     #[error("there are {count} {what}; the limit is {max}")]
     TooLarge {
-        /// What there is too much of.
+        /// The kind of thing that is too many.
         what: &'static str,
-        /// How many.
+        /// Their number.
         count: usize,
         /// The limit.
         max: usize,
@@ -105,7 +105,7 @@ pub enum ProblemError {
     Slots {
         /// The machine's name.
         host: String,
-        /// How many ready times were given.
+        /// The number of ready times given.
         given: usize,
         /// The number of slots that it has.
         slots: u32,
@@ -121,7 +121,7 @@ pub enum ProblemError {
     /// A time that is not a number from 0 up.
     #[error("{seconds} is not a time from now on")]
     Time {
-        /// What was given.
+        /// The time given.
         seconds: f64,
     },
     /// A settled task that is not there, or that is a gate, or on a machine that is not there.
@@ -150,7 +150,7 @@ impl Problem {
     /// groups.
     pub fn new(dag: Dag, platform: &Platform) -> Result<Problem, ProblemError> {
         let resources = platform.resources();
-        let groups: BTreeMap<GroupId, u32> = resources.iter().map(|r| (r.group, 0)).collect();
+        let groups: BTreeMap<GroupId, u32> = resources.iter().map(|r| (r.id.group, 0)).collect();
         let groups: BTreeMap<_, _> = groups.into_keys().zip(0u32..).collect();
         let slots_max = resources.iter().map(|r| r.slots).max().unwrap_or(0);
         let slots_total = resources.iter().map(|r| r.slots as usize).sum();
@@ -181,7 +181,7 @@ impl Problem {
                 name: resource.name.clone(),
                 power: resource.power,
                 slots: resource.slots,
-                group: groups[&resource.group],
+                group: groups[&resource.id.group],
                 memory: resource.memory,
                 labels: resource.labels.clone(),
             })
@@ -205,7 +205,7 @@ impl Problem {
         problem.checked_horizon()?.with_demands(|_| None)
     }
 
-    /// What tasks need of their machines; none needs nothing but its cores.
+    /// The demands of tasks on their machines; a task without one needs only its cores.
     pub fn with_demands<'a>(
         mut self,
         mut demand: impl FnMut(u32) -> Option<&'a Demand>,
@@ -257,7 +257,7 @@ impl Problem {
     }
 
     /// Tasks that have started: they stay where they are and hold no slot here (what a running one
-    /// holds is in the ready times). What they waited for does not matter any more.
+    /// holds is in the ready times). Their predecessors do not matter any more.
     pub fn with_fixed(
         mut self,
         fixed: impl IntoIterator<Item = (u32, Fixed)>,
@@ -303,8 +303,8 @@ impl Problem {
         self.checked_horizon()
     }
 
-    /// The same problem, of whose machines only some, ascending, may be used. They keep their
-    /// numbers. What fits none of them may use all that it fits.
+    /// The same problem with only some of its machines, ascending. They keep their numbers. A task
+    /// that fits none of them may use all that it fits.
     pub(crate) fn restricted(&self, hosts: &[u32]) -> Problem {
         let mut problem = self.clone();
         for fitting in &mut problem.fits {
@@ -337,7 +337,7 @@ impl Problem {
         &self.ready[host as usize]
     }
 
-    /// Where a task is that has started.
+    /// The machine and end of a task that has started.
     pub fn fixed(&self, task: u32) -> Option<Fixed> {
         if self.fixed.is_empty() {
             None
@@ -356,7 +356,7 @@ impl Problem {
         self.demand_of[task as usize]
     }
 
-    /// How many classes of demands there are.
+    /// The number of classes of demands.
     pub fn n_demand_classes(&self) -> u32 {
         self.demands.len() as u32
     }
@@ -419,7 +419,7 @@ impl Problem {
         }
     }
 
-    /// What keeps a task from running on any machine, for people; none if it fits one.
+    /// The reason, for people, why a task fits no machine; none if it fits one.
     pub fn misfit(&self, task: u32) -> Option<String> {
         if !self.fitting(self.demand_class(task)).is_empty() {
             return None;

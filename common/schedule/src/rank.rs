@@ -2,7 +2,7 @@
 
 use crate::problem::Problem;
 
-/// Which mean stands for the cost of a message while its ends are not placed.
+/// The mean that estimates the cost of a message while its ends are not placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MeanRule {
     /// The mean of what the message costs over all pairs of machines: data times the mean of

@@ -32,12 +32,13 @@ pub struct Request {
     pub graph: ActivityGraph,
     /// The machines that may be used.
     pub platform: Platform,
-    /// What activities need beside cores; who is not named needs nothing.
+    /// The demands of activities beside cores; an activity without an entry has none.
     pub demands: BTreeMap<ActivityId, Demand>,
     /// For each machine of the platform, in its order, when each slot becomes free, counted from
-    /// the moment that the plan is made for. What is left out at the end is free at once.
+    /// the moment that the plan is made for. Slots left out at the end are free at once.
     pub ready: Vec<Vec<Span>>,
-    /// What has started or ended. It is not in the plan, but its data is where it lies.
+    /// Activities that have started or ended. They are not in the plan, but their data lies on
+    /// their machines.
     pub placed: Vec<Placed>,
     /// The number that the plan gets.
     pub generation: Generation,
@@ -48,10 +49,10 @@ pub struct Request {
 /// An activity that has started or ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// Which.
+    /// The activity.
     pub activity: ActivityId,
-    /// Where its data is or will be; a machine that the platform does not list is one that nothing
-    /// is placed on, and data from there crosses the link between groups.
+    /// The machine where its data is or will be. No task is placed on a machine that the platform
+    /// does not list, and data from there crosses the link between groups.
     pub resource: ResourceId,
     /// When it is expected to end, counted like the ready times; zero if it has ended.
     pub finish: Span,
@@ -110,8 +111,8 @@ pub struct Detailed {
     pub copied: Option<CopiedPlan>,
 }
 
-/// What a plan may cost and hold, beside what the request says. Only [`SchedulerKind::Xavantes`]
-/// looks at it.
+/// Limits and permissions of planning beside the request. Only [`SchedulerKind::Xavantes`] reads
+/// them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// Time for planning, as [`crate::STEPS_PER_SECOND`] counts it; none for the default.
@@ -128,7 +129,7 @@ pub enum Refusal {
     NoResource {
         /// The first such activity.
         activity: ActivityId,
-        /// What is missing, as in "needs 8 cores; the largest machine has 2".
+        /// The reason, as in "needs 8 cores; the largest machine has 2".
         misfit: String,
     },
     /// Two nodes of the graph, or two started ones, stand for one activity.
@@ -149,9 +150,9 @@ pub enum Refusal {
     /// The scheduler gave a plan that breaks a rule: a fault of this library.
     #[error("the plan of {scheduler} breaks a rule")]
     Invalid {
-        /// Whose plan.
+        /// The scheduler that made the plan.
         scheduler: &'static str,
-        /// Which rule.
+        /// The broken rule.
         #[source]
         source: CheckError,
     },

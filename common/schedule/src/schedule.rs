@@ -29,9 +29,9 @@ pub enum ScheduleError {
     /// More than the algorithm can do in good time.
     #[error("there are {count} {what}; the limit is {max}")]
     TooLarge {
-        /// What there is too much of.
+        /// The kind of thing that is too many.
         what: &'static str,
-        /// How many.
+        /// Their number.
         count: u64,
         /// The limit.
         max: u64,
@@ -49,7 +49,7 @@ pub struct Schedule {
     pub order: Vec<Vec<Vec<u32>>>,
 }
 
-/// Where and when one task runs.
+/// The machine, slot and time of one task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placement {
     /// The task, by position.
@@ -108,7 +108,7 @@ impl Schedule {
         schedule
     }
 
-    /// All tasks by start, then finish, then position. What runs on one slot has this order, and
+    /// All tasks by start, then finish, then position. The tasks of one slot have this order, and
     /// so have a task and its successors.
     pub(crate) fn by_start(&self) -> Vec<u32> {
         let mut tasks: Vec<u32> = (0..self.entries.len() as u32).collect();

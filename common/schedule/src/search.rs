@@ -42,7 +42,7 @@ const NONE: u32 = u32::MAX;
 const HEAT: f64 = 0.5;
 /// The same where controllers move too.
 const HEAT_THROUGH: f64 = 0.25;
-/// How often a search starts again from the best schedule that it has seen, unless it is told.
+/// Default number of times that a search starts again from the best schedule that it has seen.
 pub(crate) const CYCLES: u32 = 3;
 /// The temperature at the beginning of a cycle / that of the cycle before.
 const FALL: f64 = 0.3;
@@ -61,7 +61,7 @@ pub(crate) struct Search<'a> {
     routes: Routes,
     tree: Option<&'a Tree>,
     solution: Solution,
-    /// What it was before a move of controllers.
+    /// The solution before a move of controllers.
     before: Solution,
     /// By node: the least time from its finish to the end of everything, wherever that runs. Empty
     /// in direct mode.
@@ -290,8 +290,8 @@ impl<'a> Search<'a> {
         self.solution.cost[edge] = cost;
     }
 
-    /// How long the present solution is if nothing before a place of the order has changed; none if
-    /// it is longer than allowed. The finishes go into `without`.
+    /// The makespan of the present solution if nothing before a place of the order has changed;
+    /// none if it is longer than allowed. The finishes go into `without`.
     fn length_from(&mut self, place: usize, allowed: f64) -> Option<f64> {
         self.without.finish.copy_from_slice(&self.now.finish);
         for &node in &self.solution.order[place..] {

@@ -41,7 +41,7 @@ impl Shape {
 /// The numbers of activities of the fifteen graphs of the experiments.
 pub const SIZES: [u32; 15] = [7, 12, 18, 23, 28, 34, 39, 45, 50, 55, 61, 66, 71, 77, 82];
 
-/// What waits for what, and which controller each activity belongs to; costs are drawn apart, since
+/// The edges between activities, and the controller of each activity; costs are drawn apart, since
 /// an experiment draws them anew for the same graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Structured {

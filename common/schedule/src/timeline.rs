@@ -20,7 +20,7 @@ pub(crate) struct Timeline {
 
 #[derive(Clone, Debug)]
 struct Chunk {
-    /// Where the first step lies; it stays until the chunk is split.
+    /// The time of the first step; it stays until the chunk is split.
     from: f64,
     /// Never empty, ascending; the last one lasts until the next chunk begins.
     steps: Vec<Step>,
@@ -41,7 +41,7 @@ struct Chunk {
 struct Step {
     at: f64,
     used: u32,
-    /// Of those, slots whose task starts here. Kept only with `points`.
+    /// Slots among those whose task starts here. Kept only with `points`.
     starts: u32,
     /// Slots that a task without duration holds at this very moment. Kept only with `points`.
     point: u32,
@@ -214,7 +214,8 @@ impl Timeline {
         end
     }
 
-    /// What `earliest` comes to for tasks of one core that would end after all gaps.
+    /// The end of the timeline, from which `earliest` follows for tasks of one core that would end
+    /// after all gaps.
     pub(crate) fn trail(&self) -> Trail {
         let mut free_from = f64::INFINITY;
         let mut full_from = f64::INFINITY;

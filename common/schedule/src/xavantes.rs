@@ -7,7 +7,7 @@
 //! never longer than any member's. All stops where the schedule is within 0.01 % of the bound.
 //!
 //! The budget is counted in steps, [`STEPS_PER_SECOND`] of them a second, so that the same problem
-//! gives the same schedule on every machine. What no budget can leave out is one HEFT.
+//! gives the same schedule on every machine. One HEFT runs whatever the budget.
 
 use crate::best::{BestRun, Estimate};
 use crate::controllers::{Controlled, Placing, Tree, through_controllers};
@@ -242,7 +242,8 @@ impl Scheduler for Xavantes {
     }
 }
 
-/// What the members gave so far; `judge` tells how long a schedule is in the mode that will run.
+/// The results of the members so far; `judge` gives the makespan of a schedule in the mode that
+/// will run.
 struct Portfolio<T, J: FnMut(Schedule) -> (f64, T)> {
     judge: J,
     best: (f64, T),
@@ -320,7 +321,7 @@ fn default_budget(makespan: f64) -> f64 {
 }
 
 fn steps(seconds: f64) -> u64 {
-    // What is no number becomes 0.
+    // NaN becomes 0.
     (seconds * STEPS_PER_SECOND) as u64
 }
 

@@ -25,9 +25,8 @@ const QUICK: [SchedulerKind; 4] = [
 
 fn platform(powers: &[f64]) -> Platform {
     let machines = powers.iter().zip(0u32..).map(|(&power, id)| Resource {
-        id: ResourceId(id),
+        id: ResourceId::new(GroupId::new((id / 2).into()), id),
         name: format!("m{id}"),
-        group: GroupId(id / 2),
         power,
         slots: 1,
         memory: Bytes(4 << 30),
@@ -116,9 +115,8 @@ fn a_tebibyte_on_each_edge_keeps_all_on_one_machine() {
 #[test]
 fn powers_and_bandwidths_that_are_no_numbers_above_0_are_refused() {
     let machine = |power| Resource {
-        id: ResourceId(0),
+        id: ResourceId::local(0),
         name: "slow".to_owned(),
-        group: GroupId(0),
         power,
         slots: 1,
         memory: Bytes(1),

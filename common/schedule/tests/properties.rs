@@ -63,7 +63,7 @@ proptest! {
         let Ok(before) = planned(&request) else { return Ok(()) };
         let after = planned(&renamed(&request)).unwrap();
         let activity = |id: ActivityId| ActivityId(1_000_000 - 3 * id.0);
-        let resource = |id: ResourceId| ResourceId(500 - id.0);
+        let resource = |id: ResourceId| ResourceId::new(id.group, 500 - id.number);
         let mut entries = before.entries.clone();
         for entry in &mut entries {
             (entry.activity, entry.resource) = (activity(entry.activity), resource(entry.resource));
@@ -127,7 +127,7 @@ proptest! {
         prop_assert_eq!(rest.entries.len() + request.placed.len(), whole.entries.len());
         prop_assert!(request.placed.iter().all(|placed| rest.entry(placed.activity).is_none()));
         let lost = Request {
-            placed: request.placed.iter().map(|p| Placed { resource: ResourceId(9_999), ..*p }).collect(),
+            placed: request.placed.iter().map(|p| Placed { resource: ResourceId::local(9_999), ..*p }).collect(),
             ..request.clone()
         };
         prop_assert!(planned(&lost).is_ok());
@@ -161,7 +161,7 @@ fn renamed(request: &Request) -> Request {
         .resources()
         .iter()
         .map(|resource| Resource {
-            id: ResourceId(500 - resource.id.0),
+            id: ResourceId::new(resource.id.group, 500 - resource.id.number),
             name: format!("other {}", resource.name),
             ..resource.clone()
         });

@@ -36,7 +36,7 @@ pub enum EnrolmentError {
     /// The group manager was not reached, or it is not the one that made the token.
     #[error("could not ask the group manager at {address}")]
     Link {
-        /// Where it should be.
+        /// The dialled address.
         address: String,
         /// The error.
         #[source]
@@ -68,7 +68,7 @@ pub struct Wishes<'a> {
     pub name: Option<&'a str>,
     /// The name to use where the token names nobody either.
     pub otherwise: &'a str,
-    /// Where others dial it, as host and port.
+    /// The address at which others dial it, as host and port.
     pub address: Option<&'a str>,
 }
 

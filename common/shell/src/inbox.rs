@@ -280,7 +280,7 @@ pub(crate) struct WaitCondition {
     pub(crate) until: Until,
 }
 
-/// How long the loop sleeps without inputs.
+/// The time for which the loop sleeps without inputs.
 #[derive(Clone, Copy)]
 pub(crate) enum Until {
     Awake,

@@ -47,16 +47,16 @@ pub struct End<S, R> {
 }
 
 /// The inputs that a manager makes of a link's events.
-pub struct Received<R, I> {
+pub struct Received<R, I, K = Key> {
     /// A message came.
-    pub message: fn(Key, R) -> I,
+    pub message: fn(K, R) -> I,
     /// The link can be used.
-    pub up: fn(Key) -> I,
+    pub up: fn(K) -> I,
     /// The link cannot be used; messages may have been lost.
-    pub down: fn(Key) -> I,
+    pub down: fn(K) -> I,
 }
 
-/// The number of a link in its manager.
+/// The number of a link in its manager, where its peers have no ids.
 pub type Key = u32;
 
 /// The thread in which the receiver handles sent messages.
@@ -114,10 +114,10 @@ trait Attached: Send + Sync {
     fn has_drained(&self) -> bool;
 }
 
-struct Manager<R, I> {
+struct Manager<R, I, K> {
     inbox: Inbox<I>,
-    key: Key,
-    received: Received<R, I>,
+    key: K,
+    received: Received<R, I, K>,
     open: Opener<I>,
 }
 
@@ -128,11 +128,11 @@ where
 {
     /// Attaches a manager to this end. `keep` receives the sender to the other end before anything
     /// arrives here. The link is up once both ends have managers.
-    pub fn attach<I: Send + 'static>(
+    pub fn attach<I: Send + 'static, K: Copy + Send + Sync + 'static>(
         self,
         inbox: &Inbox<I>,
-        key: Key,
-        received: Received<R, I>,
+        key: K,
+        received: Received<R, I, K>,
         keep: impl FnOnce(Sender<S>),
     ) {
         let message = received.message;
@@ -257,7 +257,7 @@ impl Wire {
     }
 }
 
-impl<R, I: Send> Attached for Manager<R, I> {
+impl<R, I: Send, K: Copy + Send + Sync> Attached for Manager<R, I, K> {
     fn offer(&self, bytes: Vec<u8>) -> Result<(), Refused> {
         self.inbox.offer(bytes, &self.open)
     }

@@ -10,9 +10,11 @@ use model::Mono;
 use crate::inbox::Inbox;
 use crate::link::{End, Key, Received, Sender, Wake, Waker};
 
-/// The senders to peers of one kind, by number. The loop sends through it, and other threads attach
+/// The senders to peers of one kind, by their ids or numbers. The loop sends through it, and other threads attach
 /// links to it.
-pub struct Peers<S>(Arc<Mutex<BTreeMap<Key, Way<S>>>>);
+pub struct Peers<S, K = Key>(Arc<Mutex<Ways<S, K>>>);
+
+type Ways<S, K> = BTreeMap<K, Way<S>>;
 
 struct Way<S> {
     sender: Sender<S>,
@@ -20,16 +22,21 @@ struct Way<S> {
     is_touched: bool,
 }
 
-impl<S: Encode<()>> Peers<S> {
+impl<S: Encode<()>, K: Copy + Ord + Send + Sync + 'static> Peers<S, K> {
     /// No peers yet.
-    pub fn new() -> Peers<S> {
+    pub fn new() -> Peers<S, K> {
         Peers::default()
     }
 
-    /// Attaches a manager to an end of a link, as peer `key`. An earlier link with that number is
+    /// Attaches a manager to an end of a link, as peer `key`. An earlier link to that peer is
     /// closed.
-    pub fn attach<R, I>(&self, end: End<S, R>, inbox: &Inbox<I>, key: Key, received: Received<R, I>)
-    where
+    pub fn attach<R, I>(
+        &self,
+        end: End<S, R>,
+        inbox: &Inbox<I>,
+        key: K,
+        received: Received<R, I, K>,
+    ) where
         R: for<'b> Decode<'b, ()> + 'static,
         I: Send + 'static,
     {
@@ -46,7 +53,7 @@ impl<S: Encode<()>> Peers<S> {
     }
 
     /// Closes the link to a peer.
-    pub fn cut(&self, key: Key) {
+    pub fn cut(&self, key: K) {
         let before = self.lock().remove(&key);
         // Closing the link calls back.
         drop(before);
@@ -54,7 +61,7 @@ impl<S: Encode<()>> Peers<S> {
 
     /// Sends a message to a peer. Without a link the message is lost, as on a connection that is
     /// down.
-    pub fn send(&self, key: Key, message: &S) {
+    pub fn send(&self, key: K, message: &S) {
         if let Some(way) = self.lock().get_mut(&key) {
             way.sender.send(message);
             way.is_touched = true;
@@ -104,25 +111,25 @@ impl<S: Encode<()>> Peers<S> {
         drop(ways);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Way<S>>> {
+    fn lock(&self) -> MutexGuard<'_, Ways<S, K>> {
         // Nothing panics while it holds the lock, and the map would be whole if something did.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<S> Default for Peers<S> {
-    fn default() -> Peers<S> {
+impl<S, K> Default for Peers<S, K> {
+    fn default() -> Peers<S, K> {
         Peers(Arc::default())
     }
 }
 
-impl<S> Clone for Peers<S> {
-    fn clone(&self) -> Peers<S> {
+impl<S, K> Clone for Peers<S, K> {
+    fn clone(&self) -> Peers<S, K> {
         Peers(Arc::clone(&self.0))
     }
 }
 
-impl<S> fmt::Debug for Peers<S> {
+impl<S, K> fmt::Debug for Peers<S, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Peers").finish_non_exhaustive()
     }

@@ -232,7 +232,7 @@ struct Seat<M: Machine, O> {
     trouble: Option<RunError>,
 }
 
-/// How the loop was left.
+/// The state in which a thread left the loop.
 enum Left {
     /// Idle: the next thread may take it.
     Idle,

@@ -30,7 +30,7 @@ pub enum StoreError {
     /// The content was not written by this program.
     #[error("could not understand {what} of stream {stream} in the journal")]
     Decode {
-        /// Which stream.
+        /// The stream.
         stream: StreamKey,
         /// The part of the stream.
         what: String,

@@ -143,7 +143,7 @@ pub struct Join {
     /// The signing request, in DER.
     #[cbor(n(3), with = "minicbor::bytes")]
     pub request: Vec<u8>,
-    /// Where others dial the member, as host and port; none if nobody does.
+    /// The address at which others dial the member, as host and port; none if nobody does.
     #[n(4)]
     pub address: Option<String>,
     /// The name to use if neither this message nor the token requires one.

@@ -282,7 +282,7 @@ pub struct Totals {
     /// Will not run, because of their links or the end of the process.
     #[n(5)]
     pub skipped: u32,
-    /// Of the completed ones, those that were not run because a recorded outcome was reused.
+    /// Completed activities that did not run because they reused a recorded outcome.
     #[cbor(n(6), default)]
     pub reused: u32,
 }
@@ -449,7 +449,7 @@ pub struct AttemptStatus {
     /// The machine.
     #[n(1)]
     pub resource: ResourceId,
-    /// How it ended: `completed`, `stopped`, `lost`, or a fault's name; none before its end.
+    /// The kind of its end: `completed`, `stopped`, `lost`, or a fault's name; none before its end.
     #[n(2)]
     pub end: Option<String>,
     /// The command's process id, once known.
@@ -621,6 +621,16 @@ pub enum Reason {
     /// No other machine has a copy of its outputs yet, for this reason.
     #[n(9)]
     Uncopied(#[n(0)] String),
+    /// It lies in a branch of an `if` that was not taken.
+    #[n(10)]
+    Branch {
+        /// The `if`.
+        #[n(0)]
+        of: NodeId,
+        /// The branch that ran or runs, if there is one.
+        #[n(1)]
+        taken: Option<NodeId>,
+    },
 }
 
 /// The result of the search for a recorded outcome.

@@ -11,13 +11,13 @@ use model::{Bytes, Epoch, GrantId, GroupId, ProcessId, ResourceId};
 /// Machines of one offer at most.
 pub const RESOURCES_MAX: usize = 100_000;
 
-/// From a process manager.
+/// A message from a process manager.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum ToGroup {
     /// The first message of a connection. Answered by `Offer`.
     #[n(0)]
     Attach {
-        /// The sender's life.
+        /// The sender's epoch.
         #[n(0)]
         epoch: Epoch,
     },
@@ -27,35 +27,50 @@ pub enum ToGroup {
         /// Counts up for each process: a repeat has the same number and gets the same answer.
         #[n(0)]
         number: u32,
-        /// For whom.
+        /// The process that the slots are for.
         #[n(1)]
         process: ProcessId,
-        /// What.
+        /// The slots wanted.
         #[n(2)]
         wants: Vec<Want>,
     },
     /// The process needs nothing any more. Answered by `Released`.
     #[n(2)]
     Release(#[n(0)] ProcessId),
-    /// All processes of the sender that have not given back what they hold. It is sent where both are
-    /// one program, which keeps a journal of each, and one of the two may have been lost: at the
-    /// beginning of a connection, and again when the receiver has told its life.
+    /// All processes of the sender that have not given back all their slots. It is sent if both
+    /// managers are one program with two journals, since one of the two may have been lost: at the
+    /// beginning of a connection, and again when the receiver has told its epoch.
     #[n(3)]
     Holds {
         /// The processes.
         #[n(0)]
         held: Vec<Held>,
-        /// The receiver's life, where the sender knew it. Then what an earlier life has granted to
-        /// others is held by nobody.
+        /// The receiver's epoch, if the sender knows it. Then grants of an earlier epoch to other
+        /// processes are free again.
         #[n(1)]
         epoch: Option<Epoch>,
     },
 }
 
-/// What a process holds in a group.
+impl ToGroup {
+    /// The first machine named that is not in the receiver's group; no receiver grants it.
+    pub fn foreign(&self, group: GroupId) -> Option<ResourceId> {
+        let named: Vec<ResourceId> = match self {
+            ToGroup::Claim { wants, .. } => wants.iter().map(|want| want.resource).collect(),
+            ToGroup::Holds { held, .. } => {
+                let grants = held.iter().flat_map(|held| &held.grants);
+                grants.map(|grant| grant.resource).collect()
+            }
+            ToGroup::Attach { .. } | ToGroup::Release(_) => Vec::new(),
+        };
+        named.into_iter().find(|machine| machine.group != group)
+    }
+}
+
+/// The grants that a process holds in a group.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Held {
-    /// Which process.
+    /// The process.
     #[n(0)]
     pub process: ProcessId,
     /// The number of its last claim that was answered.
@@ -69,27 +84,27 @@ pub struct Held {
 /// Slots of one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Want {
-    /// Which machine.
+    /// The machine.
     #[n(0)]
     pub resource: ResourceId,
-    /// How many slots.
+    /// The number of slots.
     #[n(1)]
     pub slots: u32,
 }
 
-/// From a group manager.
+/// A message from a group manager.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum FromGroup {
-    /// The group's machines and what of them is free. A later one replaces an earlier one.
+    /// The group's machines and their free slots. A later offer replaces an earlier one.
     #[n(0)]
     Offer(#[n(0)] Offer),
     /// The claim is granted, whole or in part.
     #[n(1)]
     Granted {
-        /// Which claim.
+        /// The number of the claim.
         #[n(0)]
         number: u32,
-        /// Whose.
+        /// The process.
         #[n(1)]
         process: ProcessId,
         /// All that the process holds in this group with this claim, earlier ones included.
@@ -99,10 +114,10 @@ pub enum FromGroup {
     /// Nothing of the claim is granted.
     #[n(2)]
     Refused {
-        /// Which claim.
+        /// The number of the claim.
         #[n(0)]
         number: u32,
-        /// Whose.
+        /// The process.
         #[n(1)]
         process: ProcessId,
     },
@@ -111,20 +126,40 @@ pub enum FromGroup {
     Released(#[n(0)] ProcessId),
 }
 
-/// What a group tells of its machines.
+impl FromGroup {
+    /// A machine of another group than the sender's that is named: a group manager speaks for its
+    /// own machines alone.
+    pub fn foreign(&self, group: GroupId) -> Option<ResourceId> {
+        let is_foreign = |machine: &ResourceId| machine.group != group;
+        match self {
+            FromGroup::Offer(Offer {
+                resources, leaving, ..
+            }) => {
+                let offered = resources.iter().map(|one| one.resource);
+                offered.chain(leaving.iter().copied()).find(is_foreign)
+            }
+            FromGroup::Granted { grants, .. } => {
+                grants.iter().map(|grant| grant.resource).find(is_foreign)
+            }
+            FromGroup::Refused { .. } | FromGroup::Released(_) => None,
+        }
+    }
+}
+
+/// The machines of a group and their free slots.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 pub struct Offer {
-    /// The sender's life.
+    /// The sender's epoch.
     #[n(0)]
     pub epoch: Epoch,
-    /// Which group.
+    /// The group.
     #[n(1)]
     pub group: GroupId,
     /// Its machines, those that are suspect or drained left out.
     #[n(2)]
     pub resources: Vec<Offered>,
-    /// Machines that take nothing more, as when they are drained: what has not started there is to
-    /// go elsewhere. One that the group alone cannot reach is not named here.
+    /// Machines that take no more work, as when they are drained: attempts that have not started
+    /// there go elsewhere. A machine that only the group cannot reach is not named here.
     #[cbor(n(3), default)]
     pub leaving: Vec<ResourceId>,
 }
@@ -150,24 +185,25 @@ pub struct Offered {
     /// Memory for activities.
     #[n(5)]
     pub memory: Bytes,
-    /// What it is or has.
+    /// Properties of the machine, by name.
     #[n(6)]
     pub labels: BTreeMap<String, String>,
-    /// Where others of the grid are given its files: host and port. None where nobody is.
+    /// The address from which others of the grid fetch its files, as host and port; none if it
+    /// serves none.
     #[n(7)]
     pub bulk: Option<String>,
 }
 
-/// Leave to use slots of a machine.
+/// A grant of slots of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Grant {
     /// Its number.
     #[n(0)]
     pub id: GrantId,
-    /// Which machine.
+    /// The machine.
     #[n(1)]
     pub resource: ResourceId,
-    /// How many slots.
+    /// The number of slots.
     #[n(2)]
     pub slots: u32,
 }

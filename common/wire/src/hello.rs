@@ -151,7 +151,7 @@ mod tests {
             protocols: PROTOCOLS,
             identity: "xav://g/g/am/n".to_owned(),
             epoch: Epoch(7),
-            resource: Some(ResourceId(3)),
+            resource: Some(ResourceId::local(3)),
             program: "0.1.0".to_owned(),
         };
         let bytes = crate::encode(&hello);

@@ -1,4 +1,4 @@
-//! Activity manager and group manager: a machine registers, and is told who may use it.
+//! Activity manager and group manager: a machine registers, and gets the grants for its slots.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ pub enum FromResource {
     /// `Grants`.
     #[n(0)]
     Register {
-        /// The sender's life.
+        /// The sender's epoch.
         #[n(0)]
         epoch: Epoch,
-        /// What the machine is.
+        /// The properties of the machine.
         #[n(1)]
         facts: Facts,
     },
-    /// The sender is there. Said again and again where machines are watched; not answered.
+    /// The sender is alive. Repeated if machines are watched; not answered.
     #[n(1)]
     Alive,
 }
 
-/// What a machine is.
+/// The properties of a machine.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Facts {
     /// Its name, unique in its group: a machine that comes back under its name has its number.
@@ -39,14 +39,15 @@ pub struct Facts {
     /// Reference seconds of work that one core does in a second.
     #[n(3)]
     pub power: f64,
-    /// What it is or has, by name: `os: linux`.
+    /// Labels by name, such as `os: linux`.
     #[n(4)]
     pub labels: BTreeMap<String, String>,
-    /// Where others of the grid are given its files: host and port. None where nobody is.
+    /// The address from which others of the grid fetch its files, as host and port; none if it
+    /// serves none.
     #[n(5)]
     pub bulk: Option<String>,
-    /// Whether it is there to keep files and never has slots: one that has none for the moment keeps
-    /// nothing for others.
+    /// True if the machine only stores files and never has slots. A machine that has no slots for
+    /// the moment keeps no files for others.
     #[cbor(n(6), default)]
     pub is_store: bool,
 }
@@ -57,19 +58,19 @@ pub enum ToResource {
     /// The machine's number.
     #[n(0)]
     Registered(#[n(0)] ResourceId),
-    /// All leaves to use this machine; replaces what was told before. Sent again at each change
-    /// and each registration.
+    /// All grants on this machine; replaces the grants sent before. Sent again at each change and
+    /// each registration.
     #[n(1)]
     Grants(#[n(0)] Vec<ProcessGrant>),
 }
 
-/// Whom a machine serves.
+/// A grant of a machine's slots to one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct ProcessGrant {
     /// The grant.
     #[n(0)]
     pub id: GrantId,
-    /// For whom.
+    /// The process that holds it.
     #[n(1)]
     pub process: ProcessId,
     /// Slots that its attempts may hold together.

@@ -79,7 +79,7 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
         protocols: PROTOCOLS,
         identity: "xav://grid/lab/am/am1".to_owned(),
         epoch: Epoch(4),
-        resource: Some(ResourceId(3)),
+        resource: Some(ResourceId::local(3)),
         program: "0.1.0".to_owned(),
     }]);
     all.extend(golden(to_activity()));
@@ -90,7 +90,7 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
             number: 3,
             process: ProcessId(9),
             wants: vec![Want {
-                resource: ResourceId(1),
+                resource: ResourceId::local(1),
                 slots: 4,
             }],
         },
@@ -113,7 +113,7 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
         FromResource::Alive,
     ]));
     all.extend(golden(vec![
-        ToResource::Registered(ResourceId(4)),
+        ToResource::Registered(ResourceId::local(4)),
         ToResource::Grants(vec![ProcessGrant {
             id: GrantId(8),
             process: ProcessId(9),
@@ -217,7 +217,7 @@ fn to_activity() -> Vec<ToActivity> {
         ToActivity::Check {
             copies: vec![Copy {
                 copied: copied(),
-                holders: vec![ResourceId(2)],
+                holders: vec![ResourceId::local(2)],
                 is_needed: false,
             }],
             holders: Vec::new(),
@@ -229,11 +229,11 @@ fn to_activity() -> Vec<ToActivity> {
         ToActivity::Copy {
             copies: vec![Copy {
                 copied: copied(),
-                holders: vec![ResourceId(2)],
+                holders: vec![ResourceId::local(2)],
                 is_needed: true,
             }],
             holders: vec![Holder {
-                resource: ResourceId(2),
+                resource: ResourceId::local(2),
                 name: "am2".to_owned(),
                 address: "10.0.0.7:7500".to_owned(),
             }],
@@ -259,13 +259,13 @@ fn to_activity() -> Vec<ToActivity> {
                 timeout: Some(Span::from_secs(60)),
                 sources: vec![Sources {
                     input: 0,
-                    holders: vec![ResourceId(2)],
+                    holders: vec![ResourceId::local(2)],
                 }],
                 at_most_once: true,
                 user: Some("ana".to_owned()),
             }],
             holders: vec![Holder {
-                resource: ResourceId(2),
+                resource: ResourceId::local(2),
                 name: "am2".to_owned(),
                 address: "10.0.0.8:7500".to_owned(),
             }],
@@ -361,9 +361,9 @@ fn from_group() -> Vec<FromGroup> {
     vec![
         FromGroup::Offer(Offer {
             epoch: Epoch(2),
-            group: GroupId(0),
+            group: GroupId::LOCAL,
             resources: vec![Offered {
-                resource: ResourceId(1),
+                resource: ResourceId::local(1),
                 name: "am1".to_owned(),
                 power: 1.5,
                 slots: 8,
@@ -372,14 +372,14 @@ fn from_group() -> Vec<FromGroup> {
                 labels: facts().labels,
                 bulk: None,
             }],
-            leaving: vec![ResourceId(2)],
+            leaving: vec![ResourceId::local(2)],
         }),
         FromGroup::Granted {
             number: 3,
             process: ProcessId(9),
             grants: vec![Grant {
                 id: GrantId(8),
-                resource: ResourceId(1),
+                resource: ResourceId::local(1),
                 slots: 2,
             }],
         },

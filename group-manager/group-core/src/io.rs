@@ -1,15 +1,15 @@
-//! What crosses the edge of the core: settings, inputs and effects.
+//! The boundary of the core: settings, inputs and effects.
 
 use minicbor::{Decode, Encode};
-use model::{GroupId, Span};
+use model::{GroupId, ResourceId, Span};
 use wire::admin::Node;
 use wire::group::{FromGroup, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
-/// What a group is.
+/// The settings of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// Its number.
+    /// Which group.
     pub group: GroupId,
     /// The length of its members' leases ([`wire::lease`]): its machines are watched. None where all
     /// is one program.
@@ -22,11 +22,11 @@ pub enum Peer {
     /// An activity manager, by a number of its connection. It says itself which machine it is.
     Activity(u32),
     /// A process manager, by a number that stays with it from connection to connection and from
-    /// life to life.
+    /// epoch to epoch.
     Process(u32),
 }
 
-/// What a group manager is told.
+/// An input of a group manager.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// A peer can be reached. It speaks first.
@@ -37,7 +37,7 @@ pub enum Input {
     Activity(u32, FromResource),
     /// A message of a process manager.
     Process(u32, ToGroup),
-    /// What [`Effect::Keep`] has kept in earlier lives, in any order; once, at the start.
+    /// The records that [`Effect::Keep`] has kept in earlier epochs, in any order; once, at the start.
     Known(Vec<Record>),
     /// Whose connection an activity manager's is, before it is up: it registers under this name and
     /// no other. Where nobody says so, it is believed.
@@ -50,12 +50,12 @@ pub enum Input {
         question: u64,
         /// The machine's name.
         name: String,
-        /// Whether it is to be empty.
+        /// True if it is to be empty.
         is_drained: bool,
     },
 }
 
-/// What a group manager wants done.
+/// An effect of a group manager.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Send to the activity manager of a connection.
@@ -68,6 +68,8 @@ pub enum Effect {
     Surveyed(u64, Vec<Node>),
     /// Say that a machine is as it is to be, durably; or that there is none of this name.
     Drained(u64, bool),
+    /// Log that a process manager names a machine of another group, which it is not granted here.
+    Foreign(u32, ResourceId),
 }
 
 /// Something that the repository keeps under a key. A later one replaces an earlier one.
@@ -75,7 +77,7 @@ pub enum Effect {
 pub struct Record {
     /// Its name.
     pub key: Vec<u8>,
-    /// What is kept; key and value together have at most 4 KiB.
+    /// The kept bytes; key and value together have at most 4 KiB.
     pub value: Vec<u8>,
 }
 

@@ -3,21 +3,27 @@
 //!
 //! Machines register and are offered to process managers; a claim is granted first come, first
 //! served, and what is granted stays so until it is released. It plans nothing and knows nothing
-//! of activities. Durable are grants, the numbers of machines and the manager's life; what the
+//! of activities. Durable are grants, the numbers of machines and the manager's epoch; what the
 //! machines are is told by themselves again and again.
 //!
 //! Read [`GroupManager`] and [`Input`] first, then [`State`].
 
+mod claims;
 mod io;
 mod link;
+mod machines;
 mod manager;
+mod offers;
+pub mod record;
+mod register;
 mod state;
+mod step;
 mod survey;
 #[cfg(test)]
 mod tests;
-mod watch;
 
 pub use io::{Config, Effect, Input, Peer, Record, Stream};
-pub use manager::{GroupManager, Machine};
-pub use state::{Event, Holding, Snapshot, State};
-pub use watch::Standing;
+pub use machines::{Machine, Standing};
+pub use manager::GroupManager;
+pub use record::{Event, Snapshot};
+pub use state::State;

@@ -13,13 +13,13 @@ pub(crate) struct ProcessLinks(BTreeMap<u32, ProcessLink>);
 
 #[derive(Debug)]
 struct ProcessLink {
-    /// The last of its lives that has attached.
+    /// The last of its epochs that has attached.
     epoch: Epoch,
     is_attached: bool,
 }
 
 impl ProcessLinks {
-    /// Whether the sender is to be answered: a late message of an earlier life is not.
+    /// True if the sender is to be answered: a late message of an earlier epoch is not.
     pub(crate) fn attach(&mut self, number: u32, epoch: Epoch) -> bool {
         let n_known = self.0.len();
         if !self.0.contains_key(&number) && n_known >= PROCESS_MANAGERS_MAX {

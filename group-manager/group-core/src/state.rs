@@ -1,70 +1,22 @@
-//! What is durable: who holds what, and how machines are numbered.
+//! The durable state: the holdings of processes and the numbers of machines.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use minicbor::{Decode, Encode};
-use model::{Epoch, GrantId, ProcessId, ResourceId};
-use wire::group::Grant;
+use model::{Epoch, GrantId, ProcessId};
 use wire::resource::ProcessGrant;
+
+use crate::record::{Event, Grant, Holding, MachineNumber, Snapshot};
 
 /// Released processes that are remembered, so that a late copy of a claim takes nothing. A process
 /// claims nothing after its release, so only copies that are still on their way can come, and those
 /// are long gone when this many others were released.
-const RELEASED_MAX: usize = 16_384;
-
-/// A durable fact.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub enum Event {
-    /// A life has begun.
-    #[n(0)]
-    Epoch(#[n(0)] Epoch),
-    /// A machine has a number, for ever.
-    #[n(1)]
-    Named {
-        /// The number.
-        #[n(0)]
-        resource: ResourceId,
-        /// The machine.
-        #[n(1)]
-        name: String,
-    },
-    /// A claim was granted.
-    #[n(2)]
-    Granted {
-        /// For whom.
-        #[n(0)]
-        process: ProcessId,
-        /// Which claim.
-        #[n(1)]
-        number: u32,
-        /// What this claim has added.
-        #[n(2)]
-        grants: Vec<Grant>,
-    },
-    /// A process holds nothing any more.
-    #[n(3)]
-    Released {
-        /// Which one.
-        #[n(0)]
-        process: ProcessId,
-    },
-    /// A machine is offered no more, or again.
-    #[n(4)]
-    Drained {
-        /// The machine.
-        #[n(0)]
-        name: String,
-        /// Whether it is to be empty.
-        #[n(1)]
-        is_drained: bool,
-    },
-}
+pub(crate) const RELEASED_MAX: usize = 16_384;
 
 /// The fold of all events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     epoch: Epoch,
-    names: BTreeMap<String, ResourceId>,
+    names: BTreeMap<String, MachineNumber>,
     holdings: BTreeMap<ProcessId, Holding>,
     released: BTreeMap<ProcessId, u32>,
     released_order: VecDeque<ProcessId>,
@@ -72,36 +24,7 @@ pub struct State {
     /// Machines that are offered no more.
     drained: BTreeSet<String>,
     /// From `holdings`: the grants of each machine.
-    grants: BTreeMap<ResourceId, BTreeMap<GrantId, ProcessGrant>>,
-}
-
-/// What a process holds.
-#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
-pub struct Holding {
-    /// The number of its last claim that was granted.
-    #[n(0)]
-    pub number: u32,
-    /// All that was granted to it, in the order of the grants.
-    #[n(1)]
-    pub grants: Vec<Grant>,
-}
-
-/// What stands for the events.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub struct Snapshot {
-    #[n(0)]
-    epoch: Epoch,
-    #[n(1)]
-    names: BTreeMap<String, ResourceId>,
-    #[n(2)]
-    holdings: BTreeMap<ProcessId, Holding>,
-    /// In the order of release.
-    #[n(3)]
-    released: Vec<(ProcessId, u32)>,
-    #[n(4)]
-    n_grants: u64,
-    #[cbor(n(5), default)]
-    drained: Vec<String>,
+    grants: BTreeMap<MachineNumber, BTreeMap<GrantId, ProcessGrant>>,
 }
 
 impl State {
@@ -124,7 +47,7 @@ impl State {
                 holding.number = *number;
                 holding.grants.extend(grants);
             }
-            Event::Released { process } => self.release(*process),
+            Event::Released { process, forgets } => self.release(*process, *forgets),
             Event::Drained { name, is_drained } => {
                 if *is_drained {
                     self.drained.insert(name.clone());
@@ -187,22 +110,22 @@ impl State {
             + self.released.len()
     }
 
-    /// The present life, counted from 1.
+    /// The present epoch, counted from 1.
     pub fn epoch(&self) -> Epoch {
         self.epoch
     }
 
     /// The number of a machine, once it has registered.
-    pub fn resource(&self, name: &str) -> Option<ResourceId> {
+    pub fn resource(&self, name: &str) -> Option<MachineNumber> {
         self.names.get(name).copied()
     }
 
-    /// Whether a machine is offered no more.
+    /// True if a machine is offered no more.
     pub fn is_drained(&self, name: &str) -> bool {
         self.drained.contains(name)
     }
 
-    /// What a process holds; none where it holds nothing.
+    /// The holding of a process; none where it holds nothing.
     pub fn holding(&self, process: ProcessId) -> Option<&Holding> {
         self.holdings.get(&process)
     }
@@ -215,14 +138,14 @@ impl State {
     }
 
     /// All grants to use a machine, in the order in which they were granted.
-    pub fn grants(&self, resource: ResourceId) -> Vec<ProcessGrant> {
+    pub fn grants(&self, resource: MachineNumber) -> Vec<ProcessGrant> {
         self.grants
             .get(&resource)
             .map_or_else(Vec::new, |all| all.values().copied().collect())
     }
 
     /// Slots of a machine that are held.
-    pub fn held(&self, resource: ResourceId) -> u64 {
+    pub fn held(&self, resource: MachineNumber) -> u64 {
         let grants = self
             .grants
             .get(&resource)
@@ -248,6 +171,13 @@ impl State {
         self.released.get(&process).copied()
     }
 
+    /// The oldest release, where no room is left to remember that of this process.
+    pub(crate) fn forgotten_by(&self, process: ProcessId) -> Option<ProcessId> {
+        let is_full = self.released_order.len() >= RELEASED_MAX;
+        let oldest = self.released_order.front().copied();
+        oldest.filter(|_| is_full && !self.released.contains_key(&process))
+    }
+
     fn add_grant(&mut self, process: ProcessId, grant: Grant) {
         let Grant {
             id,
@@ -260,7 +190,7 @@ impl State {
             .insert(id, ProcessGrant { id, process, slots });
     }
 
-    fn release(&mut self, process: ProcessId) {
+    fn release(&mut self, process: ProcessId, forgets: Option<ProcessId>) {
         let Some(Holding { number, grants }) = self.holdings.remove(&process) else {
             return;
         };
@@ -274,11 +204,10 @@ impl State {
         }
         if self.released.insert(process, number).is_none() {
             self.released_order.push_back(process);
-            if self.released_order.len() > RELEASED_MAX
-                && let Some(oldest) = self.released_order.pop_front()
-            {
-                self.released.remove(&oldest);
-            }
+        }
+        if let Some(forgotten) = forgets {
+            self.released.remove(&forgotten);
+            self.released_order.retain(|&one| one != forgotten);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What people ask about machines, and what they decide: which are there, and which are to be empty.
+//! Requests of people about machines: list them, drain one, use it again.
 
 use machine::Context;
 use wire::admin::{NODES_MAX, Node};
 
 use crate::io::{Effect, Stream};
 use crate::manager::{GroupManager, state};
-use crate::state::Event;
+use crate::record::Event;
 
 impl GroupManager {
     /// Tells all machines, by their names.
@@ -16,7 +16,7 @@ impl GroupManager {
             let is_away = machine.connection.is_none();
             Node {
                 name: facts.name.clone(),
-                resource,
+                resource: self.id(resource),
                 slots: facts.slots,
                 held: u32::try_from(state.held(resource)).unwrap_or(u32::MAX),
                 memory: facts.memory,

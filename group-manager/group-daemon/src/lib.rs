@@ -239,6 +239,13 @@ impl EffectHandler<GroupManager> for Handler {
                         tracing::warn!(%error, "a resource record is not kept");
                     }
                 }
+                Effect::Foreign(process_manager, machine) => {
+                    tracing::warn!(
+                        process_manager,
+                        machine = format!("{machine:#}"),
+                        "a machine of another group is not granted"
+                    );
+                }
                 Effect::Surveyed(question, nodes) => self.questions.nodes.answer(question, nodes),
                 Effect::Drained(question, is_known) => {
                     self.questions.drained.answer(question, is_known);

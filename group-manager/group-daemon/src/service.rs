@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use model::{Bytes, GroupId, Mono, Role, Span};
+use model::{Bytes, Mono, Role, Span};
 use shell::clock;
 use shell::config::Config;
 use shell::identity::{CERTIFICATE_LIFE, Credentials, Registrar, Renewal, days, is_address};
@@ -21,9 +21,6 @@ use crate::{AdminServer, Handle};
 
 /// Bytes reserved on the disk for grants when it is full.
 const RESERVE: Bytes = Bytes(16 << 20);
-
-/// The one group of a grid.
-const GROUP: GroupId = GroupId(0);
 
 /// Interval of checking the manager's own certificate for renewal.
 const RENEWAL_PERIOD: Span = Span::from_secs(60);
@@ -104,7 +101,7 @@ impl program::Service for Service {
             keeps_records: true,
             damaged: shell::Damaged::Refused,
             directory: place.directory.clone(),
-            group: GROUP,
+            group: credentials.fingerprint().group(),
             reserve: RESERVE,
             lease: Some(wire::lease::LENGTH),
             failed,

@@ -30,7 +30,7 @@ impl Bench {
             directory: dir.path().to_owned(),
             keeps_records: true,
             damaged: shell::Damaged::Refused,
-            group: GroupId(3),
+            group: GroupId::new(3),
             reserve: model::Bytes::ZERO,
             lease: None,
             failed: Box::new(|error| panic!("{error}")),

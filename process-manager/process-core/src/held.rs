@@ -1,22 +1,19 @@
-//! Processes that this version of the program cannot understand: another one accepted them, by rules
-//! or in a form that this one does not know. Nothing of them is run, and nothing of them is lost: the
-//! key stays taken, so that a repeat of the submission does not run its commands again, and what they
-//! had given can be read until they are forgotten.
+//! Held processes, which this version of the program cannot understand: another version accepted
+//! them, by rules or in a form that this one does not know. They do not run, and nothing of them is
+//! lost: the key stays taken, so that a repeat of the submission does not run its commands again,
+//! and their recorded outputs can be read until they are forgotten.
 
-use machine::Context;
-use model::{Fault, Now, ProcessId, Value, Wall};
+use model::{Fault, ProcessId, Value, Wall};
 use wire::client::{Answer, Progress, Status, Submit, Summary, Totals};
 
-use crate::io::Stream;
-use crate::manager::{ProcessManager, State};
-use crate::process::Course;
+use crate::process::ProcessState;
 use crate::record::{Event, Founded, Phase};
 
 /// A process that is kept and not understood.
 #[derive(Debug)]
 pub struct Held {
     founded: Box<Founded>,
-    /// Why it is not understood, in a sentence without a full stop.
+    /// The reason why it is not understood, in a sentence without a full stop.
     reason: String,
     phase: Phase,
     closed: Option<Wall>,
@@ -47,8 +44,7 @@ impl Held {
         self.founded.owner.as_deref()
     }
 
-    /// Where it is in its life: as it was recorded where it has ended; else it has faulted, since it
-    /// does not go on.
+    /// Its phase: the recorded one if it has ended, else faulted, since it does not go on.
     pub fn phase(&self) -> Phase {
         if self.phase.has_ended() {
             self.phase
@@ -66,15 +62,15 @@ impl Held {
         self.is_released
     }
 
-    /// Why nothing can be done with it.
+    /// The reason why it does not run, for users.
     pub fn told(&self) -> String {
         format!("accepted by another version: {}", self.reason)
     }
 
-    /// Keeps what can be told of it without understanding the rest.
+    /// Keeps the facts that a status needs and that are understood without the rest.
     pub(crate) fn apply(&mut self, event: &Event) {
         match event {
-            // Which activity that was is not known any more.
+            // The activity cannot be named without an understood definition.
             Event::Faulted(fault) | Event::Broke { fault, .. } => self.faults.push(Fault {
                 activity: None,
                 ..(**fault).clone()
@@ -88,10 +84,11 @@ impl Held {
             Event::Epoch(_)
             | Event::Leased(_)
             | Event::Founded(_)
-            | Event::Planned { .. }
+            | Event::Planned(_)
+            | Event::Replanned(_)
             | Event::Granted { .. }
             | Event::Sent(..)
-            | Event::Remaking(_)
+            | Event::Recomputing(_)
             | Event::Copied { .. }
             | Event::MachineLost { .. }
             | Event::FilesLost(..)
@@ -104,16 +101,16 @@ impl Held {
         }
     }
 
-    pub(crate) fn restore(mut self, course: Course) -> Held {
-        self.phase = course.phase;
-        self.closed = course.closed;
-        self.outputs = course.outputs;
-        let faults = course.faults.into_iter().map(|fault| Fault {
+    pub(crate) fn restore(mut self, state: ProcessState) -> Held {
+        self.phase = state.phase;
+        self.closed = state.closed;
+        self.outputs = state.outputs;
+        let faults = state.faults.into_iter().map(|fault| Fault {
             activity: None,
             ..fault
         });
         self.faults = faults.collect();
-        self.is_released = course.is_released;
+        self.is_released = state.is_released;
         self
     }
 
@@ -134,7 +131,7 @@ impl Held {
         }
     }
 
-    /// What is recorded of it, as far as it is understood.
+    /// Its status, as far as its record is understood.
     pub fn status(&self) -> Status {
         let declared = &self.founded.draft.draft().inputs;
         let names = declared.iter().map(|input| input.name.clone());
@@ -154,7 +151,7 @@ impl Held {
         }
     }
 
-    /// What was submitted.
+    /// The submission.
     pub fn submission(&self) -> Submit {
         let founded = &self.founded;
         let draft = founded.draft.draft();
@@ -172,7 +169,7 @@ impl Held {
         }
     }
 
-    /// The only word to one who watches it.
+    /// The only progress that its watchers get.
     pub(crate) fn progress(&self) -> Progress {
         Progress {
             process: self.id(),
@@ -190,28 +187,5 @@ impl Held {
     pub(crate) fn refusal(&self) -> Answer {
         let (id, told) = (self.id(), self.told());
         Answer::Refused(vec![format!("process {id} is held, {told}")])
-    }
-}
-
-impl ProcessManager {
-    /// After a restart: gives back the slots of processes that are not understood. What they have out
-    /// is stopped when its machine tells of it, since nobody waits for it.
-    pub(crate) fn release_held(&mut self, cx: &mut Context<'_, Self>, now: Now) {
-        let open = cx.states().iter().filter_map(|(_, state)| match state {
-            State::Held(held) if !held.is_released => Some(held.id()),
-            State::Held(_) | State::Process(_) | State::Empty | State::Manager { .. } => None,
-        });
-        let open: Vec<ProcessId> = open.collect();
-        for id in open {
-            self.ask_release(cx, now, id);
-        }
-    }
-}
-
-/// A process of a context that is not understood, where it is one.
-pub(crate) fn held<'a>(cx: &'a Context<'_, ProcessManager>, id: ProcessId) -> Option<&'a Held> {
-    match cx.state(Stream::Process(id))? {
-        State::Held(held) => Some(held),
-        State::Process(_) | State::Empty | State::Manager { .. } => None,
     }
 }

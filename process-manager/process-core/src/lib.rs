@@ -4,49 +4,45 @@
 //! It has no clock, thread, file or socket: time and messages come in as inputs, what is to be done
 //! goes out as effects, and facts are events that the driver makes durable before any effect leaves.
 //! Read [`Process`] first (the durable state of one process and the only place that changes it),
-//! then [`ProcessManager`] (the steps), then `control` (how controllers hand on control).
+//! then [`ProcessManager`] (the steps), then `tree` (how controllers hand on control).
 
-mod answer;
-mod attempt;
-mod cache_key;
-mod checks;
-mod claim;
-mod control;
-mod copies;
+mod budget;
+mod clients;
+mod config;
 mod dispatch;
-mod evaluate;
-mod flow;
-mod forget;
+mod enact;
+mod files;
 mod held;
-mod index;
 mod io;
-mod links;
-mod liveness;
-mod loss;
+pub mod limits;
+mod lookup;
+mod machines;
 mod manager;
-mod outcome;
-mod planning;
+mod market;
+mod moves;
+mod parts;
 mod process;
-mod recall;
+mod progress;
 pub mod record;
-mod release;
-mod remake;
-mod settle;
-mod sources;
-mod submit;
-mod tail;
+mod retention;
+mod routes;
+mod step;
+mod stream;
+mod submission;
 #[cfg(test)]
 mod tests;
+mod timer;
+mod tree;
 mod turns;
-mod why;
 
-pub use answer::{status, submission, summaries, summary};
-pub use attempt::ActivityState;
-pub use forget::Retention;
+pub use clients::{status, submission, summaries, summary, why};
+pub use config::Config;
 pub use held::Held;
-pub use io::{Caller, ClientId, Effect, Input, PlanRequest, PlanResult, Room, Stream};
-pub use manager::{Config, ProcessManager, Snapshot, State, limits};
-pub use process::{Course, Process};
-pub use record::{Event, Flow, LinkState, NodeState, Reused, SEMANTICS, Spot, Verdict};
-pub use submit::Submission;
-pub use why::why;
+pub use io::{Effect, Input, PlanRequest, PlanResult, Room};
+pub use manager::ProcessManager;
+pub use process::activity::ActivityState;
+pub use process::{Process, ProcessState};
+pub use record::{Event, Flow, LinkState, NodeState, Reused, SEMANTICS, Verdict};
+pub use retention::Retention;
+pub use stream::{Snapshot, State, Stream};
+pub use submission::{Caller, ClientId, Submission};

@@ -1,7 +1,8 @@
-//! What a process manager does, on a bench where everybody else does what they should.
+//! Tests of a process manager on a bench where all other managers behave as they should.
 
 pub(crate) mod bench;
 mod checks;
+mod choice;
 mod copies;
 mod groups;
 mod held;
@@ -9,7 +10,7 @@ mod keep_going;
 mod liveness;
 mod owners;
 mod recall;
-mod remake;
+mod recompute;
 mod turns;
 mod upkeep;
 mod why;
@@ -23,9 +24,9 @@ use schedule::SchedulerKind;
 use wire::attempt::{Dispatch, End};
 use wire::client::{ActivityPhase, Answer, Phase, Request};
 
-use crate::io::{Caller, ClientId, Input, Room, Stream};
-use crate::manager::{ProcessManager, limits};
 use crate::record::Event;
+use crate::{Caller, ClientId, Input, Room, Stream};
+use crate::{ProcessManager, limits};
 
 use self::bench::*;
 

@@ -64,8 +64,8 @@ pub enum StartError {
 /// A running process manager.
 pub struct Handle {
     runner: Runner<ProcessManager>,
-    groups: Peers<ToGroup>,
-    machines: Peers<ToActivity>,
+    groups: Peers<ToGroup, GroupId>,
+    machines: Peers<ToActivity, ResourceId>,
     numbers: Arc<MachineNumbers>,
     clients: Clients<Input>,
 }
@@ -129,31 +129,32 @@ impl Handle {
     /// Connects a group manager.
     pub fn connect_group(&self, group: GroupId, end: End<ToGroup, FromGroup>) {
         let received = Received {
-            message: |group, message| Input::Group(GroupId(group), message),
-            up: |group| Input::GroupUp(GroupId(group)),
-            down: |group| Input::GroupDown(GroupId(group)),
+            message: Input::Group,
+            up: Input::GroupUp,
+            down: Input::GroupDown,
         };
         self.groups
-            .attach(end, self.runner.inbox(), group.0, received);
+            .attach(end, self.runner.inbox(), group, received);
     }
 
     /// Connects the activity manager of a machine, which has its number from its group.
     pub fn connect_activity(&self, resource: ResourceId, end: End<ToActivity, FromActivity>) {
         let received = Received {
-            message: |resource, message| Input::Activity(ResourceId(resource), message),
-            up: |resource| Input::ActivityUp(ResourceId(resource)),
-            down: |resource| Input::ActivityDown(ResourceId(resource)),
+            message: Input::Activity,
+            up: Input::ActivityUp,
+            down: Input::ActivityDown,
         };
         self.machines
-            .attach(end, self.runner.inbox(), resource.0, received);
+            .attach(end, self.runner.inbox(), resource, received);
     }
 
-    /// Returns true if a machine with this name in its certificate may connect under a number.
-    pub fn admits(&self, resource: ResourceId, name: &str) -> bool {
-        match self.numbers.claim(resource, name) {
+    /// Returns true if a machine with this name in its certificate, which is of the authority of
+    /// `group`, may connect under a number.
+    pub fn admits(&self, group: GroupId, resource: ResourceId, name: &str) -> bool {
+        match self.numbers.claim(group, resource, name) {
             Ok(earlier) => {
                 if let Some(earlier) = earlier {
-                    self.machines.cut(earlier.0);
+                    self.machines.cut(earlier);
                 }
                 true
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::Mono;
+use model::{GroupId, Mono, ResourceId};
 use process_core::{Effect, Input, ProcessManager};
 use shell::{Answers, EffectHandler, Peers};
 use wire::attempt::ToActivity;
@@ -13,8 +13,8 @@ use crate::planner::Planner;
 
 /// The connections and threads that carry out effects.
 pub(crate) struct Handler {
-    pub(crate) groups: Peers<ToGroup>,
-    pub(crate) machines: Peers<ToActivity>,
+    pub(crate) groups: Peers<ToGroup, GroupId>,
+    pub(crate) machines: Peers<ToActivity, ResourceId>,
     pub(crate) answers: Answers<Input>,
     pub(crate) planner: Planner,
     pub(crate) numbers: Arc<MachineNumbers>,
@@ -24,8 +24,8 @@ impl EffectHandler<ProcessManager> for Handler {
     fn carry_out(&mut self, effects: Vec<Effect>, _: &mut Vec<Input>) {
         for effect in effects {
             match effect {
-                Effect::ToGroup(group, message) => self.groups.send(group.0, &message),
-                Effect::ToActivity(resource, message) => self.machines.send(resource.0, &message),
+                Effect::ToGroup(group, message) => self.groups.send(group, &message),
+                Effect::ToActivity(resource, message) => self.machines.send(resource, &message),
                 Effect::Answer {
                     client,
                     number,
@@ -34,10 +34,17 @@ impl EffectHandler<ProcessManager> for Handler {
                     self.answers.send(client.0, number, answer);
                 }
                 Effect::Plan(request) => self.planner.give(request),
+                Effect::Foreign(group, machine) => {
+                    tracing::warn!(
+                        %group,
+                        machine = format!("{machine:#}"),
+                        "the group's message is ignored: it names a machine of another group"
+                    );
+                }
                 Effect::Registered(resource, name) => {
                     if self.numbers.register(resource, &name) {
                         tracing::warn!(%resource, name, "another machine's link under its number ends");
-                        self.machines.cut(resource.0);
+                        self.machines.cut(resource);
                     }
                 }
             }

@@ -34,7 +34,7 @@ impl Offline {
 
     /// All processes, the newest first.
     pub fn list(&self) -> Vec<Summary> {
-        process_core::summaries(self.drive.states())
+        process_core::summaries(self.drive.states().iter().map(|(_, state)| state))
     }
 
     /// The description of one process.
@@ -52,7 +52,10 @@ impl Offline {
     /// The explanation of an activity's state, as an answer to a client.
     pub fn why(&self, process: ProcessId, activity: ActivityId) -> Answer {
         match self.process(process) {
-            Some(known) => process_core::why(self.drive.states(), known, activity),
+            Some(known) => {
+                let base = known.base().and_then(|base| self.process(base));
+                process_core::why(base, known, activity)
+            }
             None => match self.held(process) {
                 Some(held) => Answer::Refused(vec![held.told()]),
                 None => Answer::Unknown(process),

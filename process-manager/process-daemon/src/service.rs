@@ -21,9 +21,6 @@ use crate::Handle;
 /// Bytes reserved on the disk for outcomes when it is full: those of a hundred thousand activities.
 const RESERVE: Bytes = Bytes(32 << 20);
 
-/// The one group of a grid.
-const GROUP: GroupId = GroupId(0);
-
 /// A process manager with its links and its socket for clients of this machine. The program is
 /// `xavantes-pm`.
 pub struct Service {
@@ -160,9 +157,11 @@ impl program::Service for Service {
         manager.set_room(room.clone());
         let theirs = Arc::clone(&manager);
         let accepts = [Role::Am, Role::User, Role::Admin];
-        let links = place.links(credentials, &accepts, move |link| accept(&theirs, link))?;
+        // Every peer has a certificate of the one authority that is trusted.
+        let of = credentials.fingerprint().group();
+        let links = place.links(credentials, &accepts, move |link| accept(&theirs, of, link))?;
         let theirs = Arc::clone(&manager);
-        let on_link = program::to_log(move |link| theirs.connect_group(GROUP, link.open()));
+        let on_link = program::to_log(move |link| theirs.connect_group(of, link.open()));
         let group = links.keep(&group_manager.address, &gm, on_link);
         let line = links.request_client(&group_manager.address, &gm);
         let lack = disk.lack().clone();
@@ -230,15 +229,16 @@ fn found(disk: &Room) -> process_core::Room {
     }
 }
 
-/// Connects a dialling peer to the manager.
-fn accept(manager: &Handle, link: Link) {
+/// Connects a dialling peer of a group to the manager.
+fn accept(manager: &Handle, group: GroupId, link: Link) {
     match (link.peer.role(), link.hello.resource) {
         (Role::Am, Some(resource)) => {
             let name = link.peer.name().to_owned();
-            if manager.admits(resource, &name) {
+            if manager.admits(group, resource, &name) {
                 manager.connect_named_activity(resource, &name, link.open());
             } else {
-                tracing::warn!(peer = %link.peer, %resource, "it says another machine's number");
+                let resource = format!("{resource:#}");
+                tracing::warn!(peer = %link.peer, resource, "it says another machine's number");
                 link.refuse(Refusal::Number);
             }
         }

@@ -2,7 +2,8 @@
 //! and mistakes of users.
 //!
 //! The tests see arguments, exit statuses, output and files, and import only the crates that make certificates
-//! and journals. Read `sandbox.rs` first (`xav` on this machine), then `grid/world.rs` (a grid of daemons).
+//! and journals, and the cores that replay journals of earlier releases. Read `sandbox.rs` first (`xav` on this
+//! machine), then `grid/world.rs` (a grid of daemons).
 //! `wait.rs` has the only loop that polls. `check.rs` compares the status of a recorded workflow with its
 //! commands' log; `cargo recorded` uses it too. `namespaces/run` sets up a grid whose machines can be cut off.
 #![expect(
@@ -13,6 +14,8 @@
 #[cfg(test)]
 mod blocked_process;
 pub mod check;
+#[cfg(test)]
+mod choice;
 #[cfg(test)]
 mod damaged_files;
 #[cfg(test)]
@@ -27,6 +30,8 @@ mod forget;
 mod grid;
 #[cfg(test)]
 mod held;
+#[cfg(test)]
+mod journals;
 #[cfg(test)]
 mod kills;
 #[cfg(test)]

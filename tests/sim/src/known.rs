@@ -1,25 +1,27 @@
-//! What is known from outside: the fold of everything that was seen so far.
+//! The outside knowledge of a run: the fold of everything that was seen so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ActivityId, AttemptId, FaultName, Mono, NodeKind, ProcessId, ResourceId, Span};
-use process_core::record::End;
+use model::{
+    ActivityId, AttemptId, FaultName, GroupId, Mono, NodeKind, ProcessId, ResourceId, Span,
+};
+use process_core::record::{End, Holding};
 use process_core::{Event, Stream};
 use simulator::Seen;
 use wire::client::Phase;
 
 use crate::reference::Expected;
 
-/// What was seen so far, before the event that a rule looks at.
+/// Everything seen so far, before the event that a rule looks at.
 #[derive(Debug, Default)]
 pub struct Known {
-    /// What each process should come to.
+    /// The expected end of each process.
     pub expected: BTreeMap<ProcessId, Expected>,
-    /// Whether messages are lost.
+    /// True if messages are lost.
     pub is_lossy: bool,
     /// The process that each process mends.
     pub bases: BTreeMap<ProcessId, ProcessId>,
-    /// What is on the process manager's disk of each process.
+    /// The durable state of each process on the process manager's disk.
     pub processes: BTreeMap<ProcessId, Durable>,
     /// The machine of each number.
     pub machines: BTreeMap<ResourceId, usize>,
@@ -31,17 +33,23 @@ pub struct Known {
     pub once: BTreeSet<(ProcessId, ActivityId)>,
     /// Processes that a client has begun to cancel.
     pub cancels: BTreeSet<ProcessId>,
-    /// Whether there are no faults any more.
+    /// True if there are no faults any more.
     pub is_healed: bool,
     /// The moment of what is looked at.
     pub at: Mono,
     /// The slots of each machine.
     pub slots: BTreeMap<usize, u32>,
-    /// From when to when each machine was reached; the end of the last time is open while it is.
-    pub reached: BTreeMap<usize, Vec<(Mono, Option<Mono>)>>,
+    /// The process manager of each process, where it is not the first one.
+    pub managers: BTreeMap<ProcessId, usize>,
+    /// From when to when each process manager reached each machine; the end of the last time is open
+    /// while it does.
+    pub reached: BTreeMap<(usize, usize), Times>,
 }
 
-/// What is on disk of one process.
+/// From when to when something was so, again and again; an end is open while it is.
+pub type Times = Vec<(Mono, Option<Mono>)>;
+
+/// The durable state of one process.
 #[derive(Debug, Default)]
 pub struct Durable {
     /// When it became durable.
@@ -57,21 +65,21 @@ pub struct Durable {
     pub completed: BTreeSet<ActivityId>,
     /// Activities for which a recorded outcome stands, and whose.
     pub reused: BTreeMap<ActivityId, AttemptId>,
-    /// Slots held by machine.
-    pub granted: BTreeMap<ResourceId, u32>,
-    /// Whether it is recorded that a user wants it cancelled.
+    /// Slots held, by group.
+    pub holdings: BTreeMap<GroupId, Holding>,
+    /// True if it is recorded that a user wants it cancelled.
     pub is_cancelling: bool,
-    /// Whether a fault of its own is recorded.
+    /// True if a fault of its own is recorded.
     pub is_faulting: bool,
-    /// Whether nobody knows what became of an activity that must not run twice.
+    /// True if nobody knows what became of an activity that must not run twice.
     pub is_unknown: bool,
-    /// Whether that is the want of a machine.
+    /// True if that is the want of a machine.
     pub wants_resource: bool,
     /// Activities of which a worker had trouble with an attempt.
     pub troubled: BTreeSet<ActivityId>,
-    /// How it ended, once that is recorded.
+    /// Its recorded end.
     pub closed: Option<Phase>,
-    /// Whether its slots are given back.
+    /// True if its slots are given back.
     pub is_released: bool,
 }
 
@@ -120,10 +128,11 @@ impl Known {
                 process.troubled.insert(attempt.activity);
             }
             Seen::Reached {
+                manager,
                 machine,
                 is_reached,
             } => {
-                let times = self.reached.entry(*machine).or_default();
+                let times = self.reached.entry((*manager, *machine)).or_default();
                 if *is_reached {
                     times.push((at, None));
                 } else if let Some((_, end)) = times.last_mut() {
@@ -131,15 +140,15 @@ impl Known {
                 }
             }
             Seen::ProcessDurable(Stream::Manager, _)
-            | Seen::GroupDurable(_)
-            | Seen::Leases(_)
-            | Seen::Heard(_)
+            | Seen::GroupDurable(..)
+            | Seen::Leases(..)
+            | Seen::Heard(..)
             | Seen::Managers { .. }
             | Seen::Sizes(_)
             | Seen::Bereft(..)
             | Seen::ToActivity(..)
             | Seen::FromGroup(_)
-            | Seen::Answers(_)
+            | Seen::Answers(..)
             | Seen::Told(..)
             | Seen::Plans(_)
             | Seen::HasPlanned(_)
@@ -150,22 +159,27 @@ impl Known {
 }
 
 impl Known {
-    /// Whether two attempts at its activity may run at the same time.
+    /// True if two attempts at its activity may run at the same time.
     pub fn is_repeatable(&self, attempt: AttemptId) -> bool {
         let activity = (attempt.process, attempt.activity);
         self.repeatable.contains(&activity)
     }
 
-    /// The longest time without a break for which a machine was reached since then.
-    pub fn reached_for(&self, machine: usize, since: Mono) -> Span {
-        let times = self.reached.get(&machine).into_iter().flatten();
+    /// The process manager of a process.
+    pub fn manager_of(&self, process: ProcessId) -> usize {
+        self.managers.get(&process).copied().unwrap_or_default()
+    }
+
+    /// The longest time without a break for which a process manager reached a machine since then.
+    pub fn reached_for(&self, manager: usize, machine: usize, since: Mono) -> Span {
+        let times = self.reached.get(&(manager, machine)).into_iter().flatten();
         let spans = times.map(|&(from, to)| to.unwrap_or(self.at).since(from.max(since)));
         spans.max().unwrap_or(Span::ZERO)
     }
 }
 
 impl Durable {
-    /// Whether it may fault though its commands end well: for want of a machine, which is judged
+    /// True if it may fault though its commands end well: for want of a machine, which is judged
     /// when it is recorded, or because a worker failed.
     pub fn has_excuse(&self) -> bool {
         let ends = self.ended.iter();
@@ -182,7 +196,14 @@ impl Durable {
         let has_failed = |end: &End| *end == End::Failed;
         self.wants_resource || self.is_unknown || last.iter().any(|(_, end)| has_failed(end))
     }
-    /// Whether an attempt was sent and nothing was recorded of its end.
+    /// Slots held on a machine.
+    pub fn granted(&self, resource: ResourceId) -> u32 {
+        let grants = self.holdings.values().flat_map(|holding| &holding.grants);
+        let of_it = grants.filter(|grant| grant.resource == resource);
+        of_it.map(|grant| grant.slots).sum()
+    }
+
+    /// True if an attempt was sent and nothing was recorded of its end.
     pub fn is_out(&self, attempt: AttemptId) -> bool {
         self.out.get(&attempt.activity) == Some(&attempt)
     }
@@ -215,11 +236,8 @@ impl Durable {
                 self.completed.insert(reused.activity);
                 self.reused.insert(reused.activity, reused.of);
             }
-            Event::Granted { grants, .. } => {
-                self.granted = BTreeMap::new();
-                for grant in grants {
-                    *self.granted.entry(grant.resource).or_default() += grant.slots;
-                }
+            Event::Granted { group, holding } => {
+                self.holdings.insert(*group, holding.clone());
             }
             Event::CancelAsked => self.is_cancelling = true,
             Event::Faulted(fault) | Event::Broke { fault, .. } => {
@@ -229,19 +247,20 @@ impl Durable {
             Event::Closed { phase, .. } => self.closed = Some((*phase).into()),
             Event::Released => {
                 self.is_released = true;
-                self.granted.clear();
+                self.holdings.clear();
             }
             Event::Epoch(_)
             | Event::Leased(_)
             | Event::Founded(_)
-            | Event::Planned { .. }
+            | Event::Planned(_)
+            | Event::Replanned(_)
             | Event::Decided(_)
             | Event::Assigned { .. }
             | Event::Readied(_)
             | Event::Copied { .. }
             | Event::MachineLost { .. }
             | Event::FilesLost(..)
-            | Event::Remaking(_) => {}
+            | Event::Recomputing(_) => {}
         }
     }
 }

@@ -20,7 +20,7 @@ pub const ACTIVITIES: u32 = 100_000;
 /// Bytes that the state and the plan of one activity may take.
 pub const BYTES_MAX: usize = 1_024;
 
-/// What was measured.
+/// The measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figures {
     /// Activities of the process.
@@ -107,6 +107,7 @@ pub fn run(n_activities: u32) -> Result<Figures, String> {
     };
     let submission = Submission {
         submit,
+        manager: 0,
         at: Mono(0),
         cancels_at: None,
     };
@@ -139,7 +140,7 @@ pub fn run(n_activities: u32) -> Result<Figures, String> {
     })
 }
 
-/// What a manager that has replayed these histories holds in memory.
+/// The memory of a manager that has replayed these histories.
 fn state_bytes(histories: Vec<History<ProcessManager>>) -> usize {
     let drive = Drive::replay(ProcessManager::new(Config::default()), histories);
     let with_state = allocator::in_use();

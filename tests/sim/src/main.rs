@@ -16,7 +16,7 @@ cargo sim --mangled FROM..TO                                           seeds in 
 cargo sim --recorded FILE|DIR                                          recorded workflows, each to its end
 cargo sim --mutants [NAME]                                             each deliberate fault must be caught";
 
-/// Steps shown of a seed that breaks a rule, where nothing is said.
+/// Steps shown of a seed that is replayed, where nothing is said.
 const STEPS_SHOWN: usize = 120;
 
 /// Seeds with mangled messages after which it is said how far they are.
@@ -184,7 +184,12 @@ fn run_seeds(from: u64, to: u64, profile: &str, is_survey: bool) -> ExitCode {
                     is_broken = true;
                     say(&format!("{name} {seed}: {}", failed.broken));
                 }
-                Err(_) => return replay(seed, name, STEPS_SHOWN),
+                Err(_) => {
+                    if let Err(failed) = run_seed(seed, &setup, STEPS_SHOWN) {
+                        say(&failed.screen(seed, name));
+                    }
+                    return ExitCode::FAILURE;
+                }
             }
         }
         say(&format!(

@@ -19,7 +19,7 @@ const PROFILES: [&str; 8] = [
     "hard", "crashes", "lossy", "calm", "harsh", "leases", "lengths", "copies",
 ];
 
-/// What is copied of the workspace: what the program is built from.
+/// The copied parts of the workspace: the sources of the program.
 const COPIED: [&str; 9] = [
     "Cargo.toml",
     "Cargo.lock",
@@ -32,13 +32,13 @@ const COPIED: [&str; 9] = [
     ".cargo",
 ];
 
-/// What stands between a fault and its detection.
+/// A reason why a fault was not detected.
 #[derive(Debug, Error)]
 pub enum MutantError {
     /// A file or folder could not be read or copied.
     #[error("could not {what}")]
     Files {
-        /// What was attempted.
+        /// The attempted action.
         what: String,
         /// Why it failed.
         #[source]
@@ -61,12 +61,12 @@ pub fn run(name: Option<&str>, say: &mut dyn FnMut(&str)) -> Result<(), MutantEr
     let patches = patches(&root, name)?;
     let copy = std::env::temp_dir().join(format!("xavantes-mutants-{}", std::process::id()));
     let result = try_all(&root, &copy, &patches, say);
-    // What is left behind would only take room.
+    // A directory that is left behind would only take room.
     let _ = fs::remove_dir_all(&copy);
     result
 }
 
-/// Whether every patch still applies to the tree as it is, which is not changed.
+/// Checks that every patch still applies to the present tree, which is not changed.
 pub fn all_apply() -> Result<(), MutantError> {
     let root = root();
     let mut stale = Vec::new();

@@ -7,7 +7,7 @@ use std::time::Instant;
 use std::{fmt, fs, io};
 
 use language::wfformat::{self, Options};
-use model::{ActivityId, Definition, Mono, ProcessId, Span, SubmitKey};
+use model::{ActivityId, Definition, Mono, Plan, ProcessId, Span, SubmitKey};
 use process_core::record::End;
 use process_core::{Event, Stream};
 use simulator::{Faults, Observer, Rate, Seen, Setup, Sim, Submission};
@@ -23,7 +23,7 @@ const GRID: (u32, u32) = (4, 8);
 /// Things that may happen for each activity, and beside them.
 const HAPPENINGS_MAX: (u64, u64) = (1_000, 1_000_000);
 
-/// What came of a recorded workflow.
+/// The result of a recorded workflow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
     /// Its activities.
@@ -70,7 +70,7 @@ pub enum RecordedError {
     /// It is not a recording that can be run.
     #[error("could not import the recording")]
     Import(#[from] wfformat::ImportError),
-    /// What was made of it is not a definition.
+    /// The imported recording is not a definition.
     #[error("the recording is no definition: {0}")]
     Definition(String),
     /// A rule was broken, or it did not end well.
@@ -141,6 +141,7 @@ pub fn run(recording: &[u8]) -> Result<Figures, RecordedError> {
     };
     let submission = Submission {
         submit,
+        manager: 0,
         at: Mono(0),
         cancels_at: None,
     };
@@ -157,16 +158,19 @@ pub fn run(recording: &[u8]) -> Result<Figures, RecordedError> {
     }
     let makespan = watch.closed_at.since(watch.planned_at);
     // Whatever the managers do, no grid is faster than the bound.
-    if makespan < watch.bound {
-        return wrong(format!("{makespan} is less than the bound {}", watch.bound));
+    if makespan < watch.plan.bound {
+        return wrong(format!(
+            "{makespan} is less than the bound {}",
+            watch.plan.bound
+        ));
     }
     Ok(Figures {
         n_activities,
         import_seconds,
         plan_seconds: watch.plan_seconds,
-        planned: watch.planned,
+        planned: watch.plan.makespan(),
         makespan,
-        bound: watch.bound,
+        bound: watch.plan.bound,
         n_happened: sim.n_happened(),
     })
 }
@@ -188,8 +192,7 @@ struct Watch {
     order: Order,
     plan_began: Option<Instant>,
     plan_seconds: f64,
-    planned: Span,
-    bound: Span,
+    plan: Plan,
     planned_at: Mono,
     closed_at: Mono,
     phase: Option<Phase>,
@@ -204,8 +207,7 @@ impl Watch {
             order: Order::new(definition),
             plan_began: None,
             plan_seconds: 0.0,
-            planned: Span::ZERO,
-            bound: Span::ZERO,
+            plan: Plan::default(),
             planned_at: Mono(0),
             closed_at: Mono(0),
             phase: None,
@@ -214,9 +216,8 @@ impl Watch {
     }
 
     fn recorded(&mut self, at: Mono, event: &Event) -> Result<(), String> {
-        if let Event::Planned { plan, .. } = event {
-            self.planned = plan.makespan();
-            self.bound = plan.bound;
+        if let Some(plan) = event.plan(&self.plan) {
+            self.plan = plan;
             self.planned_at = at;
         }
         if let Event::Closed { phase, .. } = event {
@@ -257,7 +258,7 @@ impl Observer for Watch {
     }
 }
 
-/// What each activity waits for, by the definition's graph.
+/// The predecessors of each activity, by the definition's graph.
 struct Order {
     place_of: BTreeMap<ActivityId, usize>,
     n_before: Vec<u32>,

@@ -1,4 +1,4 @@
-//! What a process should come to: an interpreter of definitions that knows of no machine, message
+//! The expected result of a process: an interpreter of definitions that knows of no machine, message
 //! or failure, and shares no code with the cores.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,15 +9,15 @@ use model::{
 };
 use simulator::command::{Failure, printed, produced};
 use simulator::generate::Generated;
-use simulator::meaning::Meaning;
+use simulator::meaning::{Condition, Meaning};
 use wire::client::{Phase, Submit};
 
-/// What a process should come to, whatever happens to the grid, if nobody cancels it.
+/// The expected result of a process, whatever happens to the grid, if nobody cancels it.
 #[derive(Clone, Debug)]
 pub struct Expected {
     /// Completed or faulted.
     pub phase: Phase,
-    /// Whether it goes on without what depends on a fault.
+    /// True if it goes on without what depends on a fault.
     pub goes_on: bool,
     /// The activities that run and never end well.
     pub faulted: BTreeSet<ActivityId>,
@@ -25,13 +25,13 @@ pub struct Expected {
     pub needs: BTreeMap<ActivityId, BTreeSet<ActivityId>>,
     /// Their command lines.
     pub programs: BTreeMap<ActivityId, Vec<String>>,
-    /// What is laid into their directories.
+    /// The files staged into their directories.
     pub inputs: BTreeMap<ActivityId, Vec<(String, Artifact)>>,
-    /// What they produce.
+    /// The files that they produce.
     pub produced: BTreeMap<ActivityId, Vec<(String, Artifact)>>,
     /// The variables at the end, where it completes.
     pub variables: Vec<(String, Value)>,
-    /// What it gives, where it completes.
+    /// Its outputs, where it completes.
     pub outputs: Vec<(String, Value)>,
     /// The most slots that one of its activities wants: without a machine that has them it faults.
     pub cores_max: u32,
@@ -54,18 +54,20 @@ struct Interpreter<'a> {
     meaning: &'a Meaning,
     parents: Vec<Option<(NodeId, usize)>>,
     fates: Vec<Fate>,
-    /// What must have completed before the node starts or is skipped, and before it is over.
+    /// Activities that must have completed before the node starts or is skipped, and before it is over.
     before: Vec<BTreeSet<ActivityId>>,
     until: Vec<BTreeSet<ActivityId>>,
     /// None where the link is broken.
     links: BTreeMap<(NodeId, NodeId), Option<bool>>,
+    /// The branch that each `if` has taken, by its place; beyond them all where it took none.
+    taken: BTreeMap<NodeId, usize>,
     incoming: Vec<Vec<NodeId>>,
     outgoing: Vec<Vec<NodeId>>,
     variables: Vec<i64>,
     expected: Expected,
 }
 
-/// What a generated process should come to.
+/// The expected result of a generated process.
 pub fn expected(generated: &Generated) -> Expected {
     let mut interpreter = Interpreter::new(generated);
     while interpreter.pass() {}
@@ -150,6 +152,7 @@ impl<'a> Interpreter<'a> {
             before: vec![BTreeSet::new(); n_nodes],
             until: vec![BTreeSet::new(); n_nodes],
             links: BTreeMap::new(),
+            taken: BTreeMap::new(),
             incoming,
             outgoing,
             variables: variables.collect(),
@@ -168,7 +171,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// Whether anything changed.
+    /// True if anything changed.
     fn pass(&mut self) -> bool {
         let mut has_changed = false;
         for index in 0..self.fates.len() {
@@ -199,6 +202,10 @@ impl<'a> Interpreter<'a> {
                 Fate::Runs | Fate::Done => {}
             }
             before.extend(&self.before[parent.index()]);
+            if self.taken.get(&parent).is_some_and(|&taken| taken != place) {
+                self.skip(id, before);
+                return true;
+            }
             if let NodeKind::Sequence(children) = &self.submit.draft.nodes[parent.index()].kind
                 && let Some(earlier) = place.checked_sub(1)
             {
@@ -238,6 +245,13 @@ impl<'a> Interpreter<'a> {
         if runs {
             self.fates[id.index()] = Fate::Runs;
             self.before[id.index()] = before;
+            if let Some(conditions) = self.meaning.choices.get(&id) {
+                let holds = |condition: &Condition| {
+                    condition.holds(&self.variables, self.meaning.input, &|_| false)
+                };
+                let first = conditions.iter().position(holds);
+                self.taken.insert(id, first.unwrap_or(conditions.len()));
+            }
         } else if is_broken {
             self.breaks(id);
         } else {
@@ -264,12 +278,14 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// Whether a node that runs is over.
+    /// True if a node that runs is over.
     fn end(&mut self, id: NodeId) -> bool {
         let mut until = self.before[id.index()].clone();
         let node = &self.submit.draft.nodes[id.index()];
         match &node.kind {
-            NodeKind::Sequence(children) | NodeKind::Parallel { children, .. } => {
+            NodeKind::Sequence(children)
+            | NodeKind::Parallel { children, .. }
+            | NodeKind::If { children, .. } => {
                 for child in children {
                     if matches!(self.fates[child.index()], Fate::Open | Fate::Runs) {
                         return false;

@@ -34,7 +34,7 @@ pub struct Rules {
 impl Rules {
     /// All rules, for a run of processes that should come to this.
     pub fn new(known: Known) -> Rules {
-        let rules: Vec<(&'static str, Box<dyn Rule>)> = vec![
+        let mut rules: Vec<(&'static str, Box<dyn Rule>)> = vec![
             (
                 "rule 1 (an acknowledged submission is never lost)",
                 Box::<submission::Submission>::default(),
@@ -76,10 +76,6 @@ impl Rules {
                 Box::<copies::Copies>::default(),
             ),
             (
-                "lost (what a machine had that is gone starts elsewhere in time)",
-                Box::new(elsewhere::Elsewhere::new(known.is_lossy)),
-            ),
-            (
                 "slots are never oversubscribed",
                 Box::<slots::Slots>::default(),
             ),
@@ -88,6 +84,16 @@ impl Rules {
                 Box::<effects::Effects>::default(),
             ),
         ];
+        let lossy = known.is_lossy;
+        let n_managers = 1 + known.managers.values().max().copied().unwrap_or_default();
+        rules.extend(
+            (0..n_managers).map(|manager| -> (&'static str, Box<dyn Rule>) {
+                (
+                    "lost (what a machine had that is gone starts elsewhere in time)",
+                    Box::new(elsewhere::Elsewhere::new(manager, lossy)),
+                )
+            }),
+        );
         Rules { known, rules }
     }
 }

@@ -45,11 +45,15 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
         let percent = random.pick(&[0, 5, 30]).unwrap_or_default();
         options.at_most_once = Rate::percent(percent);
     }
+    let (_, n_managers) = setup.n_managers(seed);
     let n_processes = if random.happens(Rate::percent(20)) {
         2
     } else {
         1
     };
+    // Each process manager has a process.
+    let n_processes = n_processes.max(n_managers);
+    let mut n_new = 0;
     let mut known = Known {
         is_lossy: setup.faults.loss != Rate::NEVER,
         ..Known::default()
@@ -83,17 +87,48 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
         if let Some(base) = submit.base {
             known.bases.insert(process, base);
         }
+        // What mends a process is known where that is.
+        let of_base = submit.base.map(|base| known.manager_of(base));
+        let manager = of_base.unwrap_or_else(|| {
+            n_new += 1;
+            (n_new - 1) % n_managers
+        });
+        known.managers.insert(process, manager);
         let at = Mono(random.below(300_000));
         let cancels = random.happens(Rate::percent(12));
         let cancels_at = cancels.then(|| at + Span(random.below(3_000_000)));
         submissions.push(Submission {
             submit,
+            manager,
             at,
             cancels_at,
         });
     }
     let sim = Sim::new(seed, setup.clone(), submissions, behaviours, cores_max);
     (sim, Rules::new(known))
+}
+
+/// Lines of a screen for the last steps, and the letters of a line that are shown.
+const SCREEN: (usize, usize) = (20, 200);
+/// Letters that are shown of a rule and how it was broken.
+const RULE: usize = 1_000;
+
+impl Failed {
+    /// The last steps, the rule, and how to see it again: a screen at most.
+    pub fn screen(&self, seed: u64, profile: &str) -> String {
+        let (n_lines, width) = SCREEN;
+        let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
+        let last = self.steps.len().saturating_sub(n_lines);
+        let mut lines: Vec<String> = self.steps[last..]
+            .iter()
+            .map(|step| cut(step, width))
+            .collect();
+        lines.push(format!("broken: {}", cut(&self.broken.to_string(), RULE)));
+        lines.push(format!(
+            "replay: cargo sim --seed {seed} --profile {profile} --steps 120"
+        ));
+        lines.join("\n")
+    }
 }
 
 /// Runs a seed to its end or to the first broken rule, and remembers so many of the last steps as

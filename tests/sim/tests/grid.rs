@@ -6,8 +6,8 @@ use simulator::Setup;
 /// Seeds of each profile: about a minute of two cores in all, and some seconds where nothing is
 /// optimised. `cargo sim --seeds 0..5000` runs more.
 const SEEDS: u64 = if cfg!(debug_assertions) { 40 } else { 1_000 };
-/// Steps shown of a seed that breaks a rule.
-const STEPS_SHOWN: usize = 120;
+/// Steps remembered of a seed that breaks a rule.
+const STEPS_SHOWN: usize = 20;
 
 fn hold(profile: &str) {
     let setup = Setup::named(profile).expect("the profile is one of ours");
@@ -18,11 +18,7 @@ fn hold(profile: &str) {
         let Err(failed) = run_seed(seed, &setup, STEPS_SHOWN) else {
             panic!("seed {seed} of {profile} broke a rule once, and not the second time");
         };
-        let steps = failed.steps.join("\n");
-        panic!(
-            "{steps}\nbroken: {}\nreplay: cargo sim --seed {seed} --profile {profile}",
-            failed.broken
-        );
+        panic!("{}", failed.screen(seed, profile));
     }
 }
 

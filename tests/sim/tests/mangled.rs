@@ -1,4 +1,4 @@
-//! What peers and clients should not say harms nobody else.
+//! Malformed and wrong messages of peers and clients harm nobody else.
 
 /// Seeds of each run of the tests; `cargo sim --mangled` runs as many as are wanted.
 const SEEDS: u64 = 200;

@@ -30,9 +30,7 @@ impl Observer for Counts {
     fn see(&mut self, _: Mono, seen: &Seen<'_>) -> Result<(), String> {
         match seen {
             Seen::ToActivity(_, ToActivity::Retract(_)) => self.add("asked back"),
-            Seen::ProcessDurable(Stream::Process(_), Event::Planned { plan, .. })
-                if plan.generation.0 > 1 =>
-            {
+            Seen::ProcessDurable(Stream::Process(_), Event::Replanned(_)) => {
                 self.add("planned again");
             }
             Seen::ProcessDurable(Stream::Process(_), Event::Ended(ended)) => {

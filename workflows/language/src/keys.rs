@@ -41,6 +41,8 @@ pub(crate) enum Shape {
     /// A list of steps.
     Steps,
     Links,
+    /// The further branches of an `if`.
+    Branches,
     Name,
     Text,
     Run,
@@ -202,6 +204,36 @@ pub(crate) const PARALLEL_FORM: Table = Table {
     later: &[],
 };
 
+pub(crate) const IF: Table = Table {
+    what: "an if",
+    keys: &[
+        must(
+            "if",
+            Shape::Expression,
+            "The condition, found out when the step's turn comes",
+        ),
+        must("then", Shape::Step, "What is done where it is true"),
+        key(
+            "elif",
+            Shape::Branches,
+            "Further conditions, tried in order where those before are false",
+        ),
+        key("else", Shape::Step, "What is done where none is true"),
+        NAME,
+        JOIN,
+    ],
+    later: &[],
+};
+
+pub(crate) const BRANCH: Table = Table {
+    what: "a branch",
+    keys: &[
+        must("if", Shape::Expression, "The condition"),
+        must("then", Shape::Step, "What is done where it is true"),
+    ],
+    later: &[],
+};
+
 pub(crate) const ACTIVITY: Table = Table {
     what: "an activity",
     keys: &[
@@ -349,19 +381,16 @@ pub(crate) const RETRY: Table = Table {
 };
 
 /// The kinds of a step: the key that tells the kind is the first of its table.
-pub(crate) const STEPS: [&Table; 5] = [&SEQUENCE, &PARALLEL, &ACTIVITY, &ASSIGN, &EMPTY];
+pub(crate) const STEPS: [&Table; 6] = [&SEQUENCE, &PARALLEL, &IF, &ACTIVITY, &ASSIGN, &EMPTY];
 
 /// Kinds of a step that belong to the language, but not to this version.
-pub(crate) const LATER_STEPS: [&str; 21] = [
+pub(crate) const LATER_STEPS: [&str; 18] = [
     "bag",
     "call",
     "compensate",
-    "elif",
-    "else",
     "exit",
     "farm",
     "for-each",
-    "if",
     "import",
     "invoke",
     "iterate",

@@ -125,13 +125,12 @@ impl PlatformFile {
 
     /// The platform as a planner sees it. A machine of which no memory is told has enough.
     pub fn platform(&self) -> Result<Platform, PlatformError> {
-        let group_id = |place: usize| GroupId(u32::try_from(place).unwrap_or(u32::MAX));
+        let group_id = |place: usize| GroupId::new(place as u64);
         let resources = (0..)
             .zip(self.machines())
             .map(|(number, (group, name, machine))| Resource {
-                id: ResourceId(number),
+                id: ResourceId::new(group_id(group), number),
                 name,
-                group: group_id(group),
                 power: machine.power,
                 slots: machine.slots,
                 memory: machine.memory.unwrap_or(Bytes(u64::MAX)),

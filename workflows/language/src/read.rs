@@ -2,6 +2,7 @@
 //! Reading goes on after an error, so that all of them are named at once.
 
 mod activity;
+mod choice;
 mod head;
 mod lost;
 mod places;
@@ -152,6 +153,7 @@ impl<'t> Reader<'t, '_> {
                 }
                 model::NodeKind::Sequence(_)
                 | model::NodeKind::Parallel { .. }
+                | model::NodeKind::If { .. }
                 | model::NodeKind::Empty => {}
             }
         }

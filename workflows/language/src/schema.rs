@@ -5,8 +5,8 @@ use model::limits::COPIES_MAX;
 use serde_json::{Map, Value, json};
 
 use crate::keys::{
-    CAPTURE, INPUT, Key, LINK, PARALLEL_FORM, PARSES, PROCESS, RETRY, RUN, SEQUENCE_FORM, STDIN,
-    STEPS, Shape, TYPES, Table, VARIABLE,
+    BRANCH, CAPTURE, INPUT, Key, LINK, PARALLEL_FORM, PARSES, PROCESS, RETRY, RUN, SEQUENCE_FORM,
+    STDIN, STEPS, Shape, TYPES, Table, VARIABLE,
 };
 
 /// The JSON Schema of a definition.
@@ -80,6 +80,7 @@ fn shape(shape: Shape) -> Value {
         Shape::SequenceSteps => json!({ "anyOf": [steps, table(&SEQUENCE_FORM)] }),
         Shape::ParallelSteps => json!({ "anyOf": [steps, table(&PARALLEL_FORM)] }),
         Shape::Links => json!({ "type": "array", "items": table(&LINK) }),
+        Shape::Branches => json!({ "type": "array", "items": table(&BRANCH), "minItems": 1 }),
         Shape::Name => json!({
             "type": ["string", "number"],
             "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]*$",

@@ -15,7 +15,9 @@ pub fn tree(definition: &Definition) -> String {
     while let Some((id, indent, last)) = open.pop() {
         let node = definition.node(id);
         let branch = if last { "└─ " } else { "├─ " };
-        let _ = writeln!(text, "{indent}{branch}{}", line(definition, id, node));
+        let condition = condition(definition, id);
+        let line = line(definition, id, node);
+        let _ = writeln!(text, "{indent}{branch}{condition}{line}");
         let below = format!("{indent}{}", if last { "   " } else { "│  " });
         let children = node.children();
         for (index, child) in children.iter().enumerate().rev() {
@@ -23,6 +25,23 @@ pub fn tree(definition: &Definition) -> String {
         }
     }
     text
+}
+
+/// `[condition] ` or `[else] ` where the node is a branch of an `if`.
+fn condition(definition: &Definition, id: NodeId) -> String {
+    let parent = definition.parent(id).map(|parent| definition.node(parent));
+    let Some(NodeKind::If {
+        conditions,
+        children,
+    }) = parent.map(|parent| &parent.kind)
+    else {
+        return String::new();
+    };
+    let branch = children.iter().position(|&child| child == id);
+    match branch.and_then(|branch| conditions.get(branch)) {
+        Some(condition) => format!("[{}] ", short(condition.0.trim())),
+        None => "[else] ".to_owned(),
+    }
 }
 
 fn line(definition: &Definition, id: NodeId, node: &Node) -> String {
@@ -39,7 +58,10 @@ fn line(definition: &Definition, id: NodeId, node: &Node) -> String {
                 .collect();
             format!("{}: {}", title(node), written.join(", "))
         }
-        NodeKind::Sequence(_) | NodeKind::Parallel { .. } | NodeKind::Empty => title(node),
+        NodeKind::Sequence(_)
+        | NodeKind::Parallel { .. }
+        | NodeKind::If { .. }
+        | NodeKind::Empty => title(node),
     };
     let after: Vec<&str> = definition
         .incoming(id)
@@ -170,7 +192,9 @@ fn clusters(definition: &Definition, text: &mut String) {
                     NodeKind::Activity(_) => {
                         let _ = writeln!(text, "{indent}{id} [label={}];", quoted(&node.name));
                     }
-                    NodeKind::Sequence(children) | NodeKind::Parallel { children, .. } => {
+                    NodeKind::Sequence(children)
+                    | NodeKind::Parallel { children, .. }
+                    | NodeKind::If { children, .. } => {
                         let _ = writeln!(text, "{indent}subgraph cluster_{id} {{");
                         let label = quoted(&title(node));
                         let _ = writeln!(text, "{indent}  label={label}; style=dotted;");
@@ -294,6 +318,11 @@ fn step(definition: &Definition, id: NodeId, node: &Node, children: Vec<Value>) 
     }
     match &node.kind {
         NodeKind::Sequence(_) => put("children", children.into()),
+        NodeKind::If { conditions, .. } => {
+            let conditions = conditions.iter().map(|one| format!("${{{}}}", one.0));
+            put("conditions", conditions.collect::<Vec<String>>().into());
+            put("children", children.into());
+        }
         NodeKind::Parallel { links, .. } => {
             put("children", children.into());
             let label = |id: NodeId| definition.node(id).label();

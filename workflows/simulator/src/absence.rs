@@ -8,9 +8,9 @@ use crate::connections::Link;
 use crate::host::Host;
 use crate::sim::{Happening, Node, Sim};
 
-/// How much later than it should an end notices that it has heard nothing.
+/// Delay with which an end notices that it has heard nothing.
 const IDLE_LATE: (Span, Span) = (Span::ZERO, Span::from_millis(500));
-/// How far a calendar is set ahead or back.
+/// Distance by which a calendar is set ahead or back.
 const JUMP: u64 = 86_400_000_000;
 
 impl Sim {
@@ -25,9 +25,9 @@ impl Sim {
         for _ in 0..self.n_of(faults.deafnesses) {
             let machine = self.random.index(n_machines);
             let link = match self.random.below(4) {
-                0 => Link::GroupProcess,
+                0 => self.any_managers(),
                 1 => Link::GroupActivity(machine),
-                _ => Link::ProcessActivity(machine),
+                _ => Link::ProcessActivity(self.any_process_manager(), machine),
             };
             entries.push(Happening::Deafen(link, self.random.index(2)));
         }
@@ -62,10 +62,15 @@ impl Sim {
             return;
         }
         let mut draw = || self.random.below(2 * most) as i64 - most as i64;
-        let (group, process) = (draw(), draw());
+        let groups: Vec<i64> = self.groups.iter().map(|_| draw()).collect();
+        let processes: Vec<i64> = self.processes.iter().map(|_| draw()).collect();
         let machines: Vec<i64> = (0..self.machines.n()).map(|_| draw()).collect();
-        self.group.set_drift(group);
-        self.process.set_drift(process);
+        for (host, drift) in self.groups.iter_mut().zip(groups) {
+            host.set_drift(drift);
+        }
+        for (host, drift) in self.processes.iter_mut().zip(processes) {
+            host.set_drift(drift);
+        }
         for (machine, drift) in machines.into_iter().enumerate() {
             self.machines.get(machine).host.set_drift(drift);
         }
@@ -75,8 +80,8 @@ impl Sim {
     fn any_node(&mut self) -> Node {
         let machine = self.random.index(self.machines.n());
         match self.random.below(6) {
-            0 => Node::Group,
-            1 => Node::Process,
+            0 => Node::Group(self.any_group()),
+            1 => Node::Process(self.any_process_manager()),
             _ => Node::Activity(machine),
         }
     }
@@ -86,7 +91,7 @@ impl Sim {
         self.note(&[12], || format!("{node:?} is stopped"));
         *self.frozen(node) = until;
         for link in self.links() {
-            let (one, other) = link.ends();
+            let (one, other) = self.ends(link);
             if one == node || other == node {
                 self.look_later(link);
             }
@@ -110,8 +115,8 @@ impl Sim {
 
     fn frozen(&mut self, node: Node) -> &mut Mono {
         match node {
-            Node::Group => &mut self.group.frozen_until,
-            Node::Process => &mut self.process.frozen_until,
+            Node::Group(group) => &mut self.groups[group].frozen_until,
+            Node::Process(process) => &mut self.processes[process].frozen_until,
             Node::Activity(machine) => &mut self.machines.get(machine).host.frozen_until,
         }
     }
@@ -130,7 +135,10 @@ impl Sim {
     }
 
     pub(crate) fn unplug_until(&mut self, machine: usize, until: Mono) {
-        for link in [Link::GroupActivity(machine), Link::ProcessActivity(machine)] {
+        for link in self.links() {
+            if self.ends(link).1 != Node::Activity(machine) {
+                continue;
+            }
             let wire = self.wire(link);
             wire.deaf_until = [until; 2];
             wire.unplugged_until = until;
@@ -147,7 +155,7 @@ impl Sim {
 
     /// An end of a connection gives it up where the other one is not heard.
     pub(crate) fn idle(&mut self, link: Link, incarnation: u64) {
-        let (one, other) = link.ends();
+        let (one, other) = self.ends(link);
         let is_silent =
             self.is_frozen(one) || self.is_frozen(other) || self.wire(link).usable_at() > self.at;
         if is_silent && self.wire(link).incarnation == incarnation {
@@ -159,8 +167,8 @@ impl Sim {
         let ahead = self.random.below(2 * JUMP) as i64 - JUMP as i64;
         self.note(&[15], || format!("the calendar of {node:?} is set"));
         match node {
-            Node::Group => set(&mut self.group, ahead),
-            Node::Process => set(&mut self.process, ahead),
+            Node::Group(group) => set(&mut self.groups[group], ahead),
+            Node::Process(process) => set(&mut self.processes[process], ahead),
             Node::Activity(machine) => set(&mut self.machines.get(machine).host, ahead),
         }
     }

@@ -1,4 +1,4 @@
-//! What is going to happen, by time; what happens at the same time in the order in which it was
+//! The events to come, by time; those of one time in the order in which they were
 //! entered.
 
 use std::collections::BTreeMap;

@@ -1,15 +1,11 @@
-//! What managers want done outside, and what reaches them from there.
+//! The effects of managers, and the inputs that reach them from outside.
 
-use model::GroupId;
 use process_core::{PlanRequest, PlanResult};
 use wire::group::{FromGroup, ToGroup};
 
 use crate::connections::Link;
 use crate::observe::{Observer, Seen};
 use crate::sim::{Happening, Node, Sim};
-
-/// The one group of a run.
-const GROUP: GroupId = GroupId(0);
 
 /// Connections of activity managers are numbered by this times their count, and their machine.
 const CONNECTIONS: u32 = 1 << 10;
@@ -22,43 +18,49 @@ impl Sim {
 
     /// An end of a connection learns that it is up or down.
     pub(crate) fn tell_end(&mut self, link: Link, end: usize, is_up: bool) {
-        let (one, other) = link.ends();
+        let (one, other) = self.ends(link);
         let node = if end == 0 { one } else { other };
         match (link, end) {
-            (Link::GroupProcess, 0) => {
-                let peer = group_core::Peer::Process(0);
-                self.group.put(if is_up {
+            (Link::GroupProcess(group, process), 0) => {
+                let peer = group_core::Peer::Process(process as u32);
+                self.groups[group].put(if is_up {
                     group_core::Input::Up(peer)
                 } else {
                     group_core::Input::Down(peer)
                 });
             }
-            (Link::GroupProcess, _) => self.process.put(if is_up {
-                process_core::Input::GroupUp(GROUP)
-            } else {
-                process_core::Input::GroupDown(GROUP)
-            }),
+            (Link::GroupProcess(group, process), _) => {
+                let group = self.group_id(group);
+                self.processes[process].put(if is_up {
+                    process_core::Input::GroupUp(group)
+                } else {
+                    process_core::Input::GroupDown(group)
+                });
+            }
             (Link::GroupActivity(machine), 0) => {
                 let peer = group_core::Peer::Activity(self.connection(machine));
-                self.group.put(if is_up {
+                let group = self.machines.group_of(machine);
+                self.groups[group].put(if is_up {
                     group_core::Input::Up(peer)
                 } else {
                     group_core::Input::Down(peer)
                 });
             }
-            (Link::ProcessActivity(machine), 0) => {
+            (Link::ProcessActivity(process, machine), 0) => {
                 if let Some(number) = self.machines.get(machine).number {
-                    self.process.put(if is_up {
+                    self.processes[process].put(if is_up {
                         process_core::Input::ActivityUp(number)
                     } else {
                         process_core::Input::ActivityDown(number)
                     });
                 }
             }
-            (Link::GroupActivity(machine) | Link::ProcessActivity(machine), _) => {
+            (Link::GroupActivity(machine) | Link::ProcessActivity(_, machine), _) => {
                 let peer = match link {
-                    Link::ProcessActivity(_) => activity_core::Peer::Process(0),
-                    Link::GroupActivity(_) | Link::GroupProcess => activity_core::Peer::Group,
+                    Link::ProcessActivity(process, _) => {
+                        activity_core::Peer::Process(process as u32)
+                    }
+                    Link::GroupActivity(_) | Link::GroupProcess(..) => activity_core::Peer::Group,
                 };
                 self.machines.get(machine).host.put(if is_up {
                     activity_core::Input::Up(peer)
@@ -72,22 +74,24 @@ impl Sim {
 
     /// A message arrives at an end.
     pub(crate) fn deliver(&mut self, link: Link, to: usize, bytes: &[u8]) -> Result<(), String> {
-        let (one, other) = link.ends();
+        let (one, other) = self.ends(link);
         let node = if to == 0 { one } else { other };
         match (link, to) {
-            (Link::GroupProcess, 0) => {
+            (Link::GroupProcess(group, process), 0) => {
                 let message: ToGroup = self.arrived(bytes, node)?;
-                self.group.put(group_core::Input::Process(0, message));
+                let from = process as u32;
+                self.groups[group].put(group_core::Input::Process(from, message));
             }
-            (Link::GroupProcess, _) => {
+            (Link::GroupProcess(group, process), _) => {
                 let message: FromGroup = self.arrived(bytes, node)?;
-                self.process.put(process_core::Input::Group(GROUP, message));
+                let from = self.group_id(group);
+                self.processes[process].put(process_core::Input::Group(from, message));
             }
             (Link::GroupActivity(machine), 0) => {
                 let message = self.arrived(bytes, node)?;
                 let connection = self.connection(machine);
-                self.group
-                    .put(group_core::Input::Activity(connection, message));
+                let group = self.machines.group_of(machine);
+                self.groups[group].put(group_core::Input::Activity(connection, message));
             }
             (Link::GroupActivity(machine), _) => {
                 let message = self.arrived(bytes, node)?;
@@ -96,19 +100,18 @@ impl Sim {
                     .host
                     .put(activity_core::Input::Group(message));
             }
-            (Link::ProcessActivity(machine), 0) => {
+            (Link::ProcessActivity(process, machine), 0) => {
                 let message = self.arrived(bytes, node)?;
                 if let Some(number) = self.machines.get(machine).number {
-                    self.process
-                        .put(process_core::Input::Activity(number, message));
+                    self.processes[process].put(process_core::Input::Activity(number, message));
                 }
             }
-            (Link::ProcessActivity(machine), _) => {
+            (Link::ProcessActivity(process, machine), _) => {
                 let message = self.arrived(bytes, node)?;
                 self.machines
                     .get(machine)
                     .host
-                    .put(activity_core::Input::Process(0, message));
+                    .put(activity_core::Input::Process(process as u32, message));
             }
         }
         self.turn_soon(node);
@@ -125,23 +128,24 @@ impl Sim {
         Ok(message)
     }
 
-    /// Whether the manager died on the way.
+    /// True if the manager died on the way.
     pub(crate) fn carry_out_group(
         &mut self,
+        group: usize,
         effects: Option<Vec<group_core::Effect>>,
         observer: &mut dyn Observer,
     ) -> Result<bool, String> {
         let Some(effects) = effects else {
             return Ok(true);
         };
-        let survives = self
-            .group
-            .survives(effects.len(), &mut self.random, &mut self.crashes);
+        let survives =
+            self.groups[group].survives(effects.len(), &mut self.random, &mut self.crashes);
         for effect in effects.into_iter().take(survives.unwrap_or(usize::MAX)) {
             match effect {
-                group_core::Effect::ToProcess(_, message) => {
+                group_core::Effect::ToProcess(process, message) => {
                     observer.see(self.at, &Seen::FromGroup(&message))?;
-                    self.send(Link::GroupProcess, 0, wire::encode(&message));
+                    let link = Link::GroupProcess(group, process as usize);
+                    self.send(link, 0, wire::encode(&message));
                 }
                 group_core::Effect::ToActivity(connection, message) => {
                     let machine = (connection % CONNECTIONS) as usize;
@@ -150,49 +154,56 @@ impl Sim {
                     }
                 }
                 group_core::Effect::Keep(record) => {
-                    self.records.insert(record.key, record.value);
+                    self.records[group].insert(record.key, record.value);
                 }
                 // Nobody asks here.
-                group_core::Effect::Surveyed(..) | group_core::Effect::Drained(..) => {}
+                group_core::Effect::Surveyed(..)
+                | group_core::Effect::Drained(..)
+                | group_core::Effect::Foreign(..) => {}
             }
         }
         Ok(survives.is_some())
     }
 
-    /// Whether the manager died on the way.
+    /// True if the manager died on the way.
     pub(crate) fn carry_out_process(
         &mut self,
+        manager: usize,
         effects: Option<Vec<process_core::Effect>>,
         observer: &mut dyn Observer,
     ) -> Result<bool, String> {
         let Some(effects) = effects else {
             return Ok(true);
         };
-        let survives = self
-            .process
-            .survives(effects.len(), &mut self.random, &mut self.crashes);
+        let survives =
+            self.processes[manager].survives(effects.len(), &mut self.random, &mut self.crashes);
         for effect in effects.into_iter().take(survives.unwrap_or(usize::MAX)) {
             match effect {
-                process_core::Effect::ToGroup(_, message) => {
-                    self.send(Link::GroupProcess, 1, wire::encode(&message));
+                process_core::Effect::ToGroup(id, message) => {
+                    let mut groups = 0..self.groups.len();
+                    if let Some(group) = groups.find(|&group| self.group_id(group) == id) {
+                        let link = Link::GroupProcess(group, manager);
+                        self.send(link, 1, wire::encode(&message));
+                    }
                 }
                 process_core::Effect::ToActivity(resource, message) => {
                     let Some(&machine) = self.by_number.get(&resource) else {
                         continue;
                     };
                     observer.see(self.at, &Seen::ToActivity(machine, &message))?;
-                    self.send(Link::ProcessActivity(machine), 0, wire::encode(&message));
+                    let link = Link::ProcessActivity(manager, machine);
+                    self.send(link, 0, wire::encode(&message));
                 }
                 process_core::Effect::Answer {
                     client,
                     number,
                     answer,
                 } => {
-                    observer.see(self.at, &Seen::Answers(&answer))?;
+                    observer.see(self.at, &Seen::Answers(manager, &answer))?;
                     self.answers(client, number, answer);
                 }
                 // Its machines are who they are.
-                process_core::Effect::Registered(..) => {}
+                process_core::Effect::Registered(..) | process_core::Effect::Foreign(..) => {}
                 process_core::Effect::Plan(request) => {
                     let PlanRequest {
                         process,
@@ -208,15 +219,20 @@ impl Sim {
                         result,
                     });
                     let takes = self.random.span(self.setup.works_aside);
-                    let epoch = self.process.epoch;
-                    self.after(takes, Happening::Planned { epoch, result });
+                    let epoch = self.processes[manager].epoch;
+                    let planned = Happening::Planned {
+                        manager,
+                        epoch,
+                        result,
+                    };
+                    self.after(takes, planned);
                 }
             }
         }
         Ok(survives.is_some())
     }
 
-    /// Whether the manager died on the way.
+    /// True if the manager died on the way.
     pub(crate) fn carry_out_activity(
         &mut self,
         machine: usize,
@@ -241,8 +257,9 @@ impl Sim {
                 activity_core::Effect::ToGroup(message) => {
                     self.send(Link::GroupActivity(machine), 1, wire::encode(&message));
                 }
-                activity_core::Effect::ToProcess(_, message) => {
-                    self.send(Link::ProcessActivity(machine), 1, wire::encode(&message));
+                activity_core::Effect::ToProcess(process, message) => {
+                    let link = Link::ProcessActivity(process as usize, machine);
+                    self.send(link, 1, wire::encode(&message));
                 }
                 activity_core::Effect::Execute(mut message) => {
                     if let wire::executor::ToExecutor::Lease(lease) = &mut message {

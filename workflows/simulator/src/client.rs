@@ -7,7 +7,7 @@ use wire::client::{Answer, Request, Submit};
 use crate::random::{Random, Rate};
 use crate::setup::Setup;
 
-/// How long a client waits before it asks again; it doubles at every eighth question.
+/// Time for which a client waits before it asks again; it doubles at every eighth question.
 const PATIENCE: (Span, Span) = (Span::from_millis(300), Span::from_millis(1_500));
 /// Doublings of that at most: a client looks at least every other minute.
 const DOUBLINGS_MAX: u64 = 6;
@@ -18,6 +18,8 @@ const LOOKS_AFTER: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct Client {
     submit: Submit,
+    /// The process manager that it asks.
+    pub(crate) manager: usize,
     /// Another one after each connection that was lost.
     pub(crate) connection: u64,
     n_asked: u64,
@@ -31,19 +33,19 @@ pub(crate) struct Client {
     watches: bool,
 }
 
-/// What a client does next.
+/// The next action of a client.
 #[derive(Debug)]
 pub(crate) struct Asks {
     pub(crate) number: u64,
     pub(crate) request: Request,
-    /// Whether it asks for the first time that its process be cancelled.
+    /// True if it asks for the first time that its process be cancelled.
     pub(crate) begins_to_cancel: bool,
     pub(crate) looks_again_in: Span,
 }
 
 impl Client {
     pub(crate) fn new(
-        submit: Submit,
+        (submit, manager): (Submit, usize),
         cancels_at: Option<Mono>,
         setup: &Setup,
         random: &mut Random,
@@ -52,6 +54,7 @@ impl Client {
         let watches = !looks_closely || random.happens(Rate::percent(50));
         Client {
             submit,
+            manager,
             connection: random.draw(),
             n_asked: 0,
             is_accepted: false,
@@ -73,17 +76,17 @@ impl Client {
         &self.submit
     }
 
-    /// Whether it knows the end.
+    /// True if it knows the end.
     pub(crate) fn knows_the_end(&self) -> bool {
         self.has_ended
     }
 
-    /// Whether it knows the end and has looked often enough.
+    /// True if it knows the end and has looked often enough.
     pub(crate) fn is_done(&self) -> bool {
         self.has_ended && self.n_looks_after >= LOOKS_AFTER
     }
 
-    /// What it asks at this moment.
+    /// Its questions at this moment.
     pub(crate) fn asks(&mut self, at: Mono, random: &mut Random) -> Asks {
         self.n_asked += 1;
         let process = self.process();

@@ -1,4 +1,4 @@
-//! What commands do in the simulation: what they print and produce follows from their command line
+//! The commands of the simulation: their output and files follow from their command line
 //! and their inputs alone, so that a run can be compared with what should have come out.
 
 use std::collections::BTreeMap;
@@ -11,16 +11,16 @@ use crate::random::splitmix;
 /// Numbers that commands print are below this.
 pub const PRINTED_MAX: i64 = 1_000;
 
-/// How the command of an activity ends.
+/// The ends of the command of an activity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Behaviour {
     /// Runs that fail before one ends well; `u32::MAX` is all of them.
     pub n_failing: u32,
-    /// How a failing run ends.
+    /// The end of a failing run.
     pub failure: Failure,
 }
 
-/// How a failing run ends.
+/// The end of a failing run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Failure {
     /// With exit status 1.
@@ -35,7 +35,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// What an executor reports.
+    /// The exit that an executor reports.
     pub fn exit(self) -> Exit {
         match self {
             Failure::Exit => Exit::Exited { code: 1 },
@@ -58,7 +58,7 @@ pub fn printed(program: &[String]) -> i64 {
     (state % PRINTED_MAX as u64) as i64
 }
 
-/// What a command writes to a path in its directory. `inputs` are what was laid into it.
+/// The file that a command writes to a path in its directory. `inputs` are the staged files.
 pub fn produced(program: &[String], inputs: &[(String, Artifact)], path: &str) -> Artifact {
     let mut sorted: Vec<_> = inputs.iter().collect();
     sorted.sort_unstable();

@@ -9,42 +9,60 @@ use crate::sim::{Happening, Node, Sim};
 
 /// Stands for whichever connection there is when a late message arrives.
 const LATE: u64 = u64::MAX;
-/// How long after the next connection is up a late message arrives.
+/// Delay of a late message after the next connection is up.
 const LATE_BY: (Span, Span) = (Span::ZERO, Span::from_millis(300));
 
 /// A connection between two managers; each has ends 0 and 1 in the order of the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
-    GroupProcess,
+    /// Of a group manager and a process manager.
+    GroupProcess(usize, usize),
+    /// Of a machine and the manager of its group.
     GroupActivity(usize),
-    ProcessActivity(usize),
-}
-
-impl Link {
-    pub(crate) fn ends(self) -> (Node, Node) {
-        match self {
-            Link::GroupProcess => (Node::Group, Node::Process),
-            Link::GroupActivity(machine) => (Node::Group, Node::Activity(machine)),
-            Link::ProcessActivity(machine) => (Node::Process, Node::Activity(machine)),
-        }
-    }
+    /// Of a process manager and a machine.
+    ProcessActivity(usize, usize),
 }
 
 impl Sim {
+    /// The managers at the ends of a connection.
+    pub(crate) fn ends(&self, link: Link) -> (Node, Node) {
+        match link {
+            Link::GroupProcess(group, process) => (Node::Group(group), Node::Process(process)),
+            Link::GroupActivity(machine) => {
+                let group = self.machines.group_of(machine);
+                (Node::Group(group), Node::Activity(machine))
+            }
+            Link::ProcessActivity(process, machine) => {
+                (Node::Process(process), Node::Activity(machine))
+            }
+        }
+    }
+
     pub(crate) fn links(&self) -> Vec<Link> {
+        let (n_groups, n_processes) = (self.groups.len(), self.processes.len());
         let machines = 0..self.machines.n();
-        let mut links = vec![Link::GroupProcess];
+        let mut links = Vec::new();
+        for group in 0..n_groups {
+            links.extend((0..n_processes).map(|process| Link::GroupProcess(group, process)));
+        }
         links.extend(machines.clone().map(Link::GroupActivity));
-        links.extend(machines.map(Link::ProcessActivity));
+        for process in 0..n_processes {
+            let of_it = |machine| Link::ProcessActivity(process, machine);
+            links.extend(machines.clone().map(of_it));
+        }
         links
     }
 
     pub(crate) fn wire(&mut self, link: Link) -> &mut Wire {
         let n_machines = self.machines.n();
+        let n_processes = self.processes.len();
+        let n_between = self.groups.len() * n_processes;
         let index = match link {
-            Link::GroupProcess => 0,
-            Link::GroupActivity(machine) => 1 + machine,
-            Link::ProcessActivity(machine) => 1 + n_machines + machine,
+            Link::GroupProcess(group, process) => group * n_processes + process,
+            Link::GroupActivity(machine) => n_between + machine,
+            Link::ProcessActivity(process, machine) => {
+                n_between + (1 + process) * n_machines + machine
+            }
         };
         &mut self.wires[index]
     }
@@ -54,24 +72,49 @@ impl Sim {
         &mut self,
         observer: &mut dyn Observer,
     ) -> Result<(), String> {
-        let all =
-            self.group.is_up() && self.process.is_up() && self.wire(Link::GroupProcess).carries;
-        let process = self.is_up(Node::Process);
-        let both = all && process && self.is_up(Node::Group) && self.hears(Link::GroupProcess);
-        if self.managers != (process, both) {
-            self.managers = (process, both);
-            observer.see(self.at, &Seen::Managers { process, both })?;
+        for manager in 0..self.processes.len() {
+            self.look_whom_one_reaches(manager, observer)?;
+        }
+        Ok(())
+    }
+
+    fn look_whom_one_reaches(
+        &mut self,
+        manager: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<(), String> {
+        let process = self.is_up(Node::Process(manager));
+        let mut together = Vec::with_capacity(self.groups.len());
+        for group in 0..self.groups.len() {
+            let link = Link::GroupProcess(group, manager);
+            let is_linked = self.groups[group].is_up()
+                && self.processes[manager].is_up()
+                && self.wire(link).carries
+                && self.hears(link);
+            let is_running = is_linked && process && self.is_up(Node::Group(group));
+            together.push((is_linked, is_running));
+        }
+        let both = together.iter().all(|&(_, is_running)| is_running);
+        if self.managers[manager] != (process, both) {
+            self.managers[manager] = (process, both);
+            let seen = Seen::Managers {
+                manager,
+                process,
+                both,
+            };
+            observer.see(self.at, &seen)?;
         }
         for machine in 0..self.machines.n() {
-            let is_reached = all
+            let (is_linked, _) = together[self.machines.group_of(machine)];
+            let is_reached = is_linked
                 && self.is_up(Node::Activity(machine))
-                && self.hears(Link::GroupProcess)
                 && self.hears(Link::GroupActivity(machine))
-                && self.hears(Link::ProcessActivity(machine))
+                && self.hears(Link::ProcessActivity(manager, machine))
                 && self.wire(Link::GroupActivity(machine)).carries;
-            if self.machines.get(machine).is_reached != is_reached {
-                self.machines.get(machine).is_reached = is_reached;
+            if self.machines.get(machine).is_reached[manager] != is_reached {
+                self.machines.get(machine).is_reached[manager] = is_reached;
                 let seen = Seen::Reached {
+                    manager,
                     machine,
                     is_reached,
                 };
@@ -81,7 +124,7 @@ impl Sim {
         Ok(())
     }
 
-    /// Whether no end of a connection is deaf.
+    /// True if no end of a connection is deaf.
     fn hears(&mut self, link: Link) -> bool {
         let at = self.at;
         self.wire(link).usable_at() <= at
@@ -92,8 +135,8 @@ impl Sim {
             return false;
         }
         match node {
-            Node::Group => self.group.is_up(),
-            Node::Process => self.process.is_up(),
+            Node::Group(group) => self.groups[group].is_up(),
+            Node::Process(process) => self.processes[process].is_up(),
             Node::Activity(machine) => self.machines.get(machine).host.is_up(),
         }
     }
@@ -101,7 +144,7 @@ impl Sim {
     /// Dials the connections of a manager that has started or learned its number.
     pub(crate) fn dial_all(&mut self, node: Node) {
         for link in self.links() {
-            let (one, other) = link.ends();
+            let (one, other) = self.ends(link);
             if one == node || other == node {
                 self.dial_later(link);
             }
@@ -125,12 +168,12 @@ impl Sim {
             self.wire(link).is_dialling = true;
             return self.calendar.enter(usable_at, Happening::Dial(link));
         }
-        let (one, other) = link.ends();
+        let (one, other) = self.ends(link);
         // Whoever is down dials again when it starts.
         if !self.is_up(one) || !self.is_up(other) {
             return;
         }
-        if let Link::ProcessActivity(machine) = link
+        if let Link::ProcessActivity(_, machine) = link
             && self.machines.get(machine).number.is_none()
         {
             return;
@@ -223,12 +266,12 @@ impl Sim {
             if self.random.happens(self.faults.mangling) {
                 let mut other = bytes;
                 mangle(&mut other, &mut self.random);
-                // What is no message ends its connection, and reaches no manager.
+                // Bytes that are no message end the connection, and reach no manager.
                 let _ = self.deliver(link, to, &other);
                 return Ok(());
             }
-            if let (Link::ProcessActivity(machine), 0) = (link, to) {
-                observer.see(self.at, &Seen::Heard(machine))?;
+            if let (Link::ProcessActivity(manager, machine), 0) = (link, to) {
+                observer.see(self.at, &Seen::Heard(manager, machine))?;
             }
             return self.deliver(link, to, &bytes);
         }

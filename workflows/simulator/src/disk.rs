@@ -5,17 +5,23 @@ use std::fmt::Debug;
 
 use machine::{Batch, Codec, Drive, History, Machine};
 
-/// What a manager has made durable. Beside the bytes lies a shadow of the state: fed with the same
+use crate::observe::LongTail;
+
+/// The durable data of a manager. Beside the bytes lies a shadow of the state: fed with the same
 /// events, once each, and never with a snapshot. A replay must give the same.
 pub(crate) struct Disk<M: Machine> {
     streams: BTreeMap<M::Stream, Stream<M>>,
 }
 
 impl<M: Machine> Disk<M> {
-    /// The most events of a stream that no snapshot stands for.
-    pub(crate) fn n_tail_max(&self) -> usize {
-        let tails = self.streams.values().map(|stream| stream.tail.len());
-        tails.max().unwrap_or_default()
+    /// A stream with more weight of events after its snapshot than a driver leaves there.
+    pub(crate) fn long_tail(&self) -> Option<LongTail> {
+        let tails = self.streams.values().map(|kept| LongTail {
+            weight: kept.n_tail,
+            most: machine::tail_max(M::weight(&kept.shadow)),
+        });
+        let mut long = tails.filter(|tail| tail.weight > tail.most);
+        long.next()
     }
 }
 
@@ -23,7 +29,16 @@ struct Stream<M: Machine> {
     founding: Vec<u8>,
     snapshot: Option<Vec<u8>>,
     tail: Vec<Vec<u8>>,
+    /// The weight of the tail.
+    n_tail: usize,
     shadow: M::State,
+}
+
+impl<M: Machine> Stream<M> {
+    fn clear_tail(&mut self) {
+        self.tail.clear();
+        self.n_tail = 0;
+    }
 }
 
 /// Events of streams, in the order in which they were recorded.
@@ -92,6 +107,7 @@ where
                 Some(kept) => {
                     M::apply(&mut kept.shadow, &event);
                     kept.tail.push(bytes);
+                    kept.n_tail += M::event_weight(&event);
                 }
                 None => {
                     let mut shadow = M::State::default();
@@ -100,6 +116,7 @@ where
                         founding: bytes,
                         snapshot: None,
                         tail: Vec::new(),
+                        n_tail: 0,
                         shadow,
                     };
                     self.streams.insert(stream, kept);
@@ -110,7 +127,7 @@ where
         for (stream, snapshot) in written.snapshots {
             if let Some(kept) = self.streams.get_mut(&stream) {
                 kept.snapshot = Some(snapshot);
-                kept.tail.clear();
+                kept.clear_tail();
             }
         }
         for stream in written.forgotten {
@@ -124,12 +141,12 @@ where
         for kept in self.streams.values_mut() {
             if !kept.tail.is_empty() {
                 kept.snapshot = Some(encoded(&M::snapshot(&kept.shadow)));
-                kept.tail.clear();
+                kept.clear_tail();
             }
         }
     }
 
-    /// What a start reads.
+    /// The histories that a start reads.
     pub(crate) fn histories(&self) -> Result<Vec<History<M>>, String> {
         let event = |bytes: &Vec<u8>| {
             M::Event::decode(bytes)
@@ -154,7 +171,7 @@ where
         Ok(histories)
     }
 
-    /// Whether a drive that has nothing unflushed has the same states as the events give.
+    /// Compares the states of a drive that has nothing unflushed with those that the events give.
     pub(crate) fn compare(&self, drive: &Drive<M>) -> Result<(), String> {
         let n_streams = drive.states().iter().count();
         if n_streams != self.streams.len() {

@@ -45,7 +45,7 @@ enum Entry {
     Ended(Box<Ended>),
 }
 
-/// What an executor wants after something happened to it.
+/// The wishes of an executor after an event.
 #[derive(Debug, Default)]
 pub(crate) struct Wants {
     /// To its daemon, in this order.
@@ -70,7 +70,7 @@ impl Executor {
         self.attempts.is_empty()
     }
 
-    /// Whether this run of an attempt goes on.
+    /// True if this run of an attempt goes on.
     pub(crate) fn runs(&self, attempt: AttemptId, run: u64) -> bool {
         match self.attempts.get(&attempt) {
             Some(Entry::Running { run: running, .. }) => *running == run,

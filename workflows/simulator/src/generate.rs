@@ -1,9 +1,10 @@
 //! Random processes: nested controllers, links with and without conditions, joins, variables that
 //! flow through assignments and commands, files between activities, tries that fail.
 //!
-//! What comes out never depends on who is faster: whoever reads a variable is ordered against
+//! The result never depends on which command is faster: a reader of a variable is ordered against
 //! everybody who writes it, and whoever reads a file runs only where its producer has run.
 
+mod choices;
 mod order;
 mod tree;
 
@@ -22,7 +23,7 @@ use crate::command::{Behaviour, Failure, named};
 use crate::meaning::{Condition, INPUT, Meaning, Term, variable};
 use crate::random::{Random, Rate};
 
-/// What processes look like.
+/// The shape of processes.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Activities, from and to.
@@ -56,11 +57,11 @@ impl Default for Options {
 /// A process with what it means.
 #[derive(Clone, Debug)]
 pub struct Generated {
-    /// What a client submits.
+    /// The submission of a client.
     pub submit: Submit,
-    /// What its expressions say.
+    /// The meaning of its expressions.
     pub meaning: Meaning,
-    /// How its commands end, where not simply well.
+    /// The ends of its commands that do not simply succeed.
     pub behaviours: BTreeMap<ActivityId, Behaviour>,
     /// The most slots that one of its activities wants.
     pub cores_max: u32,
@@ -76,6 +77,7 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
     };
     tree.flatten(&mut draft.nodes);
     draw_links(random, &mut draft.nodes);
+    choices::draw(&mut Random::new(key.0 ^ choices::SALT), &mut draft.nodes);
     let keep_going = random.happens(options.going_on);
     let mut maker = Maker {
         keep_going,
@@ -138,6 +140,7 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
         NodeKind::Activity(activity) => activity.cores,
         NodeKind::Sequence(_)
         | NodeKind::Parallel { .. }
+        | NodeKind::If { .. }
         | NodeKind::Assign(_)
         | NodeKind::Empty => 0,
     });
@@ -218,6 +221,10 @@ impl Maker {
                     draft.nodes[index].kind = self.assign(id);
                     continue;
                 }
+                NodeKind::If { .. } => {
+                    self.choice(id, &mut draft.nodes[index], &name);
+                    continue;
+                }
                 NodeKind::Parallel { links, .. } => links.clone(),
                 NodeKind::Sequence(_) | NodeKind::Empty => continue,
             };
@@ -265,19 +272,37 @@ impl Maker {
         }
     }
 
-    fn link(&mut self, link: Link, name: &dyn Fn(NodeId) -> String) -> Link {
-        if self.random.happens(Rate::percent(55)) {
-            return link;
+    /// Draws the conditions of an `if`.
+    fn choice(&mut self, id: NodeId, node: &mut Node, name: &dyn Fn(NodeId) -> String) {
+        let NodeKind::If { conditions, .. } = &mut node.kind else {
+            return;
+        };
+        let drawn: Vec<Condition> = conditions
+            .iter()
+            .map(|_| self.condition(Moment::start(id)))
+            .collect();
+        for (place, condition) in conditions.iter_mut().zip(&drawn) {
+            *place = Expression(condition.text(name));
         }
-        let moment = Moment::end(link.from);
-        let condition = match self.random.below(3) {
+        self.meaning.choices.insert(id, drawn);
+    }
+
+    fn condition(&mut self, moment: Moment) -> Condition {
+        match self.random.below(3) {
             0 => Condition::Less(self.term(moment), self.term(moment)),
             1 => Condition::Even(self.term(moment)),
             _ => Condition::Not(Box::new(Condition::Less(
                 self.term(moment),
                 Term::Constant(500),
             ))),
-        };
+        }
+    }
+
+    fn link(&mut self, link: Link, name: &dyn Fn(NodeId) -> String) -> Link {
+        if self.random.happens(Rate::percent(55)) {
+            return link;
+        }
+        let condition = self.condition(Moment::end(link.from));
         let when = Some(Expression(condition.text(name)));
         self.meaning.whens.insert((link.from, link.to), condition);
         Link { when, ..link }
@@ -490,6 +515,7 @@ impl Maker {
                 NodeKind::Activity(_)
                 | NodeKind::Sequence(_)
                 | NodeKind::Parallel { .. }
+                | NodeKind::If { .. }
                 | NodeKind::Assign(_)
                 | NodeKind::Empty => false,
             };

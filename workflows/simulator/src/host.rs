@@ -8,6 +8,7 @@ use machine::{Drive, Machine};
 use model::{Mono, Now, Span, Wall};
 
 use crate::disk::{Disk, Events, Written};
+use crate::observe::LongTail;
 use crate::random::{Random, Rate};
 use crate::setup::Faults;
 
@@ -63,16 +64,16 @@ pub(crate) struct Host<M: Machine> {
     full_until: Mono,
     /// Until when the program is stopped.
     pub(crate) frozen_until: Mono,
-    /// How much faster than the simulation its clock goes, in millionths.
+    /// Drift of its clock against the simulation, in millionths.
     drift: i64,
-    /// How far its calendar is ahead, in microseconds.
+    /// Lead of its calendar, in microseconds.
     wall_ahead: i64,
     /// When a turn is entered for.
     pub(crate) turn_at: Option<Mono>,
     n_wakes: (Mono, u32),
 }
 
-/// What came of a turn.
+/// The result of a turn.
 pub(crate) enum Turn {
     /// There was nothing to do.
     Idle,
@@ -84,10 +85,10 @@ pub(crate) enum Turn {
     Died,
 }
 
-/// What came of a flush.
+/// The result of a flush.
 pub(crate) struct Flushed<M: Machine> {
     pub(crate) events: Events<M>,
-    /// What may be carried out; none where the program died before it was told.
+    /// The effects to carry out; none where the program died before it knew of the flush.
     pub(crate) effects: Option<Vec<M::Effect>>,
 }
 
@@ -117,7 +118,7 @@ where
         self.drive.is_some()
     }
 
-    /// What a start would read.
+    /// The histories that a start would read.
     pub(crate) fn histories(&self) -> Result<Vec<machine::History<M>>, String> {
         self.disk.histories()
     }
@@ -129,7 +130,7 @@ where
         }
     }
 
-    /// What its clock gains in so many microseconds.
+    /// The gain of its clock in so many microseconds.
     fn gained(&self, micros: u64) -> i64 {
         (i128::from(micros) * i128::from(self.drift) / 1_000_000) as i64
     }
@@ -188,7 +189,7 @@ where
         Some(self.moment(wakeup))
     }
 
-    /// Whether inputs or what a start has wanted wait for a turn.
+    /// True if inputs or what a start has wanted wait for a turn.
     pub(crate) fn has_work(&self) -> bool {
         !self.inbox.is_empty() || self.drive.as_ref().is_some_and(Drive::is_open)
     }
@@ -330,7 +331,7 @@ where
         })
     }
 
-    /// How many of these effects are carried out before the manager dies; all, where it does not.
+    /// The number of these effects that are carried out before the manager dies, or all.
     pub(crate) fn survives(
         &self,
         n_effects: usize,
@@ -371,9 +372,9 @@ where
         self.drive.as_ref()?.states().get(stream)
     }
 
-    /// The most events of a stream on its disk that no snapshot stands for.
-    pub(crate) fn n_tail_max(&self) -> usize {
-        self.disk.n_tail_max()
+    /// A stream on its disk with too long a tail.
+    pub(crate) fn long_tail(&self) -> Option<LongTail> {
+        self.disk.long_tail()
     }
 
     /// Compares what is in memory with what is on disk, where nothing is on its way.

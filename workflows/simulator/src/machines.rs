@@ -20,11 +20,11 @@ use crate::random::{Random, Rate};
 use crate::setup::{LINGER, Setup};
 use crate::sim::{Happening, Node, Sim};
 
-/// How long a message takes between a daemon and its executor.
+/// Delay of a message between a daemon and its executor.
 const LOCAL: (Span, Span) = (Span(5), Span(300));
-/// How long until a daemon has its executor back.
+/// Time until a daemon has its executor back.
 const CONNECT: (Span, Span) = (Span(100), Span(60_000));
-/// How long a command takes to stop.
+/// Time that a command takes to stop.
 const STOP: (Span, Span) = (Span(100), Span(50_000));
 
 /// All machines.
@@ -34,7 +34,7 @@ pub(crate) struct Machines {
     /// Runs that have failed, by activity.
     n_failed: BTreeMap<(ProcessId, ActivityId), u32>,
     runs: (Span, Span),
-    /// How long activities run on a core of power 1.0; empty where that is drawn.
+    /// Running times of activities on a core of power 1.0; empty where they are drawn.
     works: BTreeMap<(ProcessId, ActivityId), Work>,
 }
 
@@ -47,8 +47,10 @@ pub(crate) struct Machine {
     pub(crate) executor: Executor,
     /// Directories of attempts: what was laid into each, and the command line that ran there.
     pub(crate) workplaces: BTreeMap<AttemptId, Place>,
-    /// Whether the managers reach it.
-    pub(crate) is_reached: bool,
+    /// Its group, counted from 0.
+    group: usize,
+    /// True for each process manager that reaches it, with its group manager.
+    pub(crate) is_reached: Vec<bool>,
     /// When the last message arrives on each way of the local link, which keeps the order.
     last: [Mono; 2],
 }
@@ -63,8 +65,8 @@ pub(crate) struct Place {
 impl Machines {
     pub(crate) fn new(
         setup: &Setup,
-        behaviours: Behaviours,
-        slots_wanted: u32,
+        n_groups: usize,
+        (behaviours, slots_wanted): (Behaviours, u32),
         random: &mut Random,
     ) -> Machines {
         let n_machines = random
@@ -95,7 +97,8 @@ impl Machines {
                 number: None,
                 executor: Executor::default(),
                 workplaces: BTreeMap::new(),
-                is_reached: false,
+                group: number as usize % n_groups,
+                is_reached: vec![false; setup.process_managers.1 as usize],
                 last: [Mono(0); 2],
             }
         });
@@ -134,7 +137,7 @@ impl Machines {
         }
     }
 
-    /// How long a run takes that nobody stops.
+    /// The length of a run that nobody stops.
     fn length(&self, machine: usize, attempt: AttemptId, random: &mut Random) -> Span {
         match self.works.get(&(attempt.process, attempt.activity)) {
             Some(work) => {
@@ -149,6 +152,11 @@ impl Machines {
         self.list.len()
     }
 
+    /// The group of a machine: they are dealt out in turn.
+    pub(crate) fn group_of(&self, machine: usize) -> usize {
+        self.list[machine].group
+    }
+
     pub(crate) fn get(&mut self, machine: usize) -> &mut Machine {
         &mut self.list[machine]
     }
@@ -161,7 +169,7 @@ impl Machines {
         Some(format!("the executor of machine {at} holds attempts"))
     }
 
-    /// How a run ends that nobody stops, and what it prints.
+    /// The end of a run that nobody stops, and the number that it prints.
     fn outcome(&mut self, attempt: AttemptId, program: &[String]) -> (Exit, Option<i64>) {
         let activity = (attempt.process, attempt.activity);
         if let Some(behaviour) = self.behaviours.get(&activity) {
@@ -278,7 +286,7 @@ impl Sim {
         Ok(())
     }
 
-    /// Whether a worker of a machine fails.
+    /// True if a worker of a machine fails this time.
     fn has_trouble(
         &mut self,
         machine: usize,
@@ -466,7 +474,7 @@ impl Sim {
             | Happening::FillDisk(_)
             | Happening::LoseFiles(_)
             | Happening::Burn(_)
-            | Happening::KillProcessManager
+            | Happening::KillProcessManager(_)
             | Happening::Planned { .. }
             | Happening::Ask(_)
             | Happening::Request { .. }

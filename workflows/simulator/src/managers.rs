@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use activity_core::ActivityManager;
 use group_core::GroupManager;
 use machine::{Codec, Machine};
-use model::{Mono, Span};
+use model::{GroupId, Mono, Span};
 use process_core::ProcessManager;
 
 use crate::host::{Crashes, Host, Turn};
@@ -25,35 +25,35 @@ impl Sim {
             at,
             random,
             setup,
-            group,
-            process,
+            groups,
+            processes,
             machines,
             ..
         } = self;
         match node {
-            Node::Group => {
+            Node::Group(group) => {
                 let config = group_core::Config {
+                    group: group_id(group, groups.len()),
                     lease: setup.lease,
-                    ..group_core::Config::default()
                 };
                 let fresh = || GroupManager::new(config);
-                group.start(fresh, *at, random, setup.looks_closely)
+                groups[group].start(fresh, *at, random, setup.looks_closely)
             }
-            Node::Process => {
+            Node::Process(process) => {
                 let length = |random: &mut Random| match setup.lengths {
                     [] => setup.lease,
                     some => random.pick(some).map(Span::from_secs),
                 };
                 lease = setup.lease.and_then(|_| length(random));
                 let config = process_core::Config {
-                    // What is simulated depends on the plan, not on how long one looked for it.
+                    // The simulation depends on the plan, not on the time of the search for it.
                     scheduler: schedule::SchedulerKind::Best,
                     patience: PATIENCE,
                     lease,
                     ..process_core::Config::default()
                 };
                 let fresh = || ProcessManager::new(config.clone());
-                process.start(fresh, *at, random, setup.looks_closely)
+                processes[process].start(fresh, *at, random, setup.looks_closely)
             }
             Node::Activity(machine) => {
                 let machine = machines.get(machine);
@@ -64,17 +64,17 @@ impl Sim {
         }
         .map_err(|why| format!("rule 1: {node:?}: {why}"))?;
         match node {
-            Node::Group => {
+            Node::Group(group) => {
                 // The repository has lost some of what it was to keep.
-                let mut records: Vec<_> = self.records.clone().into_iter().collect();
+                let mut records: Vec<_> = self.records[group].clone().into_iter().collect();
                 records.retain(|_| self.random.below(4) > 0);
                 let record = |(key, value)| group_core::Record { key, value };
                 let records = records.into_iter().map(record).collect();
-                self.group.put(group_core::Input::Known(records));
+                self.groups[group].put(group_core::Input::Known(records));
             }
-            Node::Process => {
+            Node::Process(manager) => {
                 if let Some(lease) = lease {
-                    observer.see(self.at, &Seen::Leases(lease))?;
+                    observer.see(self.at, &Seen::Leases(manager, lease))?;
                 }
             }
             Node::Activity(machine) => {
@@ -94,18 +94,18 @@ impl Sim {
         let Sim {
             random,
             faults,
-            group,
-            process,
+            groups,
+            processes,
             machines,
             ..
         } = self;
         match node {
-            Node::Group => {
-                let events = group.die(random, faults)?;
-                self.group_durable(&events, observer)?;
+            Node::Group(group) => {
+                let events = groups[group].die(random, faults)?;
+                self.group_durable(group, &events, observer)?;
             }
-            Node::Process => {
-                let events = process.die(random, faults)?;
+            Node::Process(process) => {
+                let events = processes[process].die(random, faults)?;
                 self.process_durable(&events, observer)?;
             }
             Node::Activity(machine) => {
@@ -114,7 +114,7 @@ impl Sim {
             }
         }
         for link in self.links() {
-            let (one, other) = link.ends();
+            let (one, other) = self.ends(link);
             if one == node || other == node {
                 let own = usize::from(other == node);
                 self.wire(link).seen[own] = false;
@@ -131,6 +131,10 @@ impl Sim {
         Ok(())
     }
 
+    pub(crate) fn group_id(&self, group: usize) -> GroupId {
+        group_id(group, self.groups.len())
+    }
+
     /// The disk of a manager is full for a while.
     pub(crate) fn fill_disk(&mut self, node: Node) {
         let until = self.at + self.random.span(self.faults.full_for);
@@ -140,8 +144,8 @@ impl Sim {
 
     pub(crate) fn set_full_until(&mut self, node: Node, until: Mono) {
         match node {
-            Node::Group => self.group.fill_disk(until),
-            Node::Process => self.process.fill_disk(until),
+            Node::Group(group) => self.groups[group].fill_disk(until),
+            Node::Process(process) => self.processes[process].fill_disk(until),
             Node::Activity(machine) => self.machines.get(machine).host.fill_disk(until),
         }
     }
@@ -151,8 +155,8 @@ impl Sim {
         let at = self.at;
         let soon = at + Span(self.random.below(TURN.0));
         let (has_work, wakeup, turn_at) = match node {
-            Node::Group => when(&mut self.group),
-            Node::Process => when(&mut self.process),
+            Node::Group(group) => when(&mut self.groups[group]),
+            Node::Process(process) => when(&mut self.processes[process]),
             Node::Activity(machine) => when(&mut self.machines.get(machine).host),
         };
         let wanted = match (has_work, wakeup) {
@@ -172,14 +176,14 @@ impl Sim {
             random,
             crashes,
             faults,
-            group,
-            process,
+            groups,
+            processes,
             machines,
             ..
         } = self;
         let (epoch, turn) = match node {
-            Node::Group => turn(group, *at, random, crashes, faults)?,
-            Node::Process => turn(process, *at, random, crashes, faults)?,
+            Node::Group(group) => turn(&mut groups[group], *at, random, crashes, faults)?,
+            Node::Process(process) => turn(&mut processes[process], *at, random, crashes, faults)?,
             Node::Activity(machine) => turn(
                 &mut machines.get(machine).host,
                 *at,
@@ -240,21 +244,25 @@ impl Sim {
             random,
             crashes,
             faults,
-            group,
-            process,
+            groups,
+            processes,
             machines,
             ..
         } = self;
         let died = match node {
-            Node::Group if group.epoch == epoch && group.is_up() => {
-                let flushed = group.flushed(at, number, random, crashes, faults, closely)?;
-                self.group_durable(&flushed.events, observer)?;
-                self.carry_out_group(flushed.effects, observer)?
+            Node::Group(group) if groups[group].epoch == epoch && groups[group].is_up() => {
+                let host = &mut groups[group];
+                let flushed = host.flushed(at, number, random, crashes, faults, closely)?;
+                self.group_durable(group, &flushed.events, observer)?;
+                self.carry_out_group(group, flushed.effects, observer)?
             }
-            Node::Process if process.epoch == epoch && process.is_up() => {
-                let flushed = process.flushed(at, number, random, crashes, faults, closely)?;
+            Node::Process(process)
+                if processes[process].epoch == epoch && processes[process].is_up() =>
+            {
+                let host = &mut processes[process];
+                let flushed = host.flushed(at, number, random, crashes, faults, closely)?;
                 self.process_durable(&flushed.events, observer)?;
-                self.carry_out_process(flushed.effects, observer)?
+                self.carry_out_process(process, flushed.effects, observer)?
             }
             Node::Activity(machine)
                 if machines.get(machine).host.epoch == epoch
@@ -264,7 +272,7 @@ impl Sim {
                 let flushed = host.flushed(at, number, random, crashes, faults, closely)?;
                 self.carry_out_activity(machine, flushed.effects, observer)?
             }
-            Node::Group | Node::Process | Node::Activity(_) => return Ok(()),
+            Node::Group(_) | Node::Process(_) | Node::Activity(_) => return Ok(()),
         };
         if died {
             return self.dies(node, observer);
@@ -275,12 +283,13 @@ impl Sim {
 
     pub(crate) fn group_durable(
         &mut self,
+        group: usize,
         events: &[(group_core::Stream, group_core::Event)],
         observer: &mut dyn Observer,
     ) -> Result<(), String> {
         for (_, event) in events {
             self.note(&bytes_of(event), || format!("group has recorded {event:?}"));
-            observer.see(self.at, &Seen::GroupDurable(event))?;
+            observer.see(self.at, &Seen::GroupDurable(self.group_id(group), event))?;
         }
         Ok(())
     }
@@ -308,6 +317,14 @@ impl Sim {
             }
         }
         Ok(())
+    }
+}
+
+/// The id of a group: one alone is that of a program with all managers inside.
+fn group_id(group: usize, n_groups: usize) -> GroupId {
+    match n_groups {
+        1 => GroupId::LOCAL,
+        _ => GroupId::new(0x1f0c_2a3b_4c5d_0000 + group as u64),
     }
 }
 

@@ -32,7 +32,7 @@ const FRACTIONS: [f64; 6] = [
     f64::MIN_POSITIVE,
 ];
 
-/// What a fraction begins with.
+/// The first byte of a fraction.
 const FRACTION: u8 = 0xfb;
 
 /// Changes that one message has at most.

@@ -1,4 +1,4 @@
-//! What a generated process means, apart from how it is written: its expressions as trees, which
+//! The meaning of a generated process, apart from its text: its expressions as trees, which
 //! can be evaluated without the expression language.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ const MODULUS: i64 = 1_000;
 pub enum Term {
     /// Always the same.
     Constant(i64),
-    /// What a variable holds, by its place.
+    /// The value of a variable, by its place.
     Variable(u32),
     /// The process's only number input.
     Input,
@@ -43,12 +43,14 @@ pub enum Condition {
 /// The expressions of a process.
 #[derive(Clone, Debug, Default)]
 pub struct Meaning {
-    /// What each `assign` writes, all at once: variable and value.
+    /// The writes of each `assign`, all at once: variable and value.
     pub assigns: BTreeMap<NodeId, Vec<(u32, Term)>>,
     /// The conditions of links that have one, by their ends.
     pub whens: BTreeMap<(NodeId, NodeId), Condition>,
     /// The conditions of joins that have one.
     pub joins: BTreeMap<NodeId, Condition>,
+    /// The conditions of each `if`.
+    pub choices: BTreeMap<NodeId, Vec<Condition>>,
     /// The arguments of each activity.
     pub arguments: BTreeMap<NodeId, Vec<Term>>,
     /// The process's outputs that are expressions, by their places.
@@ -109,7 +111,7 @@ impl Term {
 }
 
 impl Condition {
-    /// Whether it holds. `link` gives the value of the incoming link from a node.
+    /// True if it holds. `link` gives the value of the incoming link from a node.
     pub fn holds(&self, variables: &[i64], input: i64, link: &dyn Fn(NodeId) -> bool) -> bool {
         let holds = |condition: &Condition| condition.holds(variables, input, link);
         match self {

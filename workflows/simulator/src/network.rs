@@ -10,11 +10,11 @@ use crate::setup::Faults;
 pub(crate) struct Wire {
     /// Counts connections: what belongs to an earlier one is void.
     pub(crate) incarnation: u64,
-    /// Whether anything is carried.
+    /// True if anything is carried.
     pub(crate) carries: bool,
-    /// Whether each end believes that it is up.
+    /// True for each end that believes that it is up.
     pub(crate) seen: [bool; 2],
-    /// Whether an attempt to connect is entered.
+    /// True if an attempt to connect is entered.
     pub(crate) is_dialling: bool,
     /// Until when nothing arrives that each end sends.
     pub(crate) deaf_until: [Mono; 2],

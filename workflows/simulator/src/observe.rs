@@ -1,7 +1,7 @@
-//! What can be seen of a run from outside: what is on disks, what leaves and what arrives, what
-//! commands run, what users are told. Nothing here is a core's own bookkeeping.
+//! The observable events of a run: writes on disks, messages sent and received, commands that run,
+//! answers to users. Nothing here is a core's own bookkeeping.
 
-use model::{ActivityId, AttemptId, Mono, ProcessId, Span};
+use model::{ActivityId, AttemptId, GroupId, Mono, ProcessId, Span};
 use wire::attempt::ToActivity;
 use wire::client::{Answer, Submit};
 use wire::group::FromGroup;
@@ -22,14 +22,14 @@ pub enum Seen<'a> {
     Cancels(ProcessId),
     /// The process manager has made an event durable.
     ProcessDurable(process_core::Stream, &'a process_core::Event),
-    /// The group manager has made an event durable.
-    GroupDurable(&'a group_core::Event),
+    /// The manager of a group has made an event durable.
+    GroupDurable(GroupId, &'a group_core::Event),
     /// The process manager sends to the activity manager of a machine.
     ToActivity(usize, &'a ToActivity),
     /// The group manager sends to the process manager.
     FromGroup(&'a FromGroup),
-    /// The process manager answers a client.
-    Answers(&'a Answer),
+    /// A process manager, counted from 0, answers a client.
+    Answers(usize, &'a Answer),
     /// A client has received an answer.
     Told(usize, &'a Answer),
     /// A machine has learned its number.
@@ -46,37 +46,41 @@ pub enum Seen<'a> {
     Stages(AttemptId, &'a [(String, model::Artifact)]),
     /// A worker could not lay out an attempt's inputs, or keep its outputs.
     Troubled(AttemptId),
-    /// The process manager begins a life with leases of this length.
-    Leases(Span),
-    /// A message of a machine's activity manager has arrived at the process manager.
-    Heard(usize),
-    /// The process manager and the group manager run, or no longer.
+    /// A process manager, counted from 0, begins a life with leases of this length.
+    Leases(usize, Span),
+    /// At a process manager has arrived a message of a machine's activity manager.
+    Heard(usize, usize),
+    /// A process manager and the group managers run, or no longer.
     Managers {
-        /// Whether the process manager does, and is not stopped.
+        /// Which process manager, counted from 0.
+        manager: usize,
+        /// True if the process manager does, and is not stopped.
         process: bool,
-        /// Whether the group manager does too, and they reach each other.
+        /// True if all group managers do too, and it and they reach each other.
         both: bool,
     },
-    /// A machine can be reached, or no longer: whether its activity manager, the group manager and the
-    /// process manager run, and their connections carry.
+    /// A machine can be reached, or no longer: whether its activity manager, the manager of its group
+    /// and a process manager run, and their connections carry.
     Reached {
+        /// By which process manager, counted from 0.
+        manager: usize,
         /// Which one, counted from 0.
         machine: usize,
-        /// Whether it can.
+        /// True if it can.
         is_reached: bool,
     },
     /// From here on nothing goes wrong.
     Healed,
-    /// How much is kept once everything is at rest; just before `AtRest`.
+    /// Sizes of all kept data once everything is at rest; just before `AtRest`.
     Sizes(&'a Sizes),
-    /// What an activity has produced is recorded to be where it is lost, for longer than that takes to
-    /// be noticed.
+    /// Outputs of an activity are recorded at a machine that has lost them, for longer than it takes
+    /// to notice that.
     Bereft(ProcessId, ActivityId),
     /// Everything is at rest: all clients know the end, and nobody holds anything.
     AtRest,
 }
 
-/// How much is kept.
+/// Sizes of kept data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
     /// Attempts that activity managers know.
@@ -85,8 +89,17 @@ pub struct Sizes {
     pub n_starting: usize,
     /// Processes of which the process manager holds more than what is durable.
     pub n_live: usize,
-    /// The most events of a stream that no snapshot stands for.
-    pub n_tail_max: usize,
+    /// A stream with too many events after its snapshot.
+    pub long_tail: Option<LongTail>,
+}
+
+/// Events of a stream that no snapshot stands for, more than the driver leaves there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LongTail {
+    /// Their weight.
+    pub weight: usize,
+    /// The most that there may be ([`machine::tail_max`]).
+    pub most: usize,
 }
 
 /// A command at an executor.

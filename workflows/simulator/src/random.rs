@@ -7,7 +7,7 @@ use model::Span;
 #[derive(Clone, Debug)]
 pub struct Random([u64; 4]);
 
-/// How often something happens: so many times in a million.
+/// A probability: so many times in a million.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rate(pub u32);
 
@@ -76,7 +76,7 @@ impl Random {
         Span(self.between(shortest.0, longest.0))
     }
 
-    /// Whether it happens this time. Draws nothing for what never happens.
+    /// True if it happens this time. Draws nothing for what never happens.
     pub fn happens(&mut self, rate: Rate) -> bool {
         rate != Rate::NEVER && self.below(1_000_000) < u64::from(rate.0)
     }

@@ -1,19 +1,23 @@
-//! What a run is made of, and what goes wrong in it.
+//! The setup of a run, and its faults.
 
 use model::Span;
 
-use crate::random::Rate;
+use crate::random::{Random, Rate};
 
 /// The sizes, durations and faults of a run. Everything else is drawn from the seed.
 #[derive(Clone, Debug)]
 pub struct Setup {
+    /// Group managers, from and to; machines are divided among them.
+    pub groups: (u32, u32),
+    /// Process managers, from and to, each on all groups.
+    pub process_managers: (u32, u32),
     /// Machines, from and to.
     pub machines: (u32, u32),
     /// Slots of a machine, from and to.
     pub slots: (u32, u32),
-    /// How long a command runs, from and to; each process draws a longest one of its own.
+    /// Running time of a command, from and to; each process draws a longest one of its own.
     pub runs: (Span, Span),
-    /// Whether a command runs as long as its activity's work takes on the machine, where it has any.
+    /// True if a command runs as long as its activity's work takes on the machine, where it has any.
     pub follows_work: bool,
     /// The same for making ready, collecting and planning.
     pub works_aside: (Span, Span),
@@ -22,35 +26,35 @@ pub struct Setup {
     /// Lengths of which each life of the process manager has one, in seconds; without any of them
     /// all leases are of the length above.
     pub lengths: &'static [u64],
-    /// Whether each machine has a store of its own and processes want copies; else they share one.
+    /// True if each machine has a store of its own and processes want copies; else they share one.
     pub has_stores: bool,
-    /// How much faster or slower than the simulation a computer's clock goes at most, in millionths.
+    /// Largest drift of a computer's clock against the simulation, in millionths.
     pub drift_max: u64,
     /// The faults.
     pub faults: Faults,
-    /// How long there are faults, from and to; afterwards everything is healed.
+    /// Time with faults, from and to; afterwards everything is healed.
     pub fault_phase: (Span, Span),
     /// After that everything must have ended within this time.
     pub ends_within: Span,
     /// Things that may happen in one run; more is taken for a loop without end.
     pub n_happenings_max: u64,
-    /// Whether clients ask for the whole status again and again, and states are compared by their
+    /// True if clients ask for the whole status again and again, and states are compared by their
     /// text: too slow for the largest processes.
     pub looks_closely: bool,
-    /// Whether clients watch: they are told ten times a second, which is too often for a run of days.
+    /// True if clients watch: they are told ten times a second, which is too often for a run of days.
     pub has_watchers: bool,
 }
 
-/// What goes wrong, and how often.
+/// The faults, with their rates.
 #[derive(Clone, Debug)]
 pub struct Faults {
-    /// How long a message is on its way.
+    /// Delay of a message.
     pub delay: (Span, Span),
     /// Messages that never arrive.
     pub loss: Rate,
     /// Messages that arrive twice.
     pub doubling: Rate,
-    /// Whether a later message may overtake an earlier one.
+    /// True if a later message may overtake an earlier one.
     pub overtaking: bool,
     /// Messages of a connection that has ended which arrive by the next one.
     pub late: Rate,
@@ -59,11 +63,11 @@ pub struct Faults {
     pub mangling: Rate,
     /// Connections that are cut, from and to.
     pub cuts: (u64, u64),
-    /// How long until a cut connection is made again.
+    /// Time until a cut connection is made again.
     pub reconnect: (Span, Span),
-    /// How long until an end notices that its connection is gone.
+    /// Time until an end notices that its connection is gone.
     pub notice: (Span, Span),
-    /// How long a flush takes.
+    /// Time that a flush takes.
     pub flush: (Span, Span),
     /// Batches that were written, though the manager died before it was told.
     pub kept: Rate,
@@ -74,7 +78,7 @@ pub struct Faults {
     pub crash: Rate,
     /// Crashes of a run at most.
     pub n_crashes_max: u64,
-    /// How long a manager is away.
+    /// Absence of a manager.
     pub away: (Span, Span),
     /// Absences that are so long that executors give up waiting.
     pub long_away: Rate,
@@ -86,22 +90,22 @@ pub struct Faults {
     pub flush_fails: Rate,
     /// Disks that are full for a while, from and to: nothing can be flushed, laid out or kept there.
     pub full_disks: (u64, u64),
-    /// How long a disk is full.
+    /// Time for which a disk is full.
     pub full_for: (Span, Span),
     /// Inputs that cannot be laid out, and outputs that cannot be kept, in a run in which such things
     /// happen, which is one in four.
     pub trouble: Rate,
     /// Daemons stopped for a while, from and to, and for how long. Their executors go on.
     pub freezes: (u64, u64),
-    /// How long a daemon is stopped.
+    /// Time for which a daemon is stopped.
     pub frozen_for: (Span, Span),
     /// Connections of which one end sends and is not heard, from and to.
     pub deafnesses: (u64, u64),
-    /// How long it is not heard.
+    /// Time for which it is not heard.
     pub deaf_for: (Span, Span),
     /// Machines cut off from everybody, from and to.
     pub unpluggings: (u64, u64),
-    /// How long they are.
+    /// Time for which they are.
     pub unplugged_for: (Span, Span),
     /// Calendars that are set, from and to, by up to a day.
     pub jumps: (u64, u64),
@@ -109,7 +113,7 @@ pub struct Faults {
     pub losses: (u64, u64),
     /// Machines that are cut off for long and lose such files, from and to.
     pub burns: (u64, u64),
-    /// How long they are: longer than their lease, however often the process manager dies.
+    /// Time for which they are: longer than their lease, however often the process manager dies.
     pub burnt_for: (Span, Span),
 }
 
@@ -117,11 +121,11 @@ const fn millis(from: u64, to: u64) -> (Span, Span) {
     (Span::from_millis(from), Span::from_millis(to))
 }
 
-/// How long a process waits for a machine that fits.
+/// Time for which a process waits for a machine that fits.
 pub const PATIENCE: Span = Span::from_secs(10);
-/// How long an executor waits for its daemon.
+/// Time for which an executor waits for its daemon.
 pub(crate) const LINGER: Span = Span::from_secs(10);
-/// How long a manager is away where it is away for long.
+/// A long absence of a manager.
 pub(crate) const LONG_AWAY: (Span, Span) = (Span::from_secs(8), Span::from_secs(14));
 
 impl Faults {
@@ -168,6 +172,8 @@ impl Setup {
     /// Nothing goes wrong.
     pub fn calm() -> Setup {
         Setup {
+            groups: (1, 1),
+            process_managers: (1, 1),
             machines: (1, 3),
             slots: (1, 4),
             runs: millis(1, 3_000),
@@ -267,6 +273,8 @@ impl Setup {
             ..Faults::none()
         };
         Setup {
+            groups: (1, 2),
+            process_managers: (1, 2),
             machines: (2, 4),
             slots: (1, 3),
             runs: millis(1, 20_000),
@@ -326,6 +334,8 @@ impl Setup {
             ..Setup::lossy().faults
         };
         Setup {
+            groups: (1, 2),
+            process_managers: (1, 2),
             machines: (2, 4),
             slots: (1, 3),
             runs: millis(1, 20_000),
@@ -353,6 +363,17 @@ impl Setup {
             n_happenings_max: 20_000,
             ..Setup::leases()
         }
+    }
+
+    /// The numbers of group managers and process managers of a seed. They are drawn apart from everything
+    /// else, which is the same with one of each as it was before there could be several.
+    pub fn n_managers(&self, seed: u64) -> (usize, usize) {
+        let mut random = Random::new(seed ^ 0x6d61_6e61_6765_7273);
+        let mut draw = |(least, most): (u32, u32)| random.between(least.into(), most.into());
+        (
+            draw(self.groups) as usize,
+            draw(self.process_managers) as usize,
+        )
     }
 
     /// The names that [`Setup::named`] knows.

@@ -23,16 +23,18 @@ use crate::setup::{Faults, Setup};
 use crate::stores::Stores;
 use crate::trace::Trace;
 
-/// How long everything is watched after it has come to rest.
+/// Time of watching after everything has come to rest.
 const REST: Span = Span::from_secs(5);
-/// How often it is looked whether everything is at rest.
+/// Period of the checks for rest.
 pub(crate) const LOOK: Span = Span::from_millis(500);
 
 /// A process to be submitted.
 #[derive(Clone, Debug)]
 pub struct Submission {
-    /// What the client sends.
+    /// The submission of the client.
     pub submit: Submit,
+    /// To which process manager.
+    pub manager: usize,
     /// When it begins to.
     pub at: Mono,
     /// When it begins to cancel the process.
@@ -52,12 +54,12 @@ pub struct Broken {
 /// A manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
-    Group,
-    Process,
+    Group(usize),
+    Process(usize),
     Activity(usize),
 }
 
-/// What happens.
+/// A simulated event.
 #[derive(Debug)]
 pub(crate) enum Happening {
     Turn(Node),
@@ -95,6 +97,7 @@ pub(crate) enum Happening {
     /// The calendar of a computer is set.
     Jump(Node),
     Planned {
+        manager: usize,
         epoch: u64,
         result: Box<PlanResult>,
     },
@@ -151,8 +154,8 @@ pub(crate) enum Happening {
     LoseFiles(usize),
     /// A machine is cut off for long, and has lost files when it is there again.
     Burn(usize),
-    /// The process manager dies before it has given up a machine.
-    KillProcessManager,
+    /// A process manager dies before it has given up a machine.
+    KillProcessManager(usize),
     /// A machine has what it was asked to keep.
     Copied {
         machine: usize,
@@ -190,18 +193,18 @@ pub struct Sim {
     pub(crate) crashes: Crashes,
     pub(crate) calendar: Calendar<Happening>,
     pub(crate) trace: Trace,
-    pub(crate) group: Host<GroupManager>,
-    pub(crate) process: Host<ProcessManager>,
+    pub(crate) groups: Vec<Host<GroupManager>>,
+    pub(crate) processes: Vec<Host<ProcessManager>>,
     pub(crate) machines: Machines,
     pub(crate) wires: Vec<Wire>,
     pub(crate) clients: Vec<Client>,
     pub(crate) by_number: BTreeMap<ResourceId, usize>,
-    /// What the group manager's repository keeps.
-    pub(crate) records: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The records of each group manager's repository.
+    pub(crate) records: Vec<BTreeMap<Vec<u8>, Vec<u8>>>,
     pub(crate) released: BTreeSet<ProcessId>,
     pub(crate) stores: Stores,
-    /// Whether the process manager runs, and whether it and the group manager reach each other.
-    pub(crate) managers: (bool, bool),
+    /// For each process manager: true if it runs, and if it and all group managers reach each other.
+    pub(crate) managers: Vec<(bool, bool)>,
     healed_at: Option<Mono>,
     pub(crate) rests_since: Option<Mono>,
     is_over: bool,
@@ -219,8 +222,9 @@ impl Sim {
         slots_wanted: u32,
     ) -> Sim {
         let mut random = Random::new(seed ^ 0x5151_1001);
-        let machines = Machines::new(&setup, behaviours, slots_wanted, &mut random);
-        let n_wires = 1 + 2 * machines.n();
+        let (n_groups, n_processes) = setup.n_managers(seed);
+        let machines = Machines::new(&setup, n_groups, (behaviours, slots_wanted), &mut random);
+        let n_wires = n_groups * n_processes + (1 + n_processes) * machines.n();
         let mut sim = Sim {
             at: Mono(0),
             faults: setup.faults.clone(),
@@ -231,16 +235,16 @@ impl Sim {
             setup,
             calendar: Calendar::new(),
             trace: Trace::silent(),
-            group: Host::new(),
-            process: Host::new(),
+            groups: (0..n_groups).map(|_| Host::new()).collect(),
+            processes: (0..n_processes).map(|_| Host::new()).collect(),
             machines,
             wires: (0..n_wires).map(|_| Wire::default()).collect(),
             clients: Vec::new(),
             by_number: BTreeMap::new(),
-            records: BTreeMap::new(),
+            records: vec![BTreeMap::new(); n_groups],
             released: BTreeSet::new(),
             stores: Stores::default(),
-            managers: (false, false),
+            managers: vec![(false, false); n_processes],
             healed_at: None,
             rests_since: None,
             is_over: false,
@@ -258,12 +262,12 @@ impl Sim {
         self
     }
 
-    /// What happened.
+    /// The trace of all events.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// How many things happened.
+    /// The number of events so far.
     pub fn n_happened(&self) -> u64 {
         self.n_happened
     }
@@ -273,9 +277,9 @@ impl Sim {
         self.at
     }
 
-    /// What the process manager would read from its disk, for measuring it.
+    /// The histories that the first process manager would read from its disk, for measurements.
     pub fn process_histories(&self) -> Result<Vec<machine::History<ProcessManager>>, String> {
-        self.process.histories()
+        self.processes[0].histories()
     }
 
     /// Runs until everything is at rest.
@@ -311,10 +315,7 @@ impl Sim {
 
     fn lay_out(&mut self, submissions: Vec<Submission>) {
         let n_machines = self.machines.n();
-        let nodes = [Node::Group, Node::Process]
-            .into_iter()
-            .chain((0..n_machines).map(Node::Activity));
-        for node in nodes {
+        for node in self.nodes() {
             let after = Span(self.random.below(20_000));
             self.after(after, Happening::Start(node));
         }
@@ -322,6 +323,7 @@ impl Sim {
             let number = self.clients.len();
             let Submission {
                 mut submit,
+                manager,
                 at,
                 cancels_at,
             } = submission;
@@ -330,17 +332,20 @@ impl Sim {
             if self.setup.follows_work {
                 self.machines.follow_work(&submit);
             }
-            let client = Client::new(submit, cancels_at, &self.setup, &mut self.random);
+            let client = Client::new((submit, manager), cancels_at, &self.setup, &mut self.random);
             self.clients.push(client);
             self.calendar.enter(at, Happening::Ask(number));
         }
         let phase = self.random.span(self.setup.fault_phase);
-        let faults = &self.faults;
+        let faults = self.faults.clone();
         for _ in 0..self.random.between(faults.cuts.0, faults.cuts.1) {
             let link = match self.random.below(3) {
-                0 => Link::GroupProcess,
+                0 => self.any_managers(),
                 1 => Link::GroupActivity(self.random.index(n_machines)),
-                _ => Link::ProcessActivity(self.random.index(n_machines)),
+                _ => {
+                    let machine = self.random.index(n_machines);
+                    Link::ProcessActivity(self.any_process_manager(), machine)
+                }
             };
             // More of them early, when most processes still go on.
             let latest = self.random.below(phase.0);
@@ -360,8 +365,8 @@ impl Sim {
             .between(faults.full_disks.0, faults.full_disks.1)
         {
             let node = match self.random.below(4) {
-                0 => Node::Group,
-                1 => Node::Process,
+                0 => Node::Group(self.any_group()),
+                1 => Node::Process(self.any_process_manager()),
                 _ => Node::Activity(self.random.index(n_machines)),
             };
             let at = Mono(self.random.below(phase.0));
@@ -380,6 +385,35 @@ impl Sim {
             self.faults.trouble = Rate::NEVER;
         }
         self.calendar.enter(Mono(phase.0), Happening::Heal);
+    }
+
+    /// All managers.
+    pub(crate) fn nodes(&self) -> Vec<Node> {
+        let groups = (0..self.groups.len()).map(Node::Group);
+        let processes = (0..self.processes.len()).map(Node::Process);
+        let machines = (0..self.machines.n()).map(Node::Activity);
+        groups.chain(processes).chain(machines).collect()
+    }
+
+    /// Any one of so many, which takes no draw where there is no choice.
+    fn any_of(&mut self, n: usize) -> usize {
+        match n {
+            0 | 1 => 0,
+            _ => self.random.index(n),
+        }
+    }
+
+    pub(crate) fn any_group(&mut self) -> usize {
+        self.any_of(self.groups.len())
+    }
+
+    pub(crate) fn any_process_manager(&mut self) -> usize {
+        self.any_of(self.processes.len())
+    }
+
+    /// A connection between a group manager and a process manager.
+    pub(crate) fn any_managers(&mut self) -> Link {
+        Link::GroupProcess(self.any_group(), self.any_process_manager())
     }
 
     /// Enters something that happens later.
@@ -453,10 +487,14 @@ impl Sim {
                 self.jump(node);
                 Ok(())
             }
-            Happening::Planned { epoch, result } => {
-                if self.process.epoch == epoch {
-                    self.process.put(process_core::Input::Planned(result));
-                    self.turn_soon(Node::Process);
+            Happening::Planned {
+                manager,
+                epoch,
+                result,
+            } => {
+                if self.processes[manager].epoch == epoch {
+                    self.processes[manager].put(process_core::Input::Planned(result));
+                    self.turn_soon(Node::Process(manager));
                 }
                 Ok(())
             }
@@ -482,7 +520,7 @@ impl Sim {
                 self.burn(machine);
                 Ok(())
             }
-            Happening::KillProcessManager => self.kill_process_manager(observer),
+            Happening::KillProcessManager(manager) => self.kill_process_manager(manager, observer),
             happening @ (Happening::Staged { .. }
             | Happening::Copied { .. }
             | Happening::Lacking { .. }
@@ -512,8 +550,7 @@ impl Sim {
             ..Faults::none()
         };
         self.crashes.n_left = 0;
-        let machines = (0..self.machines.n()).map(Node::Activity);
-        for node in [Node::Group, Node::Process].into_iter().chain(machines) {
+        for node in self.nodes() {
             self.set_full_until(node, self.at);
             self.thaw(node);
         }
@@ -551,8 +588,8 @@ impl Sim {
         }
         self.is_over = true;
         if self.setup.looks_closely {
-            self.group.compare()?;
-            self.process.compare()?;
+            self.groups.iter().try_for_each(Host::compare)?;
+            self.processes.iter().try_for_each(Host::compare)?;
         }
         let sizes = self.sizes();
         observer.see(self.at, &Seen::Sizes(&sizes))?;
@@ -562,9 +599,12 @@ impl Sim {
 
     fn sizes(&mut self) -> Sizes {
         let live = |machine: &ProcessManager| machine.n_live();
+        let running = self.processes.iter().filter_map(Host::machine);
+        let mut tails = self.groups.iter().filter_map(Host::long_tail);
+        let mut of_processes = self.processes.iter().filter_map(Host::long_tail);
         let mut sizes = Sizes {
-            n_live: self.process.machine().map_or(0, live),
-            n_tail_max: self.group.n_tail_max().max(self.process.n_tail_max()),
+            n_live: running.map(live).sum(),
+            long_tail: tails.next().or(of_processes.next()),
             ..Sizes::default()
         };
         for machine in 0..self.machines.n() {
@@ -573,7 +613,7 @@ impl Sim {
             let state = host.state(activity_core::Stream::Manager);
             sizes.n_attempts += n_attempts;
             sizes.n_starting += state.map_or(0, |state| state.starting.len());
-            sizes.n_tail_max = sizes.n_tail_max.max(host.n_tail_max());
+            sizes.long_tail = sizes.long_tail.or(host.long_tail());
         }
         sizes
     }
@@ -595,14 +635,12 @@ impl Sim {
         {
             return Some(format!("{} holds its slots", client.process()));
         }
-        // What it has not acknowledged is held for it until it is back.
-        if !self.process.is_up() {
-            return Some("the process manager is away".to_owned());
+        // Unacknowledged outcomes are held for it until it is back.
+        if !self.processes.iter().all(Host::is_up) {
+            return Some("a process manager is away".to_owned());
         }
-        let copying = self
-            .process
-            .machine()
-            .is_some_and(ProcessManager::is_copying);
+        let mut running = self.processes.iter().filter_map(Host::machine);
+        let copying = running.any(ProcessManager::is_copying);
         if self.setup.has_stores && copying {
             return Some("there are no copies of files that are wanted".to_owned());
         }

@@ -1,5 +1,5 @@
-//! What lies on the disks of machines that do not share a store: what each has produced, was given as
-//! an input or keeps as a copy, and files that are lost.
+//! The files on the disks of machines that do not share a store: outputs, inputs and copies, and files
+//! that are lost.
 //!
 //! Transfers always succeed where the machine that is named has the file. A file is lost only where
 //! the process manager has recorded that another machine keeps a copy, and that one has it: so no
@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use activity_core::Input;
 use model::{
-    ActivityId, Artifact, AttemptId, Draft, Hash, Mono, OutputSource, ProcessId, Source, Span,
+    ActivityId, Artifact, AttemptId, Draft, Hash, Mono, OutputSource, ProcessId, ResourceId,
+    Source, Span,
 };
 use process_core::record::Phase;
 use process_core::{Event, Verdict};
@@ -36,8 +37,8 @@ type Maker = (ProcessId, ActivityId);
 pub(crate) struct Stores {
     /// By machine.
     blobs: BTreeMap<usize, BTreeSet<Hash>>,
-    /// What each activity has produced, or what stands for it. Files of users are not among these and
-    /// lie everywhere.
+    /// The outputs of each activity, or those that stand for them. Files of users are not among these
+    /// and lie everywhere.
     made: BTreeMap<Maker, BTreeSet<Hash>>,
     /// Where attempts were sent.
     sent: BTreeMap<AttemptId, usize>,
@@ -45,7 +46,7 @@ pub(crate) struct Stores {
     holders: BTreeMap<Maker, usize>,
     /// Who keeps a copy beside that one, likewise.
     keepers: BTreeMap<Maker, usize>,
-    /// What outputs of processes consist of.
+    /// The parts of outputs of processes.
     wanted: BTreeSet<Maker>,
     completed: BTreeSet<ProcessId>,
     burnt: Vec<Burnt>,
@@ -57,7 +58,7 @@ struct Burnt {
     machine: usize,
     at: Mono,
     until: Mono,
-    /// What it has not got since.
+    /// Files that it has not got since.
     hashes: BTreeSet<Hash>,
 }
 
@@ -121,19 +122,19 @@ impl Stores {
             .is_some_and(|blobs| blobs.contains(&hash))
     }
 
-    /// Whether a machine has a file and is not cut off with it.
+    /// True if a machine has a file and is not cut off with it.
     fn gives(&self, at: Mono, machine: usize, hash: Hash) -> bool {
         let is_cut_off = |burnt: &Burnt| burnt.machine == machine && at < burnt.until;
         self.has(machine, hash) && !self.burnt.iter().any(is_cut_off)
     }
 
-    /// Whether a machine has something that nobody else gives who is known to have it.
+    /// True if a machine has something that nobody else gives who is known to have it.
     fn is_the_only_one(&self, at: Mono, machine: usize) -> bool {
         let mut blobs = self.blobs.get(&machine).into_iter().flatten();
         blobs.any(|hash| !self.can_be_lost(at, machine, *hash))
     }
 
-    /// Whether somebody else gives what a machine has, as it is recorded, or nobody looks for it there.
+    /// True if somebody else gives what a machine has, as it is recorded, or nobody looks for it there.
     fn can_be_lost(&self, at: Mono, machine: usize, hash: Hash) -> bool {
         let mut makers = self.made.iter().filter(|(_, made)| made.contains(&hash));
         makers.all(|(maker, _)| {
@@ -156,16 +157,21 @@ impl Stores {
     }
 
     /// The process manager has recorded something about files. `number` says which machine it means.
-    fn recorded(&mut self, id: ProcessId, event: &Event, number: impl Fn(u32) -> Option<usize>) {
+    fn recorded(
+        &mut self,
+        id: ProcessId,
+        event: &Event,
+        number: impl Fn(ResourceId) -> Option<usize>,
+    ) {
         match event {
-            Event::Sent(attempts, _) | Event::Remaking(attempts) => {
+            Event::Sent(attempts, _) | Event::Recomputing(attempts) => {
                 for &(activity, attempt, resource) in attempts {
                     let attempt = AttemptId {
                         process: id,
                         activity,
                         number: attempt,
                     };
-                    if let Some(machine) = number(resource.0) {
+                    if let Some(machine) = number(resource) {
                         self.sent.insert(attempt, machine);
                     }
                 }
@@ -185,9 +191,9 @@ impl Stores {
                 beside,
             } => {
                 let maker = (id, *activity);
-                let keeper = number(resource.0);
+                let keeper = number(*resource);
                 self.keepers.extend(keeper.map(|keeper| (maker, keeper)));
-                let holder = beside.and_then(|holder| number(holder.0));
+                let holder = beside.and_then(&number);
                 self.holders.extend(holder.map(|holder| (maker, holder)));
             }
             Event::Reused(reused) => {
@@ -195,9 +201,9 @@ impl Stores {
                 let hashes = reused.outputs.iter().map(|artifact| artifact.hash);
                 self.made.entry(maker).or_default().extend(hashes);
                 let holder = reused.holder.as_ref().map(|(holder, _)| *holder);
-                let holder = number(holder.unwrap_or(reused.resource).0);
+                let holder = number(holder.unwrap_or(reused.resource));
                 self.holders.extend(holder.map(|holder| (maker, holder)));
-                let keeper = reused.copy.as_ref().and_then(|(copy, _)| number(copy.0));
+                let keeper = reused.copy.as_ref().and_then(|&(copy, _)| number(copy));
                 self.keepers.extend(keeper.map(|keeper| (maker, keeper)));
             }
             Event::Closed { phase, .. } => {
@@ -208,7 +214,8 @@ impl Stores {
             Event::Epoch(_)
             | Event::Leased(_)
             | Event::Founded(_)
-            | Event::Planned { .. }
+            | Event::Planned(_)
+            | Event::Replanned(_)
             | Event::Granted { .. }
             | Event::MachineLost { .. }
             | Event::FilesLost(..)
@@ -234,7 +241,7 @@ impl Stores {
         lost
     }
 
-    /// What outputs of processes consist of that is recorded to be on a machine which has lost it, and
+    /// Parts of outputs of processes that are recorded to be on a machine which has lost them, and
     /// was given up for that.
     fn bereft(&self, healed_at: Mono) -> Vec<Maker> {
         let is_gone = |machine: usize, hash: &Hash| {
@@ -298,7 +305,7 @@ impl Sim {
     pub(crate) fn note_files(&mut self, id: ProcessId, event: &Event) {
         if self.setup.has_stores {
             let machines = &self.by_number;
-            let number = |number| machines.get(&model::ResourceId(number)).copied();
+            let number = |id| machines.get(&id).copied();
             self.stores.recorded(id, event, number);
         }
     }
@@ -332,20 +339,22 @@ impl Sim {
         self.unplug_until(machine, until);
         if self.random.happens(DIES_TOO) {
             let after = self.random.span((Span::ZERO, wire::lease::LENGTH));
-            self.after(after, Happening::KillProcessManager);
+            let manager = self.any_process_manager();
+            self.after(after, Happening::KillProcessManager(manager));
         }
     }
 
-    /// The process manager dies, if it has not died too often.
+    /// A process manager dies, if none has died too often.
     pub(crate) fn kill_process_manager(
         &mut self,
+        manager: usize,
         observer: &mut dyn Observer,
     ) -> Result<(), String> {
-        if self.crashes.n_left == 0 || !self.process.is_up() {
+        if self.crashes.n_left == 0 || !self.processes[manager].is_up() {
             return Ok(());
         }
         self.crashes.n_left -= 1;
-        self.dies(Node::Process, observer)
+        self.dies(Node::Process(manager), observer)
     }
 
     /// At the end, what was lost with machines should have been copied again.

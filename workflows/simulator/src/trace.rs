@@ -1,4 +1,4 @@
-//! What happened, as text for people and as one number for comparing two runs.
+//! The trace of a run, as text for people and as one number for comparing two runs.
 
 use std::collections::VecDeque;
 
@@ -45,7 +45,7 @@ impl Trace {
         self.hash
     }
 
-    /// How many things happened.
+    /// The number of events so far.
     pub fn n_noted(&self) -> u64 {
         self.n_noted
     }

@@ -9,7 +9,7 @@ use crate::mangle::mangle;
 use crate::observe::{Observer, Seen};
 use crate::sim::{Happening, LOOK, Node, Sim};
 
-/// How long a client waits that mends a process which has not ended.
+/// Time for which a client waits that resumes a process which has not ended.
 const BASE_LOOK: Span = Span::from_millis(300);
 
 impl Sim {
@@ -29,14 +29,14 @@ impl Sim {
         if asks.begins_to_cancel {
             observer.see(self.at, &Seen::Cancels(client.process()))?;
         }
-        let connection = client.connection;
+        let (connection, manager) = (client.connection, client.manager);
         let bytes = wire::encode(&Envelope {
             number: asks.number,
             message: Some(asks.request),
         });
-        if self.process.is_up() && !self.random.happens(self.faults.loss) {
+        if self.processes[manager].is_up() && !self.random.happens(self.faults.loss) {
             let delay = self.random.span(self.faults.delay);
-            let epoch = self.process.epoch;
+            let epoch = self.processes[manager].epoch;
             self.after(
                 delay,
                 Happening::Request {
@@ -51,7 +51,7 @@ impl Sim {
         Ok(())
     }
 
-    /// Whether a client mends a process of which nobody knows yet that it has ended.
+    /// True if a client mends a process of which nobody knows yet that it has ended.
     fn waits_for_base(&self, number: usize) -> bool {
         let base = self.clients[number].submit().base;
         base.is_some_and(|base| {
@@ -67,7 +67,8 @@ impl Sim {
         epoch: u64,
         bytes: &[u8],
     ) -> Result<(), String> {
-        if self.process.epoch != epoch || self.clients[client].connection != connection {
+        let manager = self.clients[client].manager;
+        if self.processes[manager].epoch != epoch || self.clients[client].connection != connection {
             return Ok(());
         }
         let mut bytes = bytes.to_vec();
@@ -94,17 +95,17 @@ impl Sim {
             )
         });
         let id = process_core::ClientId(connection);
-        self.process.put(process_core::Input::Request(
+        self.processes[manager].put(process_core::Input::Request(
             id,
             process_core::Caller::Local,
             envelope.number,
             request,
         ));
         if self.random.happens(self.faults.loss) {
-            self.process.put(process_core::Input::ClientGone(id));
+            self.processes[manager].put(process_core::Input::ClientGone(id));
             self.clients[client].connection = self.random.draw();
         }
-        self.turn_soon(Node::Process);
+        self.turn_soon(Node::Process(manager));
         Ok(())
     }
 

@@ -22,7 +22,7 @@ use crate::text;
 use crate::watch::Host;
 
 /// The one group and the one process manager of the embedded grid.
-const GROUP: GroupId = GroupId(0);
+const GROUP: GroupId = GroupId::LOCAL;
 const PROCESS_MANAGER: u32 = 0;
 
 /// The time in which the managers find each other: one round of messages.
@@ -69,6 +69,15 @@ impl Grid {
         let breakdown = Breakdown::default();
         let executor = std::env::current_exe()
             .map_err(|error| Failure::new(format!("could not find the own program: {error}")))?;
+        // Before any of them is written to.
+        let of_machines = machines.iter().map(|machine| machine.directory.clone());
+        for manager in [path.join("gm"), path.join("pm")]
+            .into_iter()
+            .chain(of_machines)
+        {
+            journal::check_format(&manager.join("journal"))
+                .map_err(|error| cannot_start(path, &error))?;
+        }
         // Each opens a journal of its own, which is some flushes of a disk: at the same time.
         let (group, activities, process) = std::thread::scope(|scope| {
             let group = scope.spawn(|| {

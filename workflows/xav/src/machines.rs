@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use activity_daemon::MachineProfile;
 use activity_executor::Share;
+use journal::durable;
 use language::platform::{self, PlatformFile};
 use model::Bytes;
 
@@ -33,6 +34,9 @@ const KEPT: &str = "machines.yaml";
 
 /// The manager of the machine that passes for nothing.
 const OWN: &str = "am";
+
+/// In the directory of that manager, the name of its machine.
+const NAME: &str = "name";
 
 /// A machine of a state directory.
 #[derive(Clone, Debug, PartialEq)]
@@ -173,7 +177,7 @@ pub(crate) fn settle(
 pub(crate) fn of(state: &Path, slots: Option<u32>) -> Result<Vec<LocalMachine>, Failure> {
     let Some(file) = kept(state)? else {
         return Ok(vec![LocalMachine {
-            name: shell::environment::hostname(),
+            name: own_name(state)?,
             directory: state.join(OWN),
             slots: slots.unwrap_or_else(cores),
             profile: None,
@@ -199,6 +203,29 @@ pub(crate) fn of(state: &Path, slots: Option<u32>) -> Result<Vec<LocalMachine>, 
         }),
     });
     Ok(machines.collect())
+}
+
+/// The name under which this machine is known in a state directory: the one that it had when the first
+/// process was run there. What was recorded for it goes on where the directory is moved to another machine,
+/// or this one gets another name.
+fn own_name(state: &Path) -> Result<String, Failure> {
+    let directory = state.join(OWN);
+    let path = directory.join(NAME);
+    // A power cut may leave an empty file: its machine has seldom another name since.
+    if let Ok(Some(bytes)) = read_bounded(&path)
+        && let Ok(name) = String::from_utf8(bytes)
+        && !name.is_empty()
+    {
+        return Ok(name);
+    }
+    let name = shell::environment::hostname();
+    durable::create_directory(&directory, 0o700)
+        .and_then(|()| fs::write(&path, &name))
+        .map_err(|error| {
+            let shown = text::quoted(&path.display().to_string());
+            Failure::new(format!("could not write {shown}: {}", reason(&error)))
+        })?;
+    Ok(name)
 }
 
 /// Cores that this program may use.

@@ -167,6 +167,14 @@ impl Explanation<'_> {
                 self.name(*to)
             ),
             Reason::Join(node) => format!("the join condition of {} is false", self.name(*node)),
+            Reason::Branch { of, taken } => match taken {
+                Some(taken) => format!(
+                    "{} took another branch, {}",
+                    self.name(*of),
+                    self.name(*taken)
+                ),
+                None => format!("no branch of {} ran", self.name(*of)),
+            },
             Reason::Broken(node) => format!("it depends on {}, which failed", self.name(*node)),
             Reason::Uncopied(why) => {
                 format!("no other machine keeps a copy of what it made: {why}")
@@ -306,6 +314,11 @@ impl Explanation<'_> {
                 "to": self.name(*to),
             }),
             Reason::Join(node) => json!({ "reason": "join", "of": self.name(*node) }),
+            Reason::Branch { of, taken } => json!({
+                "reason": "branch",
+                "of": self.name(*of),
+                "taken": taken.map(|taken| self.name(taken)),
+            }),
             Reason::Broken(node) => json!({ "reason": "broken", "by": self.name(*node) }),
             Reason::Ended(phase) => json!({ "reason": "ended", "state": phase.word() }),
             Reason::Uncopied(why) => json!({ "reason": "uncopied", "why": why }),

@@ -73,7 +73,7 @@ impl Bench {
     fn meet_all(&mut self, slots: u32) {
         self.all([
             Input::Up(Peer::Group),
-            Input::Group(ToResource::Registered(model::ResourceId(7))),
+            Input::Group(ToResource::Registered(model::ResourceId::local(7))),
             grants(&[(1, slots)]),
             Input::Executor(hello(1)),
             Input::Executor(FromExecutor::HeldEnd),

@@ -8,7 +8,7 @@ use crate::{Input, Workplace};
 
 fn holder(number: u32, address: &str) -> Holder {
     Holder {
-        resource: ResourceId(number),
+        resource: ResourceId::local(number),
         name: format!("am{number}"),
         address: address.to_owned(),
     }
@@ -18,7 +18,7 @@ fn holder(number: u32, address: &str) -> Holder {
 fn wanting(index: u32) -> Dispatch {
     let sources = |input, machines: &[u32]| Sources {
         input,
-        holders: machines.iter().copied().map(ResourceId).collect(),
+        holders: machines.iter().copied().map(ResourceId::local).collect(),
     };
     Dispatch {
         inputs: vec![
@@ -106,7 +106,7 @@ fn copies_are_fetched_pinned_where_the_process_has_a_grant_and_told() {
     };
     let copy = |process| Copy {
         copied: copied(process),
-        holders: vec![ResourceId(2), ResourceId(3)],
+        holders: vec![ResourceId::local(2), ResourceId::local(3)],
         is_needed: false,
     };
     bench.feed(grants(&[(1, 1)]));

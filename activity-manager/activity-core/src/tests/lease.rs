@@ -327,6 +327,39 @@ fn a_lost_journal_is_told_of_until_what_follows_is_recorded() {
     }));
     let log = bench.all([attach(6)]);
     assert!(!log.contains("forgotten"), "{log}");
+    // Another process manager has not: its activities would run twice.
+    let attach = ToActivity::Attach {
+        epoch: Epoch(1),
+        ask: 7,
+        lease: None,
+    };
+    let log = bench.all([Input::Up(Peer::Process(1)), Input::Process(1, attach)]);
+    assert!(log.ends_with("forgotten\n"), "{log}");
+    // It still counts after a restart.
+    bench.restart();
+    let log = bench.all([
+        Input::Executor(hello(1)),
+        Input::Executor(FromExecutor::HeldEnd),
+        attach_of(0),
+        attach_of(1),
+    ]);
+    let told: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("holding"))
+        .collect();
+    assert!(
+        !told[0].contains("forgotten") && told[1].contains("forgotten"),
+        "{log}"
+    );
+}
+
+fn attach_of(process_manager: u32) -> Input {
+    let attach = ToActivity::Attach {
+        epoch: Epoch(2),
+        ask: 8,
+        lease: None,
+    };
+    Input::Process(process_manager, attach)
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Messages to each peer, their repeats, and what survives an epoch.
 
-use machine::Codec;
 use model::Epoch;
 use wire::attempt::{Dispatch, FromActivity, ToActivity};
 use wire::executor::{Ended, Exit, FromExecutor, Held, Phase};
@@ -10,7 +9,7 @@ use super::bench::{
     Bench, dispatch, ended, from_pm, grants, hello, id, id_of, job, job_with_output, note, show,
     staged, started,
 };
-use crate::{Effect, Event, Input, Peer, State};
+use crate::{Effect, Input, Peer};
 
 fn attach(epoch: u64, ask: u32) -> Input {
     from_pm(ToActivity::Attach {
@@ -85,7 +84,7 @@ fn a_machine_registers_until_it_was_told_number_and_grants() {
     let register = "group: register here e1 slots=2\n";
     assert_eq!(bench.all([Input::Up(Peer::Group)]), register);
     assert_eq!(show(&bench.wait(1)), register);
-    let registered = || Input::Group(ToResource::Registered(model::ResourceId(7)));
+    let registered = || Input::Group(ToResource::Registered(model::ResourceId::local(7)));
     assert_eq!(bench.all([registered(), registered()]), "numbered r7\n");
     assert_eq!(show(&bench.wait(1)), register);
     assert_eq!(bench.all([grants(&[])]), "");
@@ -319,7 +318,7 @@ fn retracted_attempts_are_not_sent_to_the_executor_again() {
 #[test]
 fn one_of_an_earlier_epoch_that_is_silent_is_asked_about() {
     let mut bench = Bench::new(1, 0);
-    let note = crate::note::Note {
+    let note = crate::record::Note {
         directory: "/w/a1".to_owned(),
         ..Default::default()
     }
@@ -434,33 +433,4 @@ fn a_process_manager_that_never_asked_is_not_answered() {
         staged(id(1)),
     ]);
     assert_eq!(log, "stage a1\n");
-}
-
-#[test]
-fn events_and_states_are_kept_as_these_bytes() {
-    let mut bytes = Vec::new();
-    Codec::encode(&Event::Epoch(Epoch(3)), &mut bytes);
-    assert_eq!(bytes, [0x82, 0, 0x81, 3]);
-    // The journal of a version that stored only the epoch.
-    let old = State {
-        epoch: Epoch(3),
-        ..State::default()
-    };
-    assert_eq!(<State as Codec>::decode(&[0x81, 3]).unwrap(), old);
-    bytes.clear();
-    let state = State {
-        epoch: Epoch(3),
-        starting: [(id(1), 7)].into(),
-        has_forgotten: true,
-    };
-    Codec::encode(&state, &mut bytes);
-    assert_eq!(bytes, [0x83, 3, 0xa1, 0x83, 1, 1, 1, 7, 0xf5]);
-    assert_eq!(<State as Codec>::decode(&bytes).unwrap(), state);
-    // The journal of a version that did not store its loss.
-    let old = State {
-        has_forgotten: false,
-        ..state
-    };
-    let bytes = [0x82, 3, 0xa1, 0x83, 1, 1, 1, 7];
-    assert_eq!(<State as Codec>::decode(&bytes).unwrap(), old);
 }

@@ -9,8 +9,8 @@ use super::bench::{
     staged, started,
 };
 use crate::attempt::AttemptState;
-use crate::note::Note;
 use crate::outcome::{Verdict, judge};
+use crate::record::Note;
 use crate::{Effect, Input, Trouble, Workplace};
 
 const STATES: [&str; 8] = [

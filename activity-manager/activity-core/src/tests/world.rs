@@ -485,7 +485,7 @@ impl World {
         self.drops = false;
         self.link();
         self.feed(Input::Up(Peer::Group));
-        self.feed(Input::Group(ToResource::Registered(ResourceId(7))));
+        self.feed(Input::Group(ToResource::Registered(ResourceId::local(7))));
         self.grant();
         for _ in 0..600 {
             if self.epoch.is_none() {

@@ -207,7 +207,7 @@ fn a_later_format_is_refused_before_the_store_is_touched() {
     assert_eq!(
         refusal(dir.path()),
         format!(
-            "{} was written by xavantes 9.7.1 (journal format 4), this program reads up to 3",
+            "{} was written by xavantes 9.7.1 (journal format 5), this program reads up to 4",
             dir.path().display()
         )
     );
@@ -245,11 +245,11 @@ fn an_earlier_format_is_refused_before_the_store_is_touched() {
     let dir = TempDir::new().unwrap();
     drop(open(dir.path()));
     let version = dir.path().join("version");
-    fs::write(&version, "journal format 2\nwritten by xavantes 0.1.0\n").unwrap();
+    fs::write(&version, "journal format 3\nwritten by xavantes 0.1.0\n").unwrap();
     let said = refusal(dir.path());
-    assert!(said.contains("reads formats from 3 on"), "{said}");
+    assert!(said.contains("reads formats from 4 on"), "{said}");
     let after = fs::read_to_string(&version).unwrap();
-    assert!(after.starts_with("journal format 2"), "{after}");
+    assert!(after.starts_with("journal format 3"), "{after}");
 }
 
 #[test]

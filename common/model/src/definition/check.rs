@@ -20,7 +20,7 @@ use super::limits::{
     COPIES_MAX, DECLARED_MAX, DEPTH_MAX, NAME_BYTES_MAX, NODES_MAX, VALUES_BYTES_MAX,
 };
 use super::order::Order;
-use super::{Checked, Draft, Join, Link, NodeKind, OutputSource, Problem, Source};
+use super::{Checked, Draft, Join, Link, NodeKind, OutputSource, Place, Problem, Source};
 use crate::{ActivityId, NodeId, Type, Value};
 
 /// Names that an expression already knows, so that no variable may have them.
@@ -290,15 +290,18 @@ fn check_nodes(draft: &Draft, problems: &mut Problems) {
                 problems.add(here, "activity", "an activity needs a name");
             }
         } else {
-            check_name(&node.name, here, node.keyword(), problems);
+            let field = match node.kind {
+                NodeKind::If { .. } => "name",
+                NodeKind::Sequence(_)
+                | NodeKind::Parallel { .. }
+                | NodeKind::Activity(_)
+                | NodeKind::Assign(_)
+                | NodeKind::Empty => node.keyword(),
+            };
+            check_name(&node.name, here, field, problems);
             if names.insert(&node.name, id).is_some() {
                 let message = format!("a second node is called `{}`", node.name);
-                problems.hint(
-                    here,
-                    node.keyword(),
-                    message,
-                    "names are unique in a definition",
-                );
+                problems.hint(here, field, message, "names are unique in a definition");
             }
         }
         if node.join != Join::All && !linked.contains(&id) {
@@ -321,6 +324,19 @@ fn check_nodes(draft: &Draft, problems: &mut Problems) {
                         message,
                         "write `empty:` for a step that does nothing",
                     );
+                }
+            }
+            NodeKind::If {
+                conditions,
+                children,
+            } => {
+                let n_else = children.len().checked_sub(conditions.len());
+                if conditions.is_empty() || !matches!(n_else, Some(0 | 1)) {
+                    let message = "an `if` has a branch for each condition, and may have an `else`";
+                    problems.add(here, "", message);
+                }
+                for (number, condition) in conditions.iter().enumerate() {
+                    check_expression(condition, here, &Place::condition(number), problems);
                 }
             }
             NodeKind::Activity(activity) => check_activity(draft, activity, id, problems),
@@ -360,6 +376,7 @@ fn has_output(draft: &Draft, activity: NodeId, output: u32) -> bool {
         Some(
             NodeKind::Sequence(_)
             | NodeKind::Parallel { .. }
+            | NodeKind::If { .. }
             | NodeKind::Assign(_)
             | NodeKind::Empty,
         )

@@ -1,10 +1,10 @@
-//! What may be given for an input.
+//! The values that may be given for an input.
 
 use super::Input;
 use crate::Value;
 
 impl Input {
-    /// Whether a value given for this input is within its type and bounds; the error says what is
+    /// Checks a value given for this input against its type and bounds; the error says what is
     /// wanted.
     pub fn check(&self, value: &Value) -> Result<(), String> {
         if !self.kind.admits(value) || *value == Value::Null {

@@ -1,4 +1,4 @@
-//! What a definition may be at most. Each limit has its unit in its name or its doc line, and
+//! The limits of a definition. Each limit has its unit in its name or its doc line, and
 //! exists so that a file from outside cannot use up the memory or the stack of a manager.
 
 /// Nodes of one definition: a million activities with their controllers.

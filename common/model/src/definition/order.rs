@@ -48,7 +48,8 @@ impl Order {
                     }
                     edges.push((before, end(id)));
                 }
-                NodeKind::Parallel { children, .. } => {
+                // Which branch is taken is not known, so each may lie between start and end.
+                NodeKind::Parallel { children, .. } | NodeKind::If { children, .. } => {
                     if children.is_empty() {
                         edges.push((start(id), end(id)));
                     }
@@ -171,6 +172,7 @@ impl Order {
                 NodeKind::Activity(_)
                 | NodeKind::Sequence(_)
                 | NodeKind::Parallel { .. }
+                | NodeKind::If { .. }
                 | NodeKind::Assign(_)
                 | NodeKind::Empty => None,
             };
@@ -232,7 +234,7 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Whether `before` has ended whenever `later` starts; within a cycle everything comes before
+    /// True if `before` has ended whenever `later` starts; within a cycle everything comes before
     /// everything. O(n + e) at worst. None where too many edges have been followed.
     pub(super) fn precedes(&mut self, before: NodeId, later: NodeId) -> Option<bool> {
         let Order {

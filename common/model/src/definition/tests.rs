@@ -1,9 +1,10 @@
-//! What makes a draft a definition, and the graph that comes of it.
+//! The checks that make a draft a definition, and its graph.
 
 use super::*;
 use crate::Hash;
 
-/// Parses a tree written as text: `s(a b p(c d | c>d))`, lower-case words are activities.
+/// Parses a tree written as text: `s(a b p(c d | c>d))`, lower-case words are activities. `i(a b)`
+/// is an `if` with a condition for each child, `e(a b)` one whose last child is the `else`.
 pub(crate) fn tree(text: &str) -> Draft {
     let mut draft = Draft {
         name: "t".into(),
@@ -61,10 +62,16 @@ fn parse<'a>(
             }
         }
         words.next();
-        if word == "s" {
-            NodeKind::Sequence(children)
-        } else {
-            NodeKind::Parallel { children, links }
+        match word {
+            "s" => NodeKind::Sequence(children),
+            "i" | "e" => {
+                let n_conditions = children.len() - usize::from(word == "e");
+                NodeKind::If {
+                    conditions: vec![Expression("true".into()); n_conditions],
+                    children,
+                }
+            }
+            _ => NodeKind::Parallel { children, links },
         }
     } else {
         NodeKind::Activity(Box::new(activity()))
@@ -102,6 +109,69 @@ fn graph_follows_sequence_parallel_and_links() {
     assert_eq!(edges("p(a b c | a>b b>c)"), "a>b b>c");
     assert_eq!(edges("p(a b)"), "");
     assert_eq!(edges("s(p(a b) p(c d))"), "a>c a>d b>c b>d");
+}
+
+#[test]
+fn all_branches_of_an_if_lie_between_what_is_before_and_after_it() {
+    assert_eq!(edges("s(a i(b) c)"), "a>b b>c");
+    assert_eq!(edges("s(a e(b s(c d)) f)"), "a>b a>c b>f c>d d>f");
+    assert_eq!(edges("p(a e(b c) d | a>b c>d)"), "a>b c>d");
+}
+
+#[test]
+fn an_if_has_a_branch_for_each_condition_and_at_most_one_more() {
+    for (text, is_sound) in [("i(a b)", true), ("e(a b)", true), ("e(a)", false)] {
+        assert_eq!(tree(text).check().is_ok(), is_sound, "{text}");
+    }
+    for n_conditions in [0, 1, 4] {
+        let mut draft = tree("i(a b c)");
+        if let NodeKind::If { conditions, .. } = &mut draft.nodes[0].kind {
+            conditions.resize(n_conditions, Expression("true".into()));
+        }
+        let problems = draft.check().unwrap_err();
+        let message = "n0: an `if` has a branch for each condition, and may have an `else`";
+        assert_eq!(problems[0].to_string(), message);
+    }
+    let mut draft = tree("i(a b)");
+    if let NodeKind::If { conditions, .. } = &mut draft.nodes[0].kind {
+        conditions[1] = Expression(" ".into());
+    }
+    let problems = draft.check().unwrap_err();
+    assert_eq!(problems[0].to_string(), "n0 elif.0.if: an empty expression");
+    assert_eq!(Place::condition(0), "if");
+}
+
+#[test]
+fn what_never_runs_together_is_neither_linked_nor_read() {
+    let apart = "`a` and `c` are in different branches of one `if`, so they never both run";
+    let problems = tree("p(e(a s(b c)) d | a>c)").check().unwrap_err();
+    assert_eq!(problems[0].to_string(), format!("n0 links.0: {apart}"));
+    assert!(tree("p(e(a s(b c)) d | a>d d>c)").check().is_ok());
+
+    let reads = |text: &str| {
+        let mut draft = tree(text);
+        let find = |name: &str| draft.nodes.iter().position(|node| node.name == name);
+        let (a, c) = (find("a").unwrap(), find("c").unwrap());
+        if let NodeKind::Activity(producer) = &mut draft.nodes[a].kind {
+            let (name, path) = ("o".to_owned(), "o".to_owned());
+            producer.outputs = vec![Produced { name, path }];
+        }
+        if let NodeKind::Activity(consumer) = &mut draft.nodes[c].kind {
+            let activity = NodeId(a as u32);
+            consumer.inputs = vec![Staged {
+                path: "i".to_owned(),
+                source: Source::Output {
+                    activity,
+                    output: 0,
+                },
+            }];
+        }
+        let checked = draft.check();
+        checked.err().map(|problems| problems[0].message.clone())
+    };
+    assert_eq!(reads("e(a s(b c))").as_deref(), Some(apart));
+    assert_eq!(reads("s(e(a b) c)"), None);
+    assert_eq!(reads("e(s(a c) b)"), None);
 }
 
 #[test]

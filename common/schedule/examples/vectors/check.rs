@@ -130,16 +130,15 @@ impl Case {
         let resources: Vec<String> = machines.iter().map(name).collect::<Option<_>>()?;
         let mut groups = BTreeMap::new();
         for machine in machines {
-            let next = groups.len() as u32;
+            let next = groups.len() as u64;
             groups
                 .entry(machine["group"].as_str()?.to_owned())
-                .or_insert(GroupId(next));
+                .or_insert(GroupId::new(next));
         }
         let machine = |(place, value): (usize, &Value)| {
             Some(Resource {
-                id: ResourceId(place as u32),
+                id: ResourceId::new(groups[value["group"].as_str()?], place as u32),
                 name: resources[place].clone(),
-                group: groups[value["group"].as_str()?],
                 power: value["power"].as_f64()?,
                 slots: 1,
                 memory: Bytes::ZERO,

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use model::{Bytes, GroupId, Network, NetworkLink, Platform, Resource, ResourceId};
+use model::{Bytes, Network, NetworkLink, Platform, Resource, ResourceId};
 
 use super::{Figures, bound, critical_path_time, sequential_time};
 use crate::problem::{Fixed, OUTSIDE, Problem};
@@ -9,9 +9,8 @@ use crate::{Dag, Heft, MeanRule, Scheduler, Task};
 
 fn platform(powers: &[f64], slots: u32) -> Platform {
     let resources = powers.iter().zip(0u32..).map(|(&power, id)| Resource {
-        id: ResourceId(id),
+        id: ResourceId::local(id),
         name: format!("m{id}"),
-        group: GroupId(0),
         power,
         slots,
         memory: Bytes::ZERO,

@@ -132,8 +132,8 @@ fn check_entry(problem: &Problem, task: u32, host: u32, entry: &Entry) -> Result
     Ok(())
 }
 
-/// What happens at one moment, in this order: slots are given back, those that take no time must
-/// find room beside what goes on, slots are taken.
+/// The changes at one moment, in this order: tasks give slots back, tasks without duration find
+/// room beside running ones, tasks take slots.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
     GiveBack,

@@ -1,8 +1,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    ActivityId, Bytes, Generation, GroupId, Network, NetworkLink, Plan, Platform, Resource,
-    ResourceId, Span,
+    ActivityId, Bytes, Generation, Network, NetworkLink, Plan, Platform, Resource, ResourceId, Span,
 };
 
 use super::{CheckError, check, check_plan};
@@ -15,9 +14,8 @@ use crate::{Dag, Heft, MeanRule, Scheduler, Task};
 // t1 ---/
 fn problem() -> Problem {
     let machine = |id, slots, gpu: &str| Resource {
-        id: ResourceId(id),
+        id: ResourceId::local(id),
         name: format!("m{id}"),
-        group: GroupId(0),
         power: 1.0,
         slots,
         memory: Bytes(4 << 30),
@@ -198,7 +196,7 @@ fn every_broken_rule_of_a_plan_is_named() {
     assert_eq!(error, CheckError::Unknown { entry: 0 });
     let error = mutated_plan(|plan| plan.entries[3].activity = ActivityId(5));
     assert_eq!(error, CheckError::Unknown { entry: 3 });
-    let error = mutated_plan(|plan| plan.entries[0].resource = ResourceId(5));
+    let error = mutated_plan(|plan| plan.entries[0].resource = ResourceId::local(5));
     assert!(
         matches!(error, CheckError::Place { task: 0, .. }),
         "{error}"
@@ -208,7 +206,7 @@ fn every_broken_rule_of_a_plan_is_named() {
         matches!(error, CheckError::Place { task: 2, .. }),
         "{error}"
     );
-    let error = mutated_plan(|plan| plan.entries[3].resource = ResourceId(0));
+    let error = mutated_plan(|plan| plan.entries[3].resource = ResourceId::local(0));
     assert!(matches!(error, CheckError::Constraint { .. }), "{error}");
     let error = mutated_plan(|plan| plan.entries[2].finish = plan.entries[2].start);
     assert!(
@@ -222,7 +220,7 @@ fn every_broken_rule_of_a_plan_is_named() {
     );
     let error = mutated_plan(|plan| plan.entries[3].start = Span::ZERO);
     assert!(matches!(error, CheckError::Order { .. }), "{error}");
-    let error = mutated_plan(|plan| plan.entries[0].resource = ResourceId(1));
+    let error = mutated_plan(|plan| plan.entries[0].resource = ResourceId::local(1));
     assert!(
         matches!(
             error,

@@ -21,7 +21,7 @@ pub fn critical_path(
             last = Some(task);
         }
     }
-    // What ran before each task on a slot of it: the one that ended last.
+    // The task before each task on one of its slots: the one that ended last.
     let mut before: Vec<Option<u32>> = vec![None; entries.len()];
     for tasks in schedule.order.iter().flatten() {
         for pair in tasks.windows(2) {

@@ -42,7 +42,7 @@ text{font:11px system-ui,sans-serif;fill:#222}\
 text{fill:#ddd}.s{fill:#aaa}.p{fill:#16181c}.r{fill:#1f2228}.g{stroke:#3a3d44}.b{stroke:#16181c}\
 .n{fill:#000}.c{stroke:#ff5a4d}.k{stroke:#ff5a4d}.m{stroke:#999}}";
 
-/// Where things are.
+/// Coordinates of the picture.
 struct Layout {
     left: f64,
     right: f64,
@@ -141,7 +141,7 @@ impl Chart {
         while let Some(bar) = self.bars.get(at) {
             let (from, mut to) = layout.span(bar);
             let mut n_bars = 1;
-            // What could not be told from its neighbour is drawn with it.
+            // A bar that is too narrow to tell from its neighbour is drawn with it.
             if to - from < PIXEL {
                 while let Some(next) = self.bars.get(at + n_bars) {
                     let (next_from, next_to) = layout.span(next);
@@ -244,7 +244,7 @@ impl Chart {
         }
     }
 
-    /// What the colours mean, and what else there is to know.
+    /// The legend of the colours, and the notes.
     fn foot(&self, svg: &mut Svg, top: f64, notes: &[String]) {
         let mut x = MARGIN;
         let others = self.bars.iter().any(|bar| bar.colour >= self.legend.len());

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use model::{Bytes, GroupId, Network, NetworkLink, Platform, Resource, ResourceId};
+use model::{Bytes, Network, NetworkLink, Platform, Resource, ResourceId};
 
 use super::Heft;
 use crate::problem::Problem;
@@ -12,9 +12,8 @@ fn platform(machines: &[(f64, u32)]) -> Platform {
         .iter()
         .zip(0u32..)
         .map(|(&(power, slots), id)| Resource {
-            id: ResourceId(id),
+            id: ResourceId::local(id),
             name: format!("m{id}"),
-            group: GroupId(0),
             power,
             slots,
             memory: Bytes::ZERO,

@@ -15,7 +15,7 @@ pub(super) struct Estimates<'a> {
     pub(super) problem: &'a Problem,
     pub(super) priority: Vec<f64>,
     pub(super) order: Vec<u32>,
-    /// Where a task is in `order`.
+    /// The place of a task in `order`.
     pub(super) rank: Vec<u32>,
     pub(super) est: Vec<f64>,
     pub(super) eft: Vec<f64>,
@@ -33,11 +33,11 @@ pub(super) struct Estimates<'a> {
     next: Vec<u32>,
     /// By machine: its first slot in the numbering of all slots.
     slot_off: Vec<u32>,
-    /// By slot: its links, in order. What is on trial is not in them.
+    /// By slot: its links, in order. Links on trial are not in them.
     pub(super) lists: Vec<Vec<u32>>,
     /// By slot of the machine of the trial: the last link that it added there.
     pub(super) trial_last: Vec<u32>,
-    /// By place in the order: whether the times have to be counted again.
+    /// By place in the order: a bit that is set if the times have to be counted again.
     dirty: Vec<u64>,
     dirty_last: u32,
     undo: Vec<(u32, f64, f64)>,
@@ -63,7 +63,7 @@ impl<'a> Estimates<'a> {
         let mut owner = Vec::new();
         for task in dag.tasks() {
             link_off.push(owner.len() as u32);
-            // What fits no machine is refused before it is placed.
+            // A task that fits no machine is refused before it is placed.
             if !problem.fitting(problem.demand_class(task)).is_empty() {
                 owner.extend((0..dag.cores(task)).map(|_| task));
             }
@@ -183,7 +183,7 @@ impl<'a> Estimates<'a> {
         start
     }
 
-    /// What a slot runs, in order.
+    /// The tasks of a slot, in order.
     pub(super) fn tasks_on(&self, host: u32, slot: u32) -> Vec<u32> {
         let links = &self.lists[self.list(host, slot)];
         links

@@ -1,7 +1,7 @@
 //! Near-linear PCH.
 //!
 //! The rules of PCH with cheaper times (section 10.5 of the digest of Bittencourt and Madeira's
-//! paper). What differs from the exact one:
+//! paper). Differences from the exact one:
 //! - only the places that look best by one line of arithmetic are timed, and those of the
 //!   cluster's neighbours;
 //! - a place is timed along the cluster and along what it pushes back on its slot, not in the whole
@@ -132,7 +132,7 @@ impl Path {
         }
     }
 
-    /// What all of it takes on a slot without gaps.
+    /// The time of the whole path on a slot without gaps.
     fn seconds(&self, times: &Times<'_>, slot: u32) -> f64 {
         let problem = times.problem;
         if !problem.has_costs() {

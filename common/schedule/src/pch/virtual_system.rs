@@ -5,7 +5,7 @@ use crate::bound::Shortest;
 use crate::order::by_priority;
 use crate::problem::Problem;
 
-/// What tasks and messages cost there, and the order that follows from it.
+/// The costs of tasks and messages on the virtual machine, and the resulting order of tasks.
 pub(super) struct VirtualSystem {
     pub(super) link: VirtualLink,
     /// By task: the shortest time on any machine that it fits.
@@ -16,7 +16,7 @@ pub(super) struct VirtualSystem {
     pub(super) order: Vec<u32>,
 }
 
-/// What a message costs while one of its ends is not placed: the highest bandwidth and the lowest
+/// The cost of a message while one of its ends is not placed: the highest bandwidth and the lowest
 /// latency between any two machines (A3). Between slots of the only machine nothing costs; where
 /// there is one slot only, the bandwidth is 1, as in the published vectors.
 pub(super) struct VirtualLink {

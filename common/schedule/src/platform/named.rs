@@ -17,9 +17,9 @@ pub enum NamedError {
     /// A part of a name that is not what is wanted there.
     #[error("{given:?} is not {wanted}")]
     Part {
-        /// What stands there.
+        /// The part as given.
         given: String,
-        /// What should.
+        /// The expected form.
         wanted: &'static str,
     },
     /// A number of machines or a network that there is no reference platform of.

@@ -9,7 +9,7 @@ use crate::random::Random;
 /// The most groups of one such platform.
 pub const GROUPS_OF_PAPER_MAX: u32 = 1_000;
 
-/// How much the messages of the experiments cost beside the tasks, both at their best.
+/// The cost of messages in the experiments beside that of tasks, both at their best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MessageCost {
     /// 100 to 500 time units.
@@ -59,9 +59,8 @@ pub fn paper(groups: u32, seed: u64, bandwidth: f64) -> Option<Platform> {
     for group in 0..groups {
         for number in 0..1 + random.below(5) {
             machines.push(Resource {
-                id: ResourceId(machines.len() as u32),
+                id: ResourceId::new(GroupId::new(group.into()), machines.len() as u32),
                 name: format!("g{group}-m{number}"),
-                group: GroupId(group),
                 power: 0.68 + 0.32 * random.unit(),
                 slots: 1,
                 memory: Bytes(u64::MAX),

@@ -11,8 +11,8 @@ fn the_mean_message_takes_as_long_as_the_ratio_says() {
     let dag = Dag::new(&[task(2.0, 1), task(4.0, 1), task(3.0, 1)], &edges).unwrap();
     let platform = reference(8, ReferenceNetwork::Ccr(10.0), &dag).unwrap();
     let slowness = (1.0 + 1.0 / 1.9 + 1.0 / 2.8 + 1.0 / 4.5) / 4.0;
-    let inside = platform.network().link(GroupId(0), GroupId(0));
-    let between = platform.network().link(GroupId(0), GroupId(3));
+    let inside = platform.network().link(GroupId::LOCAL, GroupId::LOCAL);
+    let between = platform.network().link(GroupId::LOCAL, GroupId::new(3));
     let seconds = 20.0 / (inside.bandwidth / 5.0);
     assert!((seconds - 10.0 * 3.0 * slowness).abs() < 1e-9);
     assert!((inside.bandwidth / between.bandwidth - 6.25).abs() < 1e-12);
@@ -45,8 +45,8 @@ fn platforms_have_names() {
     // The mean message takes as long as the mean task where both are at their best.
     assert_eq!(platform.network().inside.bandwidth, 20.0);
     assert_eq!(platform.network().between.bandwidth, 10.0);
-    let groups = platform.resources().iter().map(|machine| machine.group);
-    assert_eq!(groups.max(), Some(GroupId(9)));
+    let groups = platform.resources().iter().map(|machine| machine.id.group);
+    assert_eq!(groups.max(), Some(GroupId::new(9)));
     let said = |spec| named(spec, &dag).unwrap_err().to_string();
     assert!(said("grid5000").starts_with("\"grid5000\" names no platform; there are"));
     assert_eq!(

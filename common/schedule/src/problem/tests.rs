@@ -7,9 +7,8 @@ use crate::{Dag, Task};
 
 fn platform() -> Platform {
     let machine = |id, group, slots, gpu: &str| Resource {
-        id: ResourceId(id),
+        id: ResourceId::new(GroupId::new(group), id),
         name: format!("m{id}"),
-        group: GroupId(group),
         power: 2.0,
         slots,
         memory: Bytes(u64::from(slots) << 30),

@@ -9,6 +9,9 @@ use super::{Options, Placed, Refusal, Request, SchedulerKind, plan, plan_with_op
 use crate::dag::DagError;
 use crate::problem::ProblemError;
 
+/// The group of the machine.
+const GROUP: GroupId = GroupId::new(1);
+
 // a0 (2 s) --> a1 (3 s) --> a2 (1 s), on one machine of 2 slots
 fn request() -> Request {
     let node = |id, secs| GraphNode {
@@ -19,9 +22,8 @@ fn request() -> Request {
     let nodes = [node(0, 2), node(1, 3), node(2, 1)];
     let edges = [(0, 1, Bytes(1_000_000)), (1, 2, Bytes(0))];
     let resource = Resource {
-        id: ResourceId(4),
+        id: ResourceId::new(GROUP, 4),
         name: "here".to_owned(),
-        group: GroupId(1),
         power: 1.0,
         slots: 2,
         memory: Bytes(1 << 30),
@@ -74,7 +76,7 @@ fn the_rest_is_planned_around_what_has_started() {
         let finish = Span::from_secs(1);
         vec![Placed {
             activity: ActivityId(0),
-            resource: ResourceId(resource),
+            resource: ResourceId::new(GROUP, resource),
             finish,
         }]
     };
@@ -134,7 +136,7 @@ fn refusals_say_what_is_wrong() {
 
     let away = Placed {
         activity: ActivityId(9),
-        resource: ResourceId(4),
+        resource: ResourceId::new(GROUP, 4),
         finish: Span::ZERO,
     };
     let refused = plan(&Request {
@@ -186,7 +188,7 @@ fn an_activity_in_no_machine_that_has_ended_needs_none() {
     wide.graph = ActivityGraph::new([node(5, 8), node(6, 1)], [(0, 1, Bytes(0))]).unwrap();
     let ended = Placed {
         activity: ActivityId(5),
-        resource: ResourceId(77),
+        resource: ResourceId::new(GROUP, 77),
         finish: Span::ZERO,
     };
     wide.placed = vec![ended];

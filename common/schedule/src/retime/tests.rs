@@ -1,8 +1,6 @@
 use std::collections::BTreeMap;
 
-use model::{
-    Bytes, Generation, GroupId, Network, NetworkLink, Platform, Resource, ResourceId, Span,
-};
+use model::{Bytes, Generation, Network, NetworkLink, Platform, Resource, ResourceId, Span};
 
 use super::{TooLong, retime};
 use crate::problem::Problem;
@@ -10,9 +8,8 @@ use crate::{Dag, Heft, MeanRule, Scheduler, Task};
 
 fn problem(work: f64, data: f64) -> Problem {
     let machine = |id| Resource {
-        id: ResourceId(id),
+        id: ResourceId::local(id),
         name: format!("m{id}"),
-        group: GroupId(0),
         power: 3.0,
         slots: 1,
         memory: Bytes::ZERO,

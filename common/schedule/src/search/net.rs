@@ -18,7 +18,7 @@ pub(super) struct Net {
 }
 
 impl Net {
-    /// A node for each task. What started tasks waited for is left out.
+    /// A node for each task. Edges into started tasks are left out.
     pub(super) fn new(problem: &Problem) -> Net {
         let dag = problem.dag();
         let waits = |task: &u32| problem.fixed(*task).is_none();
@@ -64,7 +64,7 @@ impl Net {
     /// each machine for each node.
     pub(super) fn rest(&self, problem: &Problem, order: &[u32]) -> Vec<f64> {
         let mut rest = vec![0.0f64; self.n_nodes()];
-        // What started has come before everything, and takes no time here.
+        // Started tasks come before all others, and take no time here.
         for &node in order.iter().rev().filter(|&&n| problem.fixed(n).is_none()) {
             let whole = problem.duration_min(node) + rest[node as usize];
             for &from in &self.from[self.incoming(node)] {

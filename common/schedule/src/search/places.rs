@@ -23,7 +23,7 @@ const REPAIRS: usize = 6;
 /// They do so if it is longer than allowed by no more than this part of the makespan.
 const REPAIRED: f64 = 0.07;
 
-/// What goes along with a task that moves away from a machine.
+/// The nodes that move along with a task to another machine.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Along {
     /// Controllers that its messages pass there.
@@ -88,7 +88,7 @@ impl Search<'_> {
         let mut weights = vec![1.0; dag.n_edges()];
         let (net, now, solution) = (&self.net, &self.now, &self.solution);
         for task in dag.tasks() {
-            // What started tasks waited for is not in the net.
+            // The net has no edges into started tasks.
             for (edge, (_, of_dag)) in net.incoming(task).zip(dag.predecessors(task)) {
                 let from = net.from[edge] as usize;
                 let rest = solution.duration[task as usize] + now.tail[task as usize];

@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::random::Random;
 use crate::schedule::{Placement, Schedule, holds_slots};
 
-/// How many tasks, each waiting for the one before, may be run again for one.
+/// Maximum number of tasks, each waiting for the one before, that are run again for one.
 const CHAIN_MAX: u32 = 3;
 /// A moment is earlier if it is so by this part.
 const EARLIER: f64 = 1.0 - 1e-9;
@@ -195,7 +195,7 @@ impl<'a> Repeats<'a> {
                 before.max().unwrap_or(0),
                 after.min().unwrap_or(state.order.len() as u32),
             );
-            // What has started need not be behind what it waited for.
+            // A started task need not be behind its predecessors.
             if first < end {
                 place = first + self.random.below((end - first) as usize) as u32;
             }

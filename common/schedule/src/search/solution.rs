@@ -88,7 +88,7 @@ impl Solution {
         let mut taken: Vec<u32> = solution.link_off.clone();
         for (host, slots) in schedule.order.iter().enumerate() {
             for (slot, tasks) in (sites.first[host]..).zip(slots) {
-                // What starts and ends together may be listed in another order than this one.
+                // Tasks that start and end together may be listed in another order than this one.
                 let mut tasks = tasks.clone();
                 tasks.sort_unstable_by_key(|&task| solution.place[task as usize]);
                 for task in tasks {

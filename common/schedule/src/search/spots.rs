@@ -10,7 +10,7 @@ pub(super) struct Spot {
     pub(super) host: u32,
     /// None for a gate.
     pub(super) slot: u32,
-    /// Where in the slot's list.
+    /// The index in the slot's list.
     pub(super) index: usize,
     /// The longest way through the node there.
     pub(super) length: f64,
@@ -26,7 +26,7 @@ impl Search<'_> {
         let (net, solution) = (&self.net, &self.solution);
         self.arrivals.clear();
         self.tails.clear();
-        // What comes before and after it in the order, whatever the machine.
+        // The tasks before and after it in the order, whatever the machine.
         let (mut after, mut before) = (None, solution.order.len() as u32);
         for edge in net.incoming(node) {
             let (from, data) = (net.from[edge], net.data[edge]);
@@ -179,7 +179,7 @@ impl Search<'_> {
     }
 }
 
-/// What chance adds to a length: a number of exponential distribution with this mean.
+/// Random noise for a length: a number of exponential distribution with this mean.
 pub(super) fn noise(random: &mut Random, mean: f64) -> f64 {
     // The least number that is drawn keeps the logarithm finite.
     -mean * random.unit().max(1e-12).ln()

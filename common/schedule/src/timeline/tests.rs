@@ -3,7 +3,7 @@ use proptest::test_runner::RngSeed;
 
 use super::Timeline;
 
-/// What the timeline stands for, the slow way: every whole moment by itself.
+/// A slow model of the timeline: every whole moment by itself.
 struct Moments {
     slots: u32,
     /// Slots taken from each moment to the next.
@@ -26,7 +26,7 @@ impl Moments {
         };
         for &at in ready {
             moments.take(0, at as usize, 1);
-            // Who holds a slot at the start has held it before.
+            // A run that holds a slot at the start has held it before.
             moments.across[0] += u32::from(at > 0.0);
         }
         moments

@@ -1,5 +1,5 @@
-//! How short is short enough: a bound that knows that tasks are whole and that some wait for all
-//! others, as those of loops one after another do.
+//! A bound that tells when a schedule is short enough. It knows that tasks are whole and that some
+//! wait for all others, as those of loops one after another do.
 
 use crate::bound::bound;
 use crate::problem::Problem;
@@ -103,8 +103,9 @@ fn cuts(problem: &Problem) -> Vec<bool> {
 }
 
 impl Stage {
-    /// What the stage takes at least: its longest chain, all its work on all slots, or, since tasks
-    /// are whole, until all slots have had room for so many of its shortest ones.
+    /// A lower bound of the stage's time: its longest chain, all its work on all slots, or, since
+    /// tasks are whole, the time in which all slots have room for as many tasks of the shortest
+    /// kind.
     fn seconds(&self, kinds: &[(f64, f64)], power_max: f64) -> f64 {
         if self.n_tasks == 0 {
             return self.chain / power_max;
@@ -116,7 +117,7 @@ impl Stage {
         }
         let room = |seconds: f64| -> f64 {
             let rooms = kinds.iter().map(|&(power, slots)| {
-                // What is missing to a whole one by less than sums are exact is not missing.
+                // A task that falls short of a whole one by a rounding error counts as whole.
                 slots * (seconds * power / self.work_min * (1.0 + 1e-9)).floor()
             });
             rooms.sum()

@@ -80,9 +80,8 @@ pub(crate) fn platform_with(
     power: impl Fn(u32) -> f64,
 ) -> Platform {
     let resources = (0..n_hosts).map(|number| Resource {
-        id: ResourceId(number),
+        id: ResourceId::new(GroupId::new((number / hosts).into()), number),
         name: format!("m{number}"),
-        group: GroupId(number / hosts),
         power: power(number),
         slots,
         memory: Bytes::ZERO,

@@ -45,16 +45,15 @@ prop_compose! {
         let network = Network {
             inside: link(&links[0]),
             between: link(&links[1]),
-            inside_of: BTreeMap::from([(GroupId(1), link(&links[2]))]),
+            inside_of: BTreeMap::from([(GroupId::new(1), link(&links[2]))]),
             between_pairs: BTreeMap::from([
-                ((GroupId(0), GroupId(2)), link(&links[3])),
-                ((GroupId(1), GroupId(2)), link(&links[4])),
+                ((GroupId::LOCAL, GroupId::new(2)), link(&links[3])),
+                ((GroupId::new(1), GroupId::new(2)), link(&links[4])),
             ]),
         };
         let resources = machines.iter().zip(0u32..).map(|(&(group, power, slots, gpu), id)| Resource {
-            id: ResourceId(id),
+            id: ResourceId::new(GroupId::new(group.into()), id),
             name: format!("m{id}"),
-            group: GroupId(group),
             power: POWERS[power],
             slots,
             memory: Bytes(u64::from(slots) << 30),

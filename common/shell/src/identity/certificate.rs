@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use model::{Identity, IdentityError, Wall};
+use model::{GroupId, Identity, IdentityError, Wall};
 use ring::digest::{SHA256, digest};
 use thiserror::Error;
 use x509_parser::certificate::X509Certificate;
@@ -14,7 +14,7 @@ use x509_parser::time::ASN1Time;
 /// The fields of a certificate that links and people use. Its signature is not checked here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
-    /// Whose it is.
+    /// The identity of its holder.
     pub identity: Identity,
     /// Its number among those of its authority.
     pub serial: Serial,
@@ -142,6 +142,12 @@ impl Fingerprint {
         let mut bytes = [0; 32];
         bytes.copy_from_slice(digest(&SHA256, der).as_ref());
         Fingerprint(bytes)
+    }
+
+    /// The group of the authority with this fingerprint.
+    pub fn group(&self) -> GroupId {
+        let [a, b, c, d, e, f, g, h, ..] = self.0;
+        GroupId::new(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
     }
 }
 

@@ -151,7 +151,7 @@ impl Credentials {
         Ok(())
     }
 
-    /// Whether, and when, to renew the own certificate.
+    /// The next step in renewing the own certificate, and its time.
     pub fn renewal(&self, now: Wall) -> Renewal {
         let Certificate {
             not_before,

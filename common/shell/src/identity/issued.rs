@@ -39,21 +39,23 @@ pub struct IssuedCertificates(BTreeMap<Serial, Signed>);
 /// A certificate that was signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signed {
-    /// Whose it is.
+    /// The identity of its holder.
     pub identity: Identity,
     /// From when it is valid.
     pub not_before: Wall,
     /// Until when it is valid.
     pub not_after: Wall,
-    /// Where others dial its holder, as host and port.
+    /// The address at which others dial its holder, as host and port.
     pub address: Option<String>,
     /// SHA-256 of its public key; none if an earlier version signed it.
     pub key: Option<Fingerprint>,
-    /// What entitled the holder to it; none if an administrator signed it at the authority itself.
+    /// The token or certificate that entitled the holder to it; none if an administrator signed it
+    /// at the authority itself.
     pub origin: Option<Origin>,
 }
 
-/// What entitles a holder to one certificate, however often it is presented.
+/// A token or certificate that entitles its holder to one certificate, however often it is
+/// presented.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A join token.
@@ -71,7 +73,7 @@ pub enum IssuedError {
     /// A line has another form.
     #[error("line {line} of the list of certificates cannot be understood")]
     Line {
-        /// Which line, from 1.
+        /// The number of the line, from 1.
         line: usize,
     },
     /// The list is full.

@@ -1,4 +1,5 @@
-//! What a group manager does with its authority: admit members, renew, revoke, and remember.
+//! The registrar of a group manager: it admits members, renews and revokes their certificates, and
+//! records them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -65,7 +66,7 @@ pub struct Entry<'a> {
     pub otherwise: Option<&'a str>,
     /// The signing request, in DER.
     pub request: &'a [u8],
-    /// Where others dial it.
+    /// The address at which others dial it.
     pub address: Option<&'a str>,
 }
 

@@ -43,7 +43,7 @@ pub enum RevocationsError {
     /// A line has another form. Nothing is taken from a damaged file.
     #[error("line {line} of the revoked certificates is not of the form SERIAL SECONDS IDENTITY")]
     Line {
-        /// Which line, from 1.
+        /// The number of the line, from 1.
         line: usize,
     },
     /// The list is full.

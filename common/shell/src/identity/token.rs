@@ -32,8 +32,7 @@ const TOKENS_MAX: usize = 10_000;
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Permission to join a group once. Whoever has its text can join with it alone, so the text is
-/// stored nowhere.
+/// Permission to join a group once. The text alone is enough to join, so it is stored nowhere.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JoinToken {
     /// The group's authority. A server with another one is not trusted.
@@ -44,7 +43,7 @@ pub struct JoinToken {
     pub group: String,
     /// The role of the new member.
     pub role: Role,
-    /// Where the group manager listens, as host and port.
+    /// The address at which the group manager listens, as host and port.
     pub address: String,
     /// Until when it can be used.
     pub expires: Wall,

@@ -124,7 +124,7 @@ pub struct Source {
 
 /// Settings of a [`Bulk`].
 pub struct BulkConfig {
-    /// Where to listen and from where to dial; with port 0 the system chooses one.
+    /// The address to listen on and to dial from; with port 0 the system chooses the port.
     pub address: SocketAddr,
     /// The own certificate and the trusted authority.
     pub credentials: Credentials,
@@ -145,7 +145,7 @@ pub enum BulkError {
     /// The peer cannot be reached, or has another identity.
     #[error("could not connect to {address} for files")]
     Connect {
-        /// Where it should be.
+        /// The dialled address.
         address: String,
         /// The cause.
         #[source]
@@ -315,12 +315,12 @@ impl Bulk {
         })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Who it is.
+    /// Its own identity.
     pub fn identity(&self) -> &Identity {
         &self.shared.me
     }

@@ -45,7 +45,7 @@ use crate::link::{Bringer, Carry, End, link};
 
 /// Settings of [`Links`].
 pub struct LinkConfig {
-    /// Where to listen and from where to dial; with port 0 the system chooses one.
+    /// The address to listen on and to dial from; with port 0 the system chooses the port.
     pub address: SocketAddr,
     /// The own certificate and the trusted authority.
     pub credentials: Credentials,
@@ -314,7 +314,7 @@ impl Links {
         })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

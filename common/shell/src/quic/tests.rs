@@ -70,7 +70,7 @@ impl Node {
             address,
             credentials: credentials.clone(),
             epoch: LinkEpoch::begin(state).unwrap(),
-            resource: Some(ResourceId(7)),
+            resource: Some(ResourceId::local(7)),
             accepts: vec![Role::Gm, Role::Pm, Role::Am],
             requests: None,
         };
@@ -154,7 +154,7 @@ fn teller(to: &Peers<String>, inbox: &Inbox<Came>) -> impl Fn(Event) + Send + Sy
             assert_eq!(link.hello.identity, link.peer.to_string());
             assert_eq!(
                 (link.protocol, link.hello.resource),
-                (1, Some(ResourceId(7)))
+                (1, Some(ResourceId::local(7)))
             );
             to.attach(link.open(), &inbox, key, RECEIVED);
         }

@@ -1,12 +1,15 @@
 //! The bench, and short ways to write inputs and to read effects.
 
 use machine::{Codec, Drive, History, Machine};
-use model::{Bytes, Epoch, GrantId, Mono, Now, ProcessId, ResourceId, Span, Wall};
+use model::{Bytes, Epoch, GrantId, GroupId, Mono, Now, ProcessId, ResourceId, Span, Wall};
 use wire::admin::Node;
 use wire::group::{FromGroup, Grant, Held, Offer, ToGroup, Want};
 use wire::resource::{Facts, FromResource, ToResource};
 
 use crate::{Config, Effect, Event, GroupManager, Input, Peer, Record, Snapshot, State, Stream};
+
+/// The group of the bench.
+pub(super) const GROUP: GroupId = GroupId::new(3);
 
 /// A manager with all that it has recorded.
 pub(super) struct Bench {
@@ -28,7 +31,7 @@ impl Bench {
             wall: Wall(1),
         };
         let manager = GroupManager::new(Config {
-            group: model::GroupId(3),
+            group: GROUP,
             lease,
         });
         let drive = Drive::start(manager, Vec::new(), now);
@@ -50,7 +53,7 @@ impl Bench {
         bench
     }
 
-    /// What one input leads to.
+    /// The effects of one input.
     pub(super) fn feed(&mut self, input: Input) -> Vec<Effect> {
         self.drive.step(self.now, input);
         self.effects()
@@ -63,7 +66,7 @@ impl Bench {
             .collect()
     }
 
-    /// What is due after some time.
+    /// The effects that are due after some time.
     pub(super) fn wait(&mut self, millis: u64) -> Vec<Effect> {
         self.now.mono = self.now.mono + Span::from_millis(millis);
         self.now.wall = self.now.wall + Span::from_millis(millis);
@@ -84,7 +87,7 @@ impl Bench {
             tail: tail.to_vec(),
         };
         let manager = GroupManager::new(Config {
-            group: model::GroupId(3),
+            group: GROUP,
             lease: None,
         });
         self.drive = Drive::start(manager, vec![history], self.now);
@@ -172,7 +175,7 @@ pub(super) fn attach(epoch: u64) -> Input {
 
 pub(super) fn claim(process: u64, number: u32, wants: &[(u32, u32)]) -> Input {
     let want = |&(resource, slots)| Want {
-        resource: ResourceId(resource),
+        resource: ResourceId::new(GROUP, resource),
         slots,
     };
     let (process, wants) = (ProcessId(process), wants.iter().map(want).collect());
@@ -189,12 +192,12 @@ pub(super) fn claim(process: u64, number: u32, wants: &[(u32, u32)]) -> Input {
 /// A process, the number of its last claim, and slots of machines.
 type Holds<'a> = (u64, u32, &'a [(u32, u32)]);
 
-/// What processes hold, as it is told at the beginning of a connection, or to this life of the group
-/// manager.
+/// The holdings of processes, as announced at the beginning of a connection, or to this epoch of the
+/// group manager.
 pub(super) fn holds(epoch: Option<u64>, held: &[Holds<'_>]) -> Input {
     let grant = |&(resource, slots): &(u32, u32)| Grant {
         id: GrantId(77),
-        resource: ResourceId(resource),
+        resource: ResourceId::new(GROUP, resource),
         slots,
     };
     let held = held.iter().map(|&(process, number, grants)| Held {
@@ -207,6 +210,25 @@ pub(super) fn holds(epoch: Option<u64>, held: &[Holds<'_>]) -> Input {
         epoch: epoch.map(Epoch),
     };
     Input::Process(0, told)
+}
+
+/// The same input about the machines of another group.
+pub(super) fn of(group: GroupId, input: Input) -> Input {
+    let there = |machine: &mut ResourceId| machine.group = group;
+    let Input::Process(from, mut message) = input else {
+        return input;
+    };
+    match &mut message {
+        ToGroup::Claim { wants, .. } => {
+            wants.iter_mut().for_each(|want| there(&mut want.resource));
+        }
+        ToGroup::Holds { held, .. } => {
+            let grants = held.iter_mut().flat_map(|held| &mut held.grants);
+            grants.for_each(|grant| there(&mut grant.resource));
+        }
+        ToGroup::Attach { .. } | ToGroup::Release(_) => {}
+    }
+    Input::Process(from, message)
 }
 
 pub(super) fn release(process: u64) -> Input {
@@ -249,6 +271,7 @@ fn line(effect: &Effect) -> String {
             format!("#{question}:{}", nodes.collect::<String>())
         }
         Effect::Drained(question, is_known) => format!("#{question}: {is_known}"),
+        Effect::Foreign(from, machine) => format!("pm{from} names {machine:#}"),
     }
 }
 

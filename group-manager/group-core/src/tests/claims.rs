@@ -1,6 +1,11 @@
 //! Claims, grants and releases.
 
-use super::bench::{Bench, attach, claim, down, holds, register, release, show};
+use model::{GrantId, GroupId, ProcessId};
+
+use super::bench::{Bench, attach, claim, down, holds, of, register, release, show};
+use crate::record::{Grant, MachineNumber};
+use crate::state::RELEASED_MAX;
+use crate::{Event, State};
 
 #[test]
 fn slots_are_granted_first_come_first_served() {
@@ -183,7 +188,7 @@ fn slots_of_processes_that_their_manager_has_lost_are_free_again() {
         "",
         "it is of an earlier life"
     );
-    // What was claimed since is not known to who was asked before.
+    // An earlier answer does not know later claims.
     let log = bench.all([
         claim(3, 1, &[(0, 1)]),
         holds(Some(2), &[(2, 0, &[])]),
@@ -196,6 +201,58 @@ fn slots_of_processes_that_their_manager_has_lost_are_free_again() {
          am1: grants p3:1\n\
          am1: grants p3:1 p4:3\n\
          pm0: granted p4 #1 r0:3\n"
+    );
+    bench.check_replay();
+}
+
+#[test]
+fn the_oldest_release_is_forgotten_when_there_are_too_many() {
+    let grants = |id| {
+        let (id, resource, slots) = (GrantId(id), MachineNumber(0), 1);
+        vec![Grant {
+            id,
+            resource,
+            slots,
+        }]
+    };
+    let mut state = State::default();
+    let mut forgotten = Vec::new();
+    for number in 1..=RELEASED_MAX as u64 + 2 {
+        let process = ProcessId(number);
+        let granted = Event::Granted {
+            process,
+            number: 1,
+            grants: grants(number),
+        };
+        state.apply(&granted);
+        let forgets = state.forgotten_by(process);
+        forgotten.extend(forgets);
+        state.apply(&Event::Released { process, forgets });
+    }
+    assert_eq!(forgotten, [ProcessId(1), ProcessId(2)]);
+    assert_eq!(state.released(ProcessId(2)), None);
+    assert_eq!(state.released(ProcessId(3)), Some(1));
+    assert_eq!(state.snapshot().released.len(), RELEASED_MAX);
+    // One that is remembered already takes no other's place.
+    assert_eq!(state.forgotten_by(ProcessId(3)), None);
+}
+
+#[test]
+fn a_machine_of_another_group_is_not_granted() {
+    let mut bench = Bench::ready();
+    let foreign = GroupId::new(5);
+    let log = bench.all([
+        of(foreign, claim(1, 1, &[(0, 1)])),
+        of(foreign, holds(None, &[(2, 1, &[(0, 1)])])),
+        claim(3, 1, &[(0, 1)]),
+    ]);
+    assert_eq!(
+        log,
+        "pm0 names r0@g5\n\
+         pm0: refused p1 #1\n\
+         pm0 names r0@g5\n\
+         am1: grants p3:1\n\
+         pm0: granted p3 #1 r0:1\n"
     );
     bench.check_replay();
 }

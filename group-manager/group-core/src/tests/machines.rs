@@ -1,8 +1,5 @@
 //! Machines that come and go, and what is offered of them.
 
-use machine::Codec;
-use model::{Epoch, GrantId, ProcessId, ResourceId};
-use wire::group::Grant;
 use wire::resource::Facts;
 
 use super::bench::{Bench, attach, claim, down, facts, register, register_in, show};
@@ -224,41 +221,4 @@ fn a_machine_registers_under_the_name_of_its_certificate_alone() {
             .all([register(1, "b", 4)])
             .contains("am1: registered r1")
     );
-}
-
-#[test]
-fn events_are_kept_as_these_bytes() {
-    let check = |event: Event, expected: &[u8]| {
-        let mut bytes = Vec::new();
-        Codec::encode(&event, &mut bytes);
-        assert_eq!(bytes, expected);
-    };
-    check(Event::Epoch(Epoch(3)), &[0x82, 0, 0x81, 3]);
-    let named = Event::Named {
-        resource: ResourceId(1),
-        name: "a".to_owned(),
-    };
-    check(named, &[0x82, 1, 0x82, 1, 0x61, b'a']);
-    let grants = vec![Grant {
-        id: GrantId(4),
-        resource: ResourceId(1),
-        slots: 2,
-    }];
-    let granted = Event::Granted {
-        process: ProcessId(5),
-        number: 6,
-        grants,
-    };
-    check(granted, &[0x82, 2, 0x83, 5, 6, 0x81, 0x83, 4, 1, 2]);
-    check(
-        Event::Released {
-            process: ProcessId(5),
-        },
-        &[0x82, 3, 0x81, 5],
-    );
-    let drained = Event::Drained {
-        name: "a".to_owned(),
-        is_drained: true,
-    };
-    check(drained, &[0x82, 4, 0x82, 0x61, b'a', 0xf5]);
 }

@@ -1,11 +1,12 @@
 //! Machines that fall silent.
 
-use model::{ResourceId, Span};
+use model::Span;
 
 use super::bench::{Bench, alive, attach, claim, down, register, show};
 use crate::Standing;
+use crate::record::MachineNumber;
 
-const A: ResourceId = ResourceId(0);
+const A: MachineNumber = MachineNumber(0);
 
 /// Machines `a` and `b` of two slots, watched.
 fn watching() -> Bench {

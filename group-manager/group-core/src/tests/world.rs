@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use model::{ProcessId, ResourceId};
+use model::ProcessId;
 use proptest::prelude::*;
 use wire::group::FromGroup;
 
 use super::bench::{Bench, attach, claim, down, facts, register_in, release};
+use crate::record::MachineNumber;
 use crate::{Effect, Input, Peer};
 
 const SLOTS: [u32; 3] = [4, 2, 1];
@@ -100,7 +101,7 @@ proptest! {
                     }
                     FromGroup::Offer(offer) => {
                         for one in offer.resources {
-                            let held = bench.state().held(one.resource);
+                            let held = bench.state().held(MachineNumber(one.resource.number));
                             prop_assert_eq!(u64::from(one.free) + held, u64::from(one.slots));
                         }
                     }
@@ -120,7 +121,7 @@ proptest! {
             bench.feed(release(process));
             prop_assert!(bench.state().holding(ProcessId(process)).is_none());
         }
-        prop_assert!((0..3).all(|index| bench.state().held(ResourceId(index)) == 0));
+        prop_assert!((0..3).all(|index| bench.state().held(MachineNumber(index)) == 0));
         bench.check_replay();
     }
 }

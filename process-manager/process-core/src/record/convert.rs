@@ -75,7 +75,7 @@ impl From<message::Outcome> for Outcome {
             exit_code,
             pid,
             outputs,
-            // Where they are wanted, variables have them.
+            // Variables have the captured streams already.
             stdout: _,
             stderr: _,
             log,

@@ -11,9 +11,12 @@ use model::{
 };
 
 use super::*;
+use crate::process::Process;
 use crate::tests::bench::diamond;
+use crate::{Snapshot, State};
 
 const FIRST: &str = include_str!("tests/0.1.txt");
+const SNAPSHOT: &str = include_str!("tests/0.1-snapshot.txt");
 
 fn artifact() -> Artifact {
     Artifact {
@@ -26,7 +29,7 @@ fn artifact() -> Artifact {
 fn fault() -> Box<Fault> {
     Box::new(Fault {
         attempt: 2,
-        resource: Some(ResourceId(3)),
+        resource: Some(ResourceId::local(3)),
         exit_code: Some(7),
         directory: Some("/runs/a4".to_owned()),
         command: vec!["false".to_owned()],
@@ -107,9 +110,9 @@ fn founded() -> Founded {
         keep_going: true,
         keep: Some(Span::from_secs(60)),
         owner: Some("xav://grid/lab/user/ana".to_owned()),
-        store: Some(ResourceId(3)),
+        store: Some(ResourceId::local(3)),
         semantics: SEMANTICS,
-        flow: crate::flow::begin(&diamond().check().unwrap()),
+        flow: crate::tree::begin(&diamond().check().unwrap()),
     }
 }
 
@@ -118,7 +121,7 @@ fn reused() -> Reused {
         activity: ActivityId(4),
         cache_key: cache_key(),
         of: outcome(End::Completed).attempt,
-        resource: ResourceId(3),
+        resource: ResourceId::local(3),
         machine: "r3".to_owned(),
         started: Wall(1_700_000_000_000_000),
         wall: Span(1_000_000),
@@ -130,15 +133,23 @@ fn reused() -> Reused {
         log: Some(log()),
         outputs: vec![artifact()],
         writes: vec![(0, Value::Float(0.5))],
-        copy: Some((ResourceId(1), "r1".to_owned())),
-        holder: Some((ResourceId(2), "r2".to_owned())),
+        copy: Some((ResourceId::local(1), "r1".to_owned())),
+        holder: Some((ResourceId::local(2), "r2".to_owned())),
         flow: flow(),
     }
 }
 
 /// One event of each variant, with all its fields in use.
 fn events() -> Vec<Event> {
-    let (activity, resource) = (ActivityId(4), ResourceId(3));
+    let (activity, resource) = (ActivityId(4), ResourceId::local(3));
+    let of_a_grid = ResourceId::new(GroupId::new(0x1f0c_2a3b_4c5d_6e7f), 3);
+    let entry = Entry {
+        activity,
+        resource,
+        slot: 1,
+        start: Span(5),
+        finish: Span(9),
+    };
     let retry = Verdict::Retry {
         at: Wall(1_700_000_000_000_000),
         fault: fault(),
@@ -146,31 +157,36 @@ fn events() -> Vec<Event> {
     vec![
         Event::Epoch(Epoch(3)),
         Event::Founded(Box::new(founded())),
-        Event::Planned {
+        Event::Planned(Box::new(Planned {
             plan: Plan {
                 generation: Generation(1),
-                entries: vec![Entry {
-                    activity,
-                    resource,
-                    slot: 1,
-                    start: Span(5),
-                    finish: Span(9),
-                }],
+                entries: vec![entry],
                 bound: Span(4),
             },
             machines: vec![(resource, "r3".to_owned())],
             is_estimate: true,
-        },
+        })),
+        Event::Replanned(Box::new(Replanned {
+            generation: Generation(2),
+            bound: Span(4),
+            entries: vec![entry],
+            removed: vec![activity],
+            machines: vec![(resource, "r3".to_owned())],
+            is_estimate: false,
+        })),
         Event::Granted {
-            group: GroupId(1),
-            number: 2,
-            grants: vec![Grant {
-                id: GrantId(7),
-                resource,
-                slots: 4,
-            }],
+            group: GroupId::new(1),
+            holding: Holding {
+                number: 2,
+                grants: vec![Grant {
+                    id: GrantId(7),
+                    resource,
+                    slots: 4,
+                }],
+            },
         },
         Event::Sent(vec![(activity, 2, resource)], vec![cache_key()]),
+        Event::Sent(vec![(activity, 2, of_a_grid)], Vec::new()),
         ended(End::Completed, Verdict::Completed),
         ended(End::Failed, retry),
         ended(End::Lost, Verdict::Again),
@@ -181,7 +197,6 @@ fn events() -> Vec<Event> {
         ended(End::Lacking, Verdict::Lacking(vec![activity])),
         Event::Decided(flow()),
         Event::Assigned {
-            node: NodeId(4),
             writes: vec![(0, Value::List(vec![Value::Null, Value::Int(-1)]))],
             flow: flow(),
         },
@@ -196,17 +211,16 @@ fn events() -> Vec<Event> {
         Event::Readied(vec![activity]),
         Event::Reused(Box::new(reused())),
         Event::Broke {
-            at: Spot::Link(2),
             fault: fault(),
             flow: flow(),
         },
-        Event::Remaking(vec![(activity, 3, resource)]),
+        Event::Recomputing(vec![(activity, 3, resource)]),
         Event::Leased(Span::from_secs(30)),
         Event::Copied {
             activity,
             resource,
             machine: "r3".to_owned(),
-            beside: Some(ResourceId(1)),
+            beside: Some(ResourceId::local(1)),
         },
         Event::MachineLost {
             resource,
@@ -221,7 +235,8 @@ fn name(event: &Event) -> &'static str {
     match event {
         Event::Epoch(_) => "epoch",
         Event::Founded(_) => "founded",
-        Event::Planned { .. } => "planned",
+        Event::Planned(_) => "planned",
+        Event::Replanned(_) => "replanned",
         Event::Granted { .. } => "granted",
         Event::Sent(..) => "sent",
         Event::Ended(ended) => match ended.verdict {
@@ -243,7 +258,7 @@ fn name(event: &Event) -> &'static str {
         Event::Readied(_) => "readied",
         Event::Reused(_) => "reused",
         Event::Broke { .. } => "broke",
-        Event::Remaking(_) => "remaking",
+        Event::Recomputing(_) => "remaking",
         Event::Leased(_) => "leased",
         Event::Copied { .. } => "copied",
         Event::MachineLost { .. } => "machine lost",
@@ -279,4 +294,71 @@ fn events_of_the_first_release_are_written_and_read_as_ever() {
         let read: Event = minicbor::decode(&bytes(encoded)).unwrap();
         assert_eq!(read, event, "{line}");
     }
+}
+
+#[test]
+fn a_plan_is_the_plan_before_with_its_difference() {
+    let entry = |activity: u32, start: u64| Entry {
+        activity: ActivityId(activity),
+        resource: ResourceId::local(1),
+        slot: 0,
+        start: Span(start),
+        finish: Span(start + 5),
+    };
+    let plan = |generation, entries| Plan {
+        generation: Generation(generation),
+        entries,
+        bound: Span(u64::from(generation)),
+    };
+    let before = plan(1, vec![entry(1, 0), entry(2, 5), entry(4, 10)]);
+    let after = plan(2, vec![entry(2, 7), entry(4, 10)]);
+    let difference = Replanned::new(&before, &after, Vec::new(), true);
+    assert_eq!(difference.entries, [entry(2, 7)]);
+    assert_eq!(difference.removed, [ActivityId(1)]);
+    assert_eq!(difference.plan(&before), after);
+}
+
+/// A process whose state has every field in use.
+fn process() -> Process {
+    let mut process = Process::found(&founded()).unwrap();
+    let of = |event: &Event| {
+        matches!(
+            event,
+            Event::Planned(_)
+                | Event::Granted { .. }
+                | Event::Sent(..)
+                | Event::Ended(_)
+                | Event::Decided(_)
+                | Event::Assigned { .. }
+                | Event::Copied { .. }
+                | Event::MachineLost { .. }
+                | Event::FilesLost(..)
+                | Event::Recomputing(_)
+                | Event::CancelAsked
+                | Event::Closed { .. }
+        )
+    };
+    for event in events().iter().filter(|event| of(event)) {
+        process.apply(event);
+    }
+    process
+}
+
+#[test]
+fn a_snapshot_of_the_first_release_is_written_and_read_as_ever() {
+    let snapshot = State::Process(Box::new(process())).snapshot();
+    let written = hex(&minicbor::to_vec(&snapshot).unwrap());
+    assert!(
+        written == SNAPSHOT.trim(),
+        "a snapshot is written in another form:\n{written}"
+    );
+    let read: Snapshot = minicbor::decode(&bytes(SNAPSHOT.trim())).unwrap();
+    let Snapshot::Process(read) = read else {
+        panic!("{read:?}")
+    };
+    let kept = State::Process(Box::new(Process::found(&founded()).unwrap()));
+    let State::Process(restored) = kept.restore(Snapshot::Process(read)) else {
+        panic!()
+    };
+    assert_eq!(restored.state, process().state);
 }

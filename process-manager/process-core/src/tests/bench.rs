@@ -15,12 +15,12 @@ use wire::attempt::{
 use wire::client::{Answer, Request, Status, Submit};
 use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup};
 
-use crate::io::{Caller, ClientId, Effect, Input, PlanResult, Stream};
-use crate::manager::{Config, ProcessManager};
 use crate::record::Event;
+use crate::{Caller, ClientId, Effect, Input, PlanResult, Stream};
+use crate::{Config, ProcessManager};
 
-pub(super) const GROUP: GroupId = GroupId(1);
-pub(super) const MACHINE: ResourceId = ResourceId(0);
+pub(super) const GROUP: GroupId = GroupId::LOCAL;
+pub(super) const MACHINE: ResourceId = ResourceId::local(0);
 pub(super) const KEY: SubmitKey = SubmitKey(77);
 
 const BEGINNING: Now = Now {
@@ -28,7 +28,7 @@ const BEGINNING: Now = Now {
     wall: Wall(1_000_000),
 };
 
-/// What a machine answers to an attempt: how it ends and what it prints.
+/// A machine's answer to an attempt: its end, its exit status and its output.
 pub(super) type Script = Box<dyn FnMut(&Dispatch) -> Option<(End, i32, String)>>;
 
 pub(super) struct Bench {
@@ -43,33 +43,33 @@ pub(super) struct Bench {
     pub(super) held: BTreeMap<AttemptId, Dispatch>,
     /// Machines that are offered beside the one that works.
     pub(super) others: Vec<Offered>,
-    /// Whether those keep what they are asked to.
+    /// True if those keep the copies that they are asked for.
     pub(super) keeps: bool,
-    /// Whether users may have the files that machines were asked for.
+    /// Answers to machines that ask if a user may have a file: true if so.
     pub(super) allowed: Vec<bool>,
-    /// Files that machines have no more as they were made.
+    /// Files that are damaged on machines.
     pub(super) damaged: BTreeSet<model::Hash>,
-    /// What machines were asked to keep.
+    /// Copies that machines were asked to keep.
     pub(super) copies: Vec<(ResourceId, Copied)>,
-    /// From whom, and whether it is needed, likewise.
+    /// The sources named for each copy, and true if the copy is needed.
     pub(super) copied_from: Vec<(Vec<ResourceId>, bool)>,
-    /// Whether the machine's journal was lost.
+    /// True if the machine's journal was lost.
     pub(super) has_forgotten: bool,
-    /// What the group was told last that processes hold.
+    /// The holdings of processes as the group was told last.
     pub(super) told_held: Vec<Held>,
-    /// What managers are started with.
+    /// The settings that managers are started with.
     pub(super) config: Config,
-    /// Whether no group manager is there when managers begin.
+    /// True if no group manager is there when managers begin.
     pub(super) is_alone: bool,
     /// Machines that say nothing.
     pub(super) silent: BTreeSet<ResourceId>,
-    /// The life that those tell which only keep files.
+    /// The epoch of the machines that only keep files.
     pub(super) epoch_of_others: Epoch,
-    /// For which processes machines were told last to keep copies.
+    /// By machine, the processes for which it was told last to keep copies.
     pub(super) kept: BTreeMap<ResourceId, Vec<model::ProcessId>>,
-    /// Whether a command produces something else each time.
+    /// True if a command produces something else each time.
     pub(super) drifts: bool,
-    /// Where dispatches say that files are.
+    /// The holders of files that dispatches name.
     pub(super) holders: Vec<Holder>,
     pub(super) acknowledged: BTreeSet<AttemptId>,
     pub(super) answers: Vec<Answer>,
@@ -354,7 +354,7 @@ impl Bench {
                 ToActivity::Retract(_) | ToActivity::Tail(_) | ToActivity::ReadLog(_),
             ) => {}
             Effect::Answer { answer, .. } => self.answers.push(answer),
-            Effect::Registered(..) => {}
+            Effect::Registered(..) | Effect::Foreign(..) => {}
             Effect::Plan(request) => {
                 self.planned_by.push(request.request.scheduler);
                 let result = schedule::plan(&request.request);
@@ -372,7 +372,7 @@ impl Bench {
         let Some(dispatch) = self.held.get(&attempt) else {
             return;
         };
-        // What a command produces follows from what it is given.
+        // The output of a command follows from its inputs.
         let mut given = blake3::Hasher::new();
         given.update(dispatch.command.join(" ").as_bytes());
         for (path, artifact) in &dispatch.inputs {
@@ -478,14 +478,14 @@ impl Bench {
         *status
     }
 
-    /// Where the activities of a process are, in the order of their ids.
+    /// The phases of the activities of a process, in the order of their ids.
     pub(super) fn phases(&mut self, key: SubmitKey) -> Vec<&'static str> {
         let status = self.status_of(key);
         let phases = status.activities.iter().map(|one| one.phase.word());
         phases.collect()
     }
 
-    /// What the process came to, in a line.
+    /// The end of the process, in a line.
     pub(super) fn end_line(&mut self) -> String {
         let status = self.status();
         let variables: Vec<String> = status
@@ -526,7 +526,7 @@ pub(super) fn activity(name: &str) -> Activity {
     Activity::new(Command::List(vec![Template(name.into())]))
 }
 
-pub(super) fn leaf(name: &str) -> Node {
+pub(crate) fn leaf(name: &str) -> Node {
     let kind = NodeKind::Activity(Box::new(activity(name)));
     Node {
         name: name.into(),
@@ -535,7 +535,7 @@ pub(super) fn leaf(name: &str) -> Node {
     }
 }
 
-pub(super) fn controller(kind: NodeKind) -> Node {
+pub(crate) fn controller(kind: NodeKind) -> Node {
     Node {
         name: String::new(),
         kind,
@@ -543,7 +543,7 @@ pub(super) fn controller(kind: NodeKind) -> Node {
     }
 }
 
-pub(super) fn draft(nodes: Vec<Node>) -> Draft {
+pub(crate) fn draft(nodes: Vec<Node>) -> Draft {
     Draft {
         name: "test".into(),
         nodes,
@@ -551,7 +551,7 @@ pub(super) fn draft(nodes: Vec<Node>) -> Draft {
     }
 }
 
-pub(super) fn ids(numbers: &[u32]) -> Vec<NodeId> {
+pub(crate) fn ids(numbers: &[u32]) -> Vec<NodeId> {
     numbers.iter().copied().map(NodeId).collect()
 }
 

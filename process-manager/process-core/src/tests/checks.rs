@@ -53,7 +53,7 @@ fn rerun() -> Submit {
     }
 }
 
-/// What an activity of the first process has made.
+/// The file made by an activity of the first process.
 fn made(bench: &mut Bench, activity: usize) -> model::Hash {
     bench.status().activities[activity].outputs[0].1.hash
 }

@@ -6,20 +6,20 @@ use wire::attempt::{Copied, FromActivity};
 use wire::client::{Answer, Reason};
 use wire::group::Offered;
 
-use crate::io::Stream;
+use crate::Stream;
 
 use super::*;
 
 type Answered = Option<(End, i32, String)>;
 
-const STORE: ResourceId = ResourceId(7);
-const OTHER_STORE: ResourceId = ResourceId(9);
+const STORE: ResourceId = ResourceId::local(7);
+const OTHER_STORE: ResourceId = ResourceId::local(9);
 
 /// A machine that only keeps files.
 fn store(resource: ResourceId) -> Offered {
     Offered {
         resource,
-        name: format!("store{}", resource.0),
+        name: format!("store{}", resource.number),
         power: 1.0,
         slots: 0,
         free: 0,
@@ -78,23 +78,25 @@ fn pair() -> Draft {
     }
 }
 
-/// Who was asked for copies of which activities since this was asked last, in no order.
+/// The machines asked for copies since the last call and the activities, sorted.
 fn asked(bench: &mut Bench) -> Vec<(u32, u32)> {
     let copies = std::mem::take(&mut bench.copies);
-    let asked = copies.iter().map(|(to, copied)| (to.0, copied.activity.0));
+    let asked = copies
+        .iter()
+        .map(|(to, copied)| (to.number, copied.activity.0));
     let mut asked: Vec<(u32, u32)> = asked.collect();
     asked.sort_unstable();
     asked
 }
 
-/// Which machine keeps copies of which activities, in no order.
+/// The activities with a recorded copy, with the machines that keep it, sorted.
 fn recorded(bench: &Bench) -> Vec<(u32, u32)> {
     let copied = bench.events.iter().filter_map(|(_, event)| {
         if let Event::Copied {
             activity, resource, ..
         } = event
         {
-            return Some((activity.0, resource.0));
+            return Some((activity.0, resource.number));
         }
         None
     });
@@ -146,7 +148,7 @@ fn what_was_sent_in_an_earlier_epoch_is_sent_again_where_there_is_a_copy() {
     bench.restart();
     let waiting = *bench.held.keys().next().unwrap();
     bench.end(waiting, End::Lacking(vec![0]), 0, "");
-    // Where the copy that it was told of is not there either, the file is made again.
+    // If the named copy is not there either, the file is recomputed.
     assert_eq!(bench.started, ["a", "b", "b", "a", "b"]);
     assert_eq!(bench.end_line(), "completed");
 }
@@ -225,7 +227,9 @@ fn what_was_sent_before_there_was_a_copy_is_sent_again_and_told_of_it() {
     let notes = std::rc::Rc::clone(&seen);
     let mut bench = Bench::new(move |dispatch| {
         let named = dispatch.sources.iter().flat_map(|one| &one.holders);
-        notes.borrow_mut().push(named.map(|one| one.0).collect());
+        notes
+            .borrow_mut()
+            .push(named.map(|one| one.number).collect());
         let name = dispatch.command[0].as_str();
         match (name, dispatch.attempt.number) {
             ("b", 1) => None,
@@ -371,19 +375,19 @@ fn what_a_lost_machine_made_is_copied_again_from_its_copy() {
     // The next one to be lost is that, and the last copy is all that there is.
     bench.silent.insert(STORE);
     bench.keeps = false;
-    join(&mut bench, ResourceId(11));
+    join(&mut bench, ResourceId::local(11));
     go_on(&mut bench, 14);
     let status = bench.status();
     assert_eq!(status.activities[0].copy, Some(OTHER_STORE));
     assert_eq!(bench.copied_from.last().unwrap().0, [OTHER_STORE]);
-    // In another life of the manager it is asked for all the same.
+    // In another epoch of the manager the copy is requested all the same.
     bench.keeps = true;
     asked(&mut bench);
     bench.restart();
     go_on(&mut bench, 2);
     // The one that is left is told that its copy is to stay.
     assert_eq!(asked(&mut bench), [(9, 1), (11, 1)]);
-    // That the other one is lost as well is not known yet in this life.
+    // This epoch does not know yet that the other one is lost as well.
     let from = &bench.copied_from.last().unwrap().0;
     assert_eq!(*from, [OTHER_STORE, STORE]);
     assert_eq!(n_lost(&bench), 2);
@@ -444,7 +448,7 @@ fn what_nobody_may_need_any_more_is_not_copied_again() {
 #[test]
 fn a_machine_that_comes_back_empty_is_lost_with_what_it_had() {
     let mut bench = with_b_at_work(&[STORE]);
-    // Its lives begin anew, since its disk is another one.
+    // Its epochs begin anew, since its disk is another one.
     bench.epoch_of_others = model::Epoch(2);
     bench.give(Input::ActivityUp(STORE));
     assert_eq!((asked(&mut bench), n_lost(&bench)), (vec![(7, 1)], 1));

@@ -1,10 +1,10 @@
-//! Two groups with a machine each, played by hand: claims to one do not wait for the other.
+//! Two groups with a machine r0 each, played by hand: claims to one do not wait for the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use machine::{Drive, History};
 use model::{
-    Bytes, Draft, Epoch, GrantId, GroupId, Mono, NodeKind, Now, ProcessId, ResourceId, Span,
+    Bytes, Draft, Epoch, GrantId, GroupId, Mono, NodeKind, Now, Plan, ProcessId, ResourceId, Span,
     SubmitKey, Wall,
 };
 use wire::attempt::ToActivity;
@@ -13,14 +13,14 @@ use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
 use super::bench::{controller, draft, edit, ids, leaf, submission};
 use crate::Caller;
-use crate::io::{ClientId, Effect, Input, PlanResult, Stream};
-use crate::manager::{Config, ProcessManager};
 use crate::record::Event;
+use crate::{ClientId, Effect, Input, PlanResult, Stream};
+use crate::{Config, ProcessManager};
 
-const A: GroupId = GroupId(1);
-const B: GroupId = GroupId(2);
+const A: GroupId = GroupId::new(1);
+const B: GroupId = GroupId::new(2);
 
-/// What a group manager answers to claims.
+/// The way a group manager answers claims.
 #[derive(Clone, Copy, PartialEq)]
 enum Mood {
     Grants,
@@ -35,7 +35,7 @@ struct World {
     /// Slots that each machine has, and those that are free of them.
     slots: u32,
     free: BTreeMap<GroupId, u32>,
-    /// Which processes hold how many slots, as the group managers have it.
+    /// The last claim and the grants of each process, as its group manager has recorded them.
     held: BTreeMap<(GroupId, ProcessId), (u32, Vec<Grant>)>,
     /// Claims of which nobody was told what came of them.
     unanswered: Vec<(GroupId, ToGroup)>,
@@ -46,7 +46,7 @@ struct World {
 }
 
 fn machine_of(group: GroupId) -> ResourceId {
-    ResourceId(group.0)
+    ResourceId::new(group, 0)
 }
 
 impl World {
@@ -150,6 +150,7 @@ impl World {
                 };
                 self.give(Input::Planned(Box::new(planned)));
             }
+            Effect::Foreign(group, machine) => self.log.push(format!("{group} names {machine:#}")),
             Effect::ToActivity(_, ToActivity::Attach { .. })
             | Effect::ToActivity(..)
             | Effect::Answer { .. }
@@ -157,8 +158,8 @@ impl World {
         }
     }
 
-    /// What a group manager does with a claim: what is asked with the number of what was granted is
-    /// answered with that, whatever it asks for.
+    /// Answers a claim like a group manager: a claim with the number of a granted one gets the same
+    /// grants, whatever it asks for.
     fn answer(&mut self, group: GroupId, message: ToGroup) {
         let ToGroup::Claim {
             number,
@@ -213,10 +214,15 @@ impl World {
     }
 
     fn offer(&mut self, group: GroupId) {
+        self.offer_of(group, machine_of(group));
+    }
+
+    /// A group offers a machine, which may not be its own.
+    fn offer_of(&mut self, group: GroupId, resource: ResourceId) {
         let (free, slots) = (self.free[&group], self.slots);
         let kind = if group == A { "a" } else { "b" };
         let offered = Offered {
-            resource: machine_of(group),
+            resource,
             name: format!("machine-{kind}"),
             power: 1.0,
             slots,
@@ -261,7 +267,9 @@ impl World {
             .events
             .iter()
             .filter_map(|(stream, event)| match stream {
-                Stream::Process(id) if matches!(event, Event::Planned { .. }) => Some(id.0),
+                Stream::Process(id) if matches!(event, Event::Planned(_) | Event::Replanned(_)) => {
+                    Some(id.0)
+                }
                 Stream::Process(_) | Stream::Manager => None,
             });
         planned.collect()
@@ -269,15 +277,16 @@ impl World {
 
     /// The machines that the last plan of a process uses.
     fn used(&self, key: u64) -> BTreeSet<ResourceId> {
-        let mut used = BTreeSet::new();
+        let mut plan = Plan::default();
         for (stream, event) in &self.events {
-            if let (Stream::Process(ProcessId(id)), Event::Planned { plan, .. }) = (stream, event)
-                && *id == key
-            {
-                used = plan.entries.iter().map(|entry| entry.resource).collect();
+            if *stream != Stream::Process(ProcessId(key)) {
+                continue;
+            }
+            if let Some(next) = event.plan(&plan) {
+                plan = next;
             }
         }
-        used
+        plan.entries.iter().map(|entry| entry.resource).collect()
     }
 
     fn is_released(&self, key: u64) -> bool {
@@ -331,6 +340,32 @@ fn both() -> Draft {
         nodes.push(one);
     }
     draft(nodes)
+}
+
+#[test]
+fn a_message_that_names_a_machine_of_another_group_is_ignored() {
+    let mut world = World::new();
+    world.moods.insert(A, Mood::Silent);
+    world.submit(7, only("a"));
+    world.said();
+    let grant = Grant {
+        id: GrantId(9),
+        resource: machine_of(B),
+        slots: 1,
+    };
+    let granted = FromGroup::Granted {
+        number: 1,
+        process: ProcessId(7),
+        grants: vec![grant],
+    };
+    world.give(Input::Group(A, granted));
+    world.offer_of(A, machine_of(B));
+    assert_eq!(world.said(), ["g1 names r0@g2", "g1 names r0@g2"]);
+    let is_granted = |(_, event): &(Stream, Event)| matches!(event, Event::Granted { .. });
+    assert!(!world.events.iter().any(is_granted));
+    // The offer that A made before is still there, and its answer is still awaited.
+    world.wakes(A);
+    assert_eq!(world.used(7), BTreeSet::from([machine_of(A)]));
 }
 
 #[test]
@@ -460,7 +495,7 @@ fn slots_are_given_back_to_each_group_before_the_process_counts_as_released() {
         ]
     );
     assert!(!world.is_released(1));
-    // Who has answered is not asked again.
+    // A group that has answered is not asked again.
     world.pass(1);
     assert_eq!(world.said(), ["g2 release p1"]);
     world.moods.insert(B, Mood::Grants);

@@ -195,7 +195,7 @@ fn no_recorded_definition_makes_a_replay_panic() {
         let held = bench.status().summary.held;
         assert!(held.is_some(), "change {number} is understood");
     }
-    // What reads beside its producer is understood, and lacks it when its turn comes.
+    // A reader beside its producer is understood, and lacks the file when its turn comes.
     let mut bench = Bench::new(|_| None);
     bench.submit(with_output());
     recorded_otherwise(&mut bench, |_, draft| {

@@ -88,7 +88,7 @@ fn a_broken_link_breaks_all_leaves_any_and_reads_false() {
         link(1, 6, None),
         link(1, 7, None),
         link(2, 7, None),
-        // What follows a broken one in turn, and what only one true link needs.
+        // A node after a broken one in turn, and a node that needs only one true link.
         link(3, 8, None),
     ];
     let draft = draft(vec![

@@ -13,35 +13,35 @@ use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
 use super::bench::{GROUP, KEY, artifact, controller, draft, edit, ids, leaf, submission};
 use crate::Caller;
-use crate::io::{ClientId, Effect, Input, PlanResult, Stream};
-use crate::manager::{Config, ProcessManager};
 use crate::record::{Event, Verdict};
+use crate::{ClientId, Effect, Input, PlanResult, Stream};
+use crate::{Config, ProcessManager};
 
-/// Both machines tell this life.
+/// The epoch of both machines.
 const EPOCH: Epoch = Epoch(4);
 
 struct Stage {
     drive: Drive<ProcessManager>,
     now: Now,
-    /// What was sent to machines since it was looked at last.
+    /// Messages sent to machines since the last look.
     log: Vec<String>,
     /// Numbers and names that others are kept from.
     registered: Vec<(u32, String)>,
     verdicts: Vec<Verdict>,
-    /// What its group tells.
+    /// The machines that its group offers.
     machines: Vec<u32>,
     leaving: Vec<ResourceId>,
-    /// What is free of each.
+    /// The free slots of each.
     free: u32,
     /// Machine 0 says nothing by itself.
     is_silent: bool,
     /// Machines say by which length of a lease they count.
     echoes: bool,
-    /// Whether its journal was lost.
+    /// True if its journal was lost.
     forgets: bool,
-    /// Whether machines say that they have what they are sent.
+    /// True if machines acknowledge the attempts that they are sent.
     accepts: bool,
-    /// What machine 0 holds.
+    /// The attempts that machine 0 holds.
     holds: Vec<AttemptId>,
     /// All that is durable.
     events: Vec<(Stream, Event)>,
@@ -86,7 +86,7 @@ impl Stage {
         };
         stage.give(Input::GroupUp(GROUP));
         for machine in 0..2 {
-            stage.give(Input::ActivityUp(ResourceId(machine)));
+            stage.give(Input::ActivityUp(ResourceId::local(machine)));
         }
         stage.submit(submit);
         stage
@@ -101,7 +101,7 @@ impl Stage {
         ));
     }
 
-    /// The manager has died, and begins another life with leases of this length. Its group and
+    /// The manager has died, and begins another epoch with leases of this length. Its group and
     /// machine 1 are there; machine 0 comes back unless it is silent, and then holds its attempt.
     fn live_again(&mut self, seconds: u64) {
         let config = Config {
@@ -127,9 +127,9 @@ impl Stage {
         self.drive = Drive::start(ProcessManager::new(config), histories, self.now);
         self.carry_out();
         self.give(Input::GroupUp(GROUP));
-        self.give(Input::ActivityUp(ResourceId(1)));
+        self.give(Input::ActivityUp(ResourceId::local(1)));
         if !self.is_silent {
-            self.give(Input::ActivityUp(ResourceId(0)));
+            self.give(Input::ActivityUp(ResourceId::local(0)));
         }
         self.said();
     }
@@ -142,7 +142,7 @@ impl Stage {
         }
     }
 
-    /// How long from here on until something is sent to machine 1.
+    /// The time from here on until something is sent to machine 1.
     fn sent_after(&mut self) -> u64 {
         for tenths in 1..1_000 {
             let log = self.wait(100);
@@ -208,7 +208,8 @@ impl Stage {
             }
             Effect::ToActivity(machine, message) => self.machine(machine, message),
             Effect::Answer { .. } => {}
-            Effect::Registered(resource, name) => self.registered.push((resource.0, name)),
+            Effect::Foreign(..) => {}
+            Effect::Registered(resource, name) => self.registered.push((resource.number, name)),
             Effect::Plan(request) => {
                 let result = schedule::plan(&request.request);
                 let (process, basis) = (request.process, request.basis);
@@ -230,7 +231,7 @@ impl Stage {
             names.collect::<String>()
         };
         let line = match message {
-            ToActivity::Attach { .. } if machine.0 == 0 && self.is_silent => return,
+            ToActivity::Attach { .. } if machine.number == 0 && self.is_silent => return,
             ToActivity::Attach { ask, lease, .. } => {
                 let holding = FromActivity::Holding {
                     epoch: EPOCH,
@@ -241,13 +242,13 @@ impl Stage {
                     lease: lease.filter(|_| self.echoes),
                     has_forgotten: self.forgets,
                 };
-                return self.hear(machine.0, holding);
+                return self.hear(machine.number, holding);
             }
             ToActivity::Dispatch { attempts, .. } => {
                 let ids: Vec<AttemptId> = attempts.iter().map(|one| one.attempt).collect();
                 if self.accepts {
                     let accepted = FromActivity::Accepted(ids.clone());
-                    self.hear(machine.0, accepted);
+                    self.hear(machine.number, accepted);
                 }
                 format!("send{}", names(ids))
             }
@@ -264,7 +265,7 @@ impl Stage {
     }
 
     fn hear(&mut self, machine: u32, message: FromActivity) {
-        self.give(Input::Activity(ResourceId(machine), message));
+        self.give(Input::Activity(ResourceId::local(machine), message));
     }
 
     fn renew(&mut self, machine: u32, number: u32) {
@@ -315,7 +316,7 @@ impl Stage {
     fn offer(&mut self) {
         let free = self.free;
         let offered = |number| Offered {
-            resource: ResourceId(number),
+            resource: ResourceId::local(number),
             name: format!("m{number}"),
             power: 1.0,
             slots: 1,
@@ -333,7 +334,8 @@ impl Stage {
         self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
     }
 
-    /// Time passes, and machine 1 asks for more all the while. What is sent until then, repeats once.
+    /// Time passes, and machine 1 asks for more all the while. Returns the messages sent until
+    /// then, repeats once.
     fn wait(&mut self, millis: u64) -> Vec<String> {
         let until = self.now.mono + Span::from_millis(millis);
         while self.now.mono < until {
@@ -435,7 +437,7 @@ fn a_repeatable_attempt_is_doubled_as_soon_as_its_machine_is_suspect() {
     stage.said();
     let log = stage.wait(3_100);
     assert!(log.contains(&"r1 send a1#2".to_owned()), "{log:?}");
-    // What it may hold is stopped until it says what became of it.
+    // The attempt that it may hold is stopped until the machine reports its end.
     assert!(stage.wait(1_000).contains(&"r0 stop a1#1".to_owned()));
     let attempt = stage.attempt(1);
     stage.hear(0, FromActivity::Retracted(vec![attempt]));
@@ -463,7 +465,7 @@ fn what_must_not_run_twice_may_have_run_where_the_machine_has_lost_its_journal()
     for forgets in [false, true] {
         let mut stage = Stage::new(two(|activity| activity.at_most_once = true));
         stage.forgets = forgets;
-        stage.give(Input::ActivityUp(ResourceId(0)));
+        stage.give(Input::ActivityUp(ResourceId::local(0)));
         let is_unknown = |verdict: &Verdict| matches!(verdict, Verdict::Faulted(fault) if fault.name == model::FaultName::OutcomeUnknown);
         assert_eq!(
             stage.verdicts.iter().any(is_unknown),
@@ -478,7 +480,7 @@ fn what_must_not_run_twice_may_have_run_where_the_machine_has_lost_its_journal()
 fn a_machine_that_is_to_be_emptied_gives_back_what_has_not_started() {
     let mut stage = Stage::new(two(|_| {}));
     stage.said();
-    stage.leaving = vec![ResourceId(1)];
+    stage.leaving = vec![ResourceId::local(1)];
     stage.offer();
     assert_eq!(stage.said(), ["r1 retract a2#1"]);
     stage.runs(1, 2);
@@ -501,13 +503,13 @@ fn a_question_of_another_epoch_is_not_answered() {
 fn who_connects_with_the_number_of_another_machine_is_not_listened_to() {
     let mut stage = Stage::new(two(|_| {}));
     stage.said();
-    let named = |name: &str| Input::ActivityNamed(ResourceId(0), name.to_owned());
+    let named = |name: &str| Input::ActivityNamed(ResourceId::local(0), name.to_owned());
     stage.give(named("m7"));
-    stage.give(Input::ActivityUp(ResourceId(0)));
+    stage.give(Input::ActivityUp(ResourceId::local(0)));
     stage.renew(0, 1);
     assert!(stage.said().is_empty());
     stage.give(named("m0"));
-    stage.give(Input::ActivityUp(ResourceId(0)));
+    stage.give(Input::ActivityUp(ResourceId::local(0)));
     stage.renew(0, 1);
     assert!(stage.said().contains(&"r0 renewed e4 1".to_owned()));
 }
@@ -520,21 +522,21 @@ fn the_name_of_a_machine_is_told_by_its_group_or_by_what_was_recorded() {
     assert_eq!(stage.registered, both);
     stage.runs(1, 2);
     assert_eq!(stage.registered, both);
-    // The next life knows it before it has heard of the group.
+    // The next epoch knows it before it has heard of the group.
     stage.registered.clear();
     stage.machines = Vec::new();
     stage.live_again(10);
     assert_eq!(stage.registered, both);
 }
 
-/// What has not been sent waits for no machine of which this life never hears.
+/// An attempt that was not sent does not wait for a machine that never connects in this epoch.
 #[test]
 fn what_is_planned_on_a_machine_that_never_comes_back_is_planned_again() {
     let mut stage = Stage::new(two(|_| {}));
     stage.runs(1, 2);
     // It is given back just when the connection ends, so that it has not gone there again.
     let attempt = stage.attempt(1);
-    stage.give(Input::ActivityDown(ResourceId(0)));
+    stage.give(Input::ActivityDown(ResourceId::local(0)));
     stage.hear(0, FromActivity::Retracted(vec![attempt]));
     assert_eq!(stage.verdicts, [Verdict::Moved]);
     // The group has started again as well, and does not know that machine.
@@ -556,7 +558,7 @@ fn with_a_file(draft: Draft) -> Submit {
     };
     Submit {
         files: vec![artifact()],
-        store: Some(ResourceId(0)),
+        store: Some(ResourceId::local(0)),
         ..submission(KEY, draft)
     }
 }
@@ -570,7 +572,7 @@ fn nothing_is_sent_before_it_is_known_where_its_files_are() {
     stage.machines = vec![0, 1];
     stage.offer();
     assert_eq!(stage.wait(2_000), ["r1 send a0#1"]);
-    // Who does not come for so long is not waited for.
+    // A machine that has not connected for so long is not waited for.
     let mut stage = Stage::offering(vec![1], one());
     assert_eq!(stage.wait(10_000), [""; 0]);
     assert_eq!(stage.wait(2_000), ["r1 send a0#1"]);
@@ -596,8 +598,8 @@ fn what_a_silent_machine_has_is_not_gone_before_the_machine_is_lost() {
 #[test]
 fn a_machine_that_was_away_while_it_was_asked_for_a_file_is_asked_again() {
     let mut stage = given_a_file();
-    stage.give(Input::ActivityDown(ResourceId(0)));
-    stage.give(Input::ActivityUp(ResourceId(0)));
+    stage.give(Input::ActivityDown(ResourceId::local(0)));
+    stage.give(Input::ActivityUp(ResourceId::local(0)));
     stage.verdicts.clear();
     stage.lacks(1, 2, 1);
     assert_eq!(stage.verdicts, [Verdict::Lacking(Vec::new())]);
@@ -615,8 +617,8 @@ fn what_is_lacked_may_be_the_answer_to_the_first_of_several_messages() {
     stage.offer();
     assert!(stage.said().contains(&"r1 send a2#1".to_owned()));
     // Machine 0 was away when it was asked, and is there when the message is repeated.
-    stage.give(Input::ActivityDown(ResourceId(0)));
-    stage.give(Input::ActivityUp(ResourceId(0)));
+    stage.give(Input::ActivityDown(ResourceId::local(0)));
+    stage.give(Input::ActivityUp(ResourceId::local(0)));
     assert!(stage.wait(1_500).contains(&"r1 send a2#1".to_owned()));
     stage.lacks(1, 2, 1);
     assert!(stage.verdicts.contains(&Verdict::Lacking(Vec::new())));
@@ -667,7 +669,7 @@ fn leases_of_the_epoch_before_the_last_one_are_waited_for_too() {
 fn leases_that_have_ended_for_certain_are_not_waited_for_again() {
     let mut stage = running();
     stage.live_again(5);
-    // Ten seconds, a hundredth and half a second of the life before.
+    // Ten seconds, a hundredth and half a second of the epoch before.
     stage.renews(10_700);
     stage.is_silent = true;
     stage.live_again(5);
@@ -683,8 +685,8 @@ fn a_machine_that_does_not_know_of_lengths_is_waited_for_by_the_usual_one() {
         stage.renews(10_700);
         stage.echoes = echoes;
         // It attaches anew.
-        stage.give(Input::ActivityDown(ResourceId(0)));
-        stage.give(Input::ActivityUp(ResourceId(0)));
+        stage.give(Input::ActivityDown(ResourceId::local(0)));
+        stage.give(Input::ActivityUp(ResourceId::local(0)));
         stage.is_silent = true;
         assert_eq!(stage.sent_after(), waits, "{echoes}");
     }

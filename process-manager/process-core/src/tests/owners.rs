@@ -1,4 +1,4 @@
-//! Whose processes are: what is another's is not there.
+//! Owners of processes: another owner's process is hidden.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn holder(role: Role, name: &str) -> Caller {
     Caller::Holder(Identity::new("grid", "lab", role, name).unwrap())
 }
 
-/// What somebody is answered at once.
+/// The immediate answer to a caller.
 fn asks(bench: &mut Bench, caller: &Caller, request: Request) -> Answer {
     bench.give(Input::Request(ClientId(5), caller.clone(), 1, request));
     bench.answers.pop().unwrap()
@@ -108,7 +108,7 @@ fn outcomes_of_others_neither_stand_nor_are_told() {
     let mut bench = Bench::new(well);
     let (ana, ben) = (holder(Role::User, "ana"), holder(Role::User, "ben"));
     submit(&mut bench, &ana, submission(KEY, draft.clone()));
-    // As the process to be mended, hers is not there for him...
+    // As a base for reuse, her process is hidden from him...
     let based = Submit {
         base: Some(KEY.process()),
         ..submission(SECOND, draft.clone())

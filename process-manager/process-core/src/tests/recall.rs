@@ -4,7 +4,7 @@ use super::*;
 use model::{Capture, Node, Parse, SubmitKey};
 use wire::client::{Recall, Submit};
 
-use crate::turns::{ATTEMPT_STEPS, SLICE_STEPS};
+use crate::budget::{ATTEMPT_STEPS, SLICE_STEPS};
 
 const SECOND: SubmitKey = SubmitKey(78);
 const THIRD: SubmitKey = SubmitKey(79);
@@ -307,16 +307,8 @@ fn what_has_ended_needs_no_machine_any_more() {
     bench.submit_as(on(KEY, SECOND, changed));
     let status = bench.status_of(SECOND);
     assert_eq!(status.summary.phase, Phase::Completed);
-    // What stands is not in the plan.
+    // An activity with a cache hit is not in the plan.
     assert!(status.activities[0].planned.is_none());
     assert!(status.activities[1].planned.is_some());
     assert_eq!(bench.started.last().map(String::as_str), Some("other"));
-}
-
-#[test]
-fn what_was_sent_before_there_were_memos_is_still_read() {
-    let sent = vec![(model::ActivityId(1), 1_u32, MACHINE)];
-    let mut old = Vec::new();
-    minicbor::encode((4_u32, (sent.clone(),)), &mut old).unwrap();
-    assert_eq!(Event::decode(&old).unwrap(), Event::Sent(sent, Vec::new()));
 }

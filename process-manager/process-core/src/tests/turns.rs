@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use model::{Assignment, Node, ProcessId, SubmitKey, Variable};
 
 use super::*;
-use crate::turns::{DECISION_STEPS, SLICE_STEPS, TURNS_STEPS};
+use crate::budget::{DECISION_STEPS, SLICE_STEPS, TURNS_STEPS};
 
 const HOGS: [SubmitKey; 3] = [SubmitKey(101), SubmitKey(102), SubmitKey(103)];
 
@@ -82,7 +82,7 @@ fn a_step_decides_a_bounded_part_and_processes_take_turns() {
         assert_eq!(status.variables[0].1, Value::Int(60 * 30));
     }
     // The one expression of all of them was compiled once.
-    assert_eq!(bench.drive.machine().programs.n_compiled(), 1);
+    assert_eq!(bench.drive.machine().parts.programs.n_compiled(), 1);
 }
 
 #[test]

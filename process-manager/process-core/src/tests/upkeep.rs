@@ -6,8 +6,8 @@ use wire::attempt::{End, FromActivity, Log, LogPart, Outcome, Stream as Written,
 use wire::client::Submit;
 use wire::executor::Kept;
 
-use crate::forget::Retention;
-use crate::manager::Config;
+use crate::Config;
+use crate::Retention;
 
 fn tail(attempt: AttemptId) -> Tail {
     Tail {
@@ -59,7 +59,7 @@ fn a_process_that_has_not_ended_is_not_forgotten() {
     assert_eq!(bench.status().summary.phase, Phase::Running);
 }
 
-/// How long each process that is listed is kept, in seconds.
+/// The retention time of each listed process, in seconds, sorted.
 fn kept(bench: &mut Bench) -> Vec<Option<u64>> {
     let Answer::Processes(all) = bench.answer(Request::List) else {
         panic!("processes are listed");
@@ -92,7 +92,8 @@ fn what_is_over_its_time_is_forgotten_by_a_manager_that_serves_for_long() {
             ..submission(SubmitKey(key), diamond())
         });
     }
-    // What somebody may just read is kept for a minute, and nothing longer than the manager says.
+    // A process is kept for a minute for its last readers, and for no longer than the manager
+    // allows.
     let all = [0, 600, 3_600, 3_600].map(Some);
     for (after, from) in [
         (0, 0),
@@ -208,7 +209,7 @@ fn a_tail_is_answered_by_the_machine_or_refused_in_time() {
     let process = SubmitKey(5).process();
     bench.ask(Request::Tail(AttemptId { process, ..attempt }));
     assert_eq!(bench.answers.pop(), Some(Answer::Unknown(process)));
-    // Who has gone is not told anything, and keeps no room.
+    // A client that has gone gets no answer, and takes no room.
     bench.answers.clear();
     for _ in 0..3 {
         for number in 0..limits::TAILS_MAX as u64 {

@@ -110,11 +110,12 @@ fn a_machine_that_says_the_number_of_another_does_not_displace_it() {
         .join("identity");
     let credentials = Credentials::load(&identity).unwrap();
     let pm_identity = Identity::new("grid", "lab", Role::Pm, "pm1").unwrap();
+    let resource = ResourceId::new(credentials.fingerprint().group(), 0);
     let config = LinkConfig {
         address: "127.0.0.1:0".parse().unwrap(),
         credentials,
         epoch: LinkEpoch::begin(grid.dir.path()).unwrap(),
-        resource: Some(ResourceId(0)),
+        resource: Some(resource),
         accepts: Vec::new(),
         requests: None,
     };

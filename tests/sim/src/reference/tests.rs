@@ -179,3 +179,55 @@ fn a_process_that_goes_on_runs_what_does_not_depend_on_a_fault() {
     assert_eq!(last.phase, Phase::Faulted);
     assert_eq!((runs(&last), last.faulted), (ids(&[3, 5]), ids(&[5])));
 }
+
+#[test]
+fn of_an_if_the_first_branch_runs_whose_condition_holds_and_its_links_decide() {
+    // i3 is an `if` with the branches a4, a5 and a6; a link leads from a4 to a7 beside it.
+    let with = |conditions: [Condition; 2]| {
+        let mut process = process();
+        let draft = &mut process.submit.draft;
+        draft.nodes.truncate(2);
+        draft.nodes.push(node(
+            "p2",
+            NodeKind::Parallel {
+                children: vec![NodeId(3), NodeId(7)],
+                links: vec![Link {
+                    from: NodeId(4),
+                    to: NodeId(7),
+                    when: None,
+                }],
+            },
+        ));
+        draft.nodes.push(node(
+            "i3",
+            NodeKind::If {
+                conditions: vec![Expression(String::new()); 2],
+                children: vec![NodeId(4), NodeId(5), NodeId(6)],
+            },
+        ));
+        for name in ["a4", "a5", "a6", "a7"] {
+            draft.nodes.push(activity(name, Vec::new()));
+        }
+        process.meaning = Meaning {
+            choices: BTreeMap::from([(NodeId(3), conditions.to_vec())]),
+            assigns: process.meaning.assigns,
+            ..Meaning::default()
+        };
+        for id in 4..8 {
+            process.meaning.arguments.insert(NodeId(id), Vec::new());
+        }
+        let runs = expected(&process).needs.into_keys();
+        runs.map(|id| id.0).collect::<Vec<u32>>()
+    };
+    let is_five = || {
+        let below = |number| Condition::Less(Term::Variable(0), Term::Constant(number));
+        Condition::Both(
+            Box::new(below(6)),
+            Box::new(Condition::Not(Box::new(below(5)))),
+        )
+    };
+    let is_even = || Condition::Even(Term::Variable(0));
+    assert_eq!(with([is_five(), is_five()]), [4, 7]);
+    assert_eq!(with([is_even(), is_five()]), [5], "a7 waits for a4");
+    assert_eq!(with([is_even(), is_even()]), [6], "the else");
+}

@@ -1,13 +1,10 @@
 //! Rule 8: memory and journals stay bounded: at rest nobody holds what is over, and no stream has a
-//! long tail.
+//! longer tail than its manager's driver leaves.
 
-use simulator::{Seen, Sizes};
+use simulator::{LongTail, Seen, Sizes};
 
 use super::Rule;
 use crate::known::Known;
-
-/// Events of a stream without a snapshot: twice those after which there is one.
-const TAIL_MAX: usize = 2_048;
 
 /// Remembers nothing: all it needs is told at rest.
 #[derive(Debug)]
@@ -19,7 +16,7 @@ impl Rule for Bounded {
             n_attempts,
             n_starting,
             n_live,
-            n_tail_max,
+            long_tail,
         }) = seen
         else {
             return Ok(());
@@ -39,8 +36,10 @@ impl Rule for Bounded {
                 "the process manager holds {n_live} processes at rest"
             ));
         }
-        if *n_tail_max > TAIL_MAX {
-            return Err(format!("a stream has {n_tail_max} events and no snapshot"));
+        if let Some(LongTail { weight, most }) = long_tail {
+            return Err(format!(
+                "a stream has events of weight {weight} after its snapshot, of {most} at most"
+            ));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What a machine keeps a copy of is not made again: in the simulation nothing else is ever lost, so
+//! Files with a copy are not made again: in the simulation nothing else is ever lost, so
 //! nothing is. A copy is kept by another machine than the one that has it, and what is lost with a
 //! machine for good is copied again.
 
@@ -37,7 +37,7 @@ impl Rule for Copies {
         let Seen::ProcessDurable(Stream::Process(id), event) = seen else {
             return Ok(());
         };
-        if let Event::Remaking(again) = event {
+        if let Event::Recomputing(again) = event {
             return Err(format!(
                 "{again:?} of {id} are made again, and nothing is gone"
             ));

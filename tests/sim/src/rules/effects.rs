@@ -46,7 +46,7 @@ impl Rule for Effects {
                 }
                 Ok(())
             }
-            Seen::Answers(answer) => answered(known, answer),
+            Seen::Answers(_, answer) => answered(known, answer),
             Seen::ToActivity(
                 _,
                 ToActivity::Attach { .. }
@@ -63,7 +63,7 @@ impl Rule for Effects {
             | Seen::Submits(_)
             | Seen::Cancels(_)
             | Seen::ProcessDurable(..)
-            | Seen::GroupDurable(_)
+            | Seen::GroupDurable(..)
             | Seen::FromGroup(_)
             | Seen::Told(..)
             | Seen::Numbered(..)
@@ -73,8 +73,8 @@ impl Rule for Effects {
             | Seen::HasPlanned(_)
             | Seen::Stages(..)
             | Seen::Troubled(_)
-            | Seen::Leases(_)
-            | Seen::Heard(_)
+            | Seen::Leases(..)
+            | Seen::Heard(..)
             | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)

@@ -1,4 +1,4 @@
-//! What a machine had that is gone starts elsewhere in time: it is given up as soon as its lease has
+//! The work of a lost machine starts elsewhere in time: it is given up as soon as its lease has
 //! ended for certain, and sent to another machine as soon as that is planned.
 //!
 //! From the last message of a machine to its work being given up pass at most the patience of a lease
@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use group_core::Event as GroupEvent;
-use model::{ActivityId, AttemptId, Mono, ProcessId, ResourceId, Span};
+use model::{ActivityId, AttemptId, GroupId, Mono, ProcessId, ResourceId, Span};
 use process_core::{Event, Stream, Verdict};
 use simulator::Seen;
 
@@ -25,20 +25,22 @@ const SENT: Span = Span::from_millis(300);
 /// ...and where messages are lost, one in five times with their answer, each of them repeated every
 /// second.
 const SENT_LOSSY: Span = Span::from_secs(15);
-/// How long managers and a machine reach each other before everybody knows it who has to: offers and
-/// registrations are repeated each five seconds.
+/// Time for which managers and a machine reach each other before everybody concerned knows it: offers
+/// and registrations are repeated each five seconds.
 const SETTLED: Span = Span::from_secs(15);
 /// A machine that is heard as often as this is not suspect: it asks for its lease every two seconds.
 const STEADY: Span = Span::from_millis(2_500);
 /// A machine that was silent for so long takes nothing more.
 const SUSPECT: Span = Span::from_secs(3);
-/// How often it is looked.
+/// Period of the checks.
 const LOOK: Span = Span::from_millis(20);
 
-/// What the process manager may wait for.
+/// The things that the process manager may wait for.
 #[derive(Debug, Default)]
 pub(super) struct Elsewhere {
-    /// Whether messages are lost.
+    /// The process manager that is watched.
+    manager: usize,
+    /// True if messages are lost.
     is_lossy: bool,
     /// The length of leases in this life; none where there are no leases.
     length: Option<Span>,
@@ -58,7 +60,7 @@ pub(super) struct Elsewhere {
     steady: BTreeMap<usize, Mono>,
     /// When each attempt was sent that may be out.
     sent: BTreeMap<AttemptId, Mono>,
-    /// What was lost and is to be sent again, and since when.
+    /// Lost activities that are to be sent again, and since when.
     waiting: BTreeMap<(ProcessId, ActivityId), Mono>,
     /// Processes with a fault: what they had may be stopped, and is then not sent again.
     faulted: BTreeSet<ProcessId>,
@@ -70,16 +72,17 @@ pub(super) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// In a run of such messages.
-    pub(super) fn new(is_lossy: bool) -> Elsewhere {
+    /// For a process manager, in a run of such messages.
+    pub(super) fn new(manager: usize, is_lossy: bool) -> Elsewhere {
         Elsewhere {
+            manager,
             is_lossy,
             ..Elsewhere::default()
         }
     }
 
     fn begin(&mut self, at: Mono, length: Span) {
-        // What an earlier life has told of has ended once that life has lasted for long enough.
+        // Attempts of earlier epochs have ended once this epoch has lasted for long enough.
         let has_outlived = at.since(self.begun) > slow(patience(self.earlier)) + LATE;
         self.earlier = match self.length {
             Some(before) if has_outlived => before,
@@ -124,7 +127,8 @@ impl Elsewhere {
             Event::Epoch(_)
             | Event::Leased(_)
             | Event::Founded(_)
-            | Event::Planned { .. }
+            | Event::Planned(_)
+            | Event::Replanned(_)
             | Event::Granted { .. }
             | Event::Decided(_)
             | Event::Assigned { .. }
@@ -134,26 +138,26 @@ impl Elsewhere {
             | Event::Readied(_)
             | Event::Reused(_)
             | Event::Broke { .. }
-            | Event::Remaking(_)
+            | Event::Recomputing(_)
             | Event::Copied { .. }
             | Event::MachineLost { .. }
             | Event::FilesLost(..) => {}
         }
     }
 
-    fn group(&mut self, at: Mono, event: &GroupEvent) {
+    fn group(&mut self, at: Mono, group: GroupId, event: &GroupEvent) {
         match event {
             GroupEvent::Granted {
                 process, grants, ..
             } => {
                 for grant in grants {
-                    let holders = self.holders.entry(grant.resource).or_default();
+                    let holders = self.holders.entry(grant.resource.of(group)).or_default();
                     holders.insert(*process);
                 }
             }
-            GroupEvent::Released { process } => {
+            GroupEvent::Released { process, .. } => {
                 for (resource, holders) in &mut self.holders {
-                    if holders.remove(process) {
+                    if resource.group == group && holders.remove(process) {
                         self.freed.insert(*resource, at);
                     }
                 }
@@ -162,12 +166,12 @@ impl Elsewhere {
         }
     }
 
-    /// What is out on a machine that has not been heard for longer than its lease is given up.
+    /// Attempts on a machine that was silent for longer than its lease are given up.
     fn is_given_up(&self, known: &Known, length: Span) -> Result<(), String> {
         let Some(runs_since) = self.runs_since else {
             return Ok(());
         };
-        let outlived = self.begun + slow(patience(self.earlier));
+        let earlier_leases_end = self.begun + slow(patience(self.earlier));
         for (&attempt, &sent) in &self.sent {
             let process = known.processes.get(&attempt.process);
             let resource = process.and_then(|process| process.sent.get(&attempt));
@@ -176,7 +180,7 @@ impl Elsewhere {
             };
             let heard = self.heard.get(machine).copied();
             let from = heard.unwrap_or(self.begun).max(sent);
-            let end = (from + slow(patience(length))).max(outlived);
+            let end = (from + slow(patience(length))).max(earlier_leases_end);
             let late = known.at.since(end.max(runs_since));
             if late > RECORDED {
                 let told = known.at.since(from);
@@ -188,7 +192,7 @@ impl Elsewhere {
         Ok(())
     }
 
-    /// What was lost is sent to a machine that has room for it.
+    /// A lost activity is sent to a machine that has room for it.
     fn is_sent(&self, known: &Known) -> Result<(), String> {
         let Some(together) = self.together_since else {
             return Ok(());
@@ -243,7 +247,11 @@ impl Elsewhere {
             slots.is_some_and(|slots| *slots >= expected.cores_max)
         };
         let is_known = |machine: &usize| {
-            let times = known.reached.get(machine).into_iter().flatten();
+            let times = known
+                .reached
+                .get(&(self.manager, *machine))
+                .into_iter()
+                .flatten();
             let last = times.last();
             let reached = last.filter(|(_, to)| to.is_none()).map(|&(from, _)| from);
             let heard = self.heard.get(machine);
@@ -265,7 +273,7 @@ impl Elsewhere {
     }
 }
 
-/// How much later than it should a life notices that the leases before it have ended.
+/// Delay with which an epoch notices that the leases before it have ended.
 const LATE: Span = Span::from_secs(1);
 
 /// A hundredth and half a second more than the length, by no arithmetic but this one.
@@ -285,22 +293,32 @@ fn is_ending(process: &Durable) -> bool {
 impl Rule for Elsewhere {
     fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
         let at = known.at;
-        if let Seen::Leases(length) = seen {
+        if let Seen::Leases(manager, length) = seen
+            && *manager == self.manager
+        {
             self.begin(at, *length);
         }
         let Some(length) = self.length else {
             return Ok(());
         };
-        if let Seen::Heard(machine) = seen {
+        if let Seen::Heard(manager, machine) = seen
+            && *manager == self.manager
+        {
             let before = self.heard.insert(*machine, at);
             if before.is_none_or(|before| at.since(before) >= STEADY) {
                 self.steady.insert(*machine, at);
             }
         }
-        if let Seen::Managers { process, both } = seen {
+        if let Seen::Managers {
+            manager,
+            process,
+            both,
+        } = seen
+            && *manager == self.manager
+        {
             let since = |is: bool, since: Option<Mono>| is.then(|| since.unwrap_or(at));
             if *process && let Some(stopped) = self.stopped.take() {
-                // What came while it was stopped is read when it goes on.
+                // Messages that came while it was stopped are read when it goes on.
                 let heard = self.heard.values_mut();
                 for heard in heard.filter(|heard| **heard >= stopped) {
                     *heard = at;
@@ -311,11 +329,13 @@ impl Rule for Elsewhere {
             self.runs_since = since(*process, self.runs_since);
             self.together_since = since(*both, self.together_since);
         }
-        if let Seen::ProcessDurable(Stream::Process(id), event) = seen {
+        if let Seen::ProcessDurable(Stream::Process(id), event) = seen
+            && known.manager_of(*id) == self.manager
+        {
             self.recorded(at, *id, event);
         }
-        if let Seen::GroupDurable(event) = seen {
-            self.group(at, event);
+        if let Seen::GroupDurable(group, event) = seen {
+            self.group(at, *group, event);
         }
         if at < self.next {
             return Ok(());

@@ -11,7 +11,7 @@ use wire::client::{ActivityPhase, Answer, Phase, Status};
 use super::Rule;
 use crate::known::{Durable, Known};
 
-/// What was submitted, and how each ended.
+/// The submissions, and the end of each.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
     submitted: BTreeSet<ProcessId>,
@@ -50,10 +50,10 @@ impl Rule for Ending {
             | Seen::Told(..)
             | Seen::Machine { .. }
             | Seen::Cancels(_)
-            | Seen::GroupDurable(_)
+            | Seen::GroupDurable(..)
             | Seen::ToActivity(..)
             | Seen::FromGroup(_)
-            | Seen::Answers(_)
+            | Seen::Answers(..)
             | Seen::Numbered(..)
             | Seen::Started(_)
             | Seen::Ended(_)
@@ -61,8 +61,8 @@ impl Rule for Ending {
             | Seen::HasPlanned(_)
             | Seen::Stages(..)
             | Seen::Troubled(_)
-            | Seen::Leases(_)
-            | Seen::Heard(_)
+            | Seen::Leases(..)
+            | Seen::Heard(..)
             | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)
@@ -122,7 +122,7 @@ fn closed(
     Ok(())
 }
 
-/// How long a machine is reached before everybody who has to know it does, though messages are lost
+/// Time for which a machine is reached before everybody concerned knows it, though messages are lost
 /// and repeated.
 const KNOWN_AFTER: Span = Span::from_secs(6);
 
@@ -144,7 +144,7 @@ fn wants_resource(known: &Known, id: ProcessId) -> Result<(), String> {
         ));
     }
     for (machine, slots) in &known.slots {
-        let reached = known.reached_for(*machine, since);
+        let reached = known.reached_for(known.manager_of(id), *machine, since);
         if *slots >= expected.cores_max && reached > KNOWN_AFTER {
             return Err(format!(
                 "{id} faults for want of a machine, and machine {machine} was there for {reached}"

@@ -10,7 +10,7 @@ use simulator::Seen;
 use super::Rule;
 use crate::known::Known;
 
-/// What has started.
+/// The attempts that have started.
 #[derive(Debug, Default)]
 pub(super) struct Once {
     started: BTreeSet<(ProcessId, ActivityId)>,

@@ -8,7 +8,7 @@ use simulator::Seen;
 use super::Rule;
 use crate::known::Known;
 
-/// What runs.
+/// The attempts that run.
 #[derive(Debug, Default)]
 pub(super) struct Overlap {
     running: BTreeMap<(ProcessId, ActivityId), AttemptId>,

@@ -41,18 +41,18 @@ impl Rule for Recall {
             | Seen::Submits(_)
             | Seen::Machine { .. }
             | Seen::Cancels(_)
-            | Seen::GroupDurable(_)
+            | Seen::GroupDurable(..)
             | Seen::ToActivity(..)
             | Seen::FromGroup(_)
-            | Seen::Answers(_)
+            | Seen::Answers(..)
             | Seen::Numbered(..)
             | Seen::Ended(_)
             | Seen::Plans(_)
             | Seen::HasPlanned(_)
             | Seen::Stages(..)
             | Seen::Troubled(_)
-            | Seen::Leases(_)
-            | Seen::Heard(_)
+            | Seen::Leases(..)
+            | Seen::Heard(..)
             | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)
@@ -63,7 +63,7 @@ impl Rule for Recall {
     }
 }
 
-/// Whether the outcomes of two activities are decided by the same.
+/// True if the outcomes of two activities are decided by the same.
 fn is_same(known: &Known, one: (ProcessId, ActivityId), other: (ProcessId, ActivityId)) -> bool {
     let (Some(first), Some(second)) = (known.expected.get(&one.0), known.expected.get(&other.0))
     else {

@@ -32,12 +32,12 @@ impl Rule for Reported {
                 Ok(())
             }
             // In the order in which answers leave: they may overtake each other on their way.
-            Seen::Answers(Answer::Status(status)) => self.status(status),
-            Seen::Answers(Answer::Progress(progress)) => {
+            Seen::Answers(_, Answer::Status(status)) => self.status(status),
+            Seen::Answers(_, Answer::Progress(progress)) => {
                 self.phase(progress.process, progress.phase)?;
                 self.completed(progress.process, progress.totals.completed)
             }
-            Seen::Answers(Answer::Processes(list)) => {
+            Seen::Answers(_, Answer::Processes(list)) => {
                 for summary in list {
                     self.phase(summary.process, summary.phase)?;
                     self.completed(summary.process, summary.totals.completed)?;
@@ -45,6 +45,7 @@ impl Rule for Reported {
                 Ok(())
             }
             Seen::Answers(
+                _,
                 Answer::Submitted(_)
                 | Answer::Refused(_)
                 | Answer::Unknown(_)
@@ -61,7 +62,7 @@ impl Rule for Reported {
             | Seen::Submits(_)
             | Seen::Cancels(_)
             | Seen::ProcessDurable(..)
-            | Seen::GroupDurable(_)
+            | Seen::GroupDurable(..)
             | Seen::ToActivity(..)
             | Seen::FromGroup(_)
             | Seen::Numbered(..)
@@ -71,8 +72,8 @@ impl Rule for Reported {
             | Seen::HasPlanned(_)
             | Seen::Stages(..)
             | Seen::Troubled(_)
-            | Seen::Leases(_)
-            | Seen::Heard(_)
+            | Seen::Leases(..)
+            | Seen::Heard(..)
             | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)

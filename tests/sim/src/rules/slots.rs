@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use group_core::Event;
-use model::{ProcessId, ResourceId};
+use model::{GroupId, ProcessId, ResourceId};
 use simulator::Seen;
 
 use super::Rule;
@@ -14,14 +14,14 @@ use crate::known::Known;
 pub(super) struct Slots {
     slots: BTreeMap<usize, u32>,
     numbers: BTreeMap<ResourceId, usize>,
-    /// What is on the group manager's disk: slots granted, by process and machine.
+    /// The slots granted on the group managers' disks, by process and machine.
     granted: BTreeMap<(ProcessId, ResourceId), u32>,
-    /// Claims that were granted: process and number.
-    claims: BTreeSet<(ProcessId, u32)>,
+    /// Claims that were granted: group, process and number.
+    claims: BTreeSet<(GroupId, ProcessId, u32)>,
 }
 
 impl Slots {
-    fn group(&mut self, event: &Event) -> Result<(), String> {
+    fn group(&mut self, group: GroupId, event: &Event) -> Result<(), String> {
         match event {
             Event::Epoch(_) => {}
             Event::Named { resource, name } => {
@@ -29,7 +29,7 @@ impl Slots {
                 if self.numbers.values().any(|&other| other == machine) {
                     return Err(format!("machine {name} gets a second number, {resource}"));
                 }
-                if self.numbers.insert(*resource, machine).is_some() {
+                if self.numbers.insert(resource.of(group), machine).is_some() {
                     return Err(format!("a second machine gets the number {resource}"));
                 }
             }
@@ -38,27 +38,28 @@ impl Slots {
                 number,
                 grants,
             } => {
-                if !self.claims.insert((*process, *number)) {
+                if !self.claims.insert((group, *process, *number)) {
                     return Err(format!(
                         "claim {number} of {process} is granted a second time"
                     ));
                 }
                 for grant in grants {
-                    *self.granted.entry((*process, grant.resource)).or_default() += grant.slots;
-                    let all = self
-                        .granted
-                        .iter()
-                        .filter(|((_, at), _)| *at == grant.resource);
+                    let at = grant.resource.of(group);
+                    *self.granted.entry((*process, at)).or_default() += grant.slots;
+                    let all = self.granted.iter().filter(|((_, of), _)| *of == at);
                     let n_granted: u32 = all.map(|(_, slots)| slots).sum();
-                    let machine = self.numbers.get(&grant.resource);
+                    let machine = self.numbers.get(&at);
                     let slots = machine.and_then(|machine| self.slots.get(machine));
                     if slots.is_none_or(|slots| n_granted > *slots) {
-                        let at = grant.resource;
                         return Err(format!("{n_granted} slots of {at} granted, of {slots:?}"));
                     }
                 }
             }
-            Event::Released { process } => self.granted.retain(|(holder, _), _| holder != process),
+            Event::Released { process, .. } => {
+                let is_other =
+                    |holder: &ProcessId, at: &ResourceId| holder != process || at.group != group;
+                self.granted.retain(|(holder, at), _| is_other(holder, at));
+            }
             Event::Drained { .. } => {}
         }
         Ok(())
@@ -70,8 +71,8 @@ impl Rule for Slots {
         if let Seen::Machine { machine, slots } = seen {
             self.slots.insert(*machine, *slots);
         }
-        if let Seen::GroupDurable(event) = seen {
-            return self.group(event);
+        if let Seen::GroupDurable(group, event) = seen {
+            return self.group(*group, event);
         }
         let Seen::Started(command) = seen else {
             return Ok(());
@@ -93,10 +94,10 @@ impl Rule for Slots {
             return Ok(());
         };
         let resource = durable.sent.get(&command.attempt);
-        let granted = resource.and_then(|resource| durable.granted.get(resource));
-        // What is granted is known to the machine before its process manager has recorded it.
+        let granted = resource.map(|resource| durable.granted(*resource));
+        // The machine knows a grant before its process manager has recorded it.
         let held = resource.and_then(|resource| self.granted.get(&(process, *resource)));
-        let granted = granted.max(held).copied().unwrap_or_default();
+        let granted = granted.max(held.copied()).unwrap_or_default();
         if known.is_repeatable(command.attempt) {
             // One that nobody waits for any more may start after its process has ended.
             return Ok(());

@@ -31,20 +31,24 @@ impl Rule for Submission {
             Seen::Told(_, Answer::Refused(reasons)) => {
                 return Err(format!("a good submission was refused: {reasons:?}"));
             }
-            Seen::Answers(Answer::Submitted(process)) => {
+            Seen::Answers(_, Answer::Submitted(process)) => {
                 if !known.processes.contains_key(process) {
                     return Err(format!("{process} is acknowledged and not durable"));
                 }
             }
-            Seen::Answers(Answer::Unknown(process)) => {
+            Seen::Answers(_, Answer::Unknown(process)) => {
                 if self.acknowledged.contains(process) {
                     return Err(format!(
                         "{process} was acknowledged, and now nobody knows it"
                     ));
                 }
             }
-            Seen::Answers(Answer::Processes(list)) => {
-                for process in &self.acknowledged {
+            Seen::Answers(manager, Answer::Processes(list)) => {
+                let is_its_own = |id: &ProcessId| known.manager_of(*id) == *manager;
+                if let Some(other) = list.iter().find(|one| !is_its_own(&one.process)) {
+                    return Err(format!("{} is another manager's", other.process));
+                }
+                for process in self.acknowledged.iter().filter(|&id| is_its_own(id)) {
                     if !list.iter().any(|summary| summary.process == *process) {
                         return Err(format!("{process} was acknowledged and is not listed"));
                     }
@@ -55,12 +59,12 @@ impl Rule for Submission {
                     return Err("a submission was never acknowledged".to_owned());
                 }
             }
-            Seen::Answers(_)
+            Seen::Answers(..)
             | Seen::Told(..)
             | Seen::Machine { .. }
             | Seen::Cancels(_)
             | Seen::ProcessDurable(..)
-            | Seen::GroupDurable(_)
+            | Seen::GroupDurable(..)
             | Seen::ToActivity(..)
             | Seen::FromGroup(_)
             | Seen::Numbered(..)
@@ -70,8 +74,8 @@ impl Rule for Submission {
             | Seen::HasPlanned(_)
             | Seen::Stages(..)
             | Seen::Troubled(_)
-            | Seen::Leases(_)
-            | Seen::Heard(_)
+            | Seen::Leases(..)
+            | Seen::Heard(..)
             | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)

@@ -16,7 +16,7 @@ fn compiled(text: &str) -> Definition {
     }
 }
 
-const FULL: &str = r#"# full: 3 activities, 1 links. Written by xav export.
+const FULL: &str = r#"# full: 6 activities, 1 links. Written by xav export.
 xavantes: 1
 name: full
 inputs: { limit: { type: int, default: 10, minimum: 1.0, maximum: 20.5 }, text: file }
@@ -54,6 +54,29 @@ body:
           stderr: { into: odd }
       links:
         - { from: low, to: high, when: "${total > 2}" }
+    - name: choice
+      if: "${total > 2}"
+      then:
+        activity: big
+        run: [big]
+      elif:
+        - if: "${total > 1}"
+          then:
+            sequence:
+              - activity: middle
+                run: [middle]
+              - if: "${true}"
+                then:
+                  empty:
+        - if: "${total > 0}"
+          then:
+            name: last-empty
+            empty:
+      else:
+        if: "${false}"
+        then:
+          activity: small
+          run: [small]
     - assign:
         total: "${total + 1}"
     - name: nothing
@@ -225,7 +248,7 @@ fn too_many_pairs_are_refused() {
 #[test]
 fn dot_has_a_cluster_for_each_controller() {
     let dot = super::dot(&compiled(FULL));
-    assert_eq!(dot.matches("subgraph cluster_").count(), 2, "{dot}");
+    assert_eq!(dot.matches("subgraph cluster_").count(), 6, "{dot}");
 }
 
 fn activity(command: Command) -> Activity {
@@ -381,6 +404,8 @@ enum Tree {
     Empty,
     Sequence(Vec<Tree>),
     Parallel(Vec<Tree>),
+    /// With an `else` or without.
+    If(Vec<Tree>, bool),
 }
 
 fn tree() -> impl Strategy<Value = Tree> {
@@ -392,7 +417,9 @@ fn tree() -> impl Strategy<Value = Tree> {
     leaf.prop_recursive(4, 14, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 1..4).prop_map(Tree::Sequence),
-            prop::collection::vec(inner, 1..5).prop_map(Tree::Parallel),
+            prop::collection::vec(inner.clone(), 1..5).prop_map(Tree::Parallel),
+            (prop::collection::vec(inner, 2..5), any::<bool>())
+                .prop_map(|(parts, has_else)| Tree::If(parts, has_else)),
         ]
     })
 }
@@ -438,6 +465,16 @@ fn plant(tree: &Tree, before: &[Source], nodes: &mut Vec<Node>) -> NodeId {
                 }
             }
             NodeKind::Sequence(children)
+        }
+        Tree::If(parts, has_else) => {
+            let branches = parts.iter().map(|part| plant(part, before, nodes));
+            let children: Vec<NodeId> = branches.collect();
+            let n_conditions = parts.len() - usize::from(*has_else);
+            let condition = |n| Expression(format!(" count == {n} "));
+            NodeKind::If {
+                conditions: (0..n_conditions).map(condition).collect(),
+                children,
+            }
         }
         Tree::Parallel(parts) => {
             let children: Vec<NodeId> = parts
@@ -491,7 +528,7 @@ prop_compose! {
         }];
         let first = nodes.iter().position(|node| match &node.kind {
             NodeKind::Activity(activity) => !activity.outputs.is_empty(),
-            NodeKind::Sequence(_) | NodeKind::Parallel { .. } | NodeKind::Assign(_) | NodeKind::Empty => false,
+            NodeKind::Sequence(_) | NodeKind::Parallel { .. } | NodeKind::If { .. } | NodeKind::Assign(_) | NodeKind::Empty => false,
         });
         outputs.extend(first.map(|first| Output {
             name: "file".to_owned(),

@@ -113,10 +113,22 @@ impl Writer<'_> {
                     if matches!(node.kind, NodeKind::Parallel { .. }) {
                         open.push(Open::Links(id, own));
                     }
+                    if let NodeKind::If {
+                        conditions,
+                        children,
+                    } = &node.kind
+                    {
+                        open.extend(branches(conditions, children, own).rev());
+                        continue;
+                    }
                     let children = node.children().iter().rev();
                     open.extend(children.map(|child| Open::Step(*child, own + 1, true)));
                 }
                 Open::Links(id, level) => self.links(id, level),
+                Open::Line(level, line) => {
+                    self.indent(level, &line);
+                    self.text.push('\n');
+                }
             }
         }
     }
@@ -127,7 +139,7 @@ impl Writer<'_> {
         let invented = self.names[id.index()].as_deref();
         let name = invented.unwrap_or(&node.name);
         let mut lines = Vec::new();
-        let mut named = |keyword: &str| {
+        let mut named = |key_line: &str| {
             if !name.is_empty() {
                 lines.push(format!("name: {}", scalar(name)));
             }
@@ -136,13 +148,17 @@ impl Writer<'_> {
                 Join::Any => lines.push("join: any".to_owned()),
                 Join::When(condition) => lines.push(format!("join: {}", expression(condition))),
             }
-            lines.push(format!("{keyword}:"));
+            lines.push(key_line.to_owned());
         };
         match &node.kind {
-            NodeKind::Sequence(_) => named("sequence"),
-            NodeKind::Parallel { .. } => named("parallel"),
-            NodeKind::Empty => named("empty"),
-            NodeKind::Assign(_) => named("assign"),
+            NodeKind::Sequence(_) => named("sequence:"),
+            NodeKind::Parallel { .. } => named("parallel:"),
+            NodeKind::Empty => named("empty:"),
+            NodeKind::If { conditions, .. } => {
+                let first = conditions.first().map_or(String::new(), expression);
+                named(&format!("if: {first}"));
+            }
+            NodeKind::Assign(_) => named("assign:"),
             NodeKind::Activity(_) => {
                 lines.push(format!("activity: {}", scalar(name)));
                 match &node.join {
@@ -169,7 +185,10 @@ impl Writer<'_> {
                 }
             }
             NodeKind::Activity(activity) => self.activity(activity, own),
-            NodeKind::Sequence(_) | NodeKind::Parallel { .. } | NodeKind::Empty => {}
+            NodeKind::Sequence(_)
+            | NodeKind::Parallel { .. }
+            | NodeKind::If { .. }
+            | NodeKind::Empty => {}
         }
     }
 
@@ -385,11 +404,37 @@ impl Writer<'_> {
 /// Bytes of a key that YAML takes without `?` before it, with room for blanks.
 const KEY_BYTES_MAX: usize = 1_000;
 
-/// What is to be written yet: a step with its level and whether it is an item of a list, or the
-/// links of a parallel.
+/// What is to be written yet: a step with its level and whether it is an item of a list, the links
+/// of a parallel, or a line between the branches of an `if`.
 enum Open {
     Step(NodeId, usize, bool),
     Links(NodeId, usize),
+    Line(usize, String),
+}
+
+/// What follows the first condition of an `if` whose keys have this level.
+fn branches(
+    conditions: &[Expression],
+    children: &[NodeId],
+    level: usize,
+) -> impl DoubleEndedIterator<Item = Open> {
+    let mut parts = Vec::new();
+    for (number, &child) in children.iter().enumerate() {
+        let (lines, deeper) = match (number, conditions.get(number)) {
+            (0, _) => (vec![(0, "then:".to_owned())], 1),
+            (_, Some(condition)) => {
+                let elif = (number == 1).then(|| (0, "elif:".to_owned()));
+                let item = (1, format!("- if: {}", expression(condition)));
+                let lines = elif.into_iter().chain([item, (2, "then:".to_owned())]);
+                (lines.collect(), 3)
+            }
+            (_, None) => (vec![(0, "else:".to_owned())], 1),
+        };
+        let lines = lines.into_iter();
+        parts.extend(lines.map(|(more, line)| Open::Line(level + more, line)));
+        parts.push(Open::Step(child, level + deeper, false));
+    }
+    parts.into_iter()
 }
 
 fn of_input(input: &Input) -> String {

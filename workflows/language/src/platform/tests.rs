@@ -43,7 +43,7 @@ fn groups_links_and_machines_are_read() {
         .map(|one| {
             format!(
                 "{} {} of {}: {} x {}, {}",
-                one.id, one.name, one.group, one.slots, one.power, one.memory.0
+                one.id, one.name, one.id.group, one.slots, one.power, one.memory.0
             )
         })
         .collect();
@@ -54,9 +54,18 @@ fn groups_links_and_machines_are_read() {
     assert_eq!(platform.resources()[1].labels["arch"], "x86_64");
     let link = |bandwidth, latency| NetworkLink { bandwidth, latency };
     let network = platform.network();
-    assert_eq!(network.link(GroupId(0), GroupId(0)), link(1.25e8, 1e-4));
-    assert_eq!(network.link(GroupId(1), GroupId(1)), link(1.25e9, 5e-5));
-    assert_eq!(network.link(GroupId(1), GroupId(0)), link(1.25e6, 7e-3));
+    assert_eq!(
+        network.link(GroupId::LOCAL, GroupId::LOCAL),
+        link(1.25e8, 1e-4)
+    );
+    assert_eq!(
+        network.link(GroupId::new(1), GroupId::new(1)),
+        link(1.25e9, 5e-5)
+    );
+    assert_eq!(
+        network.link(GroupId::new(1), GroupId::LOCAL),
+        link(1.25e6, 7e-3)
+    );
     assert_eq!(network.between, link(1.25e7, 5e-3));
 }
 
@@ -136,7 +145,10 @@ fn samples_are_platforms() {
     let platform = read(sites).platform().unwrap();
     assert_eq!(platform.resources().len(), 15);
     assert_eq!(
-        platform.network().link(GroupId(1), GroupId(2)).bandwidth,
+        platform
+            .network()
+            .link(GroupId::new(1), GroupId::new(2))
+            .bandwidth,
         1.25e8
     );
 }

@@ -21,7 +21,8 @@ impl Reader<'_, '_> {
                 // The text of an expression begins after its `${`, that of a template with the field.
                 let field = problem.place.field.as_str();
                 let is_expression = problem.place.node.is_none()
-                    || field == "join"
+                    || matches!(field, "join" | "if")
+                    || field.starts_with("elif.")
                     || field.starts_with("links.")
                     || field.starts_with("assign.");
                 let text = self

@@ -56,6 +56,7 @@ impl<'t> Reader<'t, '_> {
                     links: Vec::new(),
                 }
             }
+            "if" => self.choice(main?, &fields),
             "assign" => NodeKind::Assign(self.assign(id, main?)),
             "empty" => {
                 let nothing = main.is_none_or(|at| {
@@ -109,7 +110,13 @@ impl<'t> Reader<'t, '_> {
                 continue;
             };
             let message = format!("`{name}` beside `{first}`: a step does one thing");
-            self.hint(key, message, "write another step, `- ` before it");
+            let hint = match (name, first) {
+                ("if", other) | (other, "if") => {
+                    format!("the `{other}` goes below `then:` of the step with `if:`")
+                }
+                _ => "write another step, `- ` before it".to_owned(),
+            };
+            self.hint(key, message, hint);
             return None;
         }
         if let Some((table, _)) = found {
@@ -117,6 +124,13 @@ impl<'t> Reader<'t, '_> {
         }
         if let Some((key, name)) = keys.iter().find(|(_, name)| LATER_STEPS.contains(name)) {
             self.later(*key, name);
+            return None;
+        }
+        let is_of_if = |name: &str| matches!(name, "then" | "elif" | "else");
+        if let Some((key, name)) = keys.iter().find(|(_, name)| is_of_if(name)) {
+            let message = format!("`{name}` without its `if`");
+            let hint = "it is a key of the step that begins with `if:`, without `- ` before it";
+            self.hint(*key, message, hint);
             return None;
         }
         let place = keys.first().map_or(at, |(key, _)| *key);

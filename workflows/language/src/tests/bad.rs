@@ -118,13 +118,66 @@ fn steps_are_strict() {
         &[
             "9:7: `while` is part of the language, but this version does not run it",
             "10:7: `acitvity` is not a step (did you mean `activity`?)",
-            "11:7: a step that does not say what it is (begin it with one of `sequence`, `parallel`, `activity`, `assign`, `empty`)",
-            "12:7: text where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `activity`, `assign`, `empty`)",
-            "13:7: an empty mapping where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `activity`, `assign`, `empty`)",
+            "11:7: a step that does not say what it is (begin it with one of `sequence`, `parallel`, `if`, `activity`, `assign`, `empty`)",
+            "12:7: text where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `if`, `activity`, `assign`, `empty`)",
+            "13:7: an empty mapping where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `if`, `activity`, `assign`, `empty`)",
             "14:7: a list where a step is expected (write `sequence:` (one after another) or `parallel:` before the list)",
             "15:32: `assign` beside `activity`: a step does one thing (write another step, `- ` before it)",
             "16:14: an empty step with something in it (write `empty:`)",
             "17:7: a parallel without children (write `empty:` for a step that does nothing)",
+        ],
+    );
+}
+
+#[test]
+fn branches_are_strict() {
+    check(
+        "    - if: total > 3\n      then: [1]\n    - if: ${ totl > 3 }\n      elif:\n        - if: ${ total > 2 }\n          \
+         then: { empty: }\n        - if: ${ total > limit }\n          then: { empty: }\n          do: 1\n        - text\n      \
+         else: { acitvity: a }",
+        &[
+            "9:11: `total > 3` where `${...}` is expected (an expression is written `${ ... }`)",
+            "10:13: a list where a step is expected (write `sequence:` (one after another) or `parallel:` before the list)",
+            "11:7: an if without `then` (`then`: what is done where it is true)",
+            "11:14: no variable is called `totl` (did you mean `total`?)",
+            "15:26: no variable is called `limit` (write `inputs.limit` for the input)",
+            "17:11: unknown key `do` (a branch has `if`, `then`)",
+            "18:11: text where a mapping (a branch) is expected",
+            "19:15: `acitvity` is not a step (did you mean `activity`?)",
+        ],
+    );
+    check(
+        "    - if: ${ total > 3 }\n      then: { empty: }\n      elif: { if: \"${ true }\", then: { empty: } }\n    - elif: []\n    \
+         - else: { empty: }\n    - if: ${ true }\n      activity: a\n      run: [a]\n    - activity: b\n      run: [b]\n      \
+         if: ${ true }\n    - { if: \"${ true }\", then: { empty: }, elif: [] }",
+        &[
+            "11:13: a mapping where a list of branches is expected (write `- ` before each `if` below `elif:`)",
+            "12:7: `elif` without its `if` (it is a key of the step that begins with `if:`, without `- ` before it)",
+            "13:7: `else` without its `if` (it is a key of the step that begins with `if:`, without `- ` before it)",
+            "15:7: `activity` beside `if`: a step does one thing (the `activity` goes below `then:` of the step with `if:`)",
+            "19:7: `if` beside `activity`: a step does one thing (the `activity` goes below `then:` of the step with `if:`)",
+            "20:50: an `elif` without branches (leave it out)",
+        ],
+    );
+}
+
+#[test]
+fn branches_are_apart() {
+    check(
+        "    - name: choice\n      if: ${ total > 3 }\n      then: { activity: a, run: [a], outputs: { o: o } }\n      \
+         else: { activity: b, run: [b], inputs: { i: a.o } }\n    - name: choice\n      if: \"${}\"\n      then: { empty: }",
+        &[
+            "12:51: `a` and `b` are in different branches of one `if`, so they never both run",
+            "13:13: a second node is called `choice` (names are unique in a definition)",
+            "14:11: an empty expression",
+        ],
+    );
+    check(
+        "    - parallel:\n        - if: ${ links.a }\n          then: { activity: a, run: [a] }\n          \
+         else: { activity: b, run: [b] }\n      links:\n        - { from: a, to: b }",
+        &[
+            "10:24: `links` are read in a `join` only",
+            "14:11: `a` and `b` are in different branches of one `if`, so they never both run",
         ],
     );
 }

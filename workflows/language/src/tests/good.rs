@@ -158,6 +158,59 @@ fn everything_is_read() {
 }
 
 #[test]
+fn an_if_is_read_and_shown_with_its_branches() {
+    let text = r#"
+xavantes: 1
+name: choice
+inputs: { n: int }
+body:
+  name: size
+  if: ${ inputs.n > 100 }
+  then: { activity: big, run: [big] }
+  elif:
+    - if: ${ inputs.n > 10 }
+      then:
+        sequence:
+          - { activity: one, run: [one] }
+          - { activity: two, run: [two] }
+    - { if: "${ inputs.n > 1 }", then: { empty: } }
+  else: { activity: small, run: [small] }
+"#;
+    let definition = compiled(text).definition;
+    let NodeKind::If {
+        conditions,
+        children,
+    } = &definition.node(NodeId(0)).kind
+    else {
+        panic!()
+    };
+    let conditions: Vec<&str> = conditions.iter().map(|one| one.0.as_str()).collect();
+    assert_eq!(
+        conditions,
+        [" inputs.n > 100 ", " inputs.n > 10 ", " inputs.n > 1 "]
+    );
+    assert_eq!(children, &[1, 2, 5, 6].map(NodeId));
+    let drawn = "\
+choice
+└─ size (if)
+   ├─ [inputs.n > 100] big: big
+   ├─ [inputs.n > 10] sequence
+   │  ├─ one: one
+   │  └─ two: two
+   ├─ [inputs.n > 1] empty
+   └─ [else] small: small
+";
+    assert_eq!(tree(&definition), drawn);
+    let body = &json(&definition)["body"];
+    assert_eq!(body["kind"], "if");
+    assert_eq!(body["conditions"][2], "${ inputs.n > 1 }");
+    assert_eq!(body["children"][3]["name"], "small");
+    let dot = dot(&definition);
+    assert!(dot.contains("label=\"size (if)\""), "{dot}");
+    assert!(dot.contains("n3 -> n4;") && !dot.contains("n1 ->"), "{dot}");
+}
+
+#[test]
 fn json_is_read_with_its_escapes() {
     let text = r#"{"xavantes": 1, "name": "j", "body": {"activity": "a",
         "run": ["echo", "\ud834\udd1e \u00e9 \/ \t", 1.50]}}"#;

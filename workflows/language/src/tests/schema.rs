@@ -171,6 +171,9 @@ fn example(table: &Table, key: &str) -> String {
         ("a parallel", _) => step(
             "{ parallel: [{ empty: , name: a }, { empty: , name: b }], links: [{ from: a, to: b }], name: x, join: all }",
         ),
+        ("an if" | "a branch", _) => step(
+            "{ name: x, join: any, if: '${ v > 1 }', then: { empty: }, elif: [{ if: '${ true }', then: { empty: } }], else: { empty: } }",
+        ),
         ("an assign", _) => step("{ assign: { v: 1 }, name: x, join: any }"),
         ("an empty step", _) => step("{ empty: , name: x, join: any }"),
         ("a link", _) => activity("cores: 1").replace("to: x }", "to: x, when: \"${ true }\" }"),
@@ -210,6 +213,8 @@ fn every_key_is_read_and_is_in_the_schema() {
         &keys::PARALLEL,
         &keys::SEQUENCE_FORM,
         &keys::PARALLEL_FORM,
+        &keys::IF,
+        &keys::BRANCH,
         &keys::ACTIVITY,
         &keys::ASSIGN,
         &keys::EMPTY,

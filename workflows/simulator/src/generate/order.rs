@@ -1,7 +1,8 @@
-//! What surely comes before what in a tree with links, whichever links turn out true.
+//! The certain order in a tree with links, whichever links turn out true.
 //!
 //! A link orders its ends only where its target cannot be skipped before the link has a value: a
-//! target below a controller that has incoming links of its own may be.
+//! target below a controller that has incoming links of its own may be, and so may one in a branch
+//! of an `if`.
 
 use model::{Node, NodeId, NodeKind};
 
@@ -46,6 +47,8 @@ impl Moment {
 pub(super) struct Order {
     parents: Vec<Option<NodeId>>,
     incoming: Vec<Vec<NodeId>>,
+    /// Branches of an `if`: which of them run is seen only when they are chosen from.
+    is_branch: Vec<bool>,
     /// Links without a condition whose target joins all.
     reach: Vec<Vec<u64>>,
     /// The place of each start and end in the walk through the tree.
@@ -57,6 +60,7 @@ impl Order {
         let mut order = Order {
             parents: vec![None; nodes.len()],
             incoming: vec![Vec::new(); nodes.len()],
+            is_branch: vec![false; nodes.len()],
             reach: Vec::new(),
             place: vec![[0; 2]; nodes.len()],
         };
@@ -64,6 +68,7 @@ impl Order {
         for (index, node) in nodes.iter().enumerate() {
             for child in node.children() {
                 order.parents[child.index()] = Some(NodeId(index as u32));
+                order.is_branch[child.index()] = matches!(node.kind, NodeKind::If { .. });
             }
             if let NodeKind::Parallel { links: own, .. } = &node.kind {
                 links.extend(own.iter().map(|link| (link.from, link.to)));
@@ -88,13 +93,10 @@ impl Order {
             edges[order.vertex(id, false)].push(order.vertex(id, true));
         }
         for &(from, to) in &links {
-            let ancestors = order
+            let mut ancestors = order
                 .ancestors(to)
                 .filter(|&above| !order.is_below(from, above));
-            if ancestors
-                .clone()
-                .all(|above| order.incoming[above.index()].is_empty())
-            {
+            if !order.is_branch[to.index()] && ancestors.all(|above| order.is_entered(above)) {
                 edges[order.vertex(from, true)].push(order.vertex(to, false));
             }
         }
@@ -119,26 +121,31 @@ impl Order {
         &self.incoming[id.index()]
     }
 
-    /// Whether one is over when the other begins.
+    /// True if one is over when the other begins.
     pub(super) fn are_ordered(&self, one: Moment, other: Moment) -> bool {
         self.precedes(one, other) || self.precedes(other, one)
     }
 
-    /// Whether `producer` has ended well whenever `consumer` starts.
+    /// True if `producer` has ended well whenever `consumer` starts.
     pub(super) fn has_surely_run(&self, producer: NodeId, consumer: NodeId) -> bool {
         let own = |id: &NodeId| !self.is_below(consumer, *id);
         let mut path = std::iter::once(producer)
             .chain(self.ancestors(producer))
             .filter(own);
-        path.all(|id| self.incoming[id.index()].is_empty())
+        path.all(|id| self.is_entered(id))
             && self.precedes(Moment::end(producer), Moment::start(consumer))
     }
 
-    /// Whether it runs in every run that does not fault.
+    /// True if it runs in every run that does not fault.
     pub(super) fn surely_runs(&self, id: NodeId) -> bool {
         std::iter::once(id)
             .chain(self.ancestors(id))
-            .all(|id| self.incoming[id.index()].is_empty())
+            .all(|id| self.is_entered(id))
+    }
+
+    /// True if a node runs whenever its controller does and its turn comes.
+    fn is_entered(&self, id: NodeId) -> bool {
+        self.incoming[id.index()].is_empty() && !self.is_branch[id.index()]
     }
 
     fn precedes(&self, one: Moment, other: Moment) -> bool {

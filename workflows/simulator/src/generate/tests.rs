@@ -6,6 +6,7 @@ use super::*;
 fn a_thousand_generated_processes_pass_the_checks_of_definitions() {
     let mut n_links = 0;
     let mut n_inputs = 0;
+    let (mut n_conditions, mut n_choices) = (0, 0);
     for seed in 0..1_000 {
         let generated = process(&mut Random::new(seed), SubmitKey(seed), &Options::default());
         let definition = match generated.submit.draft.check() {
@@ -17,6 +18,17 @@ fn a_thousand_generated_processes_pass_the_checks_of_definitions() {
             (5..=40).contains(&n_activities),
             "seed {seed}: {n_activities}"
         );
+        for node in definition.nodes() {
+            if let NodeKind::If {
+                conditions,
+                children,
+            } = &node.kind
+            {
+                n_conditions += conditions.len();
+                n_choices += 1;
+                assert!(conditions.len() <= children.len(), "seed {seed}");
+            }
+        }
         n_links += definition.links().len();
         n_inputs += definition
             .activities()
@@ -28,6 +40,8 @@ fn a_thousand_generated_processes_pass_the_checks_of_definitions() {
     }
     assert!(n_links > 1_000, "{n_links} links");
     assert!(n_inputs > 1_000, "{n_inputs} inputs");
+    assert!(n_choices > 300, "{n_choices} ifs");
+    assert!(n_conditions > n_choices, "{n_conditions} conditions");
 }
 
 #[test]

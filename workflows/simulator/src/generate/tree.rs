@@ -15,7 +15,7 @@ pub(super) enum Tree {
     Leaf(Leaf),
 }
 
-/// What a leaf is.
+/// The kind of a leaf.
 #[derive(Clone, Copy)]
 pub(super) enum Leaf {
     Activity,
@@ -49,7 +49,7 @@ impl Tree {
             children.push(Tree::below(random, own, depth + 1));
             left -= own;
         }
-        // What is left over goes in as further children.
+        // The rest goes in as further children.
         while left > 0 {
             let own = if depth + 1 >= DEPTH_MAX {
                 1

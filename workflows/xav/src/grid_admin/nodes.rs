@@ -163,7 +163,7 @@ fn document(node: &Node) -> serde_json::Value {
     let (state, why) = state(node);
     json!({
         "name": node.name,
-        "number": node.resource.0,
+        "number": node.resource.number,
         "state": state,
         "why": why,
         "slots": node.slots,

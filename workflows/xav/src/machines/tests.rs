@@ -30,6 +30,17 @@ fn a_directory_without_machines_has_this_one() {
 }
 
 #[test]
+fn a_machine_keeps_the_name_of_its_first_run() {
+    let (_dir, state) = state();
+    let name = |state: &StateDirectory| of(state.path(), None).unwrap()[0].name.clone();
+    assert_eq!(name(&state), shell::environment::hostname());
+    fs::write(state.path().join("am/name"), "elsewhere").unwrap();
+    assert_eq!(name(&state), "elsewhere");
+    fs::write(state.path().join("am/name"), "").unwrap();
+    assert_eq!(name(&state), shell::environment::hostname());
+}
+
+#[test]
 fn machines_of_a_file_stay_with_their_directory() {
     let (_dir, state) = state();
     settle(&state, Some(&file(TWO))).unwrap();

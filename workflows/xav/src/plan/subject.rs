@@ -301,7 +301,7 @@ fn platform_of(machines: Option<&str>, dag: &Dag, as_json: bool) -> Result<Machi
     let resources = platform.resources();
     let slots: u64 = resources.iter().map(|one| u64::from(one.slots)).sum();
     let groups: std::collections::BTreeSet<GroupId> =
-        resources.iter().map(|one| one.group).collect();
+        resources.iter().map(|one| one.id.group).collect();
     let count = |n: usize, one: &str, many: &str| crate::text::count(n as u64, one, many);
     let mut shown = format!("{shown}: {}", count(resources.len(), "machine", "machines"));
     if groups.len() > 1 {
@@ -318,9 +318,8 @@ fn platform_of(machines: Option<&str>, dag: &Dag, as_json: bool) -> Result<Machi
 /// This machine as a run would have it.
 fn this_machine() -> Platform {
     let resource = Resource {
-        id: ResourceId(0),
+        id: ResourceId::local(0),
         name: shell::environment::hostname(),
-        group: GroupId(0),
         power: 1.0,
         slots: machines::cores(),
         memory: facts::memory(),

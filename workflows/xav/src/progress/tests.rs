@@ -16,7 +16,7 @@ fn progress(n_running: u32) -> Progress {
     let one = |id: u32, since: u64| Running {
         activity: ActivityId(id),
         number: 1,
-        resource: ResourceId(0),
+        resource: ResourceId::local(0),
         since: Wall(since),
     };
     Progress {

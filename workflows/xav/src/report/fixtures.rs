@@ -62,7 +62,7 @@ pub(super) fn attempt(activity: ActivityId, number: u32, from: u64, to: u64) -> 
             activity,
             number,
         },
-        resource: ResourceId(1),
+        resource: ResourceId::local(1),
         end: Some("completed".to_owned()),
         pid: 7,
         started: Some(SUBMITTED + Span::from_millis(from)),
@@ -113,7 +113,7 @@ pub(super) fn untouched(definition: &Definition) -> Status {
         activities: activities.collect(),
         generation: Generation(0),
         planned: None,
-        machines: vec![(ResourceId(1), "host".to_owned())],
+        machines: vec![(ResourceId::local(1), "host".to_owned())],
         waiting_for: None,
         keep_going: false,
         copies: None,
@@ -150,7 +150,7 @@ pub(super) fn status() -> Status {
         let (slot, start, finish) = plan[index];
         one.phase = ActivityPhase::Completed;
         one.planned = Some(Planned {
-            resource: ResourceId(1),
+            resource: ResourceId::local(1),
             slot,
             start: Span::from_millis(start),
             finish: Span::from_millis(finish),

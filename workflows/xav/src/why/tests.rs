@@ -42,7 +42,7 @@ fn what_it_waits_for_is_named() {
         "merge waits\n  after range, which runs\n"
     );
     let queue = Reason::Queue {
-        resource: ResourceId(1),
+        resource: ResourceId::local(1),
         n_before: 3,
         n_out: 1,
     };

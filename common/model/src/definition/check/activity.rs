@@ -170,6 +170,7 @@ pub(super) fn source_is_directory(draft: &Draft, source: Source) -> Option<bool>
                 .map(Produced::is_directory),
             NodeKind::Sequence(_)
             | NodeKind::Parallel { .. }
+            | NodeKind::If { .. }
             | NodeKind::Assign(_)
             | NodeKind::Empty => None,
         },

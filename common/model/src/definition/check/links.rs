@@ -14,7 +14,7 @@ use crate::definition::{Draft, Link, NodeKind, Source};
 /// The links that were read and can be followed.
 pub(super) struct Links {
     pub(super) links: Vec<(NodeId, Link)>,
-    /// Whether there are others, which cannot, so that an order that seems wanting may not be.
+    /// True if other links could not be read, so a missing order may be among those.
     pub(super) lost: bool,
 }
 
@@ -64,6 +64,12 @@ pub(super) fn check_links(
                 problems.add(Some(id), field(""), format!("`{label}` waits for itself"));
                 continue;
             }
+            if are_alternatives(draft, link.from, link.to, parents) {
+                lost = true;
+                let message = alternatives(draft, link.from, link.to);
+                problems.add(Some(id), field(""), message);
+                continue;
+            }
             if !seen.insert((link.from, link.to)) {
                 let (from, to) = (link.from.index(), link.to.index());
                 let message = format!(
@@ -94,20 +100,18 @@ pub(super) fn is_below(node: NodeId, controller: NodeId, parents: &[Option<NodeI
     false
 }
 
-/// Whether the lowest controller above both is a sequence that has the first before the second.
-/// This finds most orders without a search, which for many readers of one output costs the square
-/// of their number. Parents have lower numbers than children, and children are numbered in order.
-fn is_sequenced(draft: &Draft, first: NodeId, second: NodeId, parents: &[Option<NodeId>]) -> bool {
+/// The lowest controller above both nodes, and its children above or at each; none where one is
+/// above the other. Parents have lower numbers than children, and children are numbered in order.
+fn meet(
+    first: NodeId,
+    second: NodeId,
+    parents: &[Option<NodeId>],
+) -> Option<(NodeId, NodeId, NodeId)> {
     let (mut before, mut after) = (first, second);
     loop {
-        let (Some(above_before), Some(above_after)) =
-            (parents[before.index()], parents[after.index()])
-        else {
-            return false;
-        };
+        let (above_before, above_after) = (parents[before.index()]?, parents[after.index()]?);
         if above_before == above_after {
-            let kind = &draft.nodes[above_before.index()].kind;
-            return before < after && matches!(kind, NodeKind::Sequence(_));
+            return (before != after).then_some((above_before, before, after));
         }
         // The one whose parent lies deeper, or later, cannot be the child of the common controller.
         if above_before > above_after {
@@ -116,6 +120,32 @@ fn is_sequenced(draft: &Draft, first: NodeId, second: NodeId, parents: &[Option<
             after = above_after;
         }
     }
+}
+
+/// True if the lowest controller above both is a sequence that has the first before the second.
+/// This finds most orders without a search, which for many readers of one output costs the square
+/// of their number.
+fn is_sequenced(draft: &Draft, first: NodeId, second: NodeId, parents: &[Option<NodeId>]) -> bool {
+    meet(first, second, parents).is_some_and(|(controller, before, after)| {
+        let kind = &draft.nodes[controller.index()].kind;
+        before < after && matches!(kind, NodeKind::Sequence(_))
+    })
+}
+
+/// True if the two nodes lie in different branches of one `if`, so that they never both run.
+fn are_alternatives(draft: &Draft, one: NodeId, other: NodeId, parents: &[Option<NodeId>]) -> bool {
+    meet(one, other, parents).is_some_and(|(controller, ..)| {
+        matches!(draft.nodes[controller.index()].kind, NodeKind::If { .. })
+    })
+}
+
+fn alternatives(draft: &Draft, one: NodeId, other: NodeId) -> String {
+    let (one, other) = (&draft.nodes[one.index()], &draft.nodes[other.index()]);
+    format!(
+        "`{}` and `{}` are in different branches of one `if`, so they never both run",
+        one.label(),
+        other.label()
+    )
 }
 
 pub(super) fn check_producers(
@@ -142,7 +172,7 @@ pub(super) fn check_producers(
             else {
                 continue;
             };
-            // What is not there, or reads itself, has been named.
+            // A missing producer, or an activity that reads itself, has been reported.
             if producer == id || !has_output(draft, producer, output) {
                 continue;
             }
@@ -150,23 +180,27 @@ pub(super) fn check_producers(
                 let mut above = std::iter::successors(Some(id), |at| parents[at.index()]);
                 above.any(|to| linked.binary_search(&(producer, to)).is_ok())
             };
+            let field = || format!("inputs.{}", staged.path);
+            if are_alternatives(draft, producer, id, parents) {
+                problems.add(Some(id), field(), alternatives(draft, producer, id));
+                continue;
+            }
             if is_sequenced(draft, producer, id, parents) || is_linked() {
                 continue;
             }
             let (from, to) = (draft.nodes[producer.index()].label(), node.label());
-            let field = format!("inputs.{}", staged.path);
             match search.precedes(producer, id) {
                 Some(true) => {}
                 Some(false) => problems.hint(
                     Some(id),
-                    field,
+                    field(),
                     format!("`{from}` need not have ended when `{to}` starts"),
                     format!("put both into a sequence, or add `{{ from: {from}, to: {to} }}` to the links of the parallel above them"),
                 ),
                 None => {
                     return problems.hint(
                         Some(id),
-                        field,
+                        field(),
                         format!("it takes too long to see that `{from}` has ended when `{to}` starts"),
                         format!("add `{{ from: {from}, to: {to} }}` to the links of the parallel above them, and likewise for the others that read what others produce"),
                     );

@@ -1,4 +1,4 @@
-//! What is wrong, collected.
+//! The collected problems of a definition.
 
 use crate::NodeId;
 use crate::definition::limits::PROBLEMS_MAX;

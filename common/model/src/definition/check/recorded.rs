@@ -48,7 +48,9 @@ fn recorded_links(draft: &Draft, problems: &mut Problems) -> Links {
 fn check_references(draft: &Draft, problems: &mut Problems) {
     for (id, node) in numbered(draft) {
         match &node.kind {
-            NodeKind::Sequence(children) | NodeKind::Parallel { children, .. }
+            NodeKind::Sequence(children)
+            | NodeKind::Parallel { children, .. }
+            | NodeKind::If { children, .. }
                 if children.is_empty() =>
             {
                 let message = format!("a {} without children", node.keyword());
@@ -61,6 +63,7 @@ fn check_references(draft: &Draft, problems: &mut Problems) {
             }
             NodeKind::Sequence(_)
             | NodeKind::Parallel { .. }
+            | NodeKind::If { .. }
             | NodeKind::Assign(_)
             | NodeKind::Empty => {}
         }

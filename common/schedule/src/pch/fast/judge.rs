@@ -16,10 +16,10 @@ const PUSHED_MAX: usize = 64;
 
 /// Times clusters on places.
 ///
-/// What a place costs is the time at which the process can be over because of it: the start of
-/// what follows and its priority, for the successor of the cluster's last task (A6), but also for
-/// what other tasks of the cluster feed, and for what the cluster pushes back on the slot. The exact
-/// algorithm sees the latter two in the start of the successor, as far as they reach it.
+/// The cost of a place is the time at which the process can be over because of it: start plus
+/// priority of the successor of the cluster's last task (A6), but also of the successors of its
+/// other tasks, and of the tasks that the cluster pushes back on the slot. The exact algorithm sees
+/// the latter two in the start of the successor, as far as they reach it.
 pub(super) struct Judge {
     /// By task of the cluster: start and finish on the place timed last.
     pub(super) times: Vec<(f64, f64)>,
@@ -75,11 +75,11 @@ struct Latest {
     host: u32,
 }
 
-/// What is known of all machines of a group before one of them is looked at.
+/// Estimates for all machines of a group before one of them is timed.
 struct Group {
     /// When the cluster would end on the fastest machine, less its work there.
     arrival: f64,
-    /// What follows its last task at least.
+    /// The least remaining time after its last task.
     rest: f64,
     /// When the process can be over at least.
     over: f64,
@@ -212,7 +212,7 @@ impl Judge {
         }
     }
 
-    /// What the cluster probably costs on each slot that is worth a look, into `likely`.
+    /// Estimates the cost of the cluster on each slot worth considering, into `likely`.
     fn appraise<'t>(&mut self, times: &'t Times<'_>, path: &Path) -> &'t [u32] {
         let problem = times.problem;
         let work_of = |task: u32| problem.dag().work(times.order[task as usize]);
@@ -338,7 +338,7 @@ impl Judge {
         hosts.len() == times.problem.hosts().len() || self.fits[host as usize]
     }
 
-    /// What the cluster costs on a slot; none if that is more than a limit.
+    /// The cost of the cluster on a slot; none if that is more than a limit.
     fn time(&mut self, times: &Times<'_>, path: &Path, slot: u32, limit: f64) -> Option<Cost> {
         let problem = times.problem;
         let dag = problem.dag();
@@ -385,7 +385,7 @@ impl Judge {
         if latest.host != here.host {
             return latest.at;
         }
-        // What comes from the machine itself crosses no link.
+        // Data from the machine itself crosses no link.
         let preds = times.predecessors(task).iter();
         preds
             .filter(|edge| self.of[edge.other as usize] != self.n_clusters)
@@ -393,7 +393,7 @@ impl Judge {
             .fold(0.0, f64::max)
     }
 
-    /// What is to do after a task of the cluster ends at a place.
+    /// The remaining time of the process after a task of the cluster ends at a place.
     fn rest(&self, times: &Times<'_>, task: u32, latest: &Latest, here: Assigned) -> f64 {
         if latest.host != here.host {
             return latest.at;
@@ -478,7 +478,7 @@ fn free_for(times: &Times<'_>, path: &Path, slot: u32) -> f64 {
     free.iter().copied().fold(0.0, f64::max)
 }
 
-/// What a slot runs, walked along while a cluster is laid between it.
+/// The tasks of a slot, traversed while a cluster is put between them.
 struct Line<'t> {
     list: &'t [u32],
     /// The next one in the list.

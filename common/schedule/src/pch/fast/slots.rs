@@ -3,8 +3,8 @@
 use crate::alike::alike;
 use crate::problem::Problem;
 
-/// All slots of all machines, numbered through. Of empty slots that differ in nothing only the
-/// lowest one is *open*: ties would go to it anyway.
+/// All slots of all machines, numbered through. Among equal empty slots only the lowest one is
+/// *open*: ties would go to it anyway.
 pub(super) struct Slots {
     /// By machine: its first slot; and the end of all.
     off: Vec<u32>,
@@ -63,7 +63,7 @@ impl Slots {
         if dag.tasks().any(|task| dag.cores(task) > 1) {
             slots.all = (0..n_slots as u32).collect();
         }
-        // What has started makes its machine differ from others: its data lies there.
+        // A started task makes its machine differ from others: its data lies there.
         for task in dag.tasks() {
             if let Some(fixed) = problem.fixed(task)
                 && let Some(touched) = slots.touched.get_mut(fixed.host as usize)
@@ -123,7 +123,7 @@ impl Slots {
             {
                 next = self.next_alike[next as usize];
             }
-            // Where the machine itself was not open, a lower one that is like it still is.
+            // If the machine itself was not open, a lower one like it still is.
             let was_open = self.is_open[self.off[host as usize] as usize];
             if was_open && (next as usize) < self.touched.len() {
                 self.open_host(problem, next);

@@ -69,7 +69,7 @@ pub(super) const NONE: u32 = u32::MAX;
 const PREDECESSORS_MANY: usize = 32;
 /// Successors above which the messages to them are not looked at one by one.
 const SUCCESSORS_MANY: usize = 32;
-/// How far behind the settled part marks are worked off after each cluster, in tasks.
+/// The range behind the settled part in which marks are worked off after each cluster, in tasks.
 const NEAR_TASKS: u32 = 2_048;
 /// Edges looked at after each cluster at most.
 const NEAR_EDGES: usize = 100;
@@ -121,7 +121,7 @@ impl<'a> Times<'a> {
             })
             .collect();
         let link_off = offsets(&order, |task| {
-            // What fits no machine is refused before it is placed.
+            // A task that fits no machine is refused before it is placed.
             match problem.fitting(problem.demand_class(task)).is_empty() {
                 true => 0,
                 false => dag.cores(task) as usize,
@@ -170,7 +170,8 @@ impl<'a> Times<'a> {
         times
     }
 
-    /// What is to do after a task ends at a place; at least that, if many tasks wait for it.
+    /// The remaining time of the process after a task ends at a place; a lower bound if many tasks
+    /// wait for it.
     pub(super) fn rest_at(&self, task: u32, here: Assigned) -> f64 {
         let succs = self.successors(task);
         if succs.len() > SUCCESSORS_MANY {
@@ -447,8 +448,8 @@ impl Latest {
         second: 0.0,
     };
 
-    /// A message arrives at another time than before. Where the latest one has become earlier than
-    /// others that were not kept, that shows when all are looked at.
+    /// A message arrives at another time than before. If the latest one has become earlier than
+    /// others that were not kept, the error lasts until all are counted again.
     fn update(&mut self, from: u32, at: f64) {
         if from == self.from {
             self.first = at;
@@ -479,7 +480,7 @@ impl Assigned {
     };
 }
 
-/// Where the entries of each task begin, and the end of all.
+/// The start of each task's entries, and the end of all.
 fn offsets(order: &[u32], count: impl Fn(u32) -> usize) -> Vec<u32> {
     let mut off = Vec::with_capacity(order.len() + 1);
     let mut end = 0;

@@ -36,7 +36,7 @@ impl Raw {
             protocols: PROTOCOLS,
             identity: credentials.identity().to_string(),
             epoch: Epoch(1),
-            resource: Some(ResourceId(7)),
+            resource: Some(ResourceId::local(7)),
             program: "raw".to_owned(),
         };
         drop(_entered);

@@ -3,17 +3,17 @@
 use minicbor::{Decode, Encode};
 use model::Hash;
 
-/// What decides the outcome of an activity, in a few bytes.
+/// A fingerprint of everything that decides the outcome of an activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct CacheKey {
-    /// Of all parts: the same hash, the same outcome.
+    /// The hash of all parts: the same hash, the same outcome.
     #[n(0)]
     pub(crate) key: Hash,
-    /// Of the command, to tell which part has changed; the parts that do not change while the process
-    /// runs are compared as they are.
+    /// A hash of the command, to tell which part has changed; parts that stay as they are while the
+    /// process runs are compared themselves.
     #[n(1)]
     pub(crate) command: u32,
-    /// Of the environment and stdin.
+    /// A hash of the environment and stdin.
     #[n(2)]
     pub(crate) environment: u32,
 }

@@ -1,11 +1,11 @@
-//! What controllers did: the nodes and links of a definition that took another state.
+//! The moves of controllers: nodes and links of a definition that took another state.
 
 use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
 use model::NodeId;
 
-/// Where a node is in its life.
+/// The state of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum NodeState {
@@ -31,7 +31,7 @@ pub enum NodeState {
 }
 
 impl NodeState {
-    /// Whether it stays as it is.
+    /// Returns true if this state is final.
     pub fn has_ended(self) -> bool {
         match self {
             NodeState::Idle | NodeState::Enabled | NodeState::Running => false,
@@ -54,12 +54,12 @@ pub enum LinkState {
     /// Control does not flow.
     #[n(2)]
     False,
-    /// Nobody will know: its source is broken, or its condition.
+    /// Its value will never be known: its source or its condition is broken.
     #[n(3)]
     Broken,
 }
 
-/// What controllers did between two expressions: nodes and links with the states that they took.
+/// The moves of controllers between two expressions: nodes and links with the states that they took.
 /// Neighbours that took the same state are one run, so the start of 100,000 activities is a few bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Flow {

@@ -1,8 +1,8 @@
-//! Where processes and activities are in their lives.
+//! Phases of processes and activities.
 
 use minicbor::{Decode, Encode};
 
-/// Where a process is in its life.
+/// The phase of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Phase {
@@ -16,7 +16,7 @@ pub enum Phase {
     /// It is being cancelled.
     #[n(2)]
     Cancelling,
-    /// It did what it should.
+    /// It ended without a fault.
     #[n(3)]
     Completed,
     /// A fault ended it.
@@ -28,7 +28,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Whether nothing will happen any more.
+    /// Returns true if the process has ended: this phase is final.
     pub fn has_ended(self) -> bool {
         match self {
             Phase::Completed | Phase::Faulted | Phase::Cancelled => true,
@@ -37,7 +37,7 @@ impl Phase {
     }
 }
 
-/// Where an activity is in its life.
+/// The phase of an activity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 #[cbor(index_only)]
 pub enum ActivityPhase {

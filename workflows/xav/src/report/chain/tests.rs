@@ -88,7 +88,7 @@ fn what_did_not_run_stands_for_what_came_before_it() {
     let mut status = untouched(&definition);
     status.activities[0].attempts = vec![attempt(status.activities[0].activity, 1, 0, 100)];
     let mut late = attempt(status.activities[2].activity, 1, 150, 200);
-    late.resource = model::ResourceId(2);
+    late.resource = model::ResourceId::local(2);
     status.activities[2].attempts = vec![late];
     let look = Look {
         now: Wall(0),

@@ -222,7 +222,7 @@ fn a_fault_tells_what_its_reader_needs() {
     fault.attempt = 2;
     fault.command = vec!["a".to_owned(), "b c".to_owned()];
     fault.directory = Some("/w/a1".to_owned());
-    fault.resource = Some(ResourceId(1));
+    fault.resource = Some(ResourceId::local(1));
     fault.stderr_tail = "no\n\n".to_owned();
     status.faults.push(fault);
     let report = Report::of(&status, &definition(), LOOK);

@@ -146,7 +146,7 @@ fn ten_thousand_activities_are_less_than_two_megabytes() {
             start + 99,
         )];
         one.planned = Some(wire::client::Planned {
-            resource: model::ResourceId(1),
+            resource: model::ResourceId::local(1),
             slot: (n % 2) as u32,
             start: Span::from_millis(start),
             finish: Span::from_millis(start + 100),

@@ -1,0 +1,16 @@
+//! What an activity manager writes to its journal, and what it gives the executor to keep, as types
+//! of its own.
+//!
+//! None of them is a type of `wire`, so messages and records change apart. A type here never changes
+//! its meaning: a new fact gets a new variant or field. `tests/journals` has journals of every
+//! release.
+//!
+//! Events are facts: whatever decides runs before an event is recorded, and applying one only
+//! writes.
+
+mod v1;
+
+pub use v1::{Event, Note, Snapshot};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! The machines of the group: their facts, their connections, and when each was heard. One that is
+//! not heard for a while is suspect and not offered, later lost, until it is heard again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Epoch, Mono, Span, Wall};
+use wire::lease;
+use wire::resource::Facts;
+
+use crate::record::MachineNumber;
+
+/// The machines of which anything was ever heard.
+#[derive(Debug, Default)]
+pub(crate) struct Machines {
+    by_number: BTreeMap<MachineNumber, Machine>,
+    /// When each machine is checked next. Empty where machines are not watched.
+    checks: BTreeSet<(Mono, MachineNumber)>,
+}
+
+/// A machine's description of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// Its facts.
+    pub facts: Facts,
+    /// Its connection; none where it cannot be reached, and is not offered.
+    pub connection: Option<u32>,
+    /// When it spoke last.
+    pub seen: Wall,
+    /// The last of its epochs that has registered.
+    pub(crate) epoch: Epoch,
+    /// The value of `seen` that the repository has.
+    pub(crate) kept: Wall,
+    pub(crate) heard: Heard,
+}
+
+/// When a machine was heard.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Heard {
+    /// None in this epoch.
+    at: Option<Mono>,
+    is_silent: bool,
+    /// True if its next check is in [`Machines`].
+    is_watched: bool,
+}
+
+/// The state of a machine, and the reason why it is not offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is heard.
+    Reached,
+    /// Its connection is there, and nothing has come over it for [`lease::SILENCE`].
+    Silent,
+    /// Its connection is gone, or it has not come back since this manager started.
+    Disconnected,
+    /// It was not heard for so long that whatever process managers had there has ended, where their
+    /// leases are of the usual length.
+    Lost,
+}
+
+impl Machine {
+    /// True if it can be reached and is heard.
+    pub(crate) fn is_there(&self) -> bool {
+        self.connection.is_some() && !self.heard.is_silent
+    }
+
+    fn standing(&self, now: Mono, length: Span) -> Standing {
+        let is_lost = |heard: Mono| now.since(heard) > lease::patience(length);
+        match self.heard.at {
+            _ if self.is_there() => Standing::Reached,
+            Some(heard) if !is_lost(heard) && self.connection.is_some() => Standing::Silent,
+            Some(heard) if !is_lost(heard) => Standing::Disconnected,
+            Some(_) => Standing::Lost,
+            None => Standing::Disconnected,
+        }
+    }
+}
+
+impl Machines {
+    /// Puts a machine in the place of what was known of it.
+    pub(crate) fn insert(&mut self, resource: MachineNumber, machine: Machine) {
+        self.by_number.insert(resource, machine);
+    }
+
+    /// Adds a machine of which nothing was heard in this epoch.
+    pub(crate) fn insert_unheard(&mut self, resource: MachineNumber, machine: Machine) {
+        self.by_number.entry(resource).or_insert(machine);
+    }
+
+    /// Takes a connection from all machines but one. Returns true if one had it.
+    pub(crate) fn disconnect(&mut self, connection: u32, except: Option<MachineNumber>) -> bool {
+        let mut had_it = false;
+        for (&resource, machine) in &mut self.by_number {
+            if machine.connection == Some(connection) && Some(resource) != except {
+                machine.connection = None;
+                had_it = true;
+            }
+        }
+        had_it
+    }
+
+    /// A machine has given a sign of life over its connection. Returns true if it was silent.
+    pub(crate) fn on_alive(&mut self, now: model::Now, connection: u32, is_watching: bool) -> bool {
+        let mut machines = self.by_number.iter_mut();
+        let found = machines.find(|(_, machine)| machine.connection == Some(connection));
+        let Some((&resource, machine)) = found else {
+            return false;
+        };
+        machine.seen = now.wall;
+        self.hear(now.mono, resource, is_watching)
+    }
+
+    /// Notes that a machine is heard, and watches it from here on. Returns true if it was silent.
+    pub(crate) fn hear(&mut self, now: Mono, resource: MachineNumber, is_watching: bool) -> bool {
+        let Some(machine) = self.by_number.get_mut(&resource) else {
+            return false;
+        };
+        let heard = &mut machine.heard;
+        heard.at = Some(now);
+        if is_watching && !std::mem::replace(&mut heard.is_watched, true) {
+            self.checks.insert((now + lease::SILENCE, resource));
+        }
+        std::mem::take(&mut heard.is_silent)
+    }
+
+    /// Checks the machines whose time has come. Returns true if one is silent from here on.
+    pub(crate) fn check(&mut self, now: Mono) -> bool {
+        let mut is_one_silent = false;
+        while let Some(&(at, resource)) = self.checks.first()
+            && at <= now
+        {
+            self.checks.pop_first();
+            let Some(machine) = self.by_number.get_mut(&resource) else {
+                continue;
+            };
+            let heard = &mut machine.heard;
+            let due = heard.at.map_or(now, |heard| heard + lease::SILENCE);
+            if due > now {
+                self.checks.insert((due, resource));
+                continue;
+            }
+            heard.is_watched = false;
+            heard.is_silent = true;
+            is_one_silent = true;
+        }
+        is_one_silent
+    }
+
+    /// When [`Machines::check`] is due.
+    pub(crate) fn due(&self) -> Option<Mono> {
+        self.checks.first().map(|&(at, _)| at)
+    }
+
+    pub(crate) fn get(&self, resource: MachineNumber) -> Option<&Machine> {
+        self.by_number.get(&resource)
+    }
+
+    /// All machines in the order of their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (MachineNumber, &Machine)> {
+        self.by_number
+            .iter()
+            .map(|(&resource, machine)| (resource, machine))
+    }
+
+    pub(crate) fn standing(
+        &self,
+        resource: MachineNumber,
+        now: Mono,
+        length: Span,
+    ) -> Option<Standing> {
+        Some(self.by_number.get(&resource)?.standing(now, length))
+    }
+}

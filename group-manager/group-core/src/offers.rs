@@ -1,0 +1,96 @@
+//! Offers: what process managers are told of the machines.
+
+use machine::Context;
+use model::{Mono, Span};
+use wire::group::{FromGroup, Offer, Offered};
+use wire::resource::Facts;
+
+use crate::io::Effect;
+use crate::manager::{GroupManager, state};
+
+/// Time for which changes are gathered before an offer: a hundred claims at once are one offer.
+const OFFER_GAP: Span = Span::from_millis(50);
+/// Period of repeating an unchanged offer, since nobody acknowledges it.
+const OFFER_PERIOD: Span = Span::from_secs(5);
+
+impl GroupManager {
+    /// Offers what has changed, or what was not said for long.
+    pub(crate) fn push_offers(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
+        if !self.process_managers.any_attached() {
+            self.offered = None;
+            return;
+        }
+        let silent = self.offered.map(|offered| now.since(offered));
+        let gap = if self.has_changed {
+            OFFER_GAP
+        } else {
+            OFFER_PERIOD
+        };
+        if silent.is_some_and(|silent| silent < gap) {
+            return;
+        }
+        // Where nobody was attached before, who has just attached was told already.
+        if silent.is_some() {
+            let offer = self.offer(cx);
+            for number in self.process_managers.attached() {
+                cx.effect(Effect::ToProcess(number, FromGroup::Offer(offer.clone())));
+            }
+        }
+        self.has_changed = false;
+        self.offered = Some(now);
+    }
+
+    /// The offer to all process managers.
+    pub(crate) fn offer(&self, cx: &Context<'_, Self>) -> Offer {
+        let state = state(cx);
+        // One that has told so stays to be emptied when it is gone: what it gave back just before is
+        // not for it.
+        let (leaving, others): (Vec<_>, Vec<_>) = self.machines.iter().partition(|(_, machine)| {
+            let facts = &machine.facts;
+            (facts.slots == 0 && !facts.is_store) || state.is_drained(&facts.name)
+        });
+        let connected = others.into_iter().filter(|(_, one)| one.is_there());
+        let resources = connected.map(|(resource, machine)| {
+            let Facts {
+                name,
+                slots,
+                memory,
+                power,
+                labels,
+                bulk,
+                is_store: _,
+            } = &machine.facts;
+            Offered {
+                resource: self.id(resource),
+                name: name.clone(),
+                power: *power,
+                slots: *slots,
+                free: self.free(state, resource),
+                memory: *memory,
+                labels: labels.clone(),
+                bulk: bulk.clone(),
+            }
+        });
+        Offer {
+            epoch: state.epoch(),
+            group: self.config.group,
+            resources: resources.collect(),
+            leaving: leaving
+                .into_iter()
+                .map(|(number, _)| self.id(number))
+                .collect(),
+        }
+    }
+
+    /// When [`GroupManager::push_offers`] is due.
+    pub(crate) fn offers_due(&self) -> Option<Mono> {
+        let gap = if self.has_changed {
+            OFFER_GAP
+        } else {
+            OFFER_PERIOD
+        };
+        let attached = self.process_managers.any_attached();
+        let offered = self.offered.filter(|_| attached);
+        offered.map(|offered| offered + gap)
+    }
+}

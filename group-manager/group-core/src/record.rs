@@ -1,0 +1,16 @@
+//! The records of a group manager in its journal and its repository, as types of their own.
+//!
+//! None of them is a type of `wire`, so messages and records change apart. A type here never changes
+//! its meaning: a new fact gets a new variant or field. `tests/journals` has journals of every
+//! release.
+//!
+//! Events are facts: whatever decides runs before an event is recorded, and applying one only
+//! writes.
+
+mod convert;
+mod v1;
+
+pub use v1::*;
+
+#[cfg(test)]
+mod tests;

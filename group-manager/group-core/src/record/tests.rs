@@ -1,0 +1,124 @@
+//! Records of every release are read as they were written.
+//!
+//! `tests/*.txt` has the bytes of one record of each kind, a line each, as each release wrote them.
+//! A line of a release never changes; a new variant or field gets a line in the file of the version
+//! that brings it.
+
+use model::{Bytes, Epoch, GrantId, ProcessId, Wall};
+
+use super::*;
+use crate::io::Stream;
+
+const FIRST: &str = include_str!("tests/0.1.txt");
+
+fn grants() -> Vec<Grant> {
+    vec![Grant {
+        id: GrantId(7),
+        resource: MachineNumber(3),
+        slots: 4,
+    }]
+}
+
+/// One event of each variant, with all its fields in use.
+fn events() -> Vec<Event> {
+    let process = ProcessId(77);
+    vec![
+        Event::Epoch(Epoch(3)),
+        Event::Named {
+            resource: MachineNumber(3),
+            name: "r3".to_owned(),
+        },
+        Event::Granted {
+            process,
+            number: 2,
+            grants: grants(),
+        },
+        Event::Released {
+            process,
+            forgets: Some(ProcessId(76)),
+        },
+        Event::Drained {
+            name: "r3".to_owned(),
+            is_drained: true,
+        },
+    ]
+}
+
+/// Names each variant: one that is new must be in the list above.
+fn name(event: &Event) -> &'static str {
+    match event {
+        Event::Epoch(_) => "epoch",
+        Event::Named { .. } => "named",
+        Event::Granted { .. } => "granted",
+        Event::Released { .. } => "released",
+        Event::Drained { .. } => "drained",
+    }
+}
+
+fn snapshot() -> Snapshot {
+    let holding = Holding {
+        number: 2,
+        grants: grants(),
+    };
+    Snapshot {
+        epoch: Epoch(3),
+        names: [("r3".to_owned(), MachineNumber(3))].into(),
+        holdings: [(ProcessId(77), holding)].into(),
+        released: vec![(ProcessId(76), 1)],
+        n_grants: 7,
+        drained: vec!["r3".to_owned()],
+    }
+}
+
+fn seen() -> Seen {
+    let facts = Facts {
+        name: "r3".to_owned(),
+        slots: 4,
+        memory: Bytes(1 << 30),
+        power: 1.5,
+        labels: [("os".to_owned(), "linux".to_owned())].into(),
+        bulk: Some("r3:7".to_owned()),
+        is_store: true,
+    };
+    Seen {
+        facts,
+        seen: Wall(1_700_000_000_000_000),
+    }
+}
+
+fn line(name: &str, record: &impl minicbor::Encode<()>) -> String {
+    let bytes = minicbor::to_vec(record).unwrap();
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{name}: {digits}\n")
+}
+
+fn read<T: for<'b> minicbor::Decode<'b, ()>>(line: &str) -> T {
+    let (_, digits) = line.split_once(": ").unwrap();
+    let pairs = digits.as_bytes().chunks(2);
+    let pairs = pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16));
+    let bytes: Vec<u8> = pairs.collect::<Result<_, _>>().unwrap();
+    minicbor::decode(&bytes).unwrap()
+}
+
+#[test]
+fn records_of_the_first_release_are_written_and_read_as_ever() {
+    let of_events = events();
+    let mut written = line("stream", &Stream::Manager);
+    for event in &of_events {
+        written += &line(name(event), event);
+    }
+    written += &line("snapshot", &snapshot());
+    written += &line("seen", &seen());
+    assert!(
+        written == FIRST,
+        "records are written in another form:\n{written}"
+    );
+    let mut lines = FIRST.lines();
+    assert_eq!(read::<Stream>(lines.next().unwrap()), Stream::Manager);
+    for event in of_events {
+        assert_eq!(read::<Event>(lines.next().unwrap()), event);
+    }
+    assert_eq!(read::<Snapshot>(lines.next().unwrap()), snapshot());
+    assert_eq!(read::<Seen>(lines.next().unwrap()), seen());
+    assert_eq!(lines.next(), None);
+}

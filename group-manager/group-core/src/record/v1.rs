@@ -1,0 +1,148 @@
+//! Events, snapshots and repository records of the first release, in the form in which they are
+//! stored.
+
+use std::collections::BTreeMap;
+
+use minicbor::{Decode, Encode};
+use model::{Bytes, Epoch, GrantId, ProcessId, Wall};
+
+/// A durable fact.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum Event {
+    /// An epoch has begun.
+    #[n(0)]
+    Epoch(#[n(0)] Epoch),
+    /// A machine has a number, for ever.
+    #[n(1)]
+    Named {
+        /// The number.
+        #[n(0)]
+        resource: MachineNumber,
+        /// The machine.
+        #[n(1)]
+        name: String,
+    },
+    /// A claim was granted.
+    #[n(2)]
+    Granted {
+        /// The process that claimed.
+        #[n(0)]
+        process: ProcessId,
+        /// The number of the claim.
+        #[n(1)]
+        number: u32,
+        /// The grants that this claim has added.
+        #[n(2)]
+        grants: Vec<Grant>,
+    },
+    /// A process holds nothing any more.
+    #[n(3)]
+    Released {
+        /// The process.
+        #[n(0)]
+        process: ProcessId,
+        /// The earlier release that is remembered no longer because of this one.
+        #[n(1)]
+        forgets: Option<ProcessId>,
+    },
+    /// A machine is offered no more, or again.
+    #[n(4)]
+    Drained {
+        /// The machine.
+        #[n(0)]
+        name: String,
+        /// True if it is to be empty.
+        #[n(1)]
+        is_drained: bool,
+    },
+}
+
+/// The number of a machine in its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+#[cbor(transparent)]
+pub struct MachineNumber(#[n(0)] pub u32);
+
+/// Leave to use slots of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Grant {
+    /// Its number.
+    #[n(0)]
+    pub id: GrantId,
+    /// The machine.
+    #[n(1)]
+    pub resource: MachineNumber,
+    /// The number of slots.
+    #[n(2)]
+    pub slots: u32,
+}
+
+/// The grants of a process.
+#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
+pub struct Holding {
+    /// The number of its last claim that was granted.
+    #[n(0)]
+    pub number: u32,
+    /// All that was granted to it, in the order of the grants.
+    #[n(1)]
+    pub grants: Vec<Grant>,
+}
+
+/// The state that stands for all events so far.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Snapshot {
+    /// The present epoch.
+    #[n(0)]
+    pub epoch: Epoch,
+    /// The number of each machine, by its name.
+    #[n(1)]
+    pub names: BTreeMap<String, MachineNumber>,
+    /// All processes that hold something.
+    #[n(2)]
+    pub holdings: BTreeMap<ProcessId, Holding>,
+    /// Released processes with the numbers of their last claims, in the order of release.
+    #[n(3)]
+    pub released: Vec<(ProcessId, u32)>,
+    /// The highest number of a grant so far.
+    #[n(4)]
+    pub n_grants: u64,
+    /// Machines that are offered no more.
+    #[cbor(n(5), default)]
+    pub drained: Vec<String>,
+}
+
+/// A machine as it was seen last: a record of the repository, which may be lost.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Seen {
+    /// The machine.
+    #[n(0)]
+    pub facts: Facts,
+    /// When it spoke.
+    #[n(1)]
+    pub seen: Wall,
+}
+
+/// A machine's description of itself.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Facts {
+    /// Its name, unique in its group.
+    #[n(0)]
+    pub name: String,
+    /// Slots for activities.
+    #[n(1)]
+    pub slots: u32,
+    /// Memory for activities.
+    #[n(2)]
+    pub memory: Bytes,
+    /// Reference seconds of work that one core does in a second.
+    #[n(3)]
+    pub power: f64,
+    /// Labels, by name.
+    #[n(4)]
+    pub labels: BTreeMap<String, String>,
+    /// The address that serves its files: host and port. None if there is none.
+    #[n(5)]
+    pub bulk: Option<String>,
+    /// True if it keeps files and never has slots.
+    #[cbor(n(6), default)]
+    pub is_store: bool,
+}

@@ -1,0 +1,151 @@
+//! The registration of machines, and what the repository has of them.
+
+use machine::Context;
+use model::{Epoch, Now, Span, Wall};
+use wire::group::RESOURCES_MAX;
+use wire::resource::{Facts, ToResource};
+
+use crate::io::{Effect, Record, Stream};
+use crate::machines::{Heard, Machine};
+use crate::manager::{GroupManager, state};
+use crate::record::{Event, MachineNumber, Seen};
+
+/// Period of recording that a machine was seen, while nothing about it changes.
+const SEEN_PERIOD: Span = Span::from_secs(60);
+/// Slots of one machine. More are not believed.
+const SLOTS_MAX: u32 = 65_536;
+/// Bytes of a machine's name, as of a file's.
+const NAME_BYTES_MAX: usize = 255;
+/// Bytes of a machine's labels, so that what is kept of it fits into a record of 4 KiB.
+const LABELS_BYTES_MAX: usize = 3_072;
+
+impl GroupManager {
+    pub(crate) fn on_register(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        connection: u32,
+        epoch: Epoch,
+        facts: Facts,
+    ) {
+        let known = self.introduced.get(&connection);
+        if !are_sound(&facts) || known.is_some_and(|known| *known != facts.name) {
+            return;
+        }
+        let Some(resource) = number_of(cx, &facts.name) else {
+            return;
+        };
+        let before = self.machines.get(resource);
+        if before.is_some_and(|machine| epoch < machine.epoch) {
+            return; // A late message of an earlier epoch.
+        }
+        let is_same = before.is_some_and(|machine| {
+            machine.facts == facts && machine.connection == Some(connection)
+        });
+        let heard = before.map(|machine| machine.heard).unwrap_or_default();
+        let kept = before.map_or(Wall(0), |machine| machine.kept);
+        let seen = now.wall;
+        let is_kept = is_same && seen.since(kept) < SEEN_PERIOD;
+        let kept = if is_kept { kept } else { seen };
+        if !is_kept {
+            cx.effect(Effect::Keep(record(&facts, seen)));
+        }
+        if !is_same {
+            self.machines.disconnect(connection, Some(resource));
+            self.has_changed = true;
+        }
+        let connection = Some(connection);
+        self.machines.insert(
+            resource,
+            Machine {
+                facts,
+                connection,
+                seen,
+                epoch,
+                kept,
+                heard,
+            },
+        );
+        let is_watching = self.is_watching();
+        self.has_changed |= self.machines.hear(now.mono, resource, is_watching);
+        if let Some(connection) = connection {
+            cx.effect(Effect::ToActivity(
+                connection,
+                ToResource::Registered(self.id(resource)),
+            ));
+        }
+        self.push_grants(cx, resource);
+    }
+
+    /// Takes what an earlier epoch has kept, but for what was told anew.
+    pub(crate) fn on_known(&mut self, cx: &Context<'_, Self>, records: Vec<Record>) {
+        for Record { value, .. } in records.into_iter().take(RESOURCES_MAX) {
+            // One that cannot be read costs nothing: the machine will register.
+            let Ok(Seen { facts, seen }) = minicbor::decode::<Seen>(&value) else {
+                continue;
+            };
+            let Some(resource) = state(cx).resource(&facts.name) else {
+                continue;
+            };
+            let facts = Facts::from(facts);
+            if are_sound(&facts) {
+                let (connection, epoch, kept) = (None, Epoch(0), seen);
+                let machine = Machine {
+                    facts,
+                    connection,
+                    seen,
+                    epoch,
+                    kept,
+                    heard: Heard::default(),
+                };
+                self.machines.insert_unheard(resource, machine);
+            }
+        }
+    }
+}
+
+/// The number of a machine, given to it where it has none. None where there are too many.
+fn number_of(cx: &mut Context<'_, GroupManager>, name: &str) -> Option<MachineNumber> {
+    if let Some(resource) = state(cx).resource(name) {
+        return Some(resource);
+    }
+    let n_resources = state(cx).n_resources();
+    if n_resources >= RESOURCES_MAX {
+        return None;
+    }
+    let resource = MachineNumber(u32::try_from(n_resources).ok()?);
+    cx.record(
+        Stream::Manager,
+        Event::Named {
+            resource,
+            name: name.to_owned(),
+        },
+    );
+    Some(resource)
+}
+
+/// True if a machine's facts are possible. A planner divides by its power.
+fn are_sound(facts: &Facts) -> bool {
+    let labels: usize = facts
+        .labels
+        .iter()
+        .map(|(name, value)| name.len() + value.len() + 8)
+        .sum();
+    (1..=NAME_BYTES_MAX).contains(&facts.name.len())
+        && facts.slots <= SLOTS_MAX
+        && facts.power.is_finite()
+        && facts.power > 0.0
+        && labels <= LABELS_BYTES_MAX
+}
+
+/// The record that the repository keeps of a machine.
+fn record(facts: &Facts, seen: Wall) -> Record {
+    let seen = Seen {
+        facts: facts.into(),
+        seen,
+    };
+    Record {
+        key: format!("machine/{}", facts.name).into_bytes(),
+        value: wire::encode(&seen),
+    }
+}

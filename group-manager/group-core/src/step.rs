@@ -1,0 +1,105 @@
+//! The step of the manager: which part takes which input.
+
+use machine::{Context, Machine};
+use model::{Epoch, Mono, Now};
+use wire::group::{FromGroup, ToGroup};
+use wire::resource::FromResource;
+
+use crate::io::{Effect, Input, Peer, Stream};
+use crate::manager::GroupManager;
+use crate::record::{Event, Snapshot};
+use crate::state::State;
+
+impl Machine for GroupManager {
+    type Stream = Stream;
+    type State = State;
+    type Snapshot = Snapshot;
+    type Event = Event;
+    type Input = Input;
+    type Effect = Effect;
+
+    fn apply(state: &mut State, event: &Event) {
+        state.apply(event);
+    }
+
+    fn weight(state: &State) -> usize {
+        state.weight()
+    }
+
+    fn snapshot(state: &State) -> Snapshot {
+        state.snapshot()
+    }
+
+    fn restore(_: State, snapshot: Snapshot) -> State {
+        State::restore(snapshot)
+    }
+
+    fn step(&mut self, cx: &mut Context<'_, Self>, now: Now, input: Input) {
+        if let Input::Process(from, message) = &input
+            && let Some(machine) = message.foreign(self.config.group)
+        {
+            cx.effect(Effect::Foreign(*from, machine));
+        }
+        match input {
+            Input::Up(_) => {}
+            Input::Down(Peer::Activity(connection)) => {
+                self.introduced.remove(&connection);
+                self.has_changed |= self.machines.disconnect(connection, None);
+            }
+            Input::Introduced(connection, name) => {
+                self.introduced.insert(connection, name);
+            }
+            Input::Down(Peer::Process(number)) => self.process_managers.detach(number),
+            Input::Activity(connection, FromResource::Register { epoch, facts }) => {
+                self.on_register(cx, now, connection, epoch, facts);
+            }
+            Input::Activity(connection, FromResource::Alive) => {
+                let is_watching = self.is_watching();
+                self.has_changed |= self.machines.on_alive(now, connection, is_watching);
+            }
+            Input::Process(from, ToGroup::Attach { epoch }) => {
+                if self.process_managers.attach(from, epoch) {
+                    let offer = FromGroup::Offer(self.offer(cx));
+                    cx.effect(Effect::ToProcess(from, offer));
+                }
+            }
+            Input::Process(
+                from,
+                ToGroup::Claim {
+                    number,
+                    process,
+                    wants,
+                },
+            ) => {
+                self.on_claim(cx, from, number, process, &wants);
+            }
+            Input::Process(from, ToGroup::Release(process)) => self.on_release(cx, from, process),
+            Input::Process(_, ToGroup::Holds { held, epoch }) => self.on_holds(cx, &held, epoch),
+            Input::Known(records) => self.on_known(cx, records),
+            Input::Survey(question) => self.on_survey(cx, question),
+            Input::Drain {
+                question,
+                name,
+                is_drained,
+            } => self.on_drain(cx, question, name, is_drained),
+        }
+        self.push_offers(cx, now.mono);
+    }
+
+    fn wake(&mut self, cx: &mut Context<'_, Self>, now: Now) {
+        self.has_changed |= self.machines.check(now.mono);
+        self.push_offers(cx, now.mono);
+    }
+
+    fn resume(&mut self, cx: &mut Context<'_, Self>, _: Now) {
+        let epoch = cx.state(Stream::Manager).map_or(Epoch(0), State::epoch);
+        cx.record(Stream::Manager, Event::Epoch(Epoch(epoch.0 + 1)));
+    }
+
+    fn next_wakeup(&self) -> Option<Mono> {
+        self.offers_due()
+            .into_iter()
+            .chain(self.machines.due())
+            .min()
+    }
+}

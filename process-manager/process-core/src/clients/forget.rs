@@ -1,0 +1,126 @@
+//! Deletion of processes that have ended. Their owners ask for it; a long-lived manager also
+//! deletes a process by itself once its retention time is over.
+
+use model::{ProcessId, Span, Wall};
+
+use wire::client::Answer;
+
+use crate::limits;
+use crate::parts::Parts;
+use crate::process::Process;
+use crate::step::Step;
+use crate::stream::{State, Stream};
+use crate::timer::Timer;
+
+/// The interval between two searches for processes over their retention time. It is also the
+/// shortest time for which a process is kept, so that a client that waits for its end can read its
+/// outputs.
+const PERIOD: Span = Span::from_secs(60);
+
+/// The shortest time for which a process is kept if there are too many: its outputs may not be
+/// fetched yet.
+const GRACE: Span = Span::from_secs(3_600);
+
+/// Processes that are forgotten in one search: a journal each. The next search follows in a second.
+const AT_ONCE_MAX: usize = 100;
+
+/// A process that has ended and may be forgotten.
+struct Over {
+    closed: Wall,
+    id: ProcessId,
+    n_nodes: usize,
+    is_late: bool,
+}
+
+impl Parts {
+    /// Forgets a process. The answer leaves when its journal is gone.
+    pub(crate) fn forget(&mut self, step: &mut Step<'_>, id: ProcessId) -> Answer {
+        let (has_ended, is_released) = match (step.cx.process(id), step.cx.held(id)) {
+            (Some(known), _) => (known.phase().has_ended(), known.state.is_released),
+            // Nothing of it is run.
+            (None, Some(held)) => (true, held.is_released()),
+            (None, None) => return Answer::Unknown(id),
+        };
+        if !has_ended {
+            return Answer::Refused(vec![format!(
+                "process {id} has not ended: cancel it first, or wait"
+            )]);
+        }
+        if !is_released {
+            return Answer::Refused(vec![format!(
+                "process {id} has just ended and its machines are being given back: try again in a \
+                 moment"
+            )]);
+        }
+        self.recorded.forget(id);
+        self.end_copies(step, id);
+        // A late repeat of its submission must not run it again; and within one batch of events its
+        // stream must take no further event.
+        if self.forgotten.len() == limits::FORGOTTEN_MAX {
+            self.forgotten.pop_front();
+        }
+        self.forgotten.push_back(id);
+        step.cx.forget(Stream::Process(id));
+        Answer::Forgotten(id)
+    }
+
+    /// The time for which a process is kept after its end; none if it is only forgotten on request.
+    pub(crate) fn kept_for(&self, step: &Step<'_>, said: Option<Span>) -> Option<Span> {
+        let most = step.config.keep.map(|keep| keep.time);
+        [said, most].into_iter().flatten().min()
+    }
+
+    /// Begins the searches for processes over their retention time, if this manager forgets by
+    /// itself.
+    pub(crate) fn watch_time(&mut self, step: &mut Step<'_>) {
+        if step.config.keep.is_some() {
+            step.timers.set(Timer::Forget, step.now.mono + PERIOD);
+        }
+    }
+
+    /// Forgets processes that are over their retention time, and those that ended first if there
+    /// are too many.
+    pub(crate) fn forget_over(&mut self, step: &mut Step<'_>) {
+        let Some(keep) = step.config.keep else { return };
+        let over = step.cx.states().filter_map(|(_, state)| match state {
+            State::Process(known) => self.over(step, known),
+            // A version that understands it may still serve it to its owner.
+            State::Held(_) | State::Empty | State::Manager { .. } => None,
+        });
+        let (late, mut kept): (Vec<Over>, Vec<Over>) = over.partition(|one| one.is_late);
+        kept.sort_unstable_by_key(|one| (one.closed, one.id));
+        let mut n_processes = kept.len();
+        let mut n_nodes: usize = kept.iter().map(|one| one.n_nodes).sum();
+        let too_many = kept.iter().take_while(|one| {
+            let is_over =
+                n_processes > keep.processes_max as usize || n_nodes > keep.activities_max as usize;
+            let may_go = n_processes > 1 && step.now.wall.since(one.closed) >= GRACE;
+            n_processes -= 1;
+            n_nodes -= one.n_nodes;
+            is_over && may_go
+        });
+        let chosen = late.iter().chain(too_many).map(|one| one.id);
+        let chosen: Vec<ProcessId> = chosen.take(AT_ONCE_MAX).collect();
+        let is_all = chosen.len() < AT_ONCE_MAX;
+        for id in chosen {
+            self.forget(step, id);
+        }
+        let next = if is_all { PERIOD } else { limits::REPEAT };
+        step.timers.set(Timer::Forget, step.now.mono + next);
+    }
+
+    /// The data for retention of a process that ended at least a minute ago and holds no slots.
+    fn over(&self, step: &Step<'_>, known: &Process) -> Option<Over> {
+        let closed = known.state.closed.filter(|_| known.state.is_released)?;
+        let since = step.now.wall.since(closed);
+        let is_late = self
+            .kept_for(step, known.keep)
+            .is_some_and(|keep| since >= keep);
+        (since >= PERIOD).then(|| Over {
+            closed,
+            id: known.id(),
+            n_nodes: known.state.activities.len(),
+            is_late,
+        })
+    }
+}

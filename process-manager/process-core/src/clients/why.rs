@@ -1,0 +1,458 @@
+//! Reasons for the phase of an activity: read from the state alone, so that they are known of a
+//! process whose manager does not run.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use expression::Programs;
+use model::{ActivityId, Artifact, Fault, FaultName, Join, Node, NodeId, NodeKind, ProcessId};
+use wire::client::{self, Answer, Change, REASONS_MAX, Reason, Recall, Why};
+
+use crate::enact::cache_key::taken;
+use crate::enact::evaluate::Evaluator;
+use crate::enact::message::staged;
+use crate::enact::reuse::{captured_is_missing, memo_of};
+use crate::parts::{Live, Parts};
+use crate::process::Process;
+use crate::process::index::has_ended;
+use crate::record::{ActivityPhase, CacheKey, LinkState, NodeState};
+use crate::step::Step;
+
+/// The object of a process's wait if no other is known.
+const NO_PLAN: &str = "a plan";
+
+/// Volatile state of a process, where its manager runs.
+#[derive(Clone, Copy, Default)]
+struct Seen<'a> {
+    live: Option<&'a Live>,
+    waiting_for: Option<&'a String>,
+}
+
+impl Parts {
+    pub(crate) fn why(&self, step: &Step<'_>, id: ProcessId, activity: ActivityId) -> Answer {
+        let Some(known) = step.cx.process(id) else {
+            return Answer::Unknown(id);
+        };
+        let mut answer = {
+            let base = known.base.and_then(|base| step.cx.process(base));
+            let seen = Seen {
+                live: self.live.get(&id),
+                waiting_for: self.market.waiting_for(id),
+            };
+            answer(base, known, activity, seen)
+        };
+        if let Answer::Why(why) = &mut answer
+            && let Some(hindrance) = self.hindrance(step, known, activity)
+        {
+            why.reasons.push(Reason::Uncopied(hindrance));
+        }
+        answer
+    }
+}
+
+/// The reasons for the phase of an activity, as far as they are recorded. `base` is the process
+/// whose outcomes it reuses, if that is known.
+pub fn why(base: Option<&Process>, process: &Process, activity: ActivityId) -> Answer {
+    answer(base, process, activity, Seen::default())
+}
+
+fn answer(
+    base: Option<&Process>,
+    process: &Process,
+    activity: ActivityId,
+    seen: Seen<'_>,
+) -> Answer {
+    if process.definition().activity(activity).is_none() {
+        let id = process.id();
+        return Answer::Refused(vec![format!("process {id} has no activity {activity}")]);
+    }
+    let runs = seen
+        .live
+        .is_some_and(|live| live.running.contains_key(&activity));
+    let phase = process.activity(activity).phase;
+    let mut reasons = reasons(process, activity, phase, seen);
+    let mut seen: Vec<Reason> = Vec::new();
+    reasons.retain(|reason| {
+        let is_first = !seen.contains(reason);
+        if is_first {
+            seen.push(reason.clone());
+        }
+        is_first
+    });
+    Answer::Why(Box::new(Why {
+        activity,
+        phase: if phase == ActivityPhase::Sent && runs {
+            client::ActivityPhase::Running
+        } else {
+            phase.into()
+        },
+        reasons,
+        recall: recall(base, process, activity),
+    }))
+}
+
+/// The reasons for a phase, the nearest first. Functions that add reasons stop at [`REASONS_MAX`].
+fn reasons(
+    process: &Process,
+    activity: ActivityId,
+    phase: ActivityPhase,
+    seen: Seen<'_>,
+) -> Vec<Reason> {
+    match phase {
+        ActivityPhase::Waiting => waiting(process, activity),
+        ActivityPhase::Ready => vec![ready(process, activity, seen)],
+        ActivityPhase::Backoff => {
+            let until = process.details(activity).backoff;
+            let backoff = until.map(|until| Reason::Backoff { until });
+            backoff.into_iter().collect()
+        }
+        ActivityPhase::Sent | ActivityPhase::Completed => Vec::new(),
+        ActivityPhase::Faulted => vec![Reason::Fault(Box::new(fault(process, activity)))],
+        ActivityPhase::Skipped => skipped(process, activity.node()),
+        ActivityPhase::Stopped => vec![Reason::Ended(process.phase().into())],
+    }
+}
+
+/// Nodes from a node up to the root.
+fn upwards(process: &Process, node: NodeId) -> impl Iterator<Item = NodeId> {
+    std::iter::successors(Some(node), |&at| process.definition().parent(at))
+}
+
+/// The nodes that must end before the activity can run: sources of its links, and earlier nodes in
+/// the sequences that it is in.
+fn waiting(process: &Process, activity: ActivityId) -> Vec<Reason> {
+    let definition = process.definition();
+    let frame = &process.state.frame;
+    let mut reasons = Vec::new();
+    for node in upwards(process, activity.node()) {
+        if frame.node(node) == NodeState::Running {
+            break;
+        }
+        for &number in definition.incoming(node) {
+            if frame.link(number) == LinkState::Unknown {
+                let from = definition.links()[number as usize].1.from;
+                open_below(process, from, &mut reasons);
+            }
+        }
+        let Some(parent) = definition.parent(node) else {
+            break;
+        };
+        if let NodeKind::Sequence(children) = &definition.node(parent).kind {
+            let earlier = children.iter().take_while(|&&child| child != node);
+            let earlier: Vec<NodeId> = earlier.copied().collect();
+            let n_before = reasons.len();
+            for &child in earlier.iter().rev() {
+                if reasons.len() > n_before {
+                    break;
+                }
+                open_below(process, child, &mut reasons);
+            }
+        }
+    }
+    reasons
+}
+
+/// Activities below a node that have not ended.
+fn open_below(process: &Process, node: NodeId, reasons: &mut Vec<Reason>) {
+    let mut open = vec![node];
+    while let Some(below) = open.pop() {
+        if reasons.len() >= REASONS_MAX {
+            return;
+        }
+        let node = process.definition().node(below);
+        if let NodeKind::Activity(_) = &node.kind {
+            let activity = ActivityId(below.0);
+            let phase = process.activity(activity).phase;
+            if !has_ended(phase) {
+                let phase = phase.into();
+                reasons.push(Reason::After { activity, phase });
+            }
+        }
+        open.extend(node.children().iter().rev());
+    }
+}
+
+fn ready(process: &Process, activity: ActivityId, seen: Seen<'_>) -> Reason {
+    let entry = process.state.plan.entry(activity);
+    let resource = entry
+        .map(|entry| entry.resource)
+        .or_else(|| process.grants().next().map(|grant| grant.resource));
+    let (Some(resource), true) = (resource, process.state.plan.generation.0 > 0) else {
+        let waiting_for = seen.waiting_for.cloned();
+        return Reason::Machines(waiting_for.unwrap_or_else(|| NO_PLAN.to_owned()));
+    };
+    let queue = process.index.ready.get(&entry.map(|entry| entry.resource));
+    let n_before = queue.map_or(0, |queue| {
+        let before = queue.iter().take_while(|(_, other)| *other != activity);
+        before.count() as u32
+    });
+    Reason::Queue {
+        resource,
+        n_before,
+        n_out: process.n_out_at(resource) as u32,
+    }
+}
+
+/// The fault of an activity: only so many are kept with all that is known of them.
+fn fault(process: &Process, activity: ActivityId) -> Fault {
+    let faults = &process.state.faults;
+    let kept = faults.iter().find(|fault| fault.activity == Some(activity));
+    let state = process.activity(activity);
+    kept.cloned().unwrap_or_else(|| Fault {
+        attempt: state.number,
+        resource: (state.number > 0).then_some(state.resource),
+        exit_code: state.details().exit_code,
+        ..Fault::new(FaultName::ExitCode, "it failed; what it said is not kept").of(activity)
+    })
+}
+
+fn skipped(process: &Process, node: NodeId) -> Vec<Reason> {
+    let frame = &process.state.frame;
+    match frame.node(node) {
+        NodeState::Skipped => {
+            // All nodes below a skipped node are skipped with it.
+            let top = upwards(process, node)
+                .take_while(|&at| frame.node(at) == NodeState::Skipped)
+                .last()
+                .unwrap_or(node);
+            match branch_not_taken(process, top) {
+                Some(reason) => vec![reason],
+                None => false_join(process, top),
+            }
+        }
+        NodeState::Broken => broken(process, node),
+        NodeState::Idle | NodeState::Enabled | NodeState::Running | NodeState::Done => {
+            vec![Reason::Ended(process.phase().into())]
+        }
+    }
+}
+
+/// The `if` that a skipped node is a branch of, where not its own join kept it from running.
+fn branch_not_taken(process: &Process, node: NodeId) -> Option<Reason> {
+    let definition = process.definition();
+    let frame = &process.state.frame;
+    let of = definition.parent(node)?;
+    let NodeKind::If { children, .. } = &definition.node(of).kind else {
+        return None;
+    };
+    let ran = |child: &&NodeId| frame.node(**child) != NodeState::Skipped;
+    let taken = children.iter().find(ran).copied();
+    // If no branch ran, this one may have been taken and then skipped for its links.
+    let has_false_link = !false_join(process, node).is_empty();
+    (taken.is_some() || !has_false_link).then_some(Reason::Branch { of, taken })
+}
+
+fn false_join(process: &Process, node: NodeId) -> Vec<Reason> {
+    let definition = process.definition();
+    if let Join::When(_) = definition.node(node).join {
+        return vec![Reason::Join(node)];
+    }
+    let incoming = definition.incoming(node).iter();
+    incoming
+        .filter(|&&number| process.state.frame.link(number) == LinkState::False)
+        .map(|&number| Reason::Link {
+            from: definition.links()[number as usize].1.from,
+            to: node,
+        })
+        .take(REASONS_MAX)
+        .collect()
+}
+
+/// The faults for which a node does not run: whatever is broken that it waits for, followed back to
+/// where it began.
+fn broken(process: &Process, node: NodeId) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    let mut seen = BTreeSet::from([node]);
+    let mut open = VecDeque::from([node]);
+    while let Some(at) = open.pop_front() {
+        if reasons.len() >= REASONS_MAX {
+            break;
+        }
+        let causes = causes(process, at);
+        if causes.is_empty() {
+            reasons.push(Reason::Broken(condition_around(process, at)));
+        }
+        for cause in causes {
+            faults_below(process, cause, &mut seen, &mut open, &mut reasons);
+        }
+    }
+    reasons
+}
+
+/// The node with a condition that faulted, where nothing else broke this one: its own join, the join
+/// of a controller around it, or an `if`.
+fn condition_around(process: &Process, node: NodeId) -> NodeId {
+    let mut above = upwards(process, node).take_while(|&above| is_broken(process, above));
+    let has_condition = |&above: &NodeId| {
+        let Node { kind, join, .. } = process.definition().node(above);
+        matches!(kind, NodeKind::If { .. }) || matches!(join, Join::When(_))
+    };
+    above.find(has_condition).unwrap_or(node)
+}
+
+fn is_broken(process: &Process, node: NodeId) -> bool {
+    process.state.frame.node(node) == NodeState::Broken
+}
+
+/// The nodes for which a broken node does not run: the sources of broken links to it or to what is
+/// around it, and what came before in its sequences. None where it faulted itself.
+fn causes(process: &Process, node: NodeId) -> Vec<NodeId> {
+    let definition = process.definition();
+    let mut causes = Vec::new();
+    for above in upwards(process, node).take_while(|&above| is_broken(process, above)) {
+        let incoming = definition.incoming(above).iter();
+        let broken =
+            incoming.filter(|&&number| process.state.frame.link(number) == LinkState::Broken);
+        causes.extend(broken.map(|&number| definition.links()[number as usize].1.from));
+        let parent = definition
+            .parent(above)
+            .map(|parent| definition.node(parent));
+        if let Some(NodeKind::Sequence(children)) = parent.map(|parent| &parent.kind) {
+            let before = children.iter().take_while(|&&child| child != above);
+            let broken = before.copied().find(|&child| is_broken(process, child));
+            causes.extend(broken);
+        }
+    }
+    causes
+}
+
+/// The nodes below a broken node that faulted themselves; a node that only depends on a fault goes
+/// to `open`, to be examined later.
+fn faults_below(
+    process: &Process,
+    node: NodeId,
+    seen: &mut BTreeSet<NodeId>,
+    open: &mut VecDeque<NodeId>,
+    reasons: &mut Vec<Reason>,
+) {
+    if !is_broken(process, node) {
+        // It ended well; the condition of its link faulted.
+        reasons.push(Reason::Broken(node));
+        return;
+    }
+    let definition = process.definition();
+    let mut below = vec![node];
+    while let Some(at) = below.pop() {
+        if !is_broken(process, at) || !seen.insert(at) {
+            continue;
+        }
+        let has_faulted = match &definition.node(at).kind {
+            NodeKind::Activity(_) => {
+                process.activity(ActivityId(at.0)).phase == ActivityPhase::Faulted
+            }
+            NodeKind::Assign(_) | NodeKind::Empty => causes(process, at).is_empty(),
+            NodeKind::If { .. } => {
+                if is_condition_broken(process, at) {
+                    reasons.push(Reason::Broken(at));
+                    continue;
+                }
+                false
+            }
+            NodeKind::Sequence(_) | NodeKind::Parallel { .. } => false,
+        };
+        if has_faulted {
+            reasons.push(Reason::Broken(at));
+        } else if definition.node(at).children().is_empty() {
+            open.push_back(at);
+        }
+        below.extend(definition.node(at).children().iter().rev());
+    }
+}
+
+/// Returns true if a condition of a broken `if` faulted: then all nodes below it are broken, and
+/// none of them ran.
+fn is_condition_broken(process: &Process, node: NodeId) -> bool {
+    let mut open = process.definition().node(node).children().to_vec();
+    while let Some(below) = open.pop() {
+        let has_run = process.definition().activity(ActivityId(below.0)).is_some()
+            && process.activity(ActivityId(below.0)).phase != ActivityPhase::Skipped;
+        if has_run || !is_broken(process, below) {
+            return false;
+        }
+        open.extend(process.definition().node(below).children());
+    }
+    causes(process, node).is_empty()
+}
+
+/// The result of the cache lookup for an activity; none if it has not come to that, or no reuse was
+/// asked for.
+fn recall(base: Option<&Process>, process: &Process, activity: ActivityId) -> Option<Recall> {
+    if let Some(recalled) = process.details(activity).reused {
+        return Some(Recall::Stands(recalled.of));
+    }
+    let node = process.definition().node(activity.node());
+    let declared = process.definition().activity(activity)?;
+    if process.base.is_none() && !declared.cache {
+        return None;
+    }
+    let phase = process.activity(activity).phase;
+    let cache_key = match process.details(activity).cache_key {
+        Some(cache_key) => cache_key,
+        None if phase == ActivityPhase::Ready => {
+            let mut programs = Programs::default();
+            memo_of(process, activity, &mut Evaluator::new(&mut programs))?
+        }
+        None => return None,
+    };
+    if process.base.is_none() {
+        return Some(Recall::Nothing);
+    }
+    let Some(base) = base else {
+        return Some(Recall::Absent);
+    };
+    let ids = base.definition().activities().iter();
+    let same_name = |id: &&ActivityId| base.definition().node(id.node()).name == node.name;
+    let Some(&source) = ids.clone().find(same_name) else {
+        return Some(Recall::Absent);
+    };
+    let there = base.activity(source).phase;
+    if there != ActivityPhase::Completed {
+        return Some(Recall::NotCompleted(there.into()));
+    }
+    let Some(before) = base.details(source).cache_key else {
+        return Some(Recall::Nothing);
+    };
+    if before.key == cache_key.key && captured_is_missing(base, source) {
+        return Some(Recall::TooLong);
+    }
+    Some(Recall::Changed(changes(
+        (base, source, &before),
+        (process, activity, &cache_key),
+    )))
+}
+
+/// An activity of a process, with its cache key: one side of a comparison.
+type Decided<'a> = (&'a Process, ActivityId, &'a CacheKey);
+
+fn changes(before: Decided<'_>, after: Decided<'_>) -> Vec<Change> {
+    let mut changes = Vec::new();
+    if before.2.command != after.2.command {
+        changes.push(Change::Command);
+    }
+    if before.2.environment != after.2.environment {
+        changes.push(Change::Environment);
+    }
+    let laid = |(process, id, _): Decided<'_>| -> Vec<(String, Artifact)> {
+        let activity = process.definition().activity(id);
+        let staged = activity.and_then(|activity| staged(process, id, activity).ok());
+        staged.unwrap_or_default()
+    };
+    let (old, new) = (laid(before), laid(after));
+    let gone = old.iter().filter(|one| !new.contains(one));
+    let come = new.iter().filter(|one| !old.contains(one));
+    let paths: BTreeSet<&String> = gone.chain(come).map(|(path, _)| path).collect();
+    if !paths.is_empty() {
+        let paths = paths.into_iter().take(REASONS_MAX).cloned();
+        changes.push(Change::Inputs(paths.collect()));
+    }
+    let of = |(process, id, _): Decided<'_>| {
+        let activity = process.definition().activity(id);
+        activity.map(|activity| {
+            let (outputs, stdout, stderr) = taken(activity);
+            (outputs.to_vec(), stdout, stderr)
+        })
+    };
+    if of(before) != of(after) || changes.is_empty() {
+        changes.push(Change::Outputs);
+    }
+    changes
+}

@@ -1,0 +1,31 @@
+//! Settings that an administrator may choose.
+
+use std::collections::BTreeSet;
+
+use model::{GroupId, NetworkLink, Span};
+
+use crate::retention::Retention;
+
+/// The settings of a process manager.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// The algorithm that makes plans. Where it searches, processes that give no work and those that
+    /// others wait behind get the best of few algorithms without a search.
+    pub scheduler: schedule::SchedulerKind,
+    /// The time for which a process waits for a machine that fits before it faults: machines of a
+    /// group that has just started register one after another.
+    pub patience: Span,
+    /// The groups of the grid; if empty, the groups that connect are all.
+    pub groups: BTreeSet<GroupId>,
+    /// The network link between two machines that files cross; none if it is unknown.
+    pub link: Option<NetworkLink>,
+    /// The retention of processes that have ended; none if they are only forgotten on request.
+    pub keep: Option<Retention>,
+    /// The time for which attempts go on at a machine whose renewals are not answered
+    /// ([`wire::lease`], from [`wire::lease::SHORTEST`] to [`wire::lease::LONGEST`]); none if all
+    /// managers are one program, which needs no lease. Another epoch may have another length.
+    pub lease: Option<Span>,
+    /// The name of the machine that is asked first to keep copies: the one beside this manager, so that
+    /// controllers have the files near them. Where it is not there or cannot, others are.
+    pub keeper: Option<String>,
+}

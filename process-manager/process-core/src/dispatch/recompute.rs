@@ -1,0 +1,113 @@
+//! Recomputation of lost files. If no machine has an output any more, the activity that produced it
+//! runs once more, and then the activity that lacked it.
+//!
+//! ```text
+//!   producer  completed ------------------- wanted --> out --> made    (its outcome stays as recorded)
+//!   consumer  sent --> lacking: ready, held back ................> sent
+//! ```
+//! The recorded outcome of the producer stays: exit status, variables and streams are those of its
+//! first run. Only its files are replaced, for consumers that have not started. A consumer that was
+//! sent before and lacks the old files is just sent again.
+
+use model::{ActivityId, AttemptId, ProcessId, ResourceId};
+
+use wire::group::Offered;
+
+use crate::enact::evaluate::{Spot, fault_event};
+use crate::enact::message::recomputed;
+use crate::limits;
+use crate::parts::Parts;
+use crate::process::Process;
+use crate::record::Event;
+use crate::step::Step;
+use crate::stream::Stream;
+use crate::timer::Timer;
+
+impl Parts {
+    /// Sends pending recomputations to the machine that lacks the files, or to another one that
+    /// fits.
+    pub(crate) fn send_recomputations(&mut self, step: &mut Step<'_>, id: ProcessId) {
+        let Some(known) = step.cx.process(id) else {
+            return;
+        };
+        if known.index.recomputations.is_empty() {
+            return;
+        }
+        let wanted: Vec<ActivityId> = known.wanted_recomputations().collect();
+        for activity in wanted {
+            if !self.send_recomputation(step, id, activity) {
+                return;
+            }
+        }
+    }
+
+    /// Sends one attempt to make files again. Returns false where that has faulted.
+    fn send_recomputation(
+        &mut self,
+        step: &mut Step<'_>,
+        id: ProcessId,
+        activity: ActivityId,
+    ) -> bool {
+        let next = step.now.mono + limits::REPEAT;
+        let Some(known) = step.cx.process(id) else {
+            return false;
+        };
+        let Some(resource) = self.place_for_recomputation(known, activity) else {
+            step.timers.set_once(Timer::Recall(id), next);
+            return true;
+        };
+        let Some(epoch) = self.machines.epoch(resource) else {
+            return true;
+        };
+        let number = known.next_number(activity);
+        let attempt = AttemptId {
+            process: id,
+            activity,
+            number,
+        };
+        match recomputed(known, attempt) {
+            Ok(mut message) => {
+                if !self.name_sources(step, known, resource, &mut message) {
+                    step.timers.set_once(Timer::Recall(id), next);
+                    return true;
+                }
+                let sent = Event::Recomputing(vec![(activity, number, resource)]);
+                step.cx.record(Stream::Process(id), sent);
+                let messages = vec![message];
+                self.note_sent(id, resource, &messages);
+                self.send_in_parts(step, resource, epoch, messages);
+                let timer = Timer::Unacknowledged(id, resource);
+                step.timers.set_once(timer, next);
+                true
+            }
+            Err(fault) => {
+                let event = fault_event(known, Some(Spot::Node(activity.node())), fault);
+                step.cx.record(Stream::Process(id), event);
+                step.marks.mark(id);
+                false
+            }
+        }
+    }
+
+    /// A machine of those that the process holds, on which an activity may run.
+    fn place_for_recomputation(&self, known: &Process, activity: ActivityId) -> Option<ResourceId> {
+        let declared = known.definition().activity(activity)?;
+        let first = known.recomputation(activity)?.resource;
+        let fits = |offered: &Offered| {
+            let has = |(name, value): &(String, String)| offered.labels.get(name) == Some(value);
+            declared.cores <= known.granted(offered.resource)
+                && declared
+                    .memory
+                    .is_none_or(|memory| memory <= offered.memory)
+                && declared.labels.iter().all(has)
+                && self.machines.is_trusted(offered.resource)
+                && self.machines.epoch(offered.resource).is_some()
+        };
+        let offered = self.market.offers().flat_map(|offer| &offer.resources);
+        let fitting = offered.filter(|one| fits(one));
+        let mut fitting: Vec<ResourceId> = fitting.map(|one| one.resource).collect();
+        // The machine that lacks the files comes first: then no transfer is needed.
+        fitting.sort_by_key(|&resource| (resource != first, resource));
+        fitting.first().copied()
+    }
+}

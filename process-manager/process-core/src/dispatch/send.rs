@@ -1,0 +1,289 @@
+//! Attempts: what is ready goes to the machine that the plan names, as far as its window allows;
+//! what was not heard of goes again; what must stop is told so.
+
+use std::collections::BTreeMap;
+
+use model::{ActivityId, AttemptId, Epoch, Fault, ProcessId, ResourceId};
+
+use wire::attempt::{ATTEMPTS_MAX, Dispatch, ToActivity};
+
+use crate::budget::{ATTEMPT_STEPS, OTHERS_STEPS, Slice};
+use crate::enact::evaluate::{Evaluator, Spot, fault_event};
+use crate::enact::message::resolve;
+use crate::io::Effect;
+use crate::limits;
+use crate::parts::Parts;
+use crate::process::Process;
+use crate::record::{CacheKey, Event, Phase};
+use crate::step::Step;
+use crate::stream::Stream;
+use crate::timer::Timer;
+
+/// Attempts that are ready to be sent to a machine.
+#[derive(Default)]
+struct Prepared {
+    sent: Vec<(ActivityId, u32, ResourceId)>,
+    messages: Vec<Dispatch>,
+    cache_keys: Vec<CacheKey>,
+    faults: Vec<(ActivityId, Box<Fault>)>,
+    /// True if some attempts wait until a group has named the machines that have their files.
+    is_early: bool,
+}
+
+impl Parts {
+    /// Sends ready activities to their machines. Returns true if that caused a fault.
+    pub(crate) fn dispatch(
+        &mut self,
+        step: &mut Step<'_>,
+        id: ProcessId,
+        slice: &mut Slice,
+    ) -> bool {
+        self.send_recomputations(step, id);
+        let Some(known) = step.cx.process(id) else {
+            return false;
+        };
+        if known.state.plan.generation.0 == 0 || known.index.ready.is_empty() {
+            return false;
+        }
+        let mut chosen: Vec<(ResourceId, Epoch, Vec<ActivityId>)> = Vec::new();
+        for (&place, queue) in &known.index.ready {
+            // An activity without a place in the plan runs on the first machine with slots. With
+            // leases it is planned again instead, since an activity of a lost machine has no place
+            // either.
+            let first = known.grants().next().map(|held| held.resource);
+            let resource = place.or(first.filter(|_| step.config.lease.is_none()));
+            let Some(resource) = resource else { continue };
+            let slots = known.granted(resource);
+            if !self.machines.is_trusted(resource) {
+                continue;
+            }
+            let Some(epoch) = self.machines.epoch(resource) else {
+                continue;
+            };
+            let n_out = known.n_out_at(resource);
+            let window = (slots * limits::WINDOW_PER_SLOT + limits::WINDOW_BASE) as usize;
+            if slots == 0 || n_out >= window {
+                continue;
+            }
+            let next = queue
+                .iter()
+                .map(|&(_, activity)| activity)
+                .filter(|&activity| !known.awaits_recomputation(activity))
+                .filter(|&activity| !self.is_held_back(id, activity))
+                .take(window - n_out);
+            chosen.push((resource, epoch, next.collect()));
+        }
+        let mut has_faulted = false;
+        for (resource, epoch, activities) in chosen {
+            has_faulted |= self.send(step, id, (resource, epoch), activities, slice);
+        }
+        has_faulted
+    }
+
+    fn is_held_back(&self, id: ProcessId, activity: ActivityId) -> bool {
+        let live = self.live.get(&id);
+        live.is_some_and(|live| live.checks.hold_back(activity))
+    }
+
+    fn send(
+        &mut self,
+        step: &mut Step<'_>,
+        id: ProcessId,
+        (resource, epoch): (ResourceId, Epoch),
+        activities: Vec<ActivityId>,
+        slice: &mut Slice,
+    ) -> bool {
+        let Some(known) = step.cx.process(id) else {
+            return false;
+        };
+        let prepared = self.prepare(step, known, resource, activities, slice);
+        let next = step.now.mono + limits::REPEAT;
+        if !prepared.sent.is_empty() {
+            self.note_sent(id, resource, &prepared.messages);
+            let sent = Event::Sent(prepared.sent, prepared.cache_keys);
+            step.cx.record(Stream::Process(id), sent);
+            self.send_in_parts(step, resource, epoch, prepared.messages);
+            let timer = Timer::Unacknowledged(id, resource);
+            step.timers.set_once(timer, next);
+        }
+        if prepared.is_early {
+            step.timers.set_once(Timer::Recall(id), next);
+        }
+        let has_faulted = !prepared.faults.is_empty();
+        for (activity, fault) in prepared.faults {
+            // Each fault meets the controllers where the one before has left them.
+            if let Some(known) = step.cx.process(id) {
+                let event = fault_event(known, Some(Spot::Node(activity.node())), fault);
+                step.cx.record(Stream::Process(id), event);
+            }
+        }
+        has_faulted
+    }
+
+    /// The messages of attempts, as far as the slice of the process allows.
+    fn prepare(
+        &mut self,
+        step: &Step<'_>,
+        known: &Process,
+        resource: ResourceId,
+        activities: Vec<ActivityId>,
+        slice: &mut Slice,
+    ) -> Prepared {
+        let mut prepared = Prepared::default();
+        for activity in activities {
+            if slice.is_used_up() {
+                break;
+            }
+            let number = known.activity(activity).number + 1;
+            let attempt = AttemptId {
+                process: known.id(),
+                activity,
+                number,
+            };
+            let mut evaluator = Evaluator::new(&mut self.programs);
+            let message = resolve(known, attempt, &mut evaluator);
+            slice.take(ATTEMPT_STEPS + evaluator.meter.steps());
+            match message {
+                Ok(mut message) => {
+                    if !self.name_sources(step, known, resource, &mut message) {
+                        prepared.is_early = true;
+                        continue;
+                    }
+                    prepared.sent.push((activity, number, resource));
+                    if let Some(declared) = known.definition().activity(activity) {
+                        let cache_key = CacheKey::of(declared, &message);
+                        prepared.cache_keys.push(cache_key);
+                    }
+                    prepared.messages.push(message);
+                }
+                Err(fault) => {
+                    prepared.faults.push((activity, fault));
+                    if !known.goes_on() {
+                        break;
+                    }
+                }
+            }
+        }
+        prepared
+    }
+
+    /// Attempts were sent, and are sent again until their machine has acknowledged them.
+    pub(crate) fn note_sent(&mut self, id: ProcessId, resource: ResourceId, messages: &[Dispatch]) {
+        if let Some(live) = self.live.get_mut(&id) {
+            let unacknowledged = live.unacknowledged.entry(resource).or_default();
+            unacknowledged.extend(messages.iter().map(|message| message.attempt));
+        }
+    }
+
+    /// Sends again what was sent and not heard of.
+    pub(crate) fn repeat_unacknowledged(
+        &mut self,
+        step: &mut Step<'_>,
+        id: ProcessId,
+        resource: ResourceId,
+    ) {
+        let Some(live) = self.live.get_mut(&id) else {
+            return;
+        };
+        let Some(known) = step.cx.process(id) else {
+            return;
+        };
+        let Some(unacknowledged) = live.unacknowledged.get_mut(&resource) else {
+            return;
+        };
+        unacknowledged.retain(|attempt| known.is_out(*attempt));
+        if unacknowledged.is_empty() {
+            live.unacknowledged.remove(&resource);
+            return;
+        }
+        let Some(epoch) = self.machines.epoch(resource) else {
+            return;
+        };
+        let unacknowledged: Vec<AttemptId> = unacknowledged.iter().copied().collect();
+        let mut messages = Vec::new();
+        let mut n_steps = 0;
+        for attempt in unacknowledged {
+            let mut evaluator = Evaluator::new(&mut self.programs);
+            let message = resolve(known, attempt, &mut evaluator);
+            n_steps += ATTEMPT_STEPS + evaluator.meter.steps();
+            if let Ok(mut message) = message
+                && self.name_sources(step, known, resource, &mut message)
+            {
+                messages.push(message);
+            }
+            // The others follow when the first have been heard of.
+            if n_steps > OTHERS_STEPS {
+                break;
+            }
+        }
+        self.send_in_parts(step, resource, epoch, messages);
+        step.timers.set(
+            Timer::Unacknowledged(id, resource),
+            step.now.mono + limits::REPEAT,
+        );
+    }
+
+    /// An attempt was heard of: it need not be sent again.
+    pub(crate) fn heard(
+        &mut self,
+        resource: ResourceId,
+        attempts: impl Iterator<Item = AttemptId>,
+    ) {
+        for attempt in attempts {
+            if let Some(live) = self.live.get_mut(&attempt.process)
+                && let Some(unacknowledged) = live.unacknowledged.get_mut(&resource)
+            {
+                unacknowledged.remove(&attempt);
+            }
+        }
+    }
+
+    /// Tells machines to stop what a process that ends still has out.
+    pub(crate) fn stop_what_is_out(&mut self, step: &mut Step<'_>, id: ProcessId) {
+        let Some(known) = step.cx.process(id) else {
+            return;
+        };
+        match known.phase() {
+            Phase::Faulting | Phase::Cancelling => {}
+            Phase::Running | Phase::Completed | Phase::Faulted | Phase::Cancelled => return,
+        }
+        let mut by_machine: BTreeMap<ResourceId, Vec<AttemptId>> = BTreeMap::new();
+        for (resource, attempt) in known.out() {
+            by_machine.entry(resource).or_default().push(attempt);
+        }
+        for (resource, attempts) in by_machine {
+            if self.machines.epoch(resource).is_some() {
+                for part in attempts.chunks(ATTEMPTS_MAX) {
+                    step.cx.effect(Effect::ToActivity(
+                        resource,
+                        ToActivity::Stop(part.to_vec()),
+                    ));
+                }
+            }
+        }
+        step.timers
+            .set(Timer::Stop(id), step.now.mono + limits::REPEAT);
+    }
+
+    pub(crate) fn send_in_parts(
+        &mut self,
+        step: &mut Step<'_>,
+        resource: ResourceId,
+        epoch: Epoch,
+        messages: Vec<Dispatch>,
+    ) {
+        let mut messages = messages.into_iter();
+        loop {
+            let attempts: Vec<Dispatch> = messages.by_ref().take(ATTEMPTS_MAX).collect();
+            if attempts.is_empty() {
+                return;
+            }
+            let message = ToActivity::Dispatch {
+                meant_for: epoch,
+                holders: self.holders(&attempts),
+                attempts,
+            };
+            step.cx.effect(Effect::ToActivity(resource, message));
+        }
+    }
+}

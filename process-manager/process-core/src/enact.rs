@@ -1,0 +1,9 @@
+//! Decisions about one process, worked out before they are recorded: expressions, messages, judgements.
+
+pub(crate) mod cache_key;
+pub(crate) mod evaluate;
+pub(crate) mod judge;
+pub(crate) mod message;
+pub(crate) mod problem;
+pub(crate) mod recompute;
+pub(crate) mod reuse;

@@ -1,0 +1,195 @@
+//! Attempts as they are sent: every expression evaluated, every file named.
+
+use std::collections::BTreeSet;
+
+use expression::{ExpressionError, Programs};
+use model::{
+    Activity, ActivityId, Artifact, AttemptId, Command, Fault, FaultName, Source, Stdin, Value,
+};
+use wire::attempt::{Dispatch, Stdin as WireStdin};
+
+use crate::enact::evaluate::{Evaluator, produced, scope};
+use crate::process::Process;
+use crate::record::CacheKey;
+
+/// The variable of the environment that tells a command its process...
+pub(crate) const PROCESS_VARIABLE: &str = "XAVANTES_PROCESS";
+
+/// ...its activity, by name...
+pub(crate) const ACTIVITY_VARIABLE: &str = "XAVANTES_ACTIVITY";
+
+/// ...and which attempt it is.
+pub(crate) const ATTEMPT_VARIABLE: &str = "XAVANTES_ATTEMPT";
+
+/// The attempt as it is sent: every expression evaluated, all of them within one meter.
+pub(crate) fn resolve(
+    process: &Process,
+    attempt: AttemptId,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Dispatch, Box<Fault>> {
+    let definition = process.definition();
+    let activity_id = attempt.activity;
+    let Some(activity) = definition.activity(activity_id) else {
+        let message = format!("{activity_id} is no activity");
+        return Err(Box::new(Fault::new(FaultName::Expression, message)));
+    };
+    let fault = |error: ExpressionError| {
+        let name = &definition.node(activity_id.node()).name;
+        Box::new(Fault::new(FaultName::Expression, format!("{name}: {error}")).of(activity_id))
+    };
+    let name = definition.node(activity_id.node()).name.clone();
+    let mut env = vec![
+        (PROCESS_VARIABLE.to_owned(), attempt.process.to_string()),
+        (ACTIVITY_VARIABLE.to_owned(), name),
+        (ATTEMPT_VARIABLE.to_owned(), attempt.number.to_string()),
+    ];
+    for (name, value) in &activity.env {
+        let value = evaluator.text(value, process);
+        env.push((name.clone(), value.map_err(fault)?));
+    }
+    let stdin = match &activity.stdin {
+        None => WireStdin::Empty,
+        Some(Stdin::File(path)) => WireStdin::File(path.clone()),
+        Some(Stdin::Text(text)) => WireStdin::Text(evaluator.text(text, process).map_err(fault)?),
+    };
+    Ok(Dispatch {
+        attempt,
+        command: command(process, activity, evaluator).map_err(fault)?,
+        env,
+        stdin,
+        inputs: staged(process, activity_id, activity)?,
+        outputs: activity.outputs.clone(),
+        wants_stdout: activity.stdout.is_some(),
+        wants_stderr: activity.stderr.is_some(),
+        cores: activity.cores,
+        memory: activity.memory,
+        timeout: activity.timeout,
+        sources: Vec::new(),
+        at_most_once: activity.at_most_once,
+        user: process.user(),
+    })
+}
+
+pub(crate) fn command(
+    process: &Process,
+    activity: &Activity,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Vec<String>, ExpressionError> {
+    let Evaluator { programs, meter } = evaluator;
+    match &activity.command {
+        Command::List(parts) => {
+            let mut words = Vec::with_capacity(parts.len());
+            for part in parts {
+                if part.0.contains("${") {
+                    let text = programs.text(part)?;
+                    words.extend(text.render_words(&scope(process), meter)?);
+                } else {
+                    meter.pass_bytes(part.0.len(), 0)?;
+                    words.push(part.0.clone());
+                }
+            }
+            Ok(words)
+        }
+        Command::Shell(line) => {
+            let line = programs.text(line)?.render_shell(&scope(process), meter)?;
+            Ok(vec!["/bin/sh".to_owned(), "-c".to_owned(), line])
+        }
+    }
+}
+
+/// The files and directories that are staged in the directory of an attempt.
+pub(crate) fn staged(
+    process: &Process,
+    id: ActivityId,
+    activity: &Activity,
+) -> Result<Vec<(String, Artifact)>, Box<Fault>> {
+    let laid = laid(process, id, activity)?.into_iter();
+    Ok(laid.map(|one| (one.path, one.artifact)).collect())
+}
+
+/// A file or directory that is staged in the directory of an attempt.
+#[derive(Debug)]
+pub(crate) struct Laid {
+    pub(crate) path: String,
+    pub(crate) artifact: Artifact,
+    /// Its source; none if it lay beside the definition.
+    pub(crate) source: Option<Source>,
+}
+
+pub(crate) fn laid(
+    process: &Process,
+    id: ActivityId,
+    activity: &Activity,
+) -> Result<Vec<Laid>, Box<Fault>> {
+    let files = process.definition().draft().files.iter();
+    // An input lies over a file of the definition with its name.
+    let inputs = activity.inputs.iter().filter(|_| !process.files.is_empty());
+    let covered: BTreeSet<&str> = inputs
+        .map(|input| input.path.trim_end_matches('/'))
+        .collect();
+    let mut laid: Vec<Laid> = files
+        .zip(&process.files)
+        .filter(|(path, _)| !covered.contains(path.as_str()))
+        .map(|(path, &artifact)| Laid {
+            path: path.clone(),
+            artifact,
+            source: None,
+        })
+        .collect();
+    for input in &activity.inputs {
+        match produced(process, input.source) {
+            Some(Value::Artifact(artifact)) => {
+                laid.push(Laid {
+                    path: input.path.clone(),
+                    artifact,
+                    source: Some(input.source),
+                });
+            }
+            Some(_) | None => return Err(missing(process, id, &input.path, input.source)),
+        }
+    }
+    Ok(laid)
+}
+
+fn missing(process: &Process, id: ActivityId, path: &str, source: Source) -> Box<Fault> {
+    let definition = process.definition();
+    let name = &definition.node(id.node()).name;
+    let message = match source {
+        Source::Output { activity, .. } => {
+            let producer = &definition.node(activity).name;
+            format!("{name}: input `{path}` is not there, because `{producer}` was skipped")
+        }
+        Source::Input(input) => {
+            let input = &definition.draft().inputs[input as usize].name;
+            format!("{name}: input `{path}` is not there, because nothing was given for `{input}`")
+        }
+    };
+    Box::new(Fault::new(FaultName::MissingOutput, message).of(id))
+}
+
+/// The message that sends a recomputation. Its command and environment must be those of the first
+/// run.
+pub(crate) fn recomputed(
+    process: &Process,
+    attempt: AttemptId,
+) -> Result<wire::attempt::Dispatch, Box<Fault>> {
+    let activity = attempt.activity;
+    let mut programs = Programs::default();
+    let message = resolve(process, attempt, &mut Evaluator::new(&mut programs))?;
+    let (Some(declared), Some(before)) = (
+        process.definition().activity(activity),
+        process.details(activity).cache_key,
+    ) else {
+        return Ok(message);
+    };
+    let after = CacheKey::of(declared, &message);
+    if (after.command, after.environment) == (before.command, before.environment) {
+        return Ok(message);
+    }
+    let name = &process.definition().node(activity.node()).name;
+    let what = format!(
+        "the files of `{name}` are gone, and it cannot make them again, because variables that it \
+         was run with have changed"
+    );
+    Err(Box::new(Fault::new(FaultName::Lost, what).of(activity)))
+}

@@ -1,0 +1,43 @@
+//! Bounds of a process manager, each with its reason.
+
+use model::Span;
+
+/// Processes that have not ended: each costs memory.
+pub const PROCESSES_MAX: usize = 10_000;
+/// Clients that watch at the same time.
+pub const WATCHERS_MAX: usize = 1_000;
+/// An unanswered message is sent again after this time: long against a round trip, short against
+/// the patience of a user.
+pub const REPEAT: Span = Span::from_secs(1);
+/// A group manager that has said nothing for so long is asked again: it repeats its offer more
+/// often than that, so either it does not know this manager or the offer came by an earlier
+/// connection.
+pub const SILENCE: Span = Span::from_secs(15);
+/// The greatest age of an offer that may end a process for want of a machine: a group repeats its
+/// offer every five seconds.
+pub const OFFER_FRESH: Span = Span::from_secs(6);
+/// Watchers are told at most this often.
+pub const WATCH: Span = Span::from_millis(100);
+/// Attempts that may be out on a machine for each of its slots...
+pub const WINDOW_PER_SLOT: u32 = 8;
+/// ...and beside them: so many that short activities never wait for a flush, so few that what
+/// has not started can still be moved.
+pub const WINDOW_BASE: u32 = 48;
+/// Running attempts that may be lost before the activity faults: the activity itself may be the
+/// cause.
+pub const LOSSES_MAX: u16 = 10;
+/// Repeats of a claim after which its plan is given up where other groups offer machines.
+pub const CLAIM_REPEATS_MAX: u32 = 10;
+/// Plans made again because less was granted than claimed.
+pub const REPLANS_MAX: u32 = 3;
+/// Recorded outcomes in the cache index of all processes, each about a hundred bytes; the oldest go
+/// first.
+pub const RECORDED_MAX: usize = 200_000;
+/// Clients that wait for output of an attempt: each answer is some hundred KiB.
+pub const TAILS_MAX: usize = 64;
+/// The time for which they wait for its machine.
+pub const TAIL: Span = Span::from_secs(5);
+/// Processes forgotten in this epoch whose late submissions are still recognized.
+pub const FORGOTTEN_MAX: usize = 10_000;
+/// The longest wait before another try.
+pub const BACKOFF_MAX: Span = Span::from_secs(24 * 3_600);

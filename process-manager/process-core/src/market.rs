@@ -1,0 +1,222 @@
+//! The market: offers of slots come in, plans are made on them, claims go out to each group that a plan
+//! needs, and slots are given back.
+//!
+//! A part of the manager: its state is a [`Market`], its inputs are messages of group managers, plans and
+//! ends of processes; it records grants and plans, and reads from other parts only which machines are
+//! trusted.
+
+mod claim;
+mod claims;
+mod planning;
+mod release;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Epoch, GroupId, Mono, Plan, ProcessId, ResourceId};
+use wire::group::{Offer, Offered, ToGroup};
+
+use crate::io::Effect;
+use crate::limits;
+use crate::process::Process;
+use crate::step::Step;
+use crate::timer::Timer;
+
+use claim::Claim;
+
+/// Offers, and the processes that want slots or hold some.
+#[derive(Debug, Default)]
+pub(crate) struct Market {
+    groups: BTreeMap<GroupId, GroupLink>,
+    demands: BTreeMap<ProcessId, Demand>,
+    /// Processes whose slots are given back, and the group managers that have said so.
+    releasing: BTreeMap<ProcessId, BTreeSet<GroupId>>,
+    /// Processes that were granted a part of their claims, to be planned on that alone.
+    partly_granted: BTreeSet<ProcessId>,
+    n_offers: u64,
+    n_basis: u64,
+}
+
+/// The connection to a group manager, and its last offer.
+#[derive(Debug, Default)]
+struct GroupLink {
+    is_up: bool,
+    offer: Option<Offer>,
+    /// When the offer came.
+    offered: Mono,
+    /// The epoch of its manager that was told what processes hold.
+    told: Option<Epoch>,
+}
+
+/// A process that has not given back all its slots.
+#[derive(Debug, Default)]
+struct Demand {
+    stage: Stage,
+    n_replans: u32,
+    /// True if an earlier epoch has taken it up, and may have claimed slots for it in any group.
+    is_inherited: bool,
+    /// The group managers that this epoch has asked for slots.
+    asked: BTreeSet<GroupId>,
+    /// Claims that are not answered, by group.
+    claims: BTreeMap<GroupId, Claim>,
+    /// True if its last plan failed because a fitting machine can only be in a group that does not
+    /// answer.
+    wants_absent: bool,
+    /// The time since which no known machine fits one of its activities.
+    misfit_since: Option<Mono>,
+    /// The number of offers when it was last tried in vain to plan it, or the rest of it again.
+    tried: Option<u64>,
+    waiting_for: Option<String>,
+}
+
+/// The way of a process to a plan.
+#[derive(Debug, Default)]
+enum Stage {
+    /// It needs none: it has one, or nothing to plan.
+    #[default]
+    Settled,
+    /// It needs one, and machines.
+    Wanting,
+    /// One is being made.
+    Planning {
+        basis: u64,
+        /// The number of offers when it was asked for.
+        n_offers: u64,
+        /// True if it may use every slot of every known machine.
+        is_whole: bool,
+    },
+    /// Slots for it are claimed.
+    Claiming {
+        plan: Box<Plan>,
+        is_estimate: bool,
+        /// True if any group manager has granted some.
+        has_grants: bool,
+    },
+}
+
+impl Market {
+    /// Takes up a process that was founded in this epoch or an earlier one.
+    pub(crate) fn begin(&mut self, process: &Process, is_new: bool) {
+        let wants_plan =
+            process.state.plan.generation.0 == 0 && !process.definition.activities().is_empty();
+        let stage = match wants_plan {
+            false => Stage::Settled,
+            true => Stage::Wanting,
+        };
+        let demand = Demand {
+            stage,
+            is_inherited: !is_new,
+            ..Demand::default()
+        };
+        self.demands.insert(process.id(), demand);
+    }
+
+    /// The connection to a group manager is there.
+    pub(crate) fn group_up(&mut self, step: &mut Step<'_>, group: GroupId) {
+        let link = GroupLink {
+            is_up: true,
+            ..GroupLink::default()
+        };
+        self.groups.insert(group, link);
+        self.tell_holdings(step, group, None);
+        self.attach_group(step, group);
+        self.claim_again(step, group);
+    }
+
+    /// Asks a group manager for its offer, until it has made one.
+    pub(crate) fn attach_group(&mut self, step: &mut Step<'_>, group: GroupId) {
+        let epoch = step.epoch;
+        if self.groups.get(&group).is_some_and(|link| link.is_up) {
+            let attach = ToGroup::Attach { epoch };
+            step.cx.effect(Effect::ToGroup(group, attach));
+            let next = step.now.mono + limits::REPEAT;
+            step.timers.set(Timer::AttachGroup(group), next);
+        }
+    }
+
+    /// Returns true if this group manager was ever connected: an offer of any other is ignored.
+    pub(crate) fn is_connected(&self, group: GroupId) -> bool {
+        self.groups.contains_key(&group)
+    }
+
+    /// A group offers its machines.
+    pub(crate) fn on_offer(&mut self, step: &mut Step<'_>, group: GroupId, offer: Offer) {
+        let Some(link) = self.groups.get_mut(&group) else {
+            return;
+        };
+        let epoch = Some(offer.epoch);
+        let was_told = std::mem::replace(&mut link.told, epoch) == epoch;
+        link.offer = Some(offer);
+        link.offered = step.now.mono;
+        if !was_told {
+            self.tell_holdings(step, group, epoch);
+        }
+        self.n_offers += 1;
+        let next = step.now.mono + limits::SILENCE;
+        step.timers.set(Timer::AttachGroup(group), next);
+        step.marks.want_plans();
+    }
+
+    /// Slots may be used that could not before: processes are tried again that were tried in vain.
+    pub(crate) fn try_all(&mut self, step: &mut Step<'_>) {
+        self.n_offers += 1;
+        step.marks.want_plans();
+    }
+
+    /// Processes that have not given back all their slots.
+    pub(crate) fn n_demands(&self) -> usize {
+        self.demands.len()
+    }
+
+    /// The thing that a process waits for, in words.
+    pub(crate) fn waiting_for(&self, id: ProcessId) -> Option<&String> {
+        self.demands.get(&id)?.waiting_for.as_ref()
+    }
+
+    /// A process needs no plan any more.
+    pub(crate) fn settle(&mut self, step: &mut Step<'_>, id: ProcessId) {
+        step.timers.cancel(Timer::Claim(id));
+        self.set_stage(id, Stage::Settled);
+    }
+
+    /// Returns true if a process waits for a plan.
+    pub(crate) fn wants_plan(&self, id: ProcessId) -> bool {
+        let demand = self.demands.get(&id);
+        demand.is_some_and(|demand| matches!(demand.stage, Stage::Wanting))
+    }
+
+    /// The last offers of all groups that are connected.
+    pub(crate) fn offers(&self) -> impl Iterator<Item = &Offer> {
+        self.groups.values().filter_map(|link| link.offer.as_ref())
+    }
+
+    /// Machines with slots that are offered, with their groups.
+    fn offered(&self) -> impl Iterator<Item = (GroupId, &Offered)> {
+        let all = self.groups.iter().flat_map(|(&group, link)| {
+            let resources = link.offer.iter().flat_map(|offer| &offer.resources);
+            resources.map(move |one| (group, one))
+        });
+        // The others only keep files.
+        all.filter(|(_, one)| one.slots > 0)
+    }
+
+    /// The group of a machine, if that offers it.
+    fn group_of(&self, resource: ResourceId) -> Option<GroupId> {
+        let offer = self.groups.get(&resource.group)?.offer.as_ref()?;
+        let mut offered = offer.resources.iter();
+        let is_offered = offered.any(|offered| offered.resource == resource);
+        is_offered.then_some(resource.group)
+    }
+
+    fn set_stage(&mut self, id: ProcessId, stage: Stage) {
+        if let Some(demand) = self.demands.get_mut(&id) {
+            demand.stage = stage;
+        }
+    }
+
+    fn next_basis(&mut self) -> u64 {
+        self.n_basis += 1;
+        self.n_basis
+    }
+}

@@ -1,0 +1,179 @@
+//! Machines that come and go: their attempts move, are taken back or are lost.
+
+use std::collections::BTreeSet;
+
+use model::{AttemptId, GroupId, ProcessId, ResourceId};
+use wire::group::Offer;
+
+use crate::enact::judge::Gone;
+use crate::parts::Parts;
+use crate::process::Process;
+use crate::step::Step;
+use crate::timer::Timer;
+
+impl Parts {
+    /// A group offers its machines.
+    pub(crate) fn on_offer(&mut self, step: &mut Step<'_>, group: GroupId, offer: Offer) {
+        if !self.market.is_connected(group) {
+            return;
+        }
+        let offered: Vec<(ResourceId, String)> = offer
+            .resources
+            .iter()
+            .map(|one| (one.resource, one.name.clone()))
+            .collect();
+        self.stores.learn(&offer);
+        self.market.on_offer(step, group, offer);
+        for (resource, name) in offered {
+            self.machines.register(step, resource, &name);
+            self.machines.expect(step, resource);
+        }
+        let leaving = self.market.offers().flat_map(|offer| &offer.leaving);
+        let (fresh, has_returned) = self.machines.set_leaving(leaving.copied().collect());
+        for resource in fresh {
+            self.move_away(step, resource);
+        }
+        if has_returned {
+            self.mark_all(step);
+        }
+    }
+
+    /// Asks a machine which attempts it holds, where its name is believed: by an offer, or by the
+    /// machines that a process has recorded in its plans, since its group may be away.
+    pub(crate) fn attach_machine(&mut self, step: &mut Step<'_>, resource: ResourceId) {
+        let is_believed = match self.machines.certified_name(resource) {
+            None => true,
+            Some(name) => {
+                let mut offered = self.market.offers().flat_map(|offer| &offer.resources);
+                offered.any(|one| one.resource == resource && one.name == name)
+                    || self.live.keys().any(|&id| {
+                        let known = step.cx.process(id);
+                        let mut machines = known.iter().flat_map(|known| &known.state.machines);
+                        machines.any(|(one, recorded)| *one == resource && recorded == name)
+                    })
+            }
+        };
+        self.machines.attach(step, resource, is_believed);
+    }
+
+    /// A machine must tell its attempts anew.
+    pub(crate) fn reattach(&mut self, step: &mut Step<'_>, resource: ResourceId) {
+        self.machines.detach(resource);
+        self.attach_machine(step, resource);
+    }
+
+    /// A machine is not connected any more: what was sent is sent again once it is.
+    pub(crate) fn machine_down(&mut self, step: &mut Step<'_>, resource: ResourceId) {
+        self.machines.down(step, resource);
+        for (&id, live) in &mut self.live {
+            if live.unacknowledged.remove(&resource).is_some() {
+                step.timers.cancel(Timer::Unacknowledged(id, resource));
+            }
+        }
+    }
+
+    /// A machine that was suspect is there again.
+    pub(crate) fn welcome(&mut self, step: &mut Step<'_>, resource: ResourceId) {
+        if self.machines.trust(resource) {
+            self.mark_all(step);
+            self.market.try_all(step);
+        }
+    }
+
+    /// It is time to look whether a machine was heard.
+    pub(crate) fn look_at(&mut self, step: &mut Step<'_>, resource: ResourceId) {
+        if self.machines.look_at(step, resource) {
+            self.move_away(step, resource);
+        }
+    }
+
+    /// Nothing more goes to a machine, and what has not started there is taken back.
+    fn move_away(&mut self, step: &mut Step<'_>, resource: ResourceId) {
+        let mut lost = Vec::new();
+        let ids: Vec<ProcessId> = self.live.keys().copied().collect();
+        for &id in &ids {
+            if let Some(known) = step.cx.process(id)
+                && !self.machines.is_leaving(resource)
+            {
+                lost.extend(
+                    known
+                        .out_at(resource)
+                        .filter(|one| is_repeatable(known, *one)),
+                );
+            }
+        }
+        self.machines.drop_unwanted(step, resource, &lost);
+        // These may run twice, so that nobody waits for what may have become of them.
+        self.lose(step, resource, &lost, Gone::Doubled);
+        for id in ids {
+            self.market.plan_again(step, &self.machines, id);
+        }
+        step.marks.want_plans();
+        self.take_back(step, resource);
+    }
+
+    /// Asks a machine for the attempts that have not started there.
+    pub(crate) fn take_back(&mut self, step: &mut Step<'_>, resource: ResourceId) {
+        let mut unstarted = BTreeSet::new();
+        for (&id, live) in &self.live {
+            if let Some(known) = step.cx.process(id) {
+                let out = known.out_at(resource);
+                unstarted.extend(out.filter(|one| !live.running.contains_key(&one.activity)));
+            }
+        }
+        let unstarted = unstarted.into_iter();
+        self.machines.take_back(step, resource, unstarted);
+    }
+
+    /// The lease of a machine has ended for certain: nothing that was sent there runs any more.
+    pub(crate) fn give_up(&mut self, step: &mut Step<'_>, resource: ResourceId) {
+        if !self.machines.give_up(resource) {
+            return;
+        }
+        let mut lost = Vec::new();
+        for &id in self.live.keys() {
+            if let Some(known) = step.cx.process(id) {
+                lost.extend(known.out_at(resource));
+            }
+        }
+        // The machine refuses from here on whatever was sent to this epoch of it.
+        self.reattach(step, resource);
+        self.lose(step, resource, &lost, Gone::GivenUp);
+        self.lose_files(step, resource);
+    }
+
+    /// After a restart: attempts that an earlier epoch has sent may still run, and machines that plans
+    /// name may not come back.
+    pub(crate) fn expect_all(&mut self, step: &mut Step<'_>) {
+        if step.config.lease.is_none() {
+            return;
+        }
+        let mut places: BTreeSet<ResourceId> = BTreeSet::new();
+        let mut planned: BTreeSet<ResourceId> = BTreeSet::new();
+        for &id in self.live.keys() {
+            if let Some(known) = step.cx.process(id) {
+                places.extend(known.busy_machines());
+                let entries = known.state.plan.entries.iter();
+                planned.extend(entries.map(|entry| entry.resource));
+            }
+        }
+        for resource in places {
+            self.machines.expect_earlier(step, resource);
+        }
+        // If a planned machine never connects, its activities are planned again.
+        for resource in planned {
+            self.machines.expect(step, resource);
+        }
+    }
+
+    fn mark_all(&self, step: &mut Step<'_>) {
+        for &id in self.live.keys() {
+            step.marks.mark(id);
+        }
+    }
+}
+
+fn is_repeatable(known: &Process, attempt: AttemptId) -> bool {
+    let declared = known.definition().activity(attempt.activity);
+    declared.is_some_and(|activity| activity.repeatable)
+}

@@ -1,0 +1,120 @@
+//! Requests to machines to check that files are still intact.
+
+use std::collections::BTreeMap;
+
+use model::{ActivityId, Artifact, Mono, ResourceId};
+
+/// Checks, by the activity that made the files or whose outputs they would become.
+#[derive(Debug, Default)]
+pub(crate) struct Checks(pub(crate) BTreeMap<ActivityId, Check>);
+
+/// One check.
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub(crate) what: What,
+    pub(crate) artifacts: Vec<Artifact>,
+    /// The machines that are known to have the files.
+    pub(crate) holders: Vec<ResourceId>,
+    /// The time at which the check became due.
+    pub(crate) since: Option<Mono>,
+    /// The time of the last request to a machine.
+    pub(crate) asked: Option<Mono>,
+    /// The answer, once there is one.
+    pub(crate) is_sound: Option<bool>,
+}
+
+/// The reason for a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// The files are a cache hit, not yet accepted.
+    Recalled,
+    /// The files are outputs of the process.
+    Output,
+}
+
+/// The state of the files of a cache hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finding {
+    Sound,
+    Lost,
+    /// A machine was asked for a check, or will be.
+    Asked,
+}
+
+impl Checks {
+    /// Returns the state of the files of a cache hit. Without a known answer it adds a check; so it
+    /// does if the files were lost and another machine has a copy since.
+    pub(crate) fn finding(
+        &mut self,
+        activity: ActivityId,
+        artifacts: &[Artifact],
+        holders: &[ResourceId],
+    ) -> Finding {
+        let known = self.0.get(&activity);
+        if let Some(check) = known.filter(|check| check.artifacts == artifacts) {
+            let is_new = |holder: &ResourceId| !check.holders.contains(holder);
+            match check.is_sound {
+                Some(true) => return Finding::Sound,
+                None => return Finding::Asked,
+                Some(false) if !holders.iter().any(is_new) => return Finding::Lost,
+                Some(false) => {}
+            }
+        }
+        let check = Check {
+            what: What::Recalled,
+            artifacts: artifacts.to_vec(),
+            holders: holders.to_vec(),
+            since: None,
+            asked: None,
+            is_sound: None,
+        };
+        self.0.insert(activity, check);
+        Finding::Asked
+    }
+
+    /// Returns true if an activity must wait for the check of its cache hit before it is sent.
+    pub(crate) fn hold_back(&self, activity: ActivityId) -> bool {
+        let check = self.0.get(&activity);
+        check.is_some_and(|check| check.what == What::Recalled && check.is_sound.is_none())
+    }
+
+    /// Returns true if the check of any cache hit is unanswered.
+    pub(crate) fn has_recalled(&self) -> bool {
+        let mut all = self.0.values();
+        all.any(|check| check.what == What::Recalled && check.is_sound.is_none())
+    }
+
+    pub(crate) fn has_outputs(&self) -> bool {
+        let mut all = self.0.values();
+        all.any(|check| check.what == What::Output && check.is_sound.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{ArtifactKind, Bytes, Hash};
+
+    use super::*;
+
+    #[test]
+    fn a_copy_made_while_a_lost_machine_was_asked_is_asked_for_too() {
+        let activity = ActivityId(1);
+        let artifacts = [Artifact {
+            hash: Hash([1; 32]),
+            bytes: Bytes(1),
+            kind: ArtifactKind::File,
+        }];
+        let (maker, copy) = (ResourceId::local(0), ResourceId::local(1));
+        let mut checks = Checks::default();
+        let finding = |checks: &mut Checks, holders: &[ResourceId]| {
+            checks.finding(activity, &artifacts, holders)
+        };
+        assert_eq!(finding(&mut checks, &[maker]), Finding::Asked);
+        checks.0.get_mut(&activity).unwrap().is_sound = Some(false);
+        assert_eq!(finding(&mut checks, &[maker]), Finding::Lost);
+        assert_eq!(finding(&mut checks, &[maker, copy]), Finding::Asked);
+        assert!(checks.hold_back(activity));
+        checks.0.get_mut(&activity).unwrap().is_sound = Some(false);
+        assert_eq!(finding(&mut checks, &[maker, copy]), Finding::Lost);
+    }
+}

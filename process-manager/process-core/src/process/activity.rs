@@ -1,0 +1,242 @@
+//! The durable state of one activity, kept small because there may be a million, and the statuses
+//! of its attempts as users see them.
+
+use std::sync::LazyLock;
+
+use minicbor::{Decode, Encode};
+use model::{ActivityId, Artifact, AttemptId, Bytes, ResourceId, Span, Value, Wall};
+use wire::client::AttemptStatus;
+
+use crate::process::Process;
+use crate::process::recompute::Recomputation;
+use crate::record::{ActivityPhase, CacheKey, Log, PastAttempt};
+
+/// Attempts of one activity that are remembered beside the last one.
+const EARLIER_MAX: usize = 32;
+
+/// The durable state of one activity: its phase and the place of its last attempt. Details follow once
+/// there is something to tell.
+#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
+pub struct ActivityState {
+    /// The phase of the activity.
+    #[n(0)]
+    pub phase: ActivityPhase,
+    /// The number of the last attempt; 0 before the first.
+    #[n(1)]
+    pub number: u32,
+    /// The machine of the last attempt.
+    #[n(2)]
+    pub resource: ResourceId,
+    /// Attempts that failed by themselves: `retry: attempts` bounds them.
+    #[n(3)]
+    pub n_failed: u16,
+    /// Attempts that were lost while they ran.
+    #[n(4)]
+    pub n_lost: u16,
+    #[n(5)]
+    details: Option<Box<Details>>,
+}
+
+// A budget for big processes: the state of an activity beside its definition and its plan entry, until
+// it is sent.
+const _: () = assert!(size_of::<ActivityState>() <= 64);
+
+/// Everything else that is recorded of an activity.
+#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
+pub(crate) struct Details {
+    /// When the last attempt started; zero while unknown.
+    #[n(0)]
+    pub(crate) started: Wall,
+    /// Its run time.
+    #[n(1)]
+    pub(crate) wall: Span,
+    /// CPU time that it used.
+    #[n(2)]
+    pub(crate) cpu: Span,
+    /// The most memory that it used.
+    #[n(3)]
+    pub(crate) peak_memory: Bytes,
+    /// The command's process id on its machine.
+    #[n(4)]
+    pub(crate) pid: u32,
+    /// Its exit status, where it exited.
+    #[n(5)]
+    pub(crate) exit_code: Option<i32>,
+    /// The place of its streams on its machine.
+    #[n(6)]
+    pub(crate) log: Option<Log>,
+    /// Attempts before the last one.
+    #[n(7)]
+    pub(crate) earlier: Vec<PastAttempt>,
+    /// When the activity may be tried again.
+    #[n(8)]
+    pub(crate) backoff: Option<Wall>,
+    /// The cache key that it was sent or reused with.
+    #[n(9)]
+    pub(crate) cache_key: Option<CacheKey>,
+    /// Its outputs, once it has completed.
+    #[n(10)]
+    pub(crate) produced: Vec<Artifact>,
+    /// Values read from its streams, once it has completed: stdout before stderr. None where they are
+    /// too long to be kept.
+    #[n(11)]
+    pub(crate) captured: Option<Vec<Value>>,
+    /// The attempt whose outcome stands, where one was reused.
+    #[n(12)]
+    pub(crate) reused: Option<Recalled>,
+    /// Its recomputation, where its files were gone.
+    #[n(13)]
+    pub(crate) recomputation: Option<Box<Recomputation>>,
+    /// The machine that keeps a copy of its outputs.
+    #[n(14)]
+    pub(crate) copy: Option<ResourceId>,
+    /// The machine that has its outputs, where that is not the one that made them.
+    #[n(15)]
+    pub(crate) holder: Option<ResourceId>,
+    /// The lost one of the two machines that have its outputs, until there is another copy.
+    #[n(16)]
+    pub(crate) lost_holder: Option<ResourceId>,
+}
+
+/// The attempt whose outcome stands for an activity; its figures are in the details.
+#[derive(Clone, Copy, Debug, PartialEq, Encode, Decode)]
+pub(crate) struct Recalled {
+    #[n(0)]
+    pub(crate) of: AttemptId,
+    /// Slots that it held.
+    #[n(1)]
+    pub(crate) slots: u32,
+}
+
+static NO_DETAILS: LazyLock<Details> = LazyLock::new(Details::default);
+
+impl ActivityState {
+    /// Its details.
+    pub(crate) fn details(&self) -> &Details {
+        self.details.as_deref().unwrap_or(&NO_DETAILS)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn details_mut(&mut self) -> &mut Details {
+        self.details.get_or_insert_default()
+    }
+
+    /// Another attempt is sent: the figures of the one before are no longer those of the last one.
+    pub(crate) fn begin_attempt(&mut self, number: u32, resource: ResourceId) {
+        self.number = number;
+        self.resource = resource;
+        if let Some(details) = &mut self.details {
+            details.started = Wall(0);
+            details.wall = Span::ZERO;
+            details.cpu = Span::ZERO;
+            details.peak_memory = Bytes::ZERO;
+            details.pid = 0;
+            details.exit_code = None;
+        }
+    }
+
+    /// Returns true if an attempt was sent to a machine and its end is not recorded.
+    pub fn is_out(&self) -> bool {
+        self.phase == ActivityPhase::Sent
+    }
+}
+
+impl Process {
+    /// The last attempt becomes one of the earlier ones.
+    pub(crate) fn keep_earlier(&mut self, activity: ActivityId, end: String) {
+        let last = self.last_attempt(activity, end);
+        let details = self.activity_mut(activity).details_mut();
+        details.log = None;
+        let earlier = &mut details.earlier;
+        if earlier.len() == EARLIER_MAX {
+            earlier.remove(0);
+        }
+        earlier.push(last);
+    }
+
+    fn last_attempt(&self, activity: ActivityId, end: String) -> PastAttempt {
+        let state = self.activity(activity);
+        let details = state.details();
+        PastAttempt {
+            number: state.number,
+            resource: state.resource,
+            end,
+            pid: details.pid,
+            started: details.started,
+            wall: details.wall,
+            cpu: details.cpu,
+            peak_memory: details.peak_memory,
+            exit_code: details.exit_code,
+            log: details.log,
+            slots: self
+                .definition
+                .activity(activity)
+                .map_or(0, |activity| activity.cores),
+        }
+    }
+
+    /// An attempt as users see it.
+    fn shown(&self, activity: ActivityId, past: PastAttempt) -> AttemptStatus {
+        AttemptStatus {
+            attempt: AttemptId {
+                process: self.id(),
+                activity,
+                number: past.number,
+            },
+            resource: past.resource,
+            end: Some(past.end),
+            pid: past.pid,
+            started: (past.started != Wall(0)).then_some(past.started),
+            wall: past.wall,
+            cpu: past.cpu,
+            peak_memory: past.peak_memory,
+            exit_code: past.exit_code,
+            log: past.log.map(Into::into),
+            slots: past.slots,
+        }
+    }
+
+    /// The statuses of all attempts of an activity, the last one last.
+    pub(crate) fn attempts(&self, activity: ActivityId) -> Vec<AttemptStatus> {
+        let earlier = self.details(activity).earlier.iter();
+        let earlier = earlier.map(|past| self.shown(activity, past.clone()));
+        let mut attempts: Vec<AttemptStatus> = earlier.collect();
+        let state = self.activity(activity);
+        let end = match state.phase {
+            ActivityPhase::Completed => Some("completed".to_owned()),
+            ActivityPhase::Stopped => Some("stopped".to_owned()),
+            ActivityPhase::Faulted => {
+                let faults = &self.state.faults;
+                let fault = faults.iter().find(|fault| fault.activity == Some(activity));
+                Some(fault.map_or("faulted".to_owned(), |fault| fault.name.to_string()))
+            }
+            ActivityPhase::Sent => None,
+            // The last attempt is among the earlier ones.
+            ActivityPhase::Ready
+            | ActivityPhase::Backoff
+            | ActivityPhase::Waiting
+            | ActivityPhase::Skipped => return attempts,
+        };
+        if state.number > attempts.last().map_or(0, |last| last.attempt.number) {
+            let is_out = end.is_none();
+            let last = self.last_attempt(activity, end.unwrap_or_default());
+            let mut last = self.shown(activity, last);
+            last.end.take_if(|_| is_out);
+            attempts.push(last);
+        }
+        let recomputation = self.last_recomputation(activity);
+        attempts.extend(recomputation.map(|past| self.shown(activity, past.clone())));
+        attempts
+    }
+
+    /// The attempt whose recorded outcome stands for an activity.
+    pub(crate) fn reused(&self, activity: ActivityId) -> Option<AttemptStatus> {
+        let recalled = self.details(activity).reused?;
+        let last = self.last_attempt(activity, "completed".to_owned());
+        Some(AttemptStatus {
+            attempt: recalled.of,
+            slots: recalled.slots,
+            ..self.shown(activity, last)
+        })
+    }
+}

@@ -1,0 +1,325 @@
+//! The fold of a process: each event changes its state, and decides nothing.
+
+use model::{ActivityId, Fault, Plan, ResourceId, Value, Wall};
+
+use crate::process::Process;
+use crate::process::activity::Recalled;
+use crate::record::{
+    ActivityPhase, CacheKey, End, Ended, Event, Flow, NodeState, Phase, Reused, Verdict,
+};
+use crate::tree::Moved;
+
+/// Faults that a process remembers, each with some KiB of what the command wrote; the first one
+/// ended it, unless it goes on without what depends on them.
+const FAULTS_MAX: usize = 64;
+
+/// Bytes of what one activity wrote to variables that are kept for later processes: what is longer
+/// belongs into a file.
+const CAPTURED_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes of that kept of a whole process: they are in its snapshots.
+const CAPTURED_BYTES_ALL_MAX: u64 = 16 << 20;
+
+impl Process {
+    /// Changes the state by one event.
+    pub(crate) fn apply(&mut self, event: &Event) {
+        match event {
+            Event::Epoch(_) | Event::Leased(_) | Event::Founded(_) => {}
+            Event::Planned(planned) => {
+                let plan = planned.plan.clone();
+                self.replan(plan, &planned.machines, planned.is_estimate);
+            }
+            Event::Replanned(replanned) => {
+                let plan = replanned.plan(&self.state.plan);
+                self.replan(plan, &replanned.machines, replanned.is_estimate);
+            }
+            Event::Granted { group, holding } => {
+                self.state.holdings.insert(*group, holding.clone());
+            }
+            Event::Sent(attempts, cache_keys) => self.send(attempts, cache_keys),
+            Event::Recomputing(attempts) => {
+                for &(activity, number, resource) in attempts {
+                    self.send_recomputation(activity, number, resource);
+                }
+            }
+            Event::Copied {
+                activity,
+                resource,
+                machine,
+                beside,
+            } => {
+                self.name_machine(*resource, machine);
+                if let Some(holder) = beside {
+                    self.set_holder(*activity, *holder);
+                }
+                self.keep_copy(*activity, *resource);
+            }
+            Event::MachineLost {
+                resource,
+                activities,
+            } => self.lose_machine(*resource, activities),
+            Event::FilesLost(makers, resource) => self.want_recomputations(makers, *resource),
+            Event::Reused(reused) => self.reuse(reused),
+            Event::Broke { fault, flow, .. } => {
+                self.keep_fault(fault);
+                self.follow(flow);
+            }
+            Event::Readied(activities) => activities.iter().for_each(|&one| self.ready(one)),
+            Event::Ended(ended) => self.end_attempt(ended),
+            Event::Decided(flow) => self.follow(flow),
+            Event::Assigned { writes, flow, .. } => {
+                self.write(writes);
+                self.follow(flow);
+            }
+            Event::Faulted(fault) => self.stop(Phase::Faulting, Some(fault)),
+            Event::CancelAsked => self.stop(Phase::Cancelling, None),
+            Event::Closed { phase, at, outputs } => {
+                self.state.phase = *phase;
+                self.state.closed = Some(*at);
+                self.state.outputs.clone_from(outputs);
+            }
+            Event::Released => {
+                self.state.is_released = true;
+                self.state.holdings.clear();
+            }
+        }
+    }
+
+    fn replan(&mut self, plan: Plan, machines: &[(ResourceId, String)], is_estimate: bool) {
+        if self.state.planned.is_none() && is_estimate {
+            self.state.planned = Some(plan.makespan());
+        }
+        self.state.plan = plan;
+        for (resource, name) in machines {
+            self.name_machine(*resource, name);
+        }
+        let ready = std::mem::take(&mut self.index.ready);
+        for (_, activity) in ready.into_values().flatten() {
+            self.queue(activity);
+        }
+    }
+
+    fn name_machine(&mut self, resource: ResourceId, name: &str) {
+        if !self.names_machine(resource) {
+            self.state.machines.push((resource, name.to_owned()));
+        }
+    }
+
+    fn send(&mut self, attempts: &[(ActivityId, u32, ResourceId)], cache_keys: &[CacheKey]) {
+        for &(activity, number, resource) in attempts {
+            self.set_phase(activity, ActivityPhase::Sent);
+            self.activity_mut(activity).begin_attempt(number, resource);
+            self.index.send((activity, number), resource);
+        }
+        for (&(activity, ..), cache_key) in attempts.iter().zip(cache_keys) {
+            self.activity_mut(activity).details_mut().cache_key = Some(*cache_key);
+        }
+    }
+
+    /// An activity that waited before another try may run.
+    fn ready(&mut self, activity: ActivityId) {
+        if self.activity(activity).phase == ActivityPhase::Backoff {
+            self.activity_mut(activity).details_mut().backoff = None;
+            self.set_phase(activity, ActivityPhase::Ready);
+        }
+    }
+
+    fn set_holder(&mut self, activity: ActivityId, holder: ResourceId) {
+        self.index.copied.insert(activity);
+        self.activity_mut(activity).details_mut().holder = Some(holder);
+    }
+
+    fn end_attempt(&mut self, ended: &Ended) {
+        let outcome = &ended.outcome;
+        let activity = outcome.attempt.activity;
+        let index = activity.node().index();
+        let known = index < self.state.activities.len();
+        if !known || !self.is_out(outcome.attempt) {
+            return;
+        }
+        if self.is_recomputation(outcome.attempt) {
+            return self.end_recomputation(ended);
+        }
+        self.forget_before(activity);
+        let details = self.state.activities[index].details_mut();
+        details.started = outcome.started;
+        details.wall = outcome.wall;
+        details.cpu = outcome.cpu;
+        details.peak_memory = outcome.peak_memory;
+        details.pid = outcome.pid;
+        details.exit_code = outcome.exit_code;
+        details.log = outcome.log.or(details.log);
+        self.conclude(ended);
+        self.follow(&ended.flow);
+    }
+
+    /// The consequence of an attempt's end for its activity.
+    fn conclude(&mut self, ended: &Ended) {
+        let outcome = &ended.outcome;
+        let activity = outcome.attempt.activity;
+        match &ended.verdict {
+            Verdict::Completed => {
+                self.state.seen_wall = self.state.seen_wall + outcome.wall;
+                self.state.n_seen += 1;
+                self.set_produced(activity, &outcome.outputs);
+                self.write(&ended.writes);
+                self.keep_captured(activity, &ended.writes);
+                self.set_phase(activity, ActivityPhase::Completed);
+                self.note_produced(activity);
+            }
+            Verdict::Retry { at, fault } => {
+                self.activity_mut(activity).n_failed += 1;
+                self.keep_earlier(activity, fault.name.to_string());
+                self.set_phase(activity, ActivityPhase::Backoff);
+                self.activity_mut(activity).details_mut().backoff = Some(*at);
+            }
+            Verdict::Again => {
+                if outcome.end == End::Lost && outcome.started != Wall(0) {
+                    self.activity_mut(activity).n_lost += 1;
+                }
+                self.keep_earlier(activity, "lost".to_owned());
+                self.set_phase(activity, ActivityPhase::Ready);
+            }
+            Verdict::Moved => {
+                self.keep_earlier(activity, "moved".to_owned());
+                self.set_phase(activity, ActivityPhase::Ready);
+            }
+            Verdict::Lacking(makers) => {
+                let lacked_on = self.activity(activity).resource;
+                self.keep_earlier(activity, "lacking".to_owned());
+                self.set_phase(activity, ActivityPhase::Ready);
+                self.want_recomputations(makers, lacked_on);
+            }
+            Verdict::Faulted(fault) => {
+                self.set_phase(activity, ActivityPhase::Faulted);
+                self.stop(Phase::Faulting, Some(fault));
+            }
+            Verdict::Broke(fault) => {
+                self.set_phase(activity, ActivityPhase::Faulted);
+                self.keep_fault(fault);
+            }
+            Verdict::Stopped => self.set_phase(activity, ActivityPhase::Stopped),
+        }
+    }
+
+    /// A recorded outcome stands for an activity that was ready.
+    fn reuse(&mut self, reused: &Reused) {
+        let activity = reused.activity;
+        let Some(state) = self.state.activities.get_mut(activity.node().index()) else {
+            return;
+        };
+        if state.phase != ActivityPhase::Ready || self.state.phase != Phase::Running {
+            return;
+        }
+        state.resource = reused.resource;
+        let (of, slots) = (reused.of, reused.slots);
+        let details = state.details_mut();
+        details.started = reused.started;
+        details.wall = reused.wall;
+        details.cpu = reused.cpu;
+        details.peak_memory = reused.peak_memory;
+        details.pid = reused.pid;
+        details.exit_code = reused.exit_code;
+        details.cache_key = Some(reused.cache_key);
+        details.reused = Some(Recalled { of, slots });
+        details.log = reused.log.or(details.log);
+        self.name_machine(reused.resource, &reused.machine);
+        let state = &mut self.state;
+        state.seen_wall = state.seen_wall + reused.wall;
+        state.n_seen += 1;
+        self.set_produced(activity, &reused.outputs);
+        self.write(&reused.writes);
+        self.keep_captured(activity, &reused.writes);
+        self.index.totals.reused += 1;
+        self.set_phase(activity, ActivityPhase::Completed);
+        self.note_produced(activity);
+        if let Some((resource, name)) = &reused.holder {
+            self.name_machine(*resource, name);
+            self.set_holder(activity, *resource);
+        }
+        if let Some((resource, name)) = &reused.copy {
+            self.name_machine(*resource, name);
+            self.keep_copy(activity, *resource);
+        }
+        self.follow(&reused.flow);
+    }
+
+    pub(crate) fn keep_fault(&mut self, fault: &Fault) {
+        if self.state.faults.len() < FAULTS_MAX {
+            self.state.faults.push(fault.clone());
+        }
+    }
+
+    /// Keeps what an activity wrote to variables for later processes, unless it is too long.
+    fn keep_captured(&mut self, activity: ActivityId, writes: &[(u32, Value)]) {
+        let size: usize = writes.iter().map(|(_, value)| value.size()).sum();
+        let all = self.state.captured_bytes + size as u64;
+        if writes.is_empty() || size > CAPTURED_BYTES_MAX || all > CAPTURED_BYTES_ALL_MAX {
+            return;
+        }
+        self.state.captured_bytes = all;
+        let values = writes.iter().map(|(_, value)| value.clone()).collect();
+        self.activity_mut(activity).details_mut().captured = Some(values);
+    }
+
+    /// Nothing is started any more; what is out is stopped.
+    pub(crate) fn stop(&mut self, phase: Phase, fault: Option<&Fault>) {
+        if let Some(fault) = fault {
+            self.keep_fault(fault);
+        }
+        if self.state.phase != Phase::Running {
+            return;
+        }
+        self.state.phase = phase;
+        for &activity in self.definition.clone().activities() {
+            match self.activity(activity).phase {
+                ActivityPhase::Waiting | ActivityPhase::Ready => {
+                    self.set_phase(activity, ActivityPhase::Skipped);
+                }
+                ActivityPhase::Backoff => {
+                    self.activity_mut(activity).details_mut().backoff = None;
+                    self.set_phase(activity, ActivityPhase::Stopped);
+                }
+                ActivityPhase::Sent
+                | ActivityPhase::Completed
+                | ActivityPhase::Faulted
+                | ActivityPhase::Skipped
+                | ActivityPhase::Stopped => {}
+            }
+        }
+    }
+
+    fn write(&mut self, writes: &[(u32, Value)]) {
+        for (variable, value) in writes {
+            if let Some(kept) = self.state.variables.get_mut(*variable as usize) {
+                let bytes = &mut self.index.variables_bytes;
+                *bytes = (*bytes + value.size()).saturating_sub(kept.size());
+                *kept = value.clone();
+            }
+        }
+    }
+
+    /// Writes the moves of controllers, and their consequences for activities.
+    pub(crate) fn follow(&mut self, flow: &Flow) {
+        let mut moved = Vec::new();
+        let frame = &mut self.state.frame;
+        frame.apply(&self.definition, flow, |one| moved.push(one));
+        for Moved { node, from, to } in moved {
+            let activity = ActivityId(node.0);
+            if self.definition.activity(activity).is_none() {
+                continue;
+            }
+            match (from, to) {
+                (_, NodeState::Running) => self.set_phase(activity, ActivityPhase::Ready),
+                (NodeState::Running, NodeState::Broken) => {
+                    self.set_phase(activity, ActivityPhase::Faulted);
+                }
+                (_, NodeState::Skipped | NodeState::Broken) => {
+                    self.set_phase(activity, ActivityPhase::Skipped);
+                }
+                // An activity is done by the outcome that is recorded with it.
+                (_, NodeState::Idle | NodeState::Enabled | NodeState::Done) => {}
+            }
+        }
+    }
+}

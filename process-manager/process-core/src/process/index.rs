@@ -1,0 +1,266 @@
+//! Indexes over the state of a process: queues and counts, rebuilt after a restart.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use model::{ActivityId, AttemptId, NodeId, ResourceId, Span, Value};
+use wire::client::Totals;
+
+use crate::process::Process;
+use crate::record::ActivityPhase;
+
+/// Indexes over the state of a process, all derived from it.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Index {
+    /// Ready activities, by planned machine and in the order of the plan; under `None` if there is
+    /// no plan.
+    pub(crate) ready: BTreeMap<Option<ResourceId>, BTreeSet<(Span, ActivityId)>>,
+    /// Attempts that are out, with their machines. An activity may have several.
+    out: BTreeMap<(ActivityId, u32), ResourceId>,
+    /// The same, by machine.
+    out_at: BTreeMap<ResourceId, BTreeSet<(ActivityId, u32)>>,
+    pub(crate) totals: Totals,
+    /// Bytes of the values of all variables.
+    pub(crate) variables_bytes: usize,
+    /// Activities below each controller that have ended.
+    pub(crate) n_ended: Vec<u32>,
+    /// Activities below each controller.
+    pub(crate) n_all: Vec<u32>,
+    pub(crate) fresh: Fresh,
+    /// Activities whose outputs need a copy that is not recorded yet.
+    pub(crate) uncopied: BTreeSet<ActivityId>,
+    /// Activities whose outputs have, or had, a copy on another machine.
+    pub(crate) copied: BTreeSet<ActivityId>,
+    /// Activities that were recomputed, or are to be.
+    pub(crate) recomputations: BTreeSet<ActivityId>,
+    /// Outputs of all activities.
+    pub(crate) n_produced: usize,
+}
+
+/// Activities that may be cache hits, in the order in which they became ready. The list only grows
+/// and names each activity once, so a reader remembers its position and never repeats a lookup.
+#[derive(Default, PartialEq)]
+pub(crate) struct Fresh(pub(crate) Vec<ActivityId>);
+
+impl fmt::Debug for Fresh {
+    /// Prints no content: a restart builds another list, and the state still counts as the same.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fresh")
+    }
+}
+
+impl Index {
+    /// An attempt is sent to a machine.
+    pub(super) fn send(&mut self, attempt: (ActivityId, u32), resource: ResourceId) {
+        self.out.insert(attempt, resource);
+        self.out_at.entry(resource).or_default().insert(attempt);
+    }
+
+    /// An attempt has ended. Returns its machine, where it was out.
+    pub(super) fn end(&mut self, attempt: (ActivityId, u32)) -> Option<ResourceId> {
+        let resource = self.out.remove(&attempt)?;
+        if let Some(out) = self.out_at.get_mut(&resource) {
+            out.remove(&attempt);
+            if out.is_empty() {
+                self.out_at.remove(&resource);
+            }
+        }
+        Some(resource)
+    }
+}
+
+/// Attempts that are out: sent to a machine, and their ends not recorded.
+impl Process {
+    /// Returns true if this attempt is out.
+    pub fn is_out(&self, attempt: AttemptId) -> bool {
+        self.machine_of(attempt).is_some()
+    }
+
+    /// The machine that an attempt was sent to, while it is out.
+    pub(crate) fn machine_of(&self, attempt: AttemptId) -> Option<ResourceId> {
+        let key = (attempt.activity, attempt.number);
+        self.index.out.get(&key).copied()
+    }
+
+    /// All attempts that are out, with their machines.
+    pub(crate) fn out(&self) -> impl Iterator<Item = (ResourceId, AttemptId)> {
+        let out = self.index.out.iter();
+        out.map(|(&key, &resource)| (resource, self.attempt(key)))
+    }
+
+    /// The attempts that are out at a machine.
+    pub(crate) fn out_at(&self, resource: ResourceId) -> impl Iterator<Item = AttemptId> {
+        let out = self.index.out_at.get(&resource).into_iter().flatten();
+        out.map(|&key| self.attempt(key))
+    }
+
+    /// The number of attempts that are out at a machine.
+    pub(crate) fn n_out_at(&self, resource: ResourceId) -> usize {
+        self.index.out_at.get(&resource).map_or(0, BTreeSet::len)
+    }
+
+    /// The machines that attempts are out at.
+    pub(crate) fn busy_machines(&self) -> impl Iterator<Item = ResourceId> {
+        self.index.out_at.keys().copied()
+    }
+
+    fn attempt(&self, (activity, number): (ActivityId, u32)) -> AttemptId {
+        AttemptId {
+            process: self.id(),
+            activity,
+            number,
+        }
+    }
+}
+
+impl Process {
+    pub(crate) fn set_phase(&mut self, activity: ActivityId, phase: ActivityPhase) {
+        let state = &mut self.state.activities[activity.node().index()];
+        let before = state.phase;
+        state.phase = phase;
+        let number = state.number;
+        if before == ActivityPhase::Ready {
+            self.unqueue(activity);
+        }
+        if before == ActivityPhase::Sent {
+            self.index.end((activity, number));
+        }
+        *count(&mut self.index.totals, before) -= 1;
+        *count(&mut self.index.totals, phase) += 1;
+        if phase == ActivityPhase::Ready {
+            self.queue(activity);
+            self.note_fresh(activity);
+        }
+        if has_ended(phase) && !has_ended(before) {
+            self.count_ended(activity.node());
+        }
+    }
+
+    fn note_fresh(&mut self, activity: ActivityId) {
+        let may_be_recalled = self.base.is_some()
+            || self
+                .definition
+                .activity(activity)
+                .is_some_and(|activity| activity.cache);
+        if may_be_recalled && self.activity(activity).number == 0 {
+            self.index.fresh.0.push(activity);
+        }
+    }
+
+    fn count_ended(&mut self, node: NodeId) {
+        let mut at = self.definition.parent(node);
+        while let Some(controller) = at {
+            self.index.n_ended[controller.index()] += 1;
+            at = self.definition.parent(controller);
+        }
+    }
+
+    fn place(&self, activity: ActivityId) -> (Option<ResourceId>, Span) {
+        match self.state.plan.entry(activity) {
+            Some(entry) => (Some(entry.resource), entry.start),
+            None => (None, Span::ZERO),
+        }
+    }
+
+    pub(crate) fn queue(&mut self, activity: ActivityId) {
+        let (resource, start) = self.place(activity);
+        self.index
+            .ready
+            .entry(resource)
+            .or_default()
+            .insert((start, activity));
+    }
+
+    fn unqueue(&mut self, activity: ActivityId) {
+        let (resource, start) = self.place(activity);
+        if let Some(queue) = self.index.ready.get_mut(&resource) {
+            queue.remove(&(start, activity));
+            if queue.is_empty() {
+                self.index.ready.remove(&resource);
+            }
+        }
+    }
+
+    /// Notes what the details of an activity say, after a snapshot was read.
+    fn note_details(&mut self, activity: ActivityId) {
+        let details = self.details(activity);
+        let is_copied = details.copy.is_some() || details.holder.is_some();
+        let (is_recomputed, is_reused) =
+            (details.recomputation.is_some(), details.reused.is_some());
+        self.index.n_produced += details.produced.len();
+        self.index.totals.reused += u32::from(is_reused);
+        if is_copied {
+            self.index.copied.insert(activity);
+        }
+        if is_recomputed {
+            self.index.recomputations.insert(activity);
+        }
+    }
+
+    pub(crate) fn rebuild_index(&mut self) {
+        let n_nodes = self.definition.nodes().len();
+        let n_zero = vec![0; n_nodes];
+        self.index = Index {
+            n_ended: n_zero.clone(),
+            n_all: n_zero,
+            ..Index::default()
+        };
+        let variables = self.state.variables.iter();
+        self.index.variables_bytes = variables.map(Value::size).sum();
+        for &activity in self.definition.clone().activities() {
+            let state = self.activity(activity);
+            let (phase, number, resource) = (state.phase, state.number, state.resource);
+            self.note_details(activity);
+            *count(&mut self.index.totals, phase) += 1;
+            match phase {
+                ActivityPhase::Ready => {
+                    self.queue(activity);
+                    self.note_fresh(activity);
+                }
+                ActivityPhase::Sent => self.index.send((activity, number), resource),
+                ActivityPhase::Waiting
+                | ActivityPhase::Backoff
+                | ActivityPhase::Completed
+                | ActivityPhase::Faulted
+                | ActivityPhase::Skipped
+                | ActivityPhase::Stopped => {}
+            }
+            if let Some((number, resource)) = self.recomputation_out(activity) {
+                self.index.send((activity, number), resource);
+            }
+            if has_ended(phase) {
+                self.count_ended(activity.node());
+            }
+            self.note_uncopied(activity);
+            let mut at = self.definition.parent(activity.node());
+            while let Some(controller) = at {
+                self.index.n_all[controller.index()] += 1;
+                at = self.definition.parent(controller);
+            }
+        }
+    }
+}
+
+pub(crate) fn has_ended(phase: ActivityPhase) -> bool {
+    match phase {
+        ActivityPhase::Completed
+        | ActivityPhase::Faulted
+        | ActivityPhase::Skipped
+        | ActivityPhase::Stopped => true,
+        ActivityPhase::Waiting
+        | ActivityPhase::Ready
+        | ActivityPhase::Sent
+        | ActivityPhase::Backoff => false,
+    }
+}
+
+fn count(totals: &mut Totals, phase: ActivityPhase) -> &mut u32 {
+    match phase {
+        ActivityPhase::Waiting => &mut totals.waiting,
+        ActivityPhase::Ready | ActivityPhase::Backoff => &mut totals.ready,
+        ActivityPhase::Sent => &mut totals.running,
+        ActivityPhase::Completed => &mut totals.completed,
+        ActivityPhase::Faulted => &mut totals.faulted,
+        ActivityPhase::Skipped | ActivityPhase::Stopped => &mut totals.skipped,
+    }
+}

@@ -1,0 +1,139 @@
+//! Progress of a process after each recorded fact: evaluates decisions, plans and claims machines,
+//! sends ready activities, stops attempts, closes the process at its end.
+
+use model::{ProcessId, ResourceId};
+
+use crate::budget::Slice;
+use crate::enact::evaluate::decide;
+use crate::lookup::Lookup;
+use crate::parts::Parts;
+use crate::record::{Event, Phase};
+use crate::step::Step;
+use crate::stream::Stream;
+use crate::timer::Timer;
+
+impl Parts {
+    /// The progress pass at the end of a step: once for each process that something has happened to,
+    /// and then for the next one to plan.
+    pub(crate) fn progress_all(&mut self, step: &mut Step<'_>) {
+        loop {
+            while let Some(id) = step.marks.processes.pop_first() {
+                self.progress(step, id);
+            }
+            if !std::mem::take(&mut step.marks.wants_plans) {
+                return;
+            }
+            self.market.plan_next(step, &self.machines);
+        }
+    }
+
+    /// Does all that a process can do now, as far as its slice allows; the rest waits for its turn.
+    pub(crate) fn progress(&mut self, step: &mut Step<'_>, id: ProcessId) {
+        let mut slice = self.slice(step, id);
+        self.touch(id);
+        while self.progress_once(step, id, &mut slice) {}
+        self.end_slice(step, id, &slice);
+        self.ask_for_copies(step, id);
+        self.notify_watchers(step, id);
+    }
+
+    /// Decides, sends or closes. Returns true if that caused a fault, so that there is more to do.
+    fn progress_once(&mut self, step: &mut Step<'_>, id: ProcessId, slice: &mut Slice) -> bool {
+        let is_advanced = self.advance(step, id, slice);
+        let Some(known) = step.cx.process(id) else {
+            return false;
+        };
+        match known.phase() {
+            // Nothing is planned or sent before all is decided.
+            Phase::Running if !is_advanced => {}
+            Phase::Running => {
+                let is_idle = |place: &Option<ResourceId>| {
+                    place.is_none_or(|place| !self.machines.is_trusted(place))
+                };
+                if step.config.lease.is_some() && known.index.ready.keys().any(is_idle) {
+                    self.market.plan_again(step, &self.machines, id);
+                }
+                if self.market.wants_plan(id) {
+                    step.marks.want_plans();
+                }
+                return self.dispatch(step, id, slice);
+            }
+            Phase::Faulting | Phase::Cancelling => {
+                if known.out().next().is_none() {
+                    let phase = match known.phase() {
+                        Phase::Cancelling => Phase::Cancelled,
+                        Phase::Running
+                        | Phase::Faulting
+                        | Phase::Completed
+                        | Phase::Faulted
+                        | Phase::Cancelled => Phase::Faulted,
+                    };
+                    let (at, outputs) = (step.now.wall, Vec::new());
+                    let closed = Event::Closed { phase, at, outputs };
+                    step.cx.record(Stream::Process(id), closed);
+                    self.close(step, id);
+                } else {
+                    step.timers.set_once(Timer::Stop(id), step.now.mono);
+                }
+            }
+            Phase::Completed | Phase::Faulted | Phase::Cancelled => self.close(step, id),
+        }
+        false
+    }
+
+    /// Evaluates the pending decisions, and makes a cache lookup for each activity that becomes
+    /// ready. Returns true if nothing is left to evaluate or look up and planning may begin.
+    fn advance(&mut self, step: &mut Step<'_>, id: ProcessId, slice: &mut Slice) -> bool {
+        let stream = Stream::Process(id);
+        while !slice.is_used_up() {
+            let decided = step
+                .cx
+                .process(id)
+                .and_then(|process| decide(process, step.now, &mut self.programs));
+            let is_early = matches!(decided, Some((Event::Closed { .. }, _)))
+                && step
+                    .cx
+                    .process(id)
+                    .is_some_and(|known| self.awaits_outputs(known));
+            if let Some((event, n_steps)) = decided.filter(|_| !is_early) {
+                slice.take(n_steps);
+                step.cx.record(stream, event);
+                continue;
+            }
+            match self.recall(step, id, slice) {
+                Lookup::Found(reused) => {
+                    let activity = reused.activity;
+                    step.cx.record(stream, Event::Reused(reused));
+                    self.remember(step, id, activity);
+                    self.miss_lost(step, id, activity);
+                }
+                Lookup::Missed => {}
+                Lookup::Nothing => {
+                    self.ask_checks(step, id);
+                    return !self.awaits_recall(step, id);
+                }
+            }
+        }
+        false
+    }
+
+    fn close(&mut self, step: &mut Step<'_>, id: ProcessId) {
+        step.timers.cancel(Timer::Stop(id));
+        step.timers.cancel(Timer::Recall(id));
+        self.market.settle(step, id);
+        self.release(step, id);
+    }
+
+    /// Gives back the slots of a process that has ended.
+    pub(crate) fn release(&mut self, step: &mut Step<'_>, id: ProcessId) {
+        if self.market.release(step, id) {
+            self.released(id);
+        }
+    }
+
+    /// Nothing is held for a process any more.
+    pub(crate) fn released(&mut self, id: ProcessId) {
+        self.live.remove(&id);
+        self.unkeep(id);
+    }
+}

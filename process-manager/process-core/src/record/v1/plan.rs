@@ -1,0 +1,93 @@
+//! Plans as they are recorded: the first one whole, later ones by their difference.
+
+use std::collections::BTreeMap;
+
+use minicbor::{Decode, Encode};
+use model::{ActivityId, Entry, Generation, Plan, ResourceId, Span};
+
+use super::Event;
+
+impl Event {
+    /// The plan that is in force with this event, after the plan before; none where it is no plan.
+    pub fn plan(&self, before: &Plan) -> Option<Plan> {
+        if let Event::Replanned(replanned) = self {
+            return Some(replanned.plan(before));
+        }
+        let Event::Planned(planned) = self else {
+            return None;
+        };
+        Some(planned.plan.clone())
+    }
+}
+
+/// The first plan of a process.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Planned {
+    /// The plan.
+    #[n(0)]
+    pub plan: Plan,
+    /// The machines known when it was made, with their names.
+    #[n(1)]
+    pub machines: Vec<(ResourceId, String)>,
+    /// True if its times rest on works that were given or learned.
+    #[n(2)]
+    pub is_estimate: bool,
+}
+
+/// The difference between a plan and the one before.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Replanned {
+    /// The generation of the new plan.
+    #[n(0)]
+    pub generation: Generation,
+    /// Its lower bound of the makespan.
+    #[n(1)]
+    pub bound: Span,
+    /// Entries that the plan before does not have as they are, in the order of the activities.
+    #[n(2)]
+    pub entries: Vec<Entry>,
+    /// Activities that have no entry any more.
+    #[n(3)]
+    pub removed: Vec<ActivityId>,
+    /// Machines that no plan before has named, with their names.
+    #[n(4)]
+    pub machines: Vec<(ResourceId, String)>,
+    /// True if its times rest on works that were given or learned.
+    #[n(5)]
+    pub is_estimate: bool,
+}
+
+impl Replanned {
+    /// The difference of `plan` to the plan before.
+    pub(crate) fn new(
+        before: &Plan,
+        plan: &Plan,
+        machines: Vec<(ResourceId, String)>,
+        is_estimate: bool,
+    ) -> Replanned {
+        let is_new = |entry: &&Entry| before.entry(entry.activity) != Some(entry);
+        let old = before.entries.iter().map(|entry| entry.activity);
+        Replanned {
+            generation: plan.generation,
+            bound: plan.bound,
+            entries: plan.entries.iter().filter(is_new).copied().collect(),
+            removed: old.filter(|&one| plan.entry(one).is_none()).collect(),
+            machines,
+            is_estimate,
+        }
+    }
+
+    /// The new plan.
+    pub(crate) fn plan(&self, before: &Plan) -> Plan {
+        let all = before.entries.iter().chain(&self.entries);
+        let mut entries: BTreeMap<_, _> = all.map(|entry| (entry.activity, *entry)).collect();
+        for activity in &self.removed {
+            entries.remove(activity);
+        }
+        Plan {
+            generation: self.generation,
+            entries: entries.into_values().collect(),
+            bound: self.bound,
+        }
+    }
+}

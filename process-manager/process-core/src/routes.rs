@@ -1,0 +1,187 @@
+//! The way of each input and timer to the step that takes it.
+
+use model::{ActivityId, GroupId, ProcessId, Span, Wall};
+
+use wire::group::FromGroup;
+
+use crate::enact::judge::backoff;
+use crate::io::{Effect, Input};
+use crate::parts::recorded::{BaseIndex, Recorded};
+use crate::parts::{Live, Parts};
+use crate::process::Process;
+use crate::record::{ActivityPhase, Event, Phase};
+use crate::step::Step;
+use crate::stream::{State, Stream};
+use crate::submission::ClientId;
+use crate::timer::Timer;
+
+impl Parts {
+    /// Takes an input to the step that its subject is in.
+    pub(crate) fn take(&mut self, step: &mut Step<'_>, input: Input) {
+        match input {
+            Input::Group(group, message) => self.on_group(step, group, message),
+            Input::GroupUp(group) => self.market.group_up(step, group),
+            Input::GroupDown(group) => self.market.group_down(step, group),
+            Input::Activity(resource, message) => self.on_activity(step, resource, message),
+            Input::ActivityUp(resource) => {
+                self.machine_down(step, resource);
+                self.machines.up(step, resource);
+                self.attach_machine(step, resource);
+            }
+            Input::ActivityNamed(resource, name) => {
+                self.machines.name(resource, name);
+            }
+            Input::ActivityDown(resource) => self.machine_down(step, resource),
+            Input::Request(client, caller, number, request) => {
+                self.on_request(step, (client, number), &caller, request);
+            }
+            Input::Submission(client, number, submission) => {
+                let answer = self.submit(step, *submission);
+                step.cx.effect(Effect::Answer {
+                    client,
+                    number,
+                    answer,
+                });
+            }
+            Input::ClientGone(client) => {
+                let gone: Vec<(ClientId, u64)> = self
+                    .watchers
+                    .range((client, 0)..=(client, u64::MAX))
+                    .map(|(&watcher, _)| watcher)
+                    .collect();
+                for (client, number) in gone {
+                    self.watchers.remove(&(client, number));
+                    step.timers.cancel(Timer::Watch(client, number));
+                }
+                self.forget_tails(step, client);
+            }
+            Input::Planned(result) => self.market.on_planned(step, *result),
+            Input::Room(room) => self.room = room,
+        }
+    }
+
+    fn on_group(&mut self, step: &mut Step<'_>, group: GroupId, message: FromGroup) {
+        if let Some(machine) = message.foreign(group) {
+            return step.cx.effect(Effect::Foreign(group, machine));
+        }
+        match message {
+            FromGroup::Offer(offer) => self.on_offer(step, group, offer),
+            answer @ (FromGroup::Granted { .. }
+            | FromGroup::Refused { .. }
+            | FromGroup::Released(_)) => {
+                if let Some(released) = self.market.on_answer(step, group, answer) {
+                    self.released(released);
+                }
+            }
+        }
+    }
+
+    /// A timer is due.
+    pub(crate) fn ring(&mut self, step: &mut Step<'_>, timer: Timer) {
+        match timer {
+            Timer::AttachGroup(group) => self.market.attach_group(step, group),
+            Timer::AttachMachine(resource) => self.attach_machine(step, resource),
+            Timer::Suspect(resource) => self.look_at(step, resource),
+            Timer::Retract(resource) => self.take_back(step, resource),
+            Timer::Lost(resource) => self.give_up(step, resource),
+            Timer::EarlierLeasesEnd => self.machines.lease_alone(step),
+            Timer::Forget => self.forget_over(step),
+            Timer::Plan(process) => self.market.plan_anew(step, process),
+            Timer::Claim(process) => self.market.repeat_claims(step, process),
+            Timer::Unacknowledged(process, resource) => {
+                self.repeat_unacknowledged(step, process, resource)
+            }
+            Timer::Stop(process) => self.stop_what_is_out(step, process),
+            Timer::Release(process) => self.release(step, process),
+            Timer::Backoff(process, activity) => {
+                if self.waits(step, process, activity) {
+                    step.cx
+                        .record(Stream::Process(process), Event::Readied(vec![activity]));
+                    step.marks.mark(process);
+                }
+            }
+            Timer::Watch(client, number) => self.tell_watcher(step, client, number),
+            Timer::Recall(process) => step.marks.mark(process),
+            Timer::Turns => self.take_turns(step),
+            Timer::Copy(process) => self.repeat_copies(step, process),
+            Timer::Tail(client, number) => self.give_up_tail(step, client, number),
+        }
+    }
+
+    fn waits(&self, step: &Step<'_>, id: ProcessId, activity: ActivityId) -> bool {
+        step.cx
+            .process(id)
+            .is_some_and(|known| known.activity(activity).phase == ActivityPhase::Backoff)
+    }
+
+    /// After a replay: takes up all processes again.
+    pub(crate) fn resume(&mut self, step: &mut Step<'_>) {
+        let leased = match step.cx.state(Stream::Manager) {
+            Some(State::Manager { leased, .. }) => *leased,
+            Some(State::Empty | State::Process(_) | State::Held(_)) | None => Some(Span::ZERO),
+        };
+        step.cx.record(Stream::Manager, Event::Epoch(step.epoch));
+        self.machines.begin(step, leased);
+        self.recorded = Recorded::of(step.cx.processes());
+        let processes = step.cx.processes();
+        let open = processes.filter(|process| !process.state.is_released);
+        let open: Vec<ProcessId> = open.map(Process::id).collect();
+        for id in open {
+            let machines = step
+                .cx
+                .process(id)
+                .map(|known| known.state.machines.clone());
+            for (resource, name) in machines.unwrap_or_default() {
+                self.machines.register(step, resource, &name);
+            }
+            self.begin(step, id, false);
+        }
+        self.market.release_held(step);
+        self.resume_copies(step);
+        self.expect_all(step);
+        self.expect_holders(step);
+        self.watch_time(step);
+    }
+
+    /// Takes up a process that was founded in this epoch or an earlier one.
+    pub(crate) fn begin(&mut self, step: &mut Step<'_>, id: ProcessId, is_new: bool) {
+        let Some(process) = step.cx.process(id) else {
+            return;
+        };
+        self.market.begin(process, is_new);
+        let longest = |activity: ActivityId| {
+            let declared = process.definition.activity(activity);
+            let n_before = process.activity(activity).n_failed.saturating_sub(1);
+            declared.map_or(Span::ZERO, |one| backoff(one.retry.backoff, n_before))
+        };
+        let activities = process.definition.activities().iter();
+        let waiting: Vec<(ActivityId, Wall, Span)> = activities
+            .filter(|_| !is_new)
+            .filter_map(|&one| Some((one, process.details(one).backoff?, longest(one))))
+            .collect();
+        let base = match process.base {
+            Some(base) if process.phase() == Phase::Running => {
+                step.cx.process(base).map(BaseIndex::of).unwrap_or_default()
+            }
+            Some(_) | None => BaseIndex::default(),
+        };
+        self.live.insert(
+            id,
+            Live {
+                base,
+                revision: 1,
+                ..Live::default()
+            },
+        );
+        for (activity, at, longest) in waiting {
+            // The calendar may have been set back meanwhile.
+            let wait = at.since(step.now.wall).min(longest);
+            step.timers
+                .set(Timer::Backoff(id, activity), step.now.mono + wait);
+        }
+        if !is_new {
+            self.check_outputs(step, id);
+        }
+        step.marks.mark(id);
+    }
+}

@@ -1,0 +1,118 @@
+//! The surroundings of a part in one step: durable states to read, events to record, effects to queue,
+//! timers to set, processes to mark for the progress pass.
+
+#[cfg(test)]
+pub(crate) mod bench;
+
+use std::collections::BTreeSet;
+
+use machine::Timers;
+use model::{Epoch, Now, ProcessId};
+
+use crate::config::Config;
+use crate::held::Held;
+use crate::io::Effect;
+use crate::process::Process;
+use crate::record::Event;
+use crate::stream::{State, Stream};
+use crate::timer::Timer;
+
+/// The journal and the outbox, as parts see them.
+pub(crate) trait Ledger {
+    /// The state of one stream.
+    fn state(&self, stream: Stream) -> Option<&State>;
+    /// All streams with their states, in order.
+    fn states(&self) -> Box<dyn Iterator<Item = (Stream, &State)> + '_>;
+    /// Records an event; the state changes at once.
+    fn record(&mut self, stream: Stream, event: Event);
+    /// Queues an effect, which leaves when everything recorded so far is durable.
+    fn effect(&mut self, effect: Effect);
+    /// Removes a stream with all its events.
+    fn forget(&mut self, stream: Stream);
+}
+
+impl dyn Ledger + '_ {
+    /// A process that is understood.
+    pub(crate) fn process(&self, id: ProcessId) -> Option<&Process> {
+        match self.state(Stream::Process(id))? {
+            State::Process(process) => Some(process),
+            State::Held(_) | State::Empty | State::Manager { .. } => None,
+        }
+    }
+
+    /// A process that is kept and not understood.
+    pub(crate) fn held(&self, id: ProcessId) -> Option<&Held> {
+        match self.state(Stream::Process(id))? {
+            State::Held(held) => Some(held),
+            State::Process(_) | State::Empty | State::Manager { .. } => None,
+        }
+    }
+
+    /// All processes that are understood, in the order of their ids.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = &Process> {
+        self.states().filter_map(|(_, state)| match state {
+            State::Process(process) => Some(process.as_ref()),
+            State::Held(_) | State::Empty | State::Manager { .. } => None,
+        })
+    }
+}
+
+/// State that all parts share.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) epoch: Epoch,
+    pub(crate) timers: Timers<Timer>,
+    pub(crate) marks: Marks,
+}
+
+/// Work for the progress pass at the end of a step.
+#[derive(Debug, Default)]
+pub(crate) struct Marks {
+    /// Processes that this step has changed.
+    pub(crate) processes: BTreeSet<ProcessId>,
+    /// True if a process may be ready to be planned.
+    pub(crate) wants_plans: bool,
+}
+
+/// One step of a part.
+pub(crate) struct Step<'a> {
+    pub(crate) cx: &'a mut dyn Ledger,
+    pub(crate) now: Now,
+    pub(crate) epoch: Epoch,
+    pub(crate) config: &'a Config,
+    pub(crate) timers: &'a mut Timers<Timer>,
+    pub(crate) marks: &'a mut Marks,
+}
+
+impl Shared {
+    /// A step at this moment.
+    pub(crate) fn step<'a>(&'a mut self, cx: &'a mut dyn Ledger, now: Now) -> Step<'a> {
+        let Shared {
+            config,
+            epoch,
+            timers,
+            marks,
+        } = self;
+        Step {
+            cx,
+            now,
+            epoch: *epoch,
+            config,
+            timers,
+            marks,
+        }
+    }
+}
+
+impl Marks {
+    /// A process may have something to do.
+    pub(crate) fn mark(&mut self, id: ProcessId) {
+        self.processes.insert(id);
+    }
+
+    /// A process may be planned.
+    pub(crate) fn want_plans(&mut self) {
+        self.wants_plans = true;
+    }
+}

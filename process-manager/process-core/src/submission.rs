@@ -1,0 +1,173 @@
+//! Submissions: the caller, and the check of a definition, which needs no state of the manager.
+
+use model::limits::VALUES_BYTES_MAX;
+use model::{Definition, Identity, ProcessId, Role, SubmitKey, Type, Value, Wall};
+use wire::client::Submit;
+
+use crate::record::{Accepted, Founded, SEMANTICS};
+use crate::tree;
+
+/// A client's connection, numbered by whoever accepts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientId(pub u64);
+
+/// The identity on whose behalf a client asks. It decides which processes the client sees and may
+/// change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// The owner of the manager itself, on its own machine: sees everything.
+    Local,
+    /// The holder of a certificate: an administrator sees everything, a user their own processes, a
+    /// manager nothing.
+    Holder(Identity),
+}
+
+impl Caller {
+    /// The recorded owner of a process that this caller submits.
+    pub(crate) fn owner(&self) -> Option<String> {
+        match self {
+            Caller::Local => None,
+            Caller::Holder(identity) => Some(identity.to_string()),
+        }
+    }
+
+    /// Returns true if the caller may see a process of this owner.
+    pub(crate) fn sees(&self, owner: Option<&str>) -> bool {
+        match self {
+            Caller::Local => true,
+            Caller::Holder(identity) => match identity.role() {
+                Role::Admin => true,
+                Role::User => owner.is_some_and(|owner| owner == identity.to_string()),
+                Role::Gm | Role::Pm | Role::Am => false,
+            },
+        }
+    }
+}
+
+/// Bytes of the path of a definition's file, as long as paths may be: each list of processes has it.
+const ORIGIN_BYTES_MAX: usize = 4_096;
+
+/// A submission with the result of its check. The check takes longer for a larger submission, and
+/// needs nothing else.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    pub(crate) caller: Caller,
+    pub(crate) key: SubmitKey,
+    pub(crate) base: Option<ProcessId>,
+    /// The founding event but for its time, or all problems of the submission.
+    pub(crate) checked: Result<Box<Founded>, Vec<String>>,
+}
+
+impl Submission {
+    /// Checks a submission. A client is not trusted: what it has checked is checked again.
+    pub fn check(caller: Caller, submit: Submit) -> Submission {
+        let (key, base) = (submit.key, submit.base);
+        Submission {
+            key,
+            base,
+            checked: check(submit, &caller).map(Box::new),
+            caller,
+        }
+    }
+}
+
+fn check(submit: Submit, caller: &Caller) -> Result<Founded, Vec<String>> {
+    let Submit {
+        key,
+        draft,
+        inputs: given_inputs,
+        files,
+        origin,
+        base,
+        keep_going,
+        keep,
+        store,
+    } = submit;
+    let definition = match draft.check() {
+        Ok(definition) => definition,
+        Err(problems) => return Err(problems.iter().map(ToString::to_string).collect()),
+    };
+    let mut reasons: Vec<String> = expression::check(&definition)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let inputs = inputs(&definition, &given_inputs, &mut reasons);
+    let n_bytes: usize = inputs.iter().map(Value::size).sum();
+    if n_bytes > VALUES_BYTES_MAX {
+        reasons.push(format!(
+            "the inputs take {n_bytes} bytes together; at most {VALUES_BYTES_MAX}: give larger data as files"
+        ));
+    }
+    if origin.len() > ORIGIN_BYTES_MAX {
+        reasons.push(format!(
+            "the name of the definition's file has {} bytes; at most {ORIGIN_BYTES_MAX}",
+            origin.len()
+        ));
+    }
+    let n_files = definition.draft().files.len();
+    if files.len() != n_files {
+        reasons.push(format!("{} files given, {n_files} declared", files.len()));
+    }
+    if !reasons.is_empty() {
+        return Err(reasons);
+    }
+    let flow = tree::begin(&definition);
+    Ok(Founded {
+        key,
+        draft: Accepted::Checked(definition),
+        inputs,
+        files,
+        origin,
+        at: Wall(0),
+        base,
+        keep_going,
+        keep,
+        owner: caller.owner(),
+        store,
+        semantics: SEMANTICS,
+        flow,
+    })
+}
+
+/// The values of all inputs in the order of their declarations, defaults filled in.
+fn inputs(
+    definition: &Definition,
+    given: &[(String, Value)],
+    reasons: &mut Vec<String>,
+) -> Vec<Value> {
+    let declared = &definition.draft().inputs;
+    for (name, _) in given {
+        if !declared.iter().any(|input| input.name == *name) {
+            reasons.push(format!("the process has no input `{name}`"));
+        }
+    }
+    let mut values = Vec::with_capacity(declared.len());
+    for input in declared {
+        let name = &input.name;
+        let given = given.iter().find(|(given, _)| given == name);
+        let value = match (given, &input.default) {
+            (Some((_, value)), _) => value.clone(),
+            (None, Some(default)) => default.clone(),
+            (None, None) => {
+                let missing = format!("input `{name}` is missing: give it with --input {name}=...");
+                reasons.push(missing);
+                Value::Null
+            }
+        };
+        if value != Value::Null
+            && let Err(reason) = input.check(&value)
+        {
+            reasons.push(format!("input `{name}`: {reason}"));
+        }
+        values.push(as_declared(&input.kind, value));
+    }
+    values
+}
+
+/// A whole number given for a float is that float.
+fn as_declared(kind: &Type, value: Value) -> Value {
+    match (kind, value) {
+        (Type::Float, Value::Int(number)) => Value::Float(number as f64),
+        (_, value) => value,
+    }
+}

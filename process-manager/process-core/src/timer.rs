@@ -1,0 +1,28 @@
+//! Timers of a process manager.
+
+use model::{ActivityId, GroupId, ProcessId, ResourceId};
+
+use crate::submission::ClientId;
+
+/// Something that is done later, unless its occasion goes away before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    AttachGroup(GroupId),
+    AttachMachine(ResourceId),
+    Suspect(ResourceId),
+    Retract(ResourceId),
+    Lost(ResourceId),
+    EarlierLeasesEnd,
+    Forget,
+    Plan(ProcessId),
+    Claim(ProcessId),
+    Unacknowledged(ProcessId, ResourceId),
+    Stop(ProcessId),
+    Release(ProcessId),
+    Backoff(ProcessId, ActivityId),
+    Watch(ClientId, u64),
+    Recall(ProcessId),
+    Turns,
+    Copy(ProcessId),
+    Tail(ClientId, u64),
+}

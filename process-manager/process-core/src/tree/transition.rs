@@ -1,0 +1,310 @@
+//! The way from one cause to everything that follows without an expression.
+//!
+//! A controller and its children tell each other things in signals, in one queue. A [`Transition`] reads
+//! the recorded states, keeps its own changes above them, and gives a [`Flow`] to record: `apply` then
+//! only writes. A signal that needs an expression ends there; the [`Frame`] puts the decision on its
+//! agenda, and the answer begins another transition.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use model::{Definition, NodeId, NodeKind};
+
+use super::{Answer, Frame, Signal, choice, links, parallel, sequence};
+use crate::record::{Flow, LinkState, NodeState};
+
+/// One transition of the controllers of a region.
+pub(crate) struct Transition<'a> {
+    definition: &'a Definition,
+    frame: &'a Frame,
+    /// True if the process is ending, so that no signal has a consequence.
+    is_ending: bool,
+    /// Nodes in another state than recorded.
+    nodes: BTreeMap<NodeId, NodeState>,
+    /// Links with another value than recorded.
+    links: BTreeMap<u32, LinkState>,
+    /// Links of a node that have got a value in this transition.
+    n_links_known: BTreeMap<NodeId, u32>,
+    /// Children of a node that have ended in this transition.
+    n_ended: BTreeMap<NodeId, u32>,
+    queue: VecDeque<Signal>,
+}
+
+/// The first moves of a process.
+pub(crate) fn begin(definition: &Definition) -> Flow {
+    let frame = Frame::new(definition);
+    Transition::new(definition, &frame, true).run([Signal::Enable(NodeId(0))])
+}
+
+impl<'a> Transition<'a> {
+    /// A transition of the controllers of a definition from the states of a frame. Its flow is
+    /// empty if the process does not run any more.
+    pub(crate) fn new(
+        definition: &'a Definition,
+        frame: &'a Frame,
+        is_running: bool,
+    ) -> Transition<'a> {
+        Transition {
+            definition,
+            frame,
+            is_ending: !is_running,
+            nodes: BTreeMap::new(),
+            links: BTreeMap::new(),
+            n_links_known: BTreeMap::new(),
+            n_ended: BTreeMap::new(),
+            queue: VecDeque::new(),
+        }
+    }
+
+    /// A leaf is done.
+    pub(crate) fn finish(self, node: NodeId) -> Flow {
+        self.run([Signal::Finished(node)])
+    }
+
+    /// The condition of a link was evaluated.
+    pub(crate) fn link(self, link: u32, value: bool) -> Flow {
+        let value = if value {
+            LinkState::True
+        } else {
+            LinkState::False
+        };
+        self.run([Signal::Link(link, value)])
+    }
+
+    /// The condition of a link faulted.
+    pub(crate) fn break_link(self, link: u32) -> Flow {
+        self.run([Signal::Link(link, LinkState::Broken)])
+    }
+
+    /// Leaves that run, the join of a node, or a condition of an `if` faulted.
+    pub(crate) fn break_nodes(self, nodes: impl IntoIterator<Item = NodeId>) -> Flow {
+        self.run(nodes.into_iter().map(Signal::Break))
+    }
+
+    /// A node's join condition was evaluated.
+    pub(crate) fn join(self, node: NodeId, runs: bool) -> Flow {
+        let signal = if runs {
+            Signal::Run(node)
+        } else if self.has_link(node, LinkState::Broken) {
+            Signal::Break(node)
+        } else {
+            Signal::Skip(node)
+        };
+        self.run([signal])
+    }
+
+    /// The conditions of an `if` were evaluated: the branch of this number runs, or none where it
+    /// has no such branch.
+    pub(crate) fn choose(mut self, node: NodeId, branch: usize) -> Flow {
+        let children = self.definition.node(node).children();
+        let is_open = choice::is_open(children, |child| self.node(child));
+        if self.is_ending || self.node(node) != NodeState::Running || !is_open {
+            return Flow::default();
+        }
+        for (number, &child) in children.iter().enumerate() {
+            if number != branch {
+                self.cut(child, NodeState::Skipped);
+            }
+        }
+        let chosen = children.get(branch);
+        self.run([chosen.map_or(Signal::Finished(node), |&child| Signal::Enable(child))])
+    }
+
+    fn run(mut self, causes: impl IntoIterator<Item = Signal>) -> Flow {
+        if self.is_ending {
+            return Flow::default();
+        }
+        self.queue.extend(causes);
+        while let Some(signal) = self.queue.pop_front() {
+            match signal {
+                Signal::Enable(node) => self.enable(node),
+                Signal::Run(node) => self.start(node),
+                Signal::Skip(node) => self.skip(node),
+                Signal::Break(node) => self.break_node(node),
+                Signal::Finished(node) => self.finished(node),
+                Signal::ChildEnded(node) => self.child_ended(node),
+                Signal::Link(link, value) => self.link_known(link, value),
+            }
+        }
+        Flow::new(&self.nodes, &self.links)
+    }
+
+    fn enable(&mut self, node: NodeId) {
+        if self.node(node) != NodeState::Idle {
+            return;
+        }
+        self.move_to(node, NodeState::Enabled);
+        if self.n_open_links(node) == 0 {
+            self.all_links_known(node);
+        }
+    }
+
+    fn all_links_known(&mut self, node: NodeId) {
+        let definition = self.definition;
+        let incoming = definition.incoming(node).iter();
+        let states = incoming.map(|&link| self.link_state(link));
+        let signal = links::join(&definition.node(node).join, node, states);
+        self.queue.extend(signal);
+    }
+
+    fn start(&mut self, node: NodeId) {
+        if self.node(node) != NodeState::Enabled {
+            return;
+        }
+        self.move_to(node, NodeState::Running);
+        match &self.definition.node(node).kind {
+            NodeKind::Sequence(children) => {
+                let first = sequence::first(children);
+                self.queue.extend(first.map(Signal::Enable));
+            }
+            NodeKind::Parallel { children, .. } => {
+                let all = children.iter();
+                self.queue.extend(all.map(|&child| Signal::Enable(child)));
+            }
+            // An expression decides.
+            NodeKind::If { .. } | NodeKind::Activity(_) | NodeKind::Assign(_) => {}
+            NodeKind::Empty => self.queue.push_back(Signal::Finished(node)),
+        }
+    }
+
+    /// Dead-path elimination.
+    fn skip(&mut self, node: NodeId) {
+        match self.node(node) {
+            NodeState::Idle | NodeState::Enabled => {}
+            NodeState::Running | NodeState::Done | NodeState::Skipped | NodeState::Broken => return,
+        }
+        self.cut(node, NodeState::Skipped);
+        self.queue.push_back(Signal::ChildEnded(node));
+    }
+
+    /// A node faulted, or cannot run for a fault elsewhere.
+    fn break_node(&mut self, node: NodeId) {
+        match self.node(node) {
+            NodeState::Idle | NodeState::Enabled => self.cut(node, NodeState::Broken),
+            NodeState::Running => {
+                self.move_to(node, NodeState::Broken);
+                // The branches of an `if` whose condition faulted; all else below has ended.
+                for &child in self.definition.node(node).children() {
+                    self.cut(child, NodeState::Broken);
+                }
+                let outgoing = self.definition.outgoing(node).iter();
+                self.queue
+                    .extend(outgoing.map(|&link| Signal::Link(link, LinkState::Broken)));
+            }
+            NodeState::Done | NodeState::Skipped | NodeState::Broken => return,
+        }
+        self.queue.push_back(Signal::ChildEnded(node));
+    }
+
+    /// Nothing below a node runs, and no link from there is true.
+    fn cut(&mut self, node: NodeId, state: NodeState) {
+        let link = if state == NodeState::Broken {
+            LinkState::Broken
+        } else {
+            LinkState::False
+        };
+        let mut open = vec![node];
+        while let Some(below) = open.pop() {
+            match self.node(below) {
+                NodeState::Idle | NodeState::Enabled => {}
+                NodeState::Running | NodeState::Done | NodeState::Skipped | NodeState::Broken => {
+                    continue;
+                }
+            }
+            self.move_to(below, state);
+            let outgoing = self.definition.outgoing(below).iter();
+            self.queue
+                .extend(outgoing.map(|&number| Signal::Link(number, link)));
+            open.extend_from_slice(self.definition.node(below).children());
+        }
+    }
+
+    fn finished(&mut self, node: NodeId) {
+        if self.node(node) != NodeState::Running {
+            return;
+        }
+        self.move_to(node, NodeState::Done);
+        for &link in self.definition.outgoing(node) {
+            // An expression decides where there is a condition.
+            if self.definition.links()[link as usize].1.when.is_none() {
+                self.queue.push_back(Signal::Link(link, LinkState::True));
+            }
+        }
+        self.queue.push_back(Signal::ChildEnded(node));
+    }
+
+    fn child_ended(&mut self, node: NodeId) {
+        let Some(parent) = self.definition.parent(node) else {
+            return;
+        };
+        if self.node(parent) != NodeState::Running {
+            return;
+        }
+        let n_ended = self.n_ended(parent) as usize;
+        let controller = self.definition.node(parent);
+        let answer = match &controller.kind {
+            NodeKind::Sequence(children) => {
+                sequence::child_ended(children, n_ended, self.node(node))
+            }
+            NodeKind::Parallel { children, .. } => {
+                let is_broken = |child: &NodeId| self.node(*child) == NodeState::Broken;
+                let is_any_broken = || children.iter().any(is_broken);
+                parallel::child_ended(children.len(), n_ended, is_any_broken)
+            }
+            NodeKind::If { .. } => choice::child_ended(self.node(node)),
+            NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => Answer::Wait,
+        };
+        match answer {
+            Answer::Wait => {}
+            Answer::Enable(next) => self.queue.push_back(Signal::Enable(next)),
+            Answer::Finish => self.queue.push_back(Signal::Finished(parent)),
+            Answer::Break => self.queue.push_back(Signal::Break(parent)),
+        }
+    }
+
+    fn link_known(&mut self, link: u32, value: LinkState) {
+        if self.link_state(link) != LinkState::Unknown {
+            return;
+        }
+        self.links.insert(link, value);
+        let to = self.definition.links()[link as usize].1.to;
+        *self.n_links_known.entry(to).or_default() += 1;
+        if self.n_open_links(to) == 0 && self.node(to) == NodeState::Enabled {
+            self.all_links_known(to);
+        }
+    }
+
+    fn move_to(&mut self, node: NodeId, state: NodeState) {
+        let had_ended = self.node(node).has_ended();
+        self.nodes.insert(node, state);
+        if state.has_ended()
+            && !had_ended
+            && let Some(parent) = self.definition.parent(node)
+        {
+            *self.n_ended.entry(parent).or_default() += 1;
+        }
+    }
+
+    fn node(&self, node: NodeId) -> NodeState {
+        let changed = self.nodes.get(&node);
+        changed.copied().unwrap_or_else(|| self.frame.node(node))
+    }
+
+    fn link_state(&self, link: u32) -> LinkState {
+        let changed = self.links.get(&link);
+        changed.copied().unwrap_or_else(|| self.frame.link(link))
+    }
+
+    fn n_open_links(&self, node: NodeId) -> u32 {
+        let n_known = self.n_links_known.get(&node).copied().unwrap_or(0);
+        self.frame.n_open_links(node).saturating_sub(n_known)
+    }
+
+    fn n_ended(&self, node: NodeId) -> u32 {
+        self.frame.n_ended(node) + self.n_ended.get(&node).copied().unwrap_or(0)
+    }
+
+    fn has_link(&self, node: NodeId, state: LinkState) -> bool {
+        let mut incoming = self.definition.incoming(node).iter();
+        incoming.any(|&link| self.link_state(link) == state)
+    }
+}
