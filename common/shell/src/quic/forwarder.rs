@@ -184,9 +184,7 @@ async fn read(outgoing: &Outgoing, bringer: &Bringer, recv: &mut RecvStream) -> 
     let mut frames = FrameBuffer::new(MESSAGE_BYTES_MAX);
     let mut pieces: [_; PIECES] = std::array::from_fn(|_| Default::default());
     loop {
-        while !bringer.has_room() {
-            sleep(ROOM_PAUSE).await;
-        }
+        room(bringer).await;
         let n_pieces = match recv.read_chunks(&mut pieces).await {
             Ok(Some(n_pieces)) => n_pieces,
             Ok(None) if frames.is_within_frame() => {
@@ -199,27 +197,37 @@ async fn read(outgoing: &Outgoing, bringer: &Bringer, recv: &mut RecvStream) -> 
             frames.push(piece);
             *piece = Default::default();
         }
-        if let Err(refusal) = bring(&mut frames, bringer) {
+        if let Err(refusal) = bring(&mut frames, bringer).await {
             return LinkError::Refused(refusal);
         }
         bringer.wake();
     }
 }
 
-fn bring(frames: &mut FrameBuffer, bringer: &Bringer) -> Result<(), Refusal> {
+/// Waits until the manager's queue has drained.
+async fn room(bringer: &Bringer) {
+    while !bringer.has_room() {
+        bringer.wake();
+        sleep(ROOM_PAUSE).await;
+    }
+}
+
+/// Passes the complete frames. The queue has other senders, and a received piece may hold more
+/// messages than the queue takes, so each message waits for room.
+async fn bring(frames: &mut FrameBuffer, bringer: &Bringer) -> Result<(), Refusal> {
     loop {
-        match frames.take() {
+        let body = match frames.take() {
             Ok(Some(body)) if !is_message(body) => return Err(Refusal::Malformed),
-            Ok(Some(body)) => bringer
-                .bring(body.to_vec())
-                .map_err(|refused| match refused {
-                    Refused::Full => Refusal::Slow,
-                    Refused::Closed => Refusal::Stopping,
-                })?,
+            Ok(Some(body)) => body.to_vec(),
             Ok(None) => return Ok(()),
             Err(FrameError::TooLong { .. }) => return Err(Refusal::TooLong),
             Err(FrameError::CutOff | FrameError::Read { .. }) => return Err(Refusal::Malformed),
-        }
+        };
+        room(bringer).await;
+        bringer.bring(body).map_err(|refused| match refused {
+            Refused::Full => Refusal::Slow,
+            Refused::Closed => Refusal::Stopping,
+        })?;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Peers that die, come back, or do not keep up.
 
 use super::*;
+use crate::limits::INBOX_INPUTS_MAX;
 
 #[test]
 fn a_killed_peer_is_noticed_by_its_silence() {
@@ -88,4 +89,26 @@ fn a_slow_reader_loses_its_link_and_nobody_elses() {
     assert_eq!(slow.next_reason(), format!("refused by the peer: {reason}"));
     slow.until(&Came::Up(1));
     slow.ping(&mut gm, "here again");
+}
+
+#[test]
+fn a_message_waits_at_a_queue_that_others_have_filled() {
+    let group = Group::new();
+    let mut gm = Node::new(group.member(Role::Gm, 1));
+    let mut am = Node::new(group.member(Role::Am, 2));
+    let _kept = am.dial(&gm);
+    am.until(&Came::Up(1));
+    gm.until(&Came::Up(2));
+    am.ping(&mut gm, "before");
+    let other = Came::Message(3, "of another sender".to_owned());
+    for _ in 0..INBOX_INPUTS_MAX {
+        gm.inbox.tell(other.clone());
+    }
+    am.send(1, "after");
+    // Nothing ends while it waits there.
+    assert_eq!(am.came.next_within(Span::from_millis(300)), None);
+    for _ in 0..INBOX_INPUTS_MAX {
+        assert_eq!(gm.next(), other);
+    }
+    assert_eq!(gm.next(), Came::Message(2, "after".to_owned()));
 }
