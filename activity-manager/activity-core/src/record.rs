@@ -1,5 +1,5 @@
-//! What an activity manager writes to its journal, and what it gives the executor to keep, as types
-//! of its own.
+//! The events and snapshots in an activity manager's journal, and the notes that the executor keeps
+//! for it, as types of their own.
 //!
 //! None of them is a type of `wire`, so messages and records change apart. A type here never changes
 //! its meaning: a new fact gets a new variant or field. `tests/journals` has journals of every

@@ -8,6 +8,7 @@
 //!
 //! This crate knows no manager, no store and no connection. Read [`Machine`], then [`Drive`].
 
+pub mod golden;
 #[cfg(test)]
 mod tests;
 mod timers;

@@ -152,15 +152,12 @@ pub struct Offer {
     /// The sender's epoch.
     #[n(0)]
     pub epoch: Epoch,
-    /// The group.
+    /// The group's machines, those that are suspect or drained left out.
     #[n(1)]
-    pub group: GroupId,
-    /// Its machines, those that are suspect or drained left out.
-    #[n(2)]
     pub resources: Vec<Offered>,
     /// Machines that take no more work, as when they are drained: attempts that have not started
     /// there go elsewhere. A machine that only the group cannot reach is not named here.
-    #[cbor(n(3), default)]
+    #[cbor(n(2), default)]
     pub leaving: Vec<ResourceId>,
 }
 

@@ -3,7 +3,7 @@
 
 use minicbor::{Decode, Encode};
 use model::{
-    ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Epoch, GrantId, GroupId, Hash, ProcessId,
+    ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Epoch, GrantId, Hash, ProcessId,
     ResourceId, Span, Wall,
 };
 use proptest::prelude::*;
@@ -361,7 +361,6 @@ fn from_group() -> Vec<FromGroup> {
     vec![
         FromGroup::Offer(Offer {
             epoch: Epoch(2),
-            group: GroupId::LOCAL,
             resources: vec![Offered {
                 resource: ResourceId::local(1),
                 name: "am1".to_owned(),

@@ -29,7 +29,7 @@ impl GroupManager {
         if silent.is_some_and(|silent| silent < gap) {
             return;
         }
-        // Where nobody was attached before, who has just attached was told already.
+        // Without an earlier offer, the process managers that are attached have got theirs just now.
         if silent.is_some() {
             let offer = self.offer(cx);
             for number in self.process_managers.attached() {
@@ -43,8 +43,8 @@ impl GroupManager {
     /// The offer to all process managers.
     pub(crate) fn offer(&self, cx: &Context<'_, Self>) -> Offer {
         let state = state(cx);
-        // One that has told so stays to be emptied when it is gone: what it gave back just before is
-        // not for it.
+        // A machine that drains stays among the leaving ones after its connection is gone: the
+        // attempts that it gave back just before must not go there again.
         let (leaving, others): (Vec<_>, Vec<_>) = self.machines.iter().partition(|(_, machine)| {
             let facts = &machine.facts;
             (facts.slots == 0 && !facts.is_store) || state.is_drained(&facts.name)
@@ -73,7 +73,6 @@ impl GroupManager {
         });
         Offer {
             epoch: state.epoch(),
-            group: self.config.group,
             resources: resources.collect(),
             leaving: leaving
                 .into_iter()

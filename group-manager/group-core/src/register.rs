@@ -80,7 +80,7 @@ impl GroupManager {
     /// Takes what an earlier epoch has kept, but for what was told anew.
     pub(crate) fn on_known(&mut self, cx: &Context<'_, Self>, records: Vec<Record>) {
         for Record { value, .. } in records.into_iter().take(RESOURCES_MAX) {
-            // One that cannot be read costs nothing: the machine will register.
+            // A record that cannot be read costs nothing: the machine will register.
             let Ok(Seen { facts, seen }) = minicbor::decode::<Seen>(&value) else {
                 continue;
             };

@@ -1,11 +1,8 @@
 //! The inputs and the effects of a process manager.
 
 use model::{Bytes, GroupId, Plan, ProcessId, ResourceId};
-
 use wire::attempt::{FromActivity, ToActivity};
-
 use wire::client::{Answer, Request};
-
 use wire::group::{FromGroup, ToGroup};
 
 use crate::submission::{Caller, ClientId, Submission};

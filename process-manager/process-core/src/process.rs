@@ -12,14 +12,11 @@ pub(crate) mod recompute;
 use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
-
 use model::limits::CORES_MAX;
-
 use model::{
     ActivityId, Artifact, Definition, Fault, GroupId, Identity, Plan, ProcessId, ResourceId, Span,
     SubmitKey, Value, Wall,
 };
-
 use wire::client::Totals;
 
 use crate::process::activity::{ActivityState, Details};

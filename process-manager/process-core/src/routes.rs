@@ -1,7 +1,6 @@
 //! The way of each input and timer to the step that takes it.
 
 use model::{ActivityId, GroupId, ProcessId, Span, Wall};
-
 use wire::group::FromGroup;
 
 use crate::enact::judge::backoff;

@@ -24,11 +24,10 @@ use schedule::SchedulerKind;
 use wire::attempt::{Dispatch, End};
 use wire::client::{ActivityPhase, Answer, Phase, Request};
 
+use self::bench::*;
 use crate::record::Event;
 use crate::{Caller, ClientId, Input, Room, Stream};
 use crate::{ProcessManager, limits};
-
-use self::bench::*;
 
 #[test]
 fn a_sequence_with_a_parallel_runs_in_order_and_completes() {

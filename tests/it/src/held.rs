@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 
 use journal::{Batch, Journal, Options, open_read};
-
 use rustix::process::Signal;
 
 use crate::blocked_process;

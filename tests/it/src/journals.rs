@@ -52,7 +52,7 @@ fn copied(golden: &Path) -> Sandbox {
     sandbox
 }
 
-/// What is listed of a process, by its name.
+/// The entry of the process with this name in the list of processes.
 fn process(sandbox: &Sandbox, name: &str) -> Value {
     let list = sandbox.json(&["list", "--json", "--state", "state"]);
     let mut named = list.as_array().unwrap().iter();
@@ -110,7 +110,7 @@ fn a_process_that_each_release_left_half_done_is_finished() {
             !resumed.stderr.contains("put aside"),
             "{release}: {resumed:?}"
         );
-        // What must never run twice, and what was recorded, ran once.
+        // The activities that must never run twice, and those with a recorded outcome, ran once.
         let all = [&before[..], &["halfway", "last"]].concat();
         assert_eq!(sandbox.lines("state/log"), all, "{release}");
         assert_eq!(

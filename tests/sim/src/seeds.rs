@@ -87,7 +87,7 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
         if let Some(base) = submit.base {
             known.bases.insert(process, base);
         }
-        // What mends a process is known where that is.
+        // Only the manager of a process knows its outcomes, so a rerun is submitted there.
         let of_base = submit.base.map(|base| known.manager_of(base));
         let manager = of_base.unwrap_or_else(|| {
             n_new += 1;

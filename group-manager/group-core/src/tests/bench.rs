@@ -276,10 +276,10 @@ fn line(effect: &Effect) -> String {
 }
 
 fn answer(message: &FromGroup) -> String {
+    assert_eq!(message.foreign(GROUP), None);
     match message {
         FromGroup::Offer(Offer {
             epoch,
-            group,
             resources,
             leaving,
         }) => {
@@ -288,7 +288,7 @@ fn answer(message: &FromGroup) -> String {
                 .map(|one| format!(" {}={}:{}/{}", one.resource, one.name, one.free, one.slots))
                 .collect();
             let leaving: String = leaving.iter().map(|one| format!(" -{one}")).collect();
-            format!("offer {epoch} {group}{resources}{leaving}")
+            format!("offer {epoch}{resources}{leaving}")
         }
         FromGroup::Granted {
             number,

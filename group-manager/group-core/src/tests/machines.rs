@@ -43,37 +43,28 @@ fn a_machine_is_reached_by_its_latest_connection() {
     );
     // One connection, one machine.
     bench.all([register_in(3, 7, facts("c", 1))]);
-    assert_eq!(
-        show(&bench.wait(50)),
-        "pm0: offer e1 g3 r1=b:2/2 r2=c:1/1\n"
-    );
+    assert_eq!(show(&bench.wait(50)), "pm0: offer e1 r1=b:2/2 r2=c:1/1\n");
 }
 
 #[test]
 fn changes_are_offered_together_and_said_again() {
     let mut bench = Bench::new();
     assert_eq!(bench.drive.next_wakeup(), None);
-    assert_eq!(bench.all([attach(4)]), "pm0: offer e1 g3\n");
+    assert_eq!(bench.all([attach(4)]), "pm0: offer e1\n");
     bench.wait(60);
     let log = bench.all([register(1, "a", 4), register(2, "b", 2)]);
     assert!(
-        log.contains("pm0: offer e1 g3 r0=a:4/4\n") && !log.contains("r1=b"),
+        log.contains("pm0: offer e1 r0=a:4/4\n") && !log.contains("r1=b"),
         "{log}"
     );
     assert_eq!(show(&bench.wait(10)), "");
-    assert_eq!(
-        show(&bench.wait(40)),
-        "pm0: offer e1 g3 r0=a:4/4 r1=b:2/2\n"
-    );
+    assert_eq!(show(&bench.wait(40)), "pm0: offer e1 r0=a:4/4 r1=b:2/2\n");
     assert_eq!(show(&bench.wait(4_999)), "");
-    assert_eq!(show(&bench.wait(1)), "pm0: offer e1 g3 r0=a:4/4 r1=b:2/2\n");
+    assert_eq!(show(&bench.wait(1)), "pm0: offer e1 r0=a:4/4 r1=b:2/2\n");
     // Somebody of an earlier life is not answered, somebody who has gone is not told.
     assert_eq!(bench.all([attach(3), Input::Down(Peer::Process(0))]), "");
     assert_eq!(bench.drive.next_wakeup(), None);
-    assert_eq!(
-        bench.all([attach(4)]),
-        "pm0: offer e1 g3 r0=a:4/4 r1=b:2/2\n"
-    );
+    assert_eq!(bench.all([attach(4)]), "pm0: offer e1 r0=a:4/4 r1=b:2/2\n");
 }
 
 #[test]
@@ -98,10 +89,10 @@ fn what_was_kept_is_known_but_not_offered() {
         .map(|(_, one)| one.facts.name.clone())
         .collect();
     assert_eq!(names, ["a", "b"]);
-    assert_eq!(show(&bench.wait(5_000)), "pm0: offer e2 g3\n");
+    assert_eq!(show(&bench.wait(5_000)), "pm0: offer e2\n");
     bench.wait(50);
     let log = bench.all([register(1, "a", 4)]);
-    assert!(log.ends_with("pm0: offer e2 g3 r0=a:4/4\n"), "{log}");
+    assert!(log.ends_with("pm0: offer e2 r0=a:4/4\n"), "{log}");
 }
 
 #[test]
@@ -156,7 +147,7 @@ fn a_drained_machine_is_offered_no_more_and_keeps_what_is_held() {
         bench.all([drain("a", true), drain("a", true)]),
         "#7: true\n#7: true\n"
     );
-    assert_eq!(show(&bench.wait(50)), "pm0: offer e1 g3 r1=b:2/2 -r0\n");
+    assert_eq!(show(&bench.wait(50)), "pm0: offer e1 r1=b:2/2 -r0\n");
     assert_eq!(bench.all([claim(6, 1, &[(0, 1)])]), "pm0: refused p6 #1\n");
     assert_eq!(
         bench.all([Input::Down(Peer::Activity(2)), Input::Survey(8)]),
@@ -167,9 +158,9 @@ fn a_drained_machine_is_offered_no_more_and_keeps_what_is_held() {
     assert_eq!(State::restore(snapshot), *bench.state());
     bench.restart();
     bench.all([attach(1), register(1, "a", 4)]);
-    assert_eq!(show(&bench.wait(50)), "pm0: offer e2 g3 -r0\n");
+    assert_eq!(show(&bench.wait(50)), "pm0: offer e2 -r0\n");
     assert_eq!(bench.all([drain("a", false)]), "#7: true\n");
-    assert_eq!(show(&bench.wait(50)), "pm0: offer e2 g3 r0=a:3/4\n");
+    assert_eq!(show(&bench.wait(50)), "pm0: offer e2 r0=a:3/4\n");
     let n_drained = |event: &&Event| matches!(event, Event::Drained { .. });
     assert_eq!(bench.events.iter().filter(n_drained).count(), 2);
 }
@@ -178,14 +169,11 @@ fn a_drained_machine_is_offered_no_more_and_keeps_what_is_held() {
 fn a_machine_that_lends_nothing_is_to_be_emptied_until_it_comes_back_with_something() {
     let mut bench = Bench::ready();
     bench.all([register(1, "a", 0)]);
-    assert_eq!(show(&bench.wait(50)), "pm0: offer e1 g3 r1=b:2/2 -r0\n");
+    assert_eq!(show(&bench.wait(50)), "pm0: offer e1 r1=b:2/2 -r0\n");
     bench.all([down(1)]);
-    assert_eq!(show(&bench.wait(5_000)), "pm0: offer e1 g3 r1=b:2/2 -r0\n");
+    assert_eq!(show(&bench.wait(5_000)), "pm0: offer e1 r1=b:2/2 -r0\n");
     bench.all([register(1, "a", 4)]);
-    assert_eq!(
-        show(&bench.wait(50)),
-        "pm0: offer e1 g3 r0=a:4/4 r1=b:2/2\n"
-    );
+    assert_eq!(show(&bench.wait(50)), "pm0: offer e1 r0=a:4/4 r1=b:2/2\n");
 }
 
 #[test]
@@ -198,7 +186,7 @@ fn a_machine_that_only_keeps_files_is_offered_without_slots_and_one_that_has_non
     bench.all([register_in(1, 3, store), register(2, "b", 0)]);
     assert_eq!(
         show(&bench.wait(50)),
-        "pm0: offer e1 g3 r0=a:4/4 r2=store:0/0 -r1\n"
+        "pm0: offer e1 r0=a:4/4 r2=store:0/0 -r1\n"
     );
     assert_eq!(bench.all([claim(5, 1, &[(2, 1)])]), "pm0: refused p5 #1\n");
 }

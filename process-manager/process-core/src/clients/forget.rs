@@ -2,7 +2,6 @@
 //! deletes a process by itself once its retention time is over.
 
 use model::{ProcessId, Span, Wall};
-
 use wire::client::Answer;
 
 use crate::limits;

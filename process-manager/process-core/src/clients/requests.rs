@@ -1,9 +1,7 @@
 //! Requests of clients that change something: a submission, a cancellation.
 
 use machine::Codec;
-
 use model::{AttemptId, Bytes, ProcessId};
-
 use wire::client::{Answer, Request};
 
 use crate::held::Held;

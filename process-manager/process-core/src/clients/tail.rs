@@ -2,9 +2,7 @@
 //! waits a while.
 
 use model::{ActivityId, AttemptId, ProcessId, ResourceId};
-
 use wire::attempt::{LogPart, ReadLog, Stream, Tail, ToActivity};
-
 use wire::client::Answer;
 
 use crate::clients::answers::activity_status;

@@ -1,7 +1,6 @@
 //! Reports of machines: attempts that started, ended, were taken back or refused.
 
 use model::{AttemptId, Bytes, ProcessId, ResourceId, Span, Wall};
-
 use wire::attempt::{ATTEMPTS_MAX, End, FromActivity, Outcome, Refusal, Started, ToActivity};
 
 use crate::enact::judge::{Gone, judge};

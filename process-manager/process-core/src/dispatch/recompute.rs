@@ -10,7 +10,6 @@
 //! sent before and lacks the old files is just sent again.
 
 use model::{ActivityId, AttemptId, ProcessId, ResourceId};
-
 use wire::group::Offered;
 
 use crate::enact::evaluate::{Spot, fault_event};

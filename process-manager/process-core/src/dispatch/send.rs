@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use model::{ActivityId, AttemptId, Epoch, Fault, ProcessId, ResourceId};
-
 use wire::attempt::{ATTEMPTS_MAX, Dispatch, ToActivity};
 
 use crate::budget::{ATTEMPT_STEPS, OTHERS_STEPS, Slice};

@@ -13,7 +13,6 @@
 use std::collections::BTreeMap;
 
 use model::{ActivityId, Artifact, Mono, ProcessId, ResourceId, Span};
-
 use wire::attempt::{Checked, Copied, Copy, ToActivity};
 
 use crate::enact::recompute::gone;

@@ -18,7 +18,6 @@
 use std::collections::BTreeMap;
 
 use model::{ActivityId, ProcessId, ResourceId};
-
 use wire::attempt::{COPIED_FILES_MAX, COPIES_MAX, Copied, Copy, Holder, KEPT_MAX, ToActivity};
 
 use crate::io::Effect;

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use model::{AttemptId, ResourceId, Source};
-
 use wire::attempt::{Dispatch, End, Holder, Outcome, SOURCES_MAX, Sources};
 
 use crate::enact::message::laid;

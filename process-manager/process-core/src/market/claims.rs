@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Epoch, GroupId, Plan, ProcessId, ResourceId};
-
 use wire::group::{FromGroup, Grant, Held, ToGroup, Want};
 
 use super::claim::Claim;

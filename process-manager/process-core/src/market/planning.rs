@@ -5,13 +5,10 @@
 use std::collections::BTreeMap;
 
 use model::limits::CORES_MAX;
-
 use model::{
     ActivityId, GroupId, Network, NetworkLink, Plan, Platform, ProcessId, Resource, ResourceId,
 };
-
 use schedule::{Refusal, SchedulerKind};
-
 use wire::group::Offered;
 
 use super::{Demand, GroupLink, Market, Stage};

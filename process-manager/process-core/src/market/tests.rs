@@ -63,7 +63,6 @@ fn offer(group: GroupId) -> Offer {
     let resource = machine(group);
     Offer {
         epoch: Epoch(1),
-        group,
         resources: vec![Offered {
             resource,
             name: format!("m{resource}"),

@@ -106,7 +106,7 @@ impl Stores {
 mod tests {
     use std::collections::BTreeMap;
 
-    use model::{Bytes, GroupId};
+    use model::Bytes;
     use wire::group::Offered;
 
     use super::*;
@@ -126,7 +126,6 @@ mod tests {
             });
             Offer {
                 epoch: Epoch(1),
-                group: GroupId::new(1),
                 resources: resources.collect(),
                 leaving: Vec::new(),
             }

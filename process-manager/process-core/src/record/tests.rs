@@ -4,6 +4,7 @@
 //! A file of a release never changes. An event that changes within one is a mistake; a new variant or
 //! field gets a line in the file of the version that brings it.
 
+use machine::golden::{line, read};
 use model::{
     ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Entry, Epoch, Fault, FaultName,
     Generation, GrantId, GroupId, Hash, NodeId, Plan, ProcessId, ResourceId, Span, SubmitKey,
@@ -266,33 +267,15 @@ fn name(event: &Event) -> &'static str {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn bytes(hex: &str) -> Vec<u8> {
-    let digits = hex.as_bytes().chunks(2);
-    let texts = digits.map(|pair| str::from_utf8(pair).unwrap());
-    texts
-        .map(|pair| u8::from_str_radix(pair, 16).unwrap())
-        .collect()
-}
-
 #[test]
 fn events_of_the_first_release_are_written_and_read_as_ever() {
-    let lines = events().into_iter().map(|event| {
-        let bytes = minicbor::to_vec(&event).unwrap();
-        format!("{}: {}\n", name(&event), hex(&bytes))
-    });
-    let written: String = lines.collect();
+    let written: String = events().iter().map(|one| line(name(one), one)).collect();
     assert!(
         written == FIRST,
         "events are written in another form:\n{written}"
     );
     for (line, event) in FIRST.lines().zip(events()) {
-        let (_, encoded) = line.split_once(": ").unwrap();
-        let read: Event = minicbor::decode(&bytes(encoded)).unwrap();
-        assert_eq!(read, event, "{line}");
+        assert_eq!(read::<Event>(line).unwrap(), event, "{line}");
     }
 }
 
@@ -347,14 +330,14 @@ fn process() -> Process {
 #[test]
 fn a_snapshot_of_the_first_release_is_written_and_read_as_ever() {
     let snapshot = State::Process(Box::new(process())).snapshot();
-    let written = hex(&minicbor::to_vec(&snapshot).unwrap());
+    let written = line("snapshot", &snapshot);
+    let first = format!("snapshot: {SNAPSHOT}");
     assert!(
-        written == SNAPSHOT.trim(),
+        written == first,
         "a snapshot is written in another form:\n{written}"
     );
-    let read: Snapshot = minicbor::decode(&bytes(SNAPSHOT.trim())).unwrap();
-    let Snapshot::Process(read) = read else {
-        panic!("{read:?}")
+    let Snapshot::Process(read) = read(&first).unwrap() else {
+        panic!("{written}")
     };
     let kept = State::Process(Box::new(Process::found(&founded()).unwrap()));
     let State::Process(restored) = kept.restore(Snapshot::Process(read)) else {

@@ -217,7 +217,6 @@ impl Bench {
                 resources.extend(self.others.iter().cloned());
                 let offer = Offer {
                     epoch: Epoch(1),
-                    group: GROUP,
                     resources,
                     leaving: Vec::new(),
                 };

@@ -6,9 +6,8 @@ use wire::attempt::{Copied, FromActivity};
 use wire::client::{Answer, Reason};
 use wire::group::Offered;
 
-use crate::Stream;
-
 use super::*;
+use crate::Stream;
 
 type Answered = Option<(End, i32, String)>;
 

@@ -233,7 +233,6 @@ impl World {
         };
         let offer = Offer {
             epoch: Epoch(1),
-            group,
             resources: vec![offered],
             leaving: Vec::new(),
         };

@@ -327,7 +327,6 @@ impl Stage {
         };
         let offer = Offer {
             epoch: Epoch(1),
-            group: GROUP,
             resources: self.machines.iter().copied().map(offered).collect(),
             leaving: self.leaving.clone(),
         };

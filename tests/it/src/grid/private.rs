@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex};
 use model::{Hash, Identity, ProcessId, Role};
 use shell::identity::Credentials;
 use shell::quic::{Arrival, Arriving, Bulk, BulkConfig, BulkError, Depot, Source};
-
 use wire::bulk::Belongs;
 
 use super::until_it_is;

@@ -404,15 +404,15 @@ impl Writer<'_> {
 /// Bytes of a key that YAML takes without `?` before it, with room for blanks.
 const KEY_BYTES_MAX: usize = 1_000;
 
-/// What is to be written yet: a step with its level and whether it is an item of a list, the links
-/// of a parallel, or a line between the branches of an `if`.
+/// A part of the document that is not written yet: a step with its level and whether it is an item
+/// of a list, the links of a parallel, or a line between the branches of an `if`.
 enum Open {
     Step(NodeId, usize, bool),
     Links(NodeId, usize),
     Line(usize, String),
 }
 
-/// What follows the first condition of an `if` whose keys have this level.
+/// The parts of an `if` after its first condition; the keys of the `if` have this level.
 fn branches(
     conditions: &[Expression],
     children: &[NodeId],
