@@ -9,8 +9,8 @@ use model::{ActivityId, ProcessId, ResourceId};
 use crate::budget::{ATTEMPT_STEPS, Slice};
 use crate::enact::evaluate::Evaluator;
 use crate::enact::reuse::{memo_of, stands};
+use crate::files::Finding;
 use crate::parts::Parts;
-use crate::parts::checks::Finding;
 use crate::record::{ActivityPhase, Event, Phase, Reused};
 use crate::step::Step;
 use crate::stream::Stream;
@@ -81,7 +81,7 @@ impl Parts {
         if reused.holder.is_none() {
             holders.insert(0, reused.resource);
         }
-        match self.finding(id, activity, &reused.outputs, &holders) {
+        match self.files.finding(id, activity, &reused.outputs, &holders) {
             Finding::Sound => Lookup::Found(Box::new(reused)),
             // When a machine has answered the check, `look_again` repeats this lookup.
             Finding::Lost | Finding::Asked => Lookup::Missed,
@@ -100,6 +100,20 @@ impl Parts {
         self.end_slice(step, id, &slice);
     }
 
+    /// Sends the checks of a process, and repeats the cache lookups whose check is given up.
+    pub(crate) fn ask_checks(&mut self, step: &mut Step<'_>, id: ProcessId) {
+        for activity in self.files.ask_checks(step, &self.machines, id) {
+            self.look_again(step, id, activity);
+        }
+    }
+
+    /// The holders of an activity's outputs were just recorded, and one of them may already be lost.
+    pub(crate) fn miss_lost(&mut self, step: &mut Step<'_>, id: ProcessId, activity: ActivityId) {
+        if self.files.miss_lost(step, &self.machines, id, activity) {
+            self.touch(id);
+        }
+    }
+
     /// Returns true if a process must not be planned yet, because cache hits are still being
     /// checked: an activity with a cache hit needs no machine.
     pub(crate) fn awaits_recall(&self, step: &Step<'_>, id: ProcessId) -> bool {
@@ -107,8 +121,7 @@ impl Parts {
             .cx
             .process(id)
             .is_none_or(|known| known.state.plan.generation.0 > 0);
-        let live = self.live.get(&id);
-        !is_planned && live.is_some_and(|live| live.checks.has_recalled())
+        !is_planned && self.files.checks_recalled(id)
     }
 
     /// Adds the outcome of a completed activity to the cache index.

@@ -13,7 +13,7 @@ mod attach;
 mod lease;
 mod retract;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 

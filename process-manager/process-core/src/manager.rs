@@ -39,7 +39,7 @@ impl ProcessManager {
 
     /// Returns true if requested copies are not made yet.
     pub fn is_copying(&self) -> bool {
-        self.parts.is_copying()
+        self.parts.files.is_copying()
     }
 }
 

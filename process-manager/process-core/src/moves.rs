@@ -22,7 +22,7 @@ impl Parts {
             .iter()
             .map(|one| (one.resource, one.name.clone()))
             .collect();
-        self.stores.learn(&offer);
+        self.files.learn(&offer);
         self.market.on_offer(step, group, offer);
         for (resource, name) in offered {
             self.machines.register(step, resource, &name);
@@ -140,6 +140,23 @@ impl Parts {
         self.reattach(step, resource);
         self.lose(step, resource, &lost, Gone::GivenUp);
         self.lose_files(step, resource);
+    }
+
+    /// A machine is lost, or has come back without its files.
+    pub(crate) fn lose_files(&mut self, step: &mut Step<'_>, resource: ResourceId) {
+        for id in self.files.lose(step, &self.machines, resource) {
+            self.touch(id);
+        }
+    }
+
+    /// After a restart: waits for the machines with files that processes may need.
+    pub(crate) fn expect_holders(&mut self, step: &mut Step<'_>) {
+        if step.config.lease.is_none() {
+            return;
+        }
+        for resource in self.files.needed_holders(step) {
+            self.machines.expect_earlier(step, resource);
+        }
     }
 
     /// After a restart: attempts that an earlier epoch has sent may still run, and machines that plans

@@ -1,10 +1,7 @@
 //! The volatile state of a process manager.
 
-pub(crate) mod checks;
 pub(crate) mod clients;
-pub(crate) mod copying;
 pub(crate) mod recorded;
-pub(crate) mod stores;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -12,14 +9,12 @@ use expression::Programs;
 use model::{ActivityId, AttemptId, ProcessId, ResourceId, Wall};
 
 use crate::budget::Turns;
+use crate::files::Files;
 use crate::io::Room;
 use crate::machines::Machines;
 use crate::market::Market;
-use crate::parts::checks::Checks;
 use crate::parts::clients::{Question, Watcher};
-use crate::parts::copying::Copying;
 use crate::parts::recorded::{BaseIndex, Recorded};
-use crate::parts::stores::Stores;
 use crate::submission::ClientId;
 
 /// The volatile state of a process manager. A restart rebuilds all of it.
@@ -27,19 +22,13 @@ use crate::submission::ClientId;
 pub(crate) struct Parts {
     pub(crate) market: Market,
     pub(crate) machines: Machines,
+    pub(crate) files: Files,
     pub(crate) live: BTreeMap<ProcessId, Live>,
     pub(crate) watchers: BTreeMap<(ClientId, u64), Watcher>,
     pub(crate) tails: BTreeMap<(ClientId, u64), Question>,
     pub(crate) recorded: Recorded,
     /// Forgotten processes, the oldest first.
     pub(crate) forgotten: VecDeque<ProcessId>,
-    /// Machines that serve files to others, with their addresses.
-    pub(crate) stores: Stores,
-    /// Requests to machines to keep copies, by process.
-    pub(crate) copying: BTreeMap<ProcessId, Copying>,
-    /// By machine, the processes that still hold slots and for which it keeps copies or was asked
-    /// to.
-    pub(crate) keeping: BTreeMap<ResourceId, BTreeSet<ProcessId>>,
     /// The disk space for further processes.
     pub(crate) room: Room,
     /// Compiled expressions of processes.
@@ -60,13 +49,9 @@ pub(crate) struct Live {
     /// Activities that are known to run: the start time and the process id of the command.
     pub(crate) running: BTreeMap<ActivityId, (Wall, u32)>,
     /// The last attempt of each activity that was sent with the addresses of its files: its number,
-    /// and the moment of the first such message (see [`Stores`]). None if no address was known
+    /// and the moment of the first such message, as [`Files`] counts. None if no address was known
     /// then.
     pub(crate) announced: BTreeMap<ActivityId, (u32, Option<u64>)>,
-    /// The moment at which a copy of an activity's outputs was recorded, counted likewise.
-    pub(crate) copied: BTreeMap<ActivityId, u64>,
-    /// Checks that recorded files are still intact.
-    pub(crate) checks: Checks,
     /// Counts changes that a watcher could see.
     pub(crate) revision: u64,
 }

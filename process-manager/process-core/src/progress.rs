@@ -33,7 +33,7 @@ impl Parts {
         self.touch(id);
         while self.progress_once(step, id, &mut slice) {}
         self.end_slice(step, id, &slice);
-        self.ask_for_copies(step, id);
+        self.files.ask_for_copies(step, &self.machines, id);
         self.notify_watchers(step, id);
     }
 
@@ -94,7 +94,7 @@ impl Parts {
                 && step
                     .cx
                     .process(id)
-                    .is_some_and(|known| self.awaits_outputs(known));
+                    .is_some_and(|known| self.files.awaits_outputs(known));
             if let Some((event, n_steps)) = decided.filter(|_| !is_early) {
                 slice.take(n_steps);
                 step.cx.record(stream, event);
@@ -134,6 +134,6 @@ impl Parts {
     /// Nothing is held for a process any more.
     pub(crate) fn released(&mut self, id: ProcessId) {
         self.live.remove(&id);
-        self.unkeep(id);
+        self.files.end(id);
     }
 }

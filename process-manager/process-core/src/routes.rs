@@ -102,7 +102,7 @@ impl Parts {
             Timer::Watch(client, number) => self.tell_watcher(step, client, number),
             Timer::Recall(process) => step.marks.mark(process),
             Timer::Turns => self.take_turns(step),
-            Timer::Copy(process) => self.repeat_copies(step, process),
+            Timer::Copy(process) => self.files.repeat_copies(step, &self.machines, process),
             Timer::Tail(client, number) => self.give_up_tail(step, client, number),
         }
     }
@@ -136,7 +136,7 @@ impl Parts {
             self.begin(step, id, false);
         }
         self.market.release_held(step);
-        self.resume_copies(step);
+        self.files.resume_copies(step);
         self.expect_all(step);
         self.expect_holders(step);
         self.watch_time(step);
@@ -148,6 +148,7 @@ impl Parts {
             return;
         };
         self.market.begin(process, is_new);
+        self.files.begin(process, is_new);
         let longest = |activity: ActivityId| {
             let declared = process.definition.activity(activity);
             let n_before = process.activity(activity).n_failed.saturating_sub(1);
@@ -177,9 +178,6 @@ impl Parts {
             let wait = at.since(step.now.wall).min(longest);
             step.timers
                 .set(Timer::Backoff(id, activity), step.now.mono + wait);
-        }
-        if !is_new {
-            self.check_outputs(step, id);
         }
         step.marks.mark(id);
     }

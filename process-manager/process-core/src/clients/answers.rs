@@ -63,7 +63,7 @@ impl Parts {
 
     fn status_of(&self, step: &Step<'_>, known: &Process) -> Status {
         let mut status = status(known);
-        status.copies = self.missing_copies(step, known);
+        status.copies = self.files.missing_copies(step, &self.machines, known);
         status.summary.keep = self.kept_for(step, known.keep);
         status.waiting_for = self.market.waiting_for(known.id()).cloned();
         if let Some(live) = self.live.get(&known.id()) {

@@ -52,7 +52,7 @@ impl Parts {
             )]);
         }
         self.recorded.forget(id);
-        self.end_copies(step, id);
+        self.files.forget(step, id);
         // A late repeat of its submission must not run it again; and within one batch of events its
         // stream must take no further event.
         if self.forgotten.len() == limits::FORGOTTEN_MAX {

@@ -41,7 +41,7 @@ impl Parts {
             answer(base, known, activity, seen)
         };
         if let Answer::Why(why) = &mut answer
-            && let Some(hindrance) = self.hindrance(step, known, activity)
+            && let Some(hindrance) = self.files.hindrance(step, &self.machines, known, activity)
         {
             why.reasons.push(Reason::Uncopied(hindrance));
         }

@@ -38,13 +38,12 @@ impl Parts {
                     attempts,
                 };
                 if let Some(held) = self.machines.told(step, resource, told) {
-                    if self.stores.is_emptied(resource, epoch) {
-                        self.lose_files(step, resource);
+                    for id in self.files.found(step, &self.machines, resource, epoch) {
+                        self.touch(id);
                     }
-                    self.stores.find(resource);
                     self.machines.count_by(step, resource, lease);
                     self.compare(step, resource, &held, has_forgotten);
-                    self.keep_again(step, resource);
+                    self.files.keep_again(step, resource);
                 }
             }
             FromActivity::Accepted(attempts) => self.heard(resource, attempts.into_iter()),
@@ -58,8 +57,19 @@ impl Parts {
             }
             FromActivity::Tail(attempt, tail) => self.on_tail(step, attempt, tail),
             FromActivity::LogPart(part) => self.on_log_part(step, &part),
-            FromActivity::Copied(copied) => self.on_copied(step, resource, copied),
-            FromActivity::Checked(checked) => self.on_checked(step, resource, checked),
+            FromActivity::Copied(copied) => {
+                for id in self.files.on_copied(step, &self.machines, resource, copied) {
+                    self.touch(id);
+                }
+            }
+            FromActivity::Checked(checked) => {
+                for one in checked {
+                    let (id, activity) = (one.copied.process, one.copied.activity);
+                    if self.files.on_checked(step, resource, one) {
+                        self.look_again(step, id, activity);
+                    }
+                }
+            }
             FromActivity::Access { number, access } => {
                 let known = step.cx.process(access.process);
                 let is_allowed = known.is_some_and(|known| {
@@ -70,7 +80,7 @@ impl Parts {
                 step.cx.effect(Effect::ToActivity(resource, answer));
             }
             FromActivity::Renew { epoch, number } => {
-                let keeps = self.kept_at(resource);
+                let keeps = self.files.kept_at(resource);
                 if self
                     .machines
                     .on_renew(step, resource, (epoch, number), keeps)
@@ -180,6 +190,22 @@ impl Parts {
                 ToActivity::Acknowledge(part.to_vec()),
             ));
         }
+    }
+
+    /// Keeps of the reported lacking inputs those that are truly gone.
+    fn truly_lacking(&mut self, step: &Step<'_>, mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
+        if self.files.is_shared() {
+            return outcomes;
+        }
+        for outcome in &mut outcomes {
+            let attempt = outcome.attempt;
+            let live = self.live.get_mut(&attempt.process);
+            let told = live.and_then(|live| live.announced.remove(&attempt.activity));
+            let told = told.filter(|told| told.0 == attempt.number);
+            let told = told.and_then(|told| told.1);
+            self.files.keep_lacking(step, &self.machines, outcome, told);
+        }
+        outcomes
     }
 
     /// Attempts that will not run where they were sent.

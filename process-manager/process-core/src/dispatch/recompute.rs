@@ -66,7 +66,10 @@ impl Parts {
         };
         match recomputed(known, attempt) {
             Ok(mut message) => {
-                if !self.name_sources(step, known, resource, &mut message) {
+                if !self
+                    .files
+                    .name_sources(step, &self.machines, known, resource, &mut message)
+                {
                     step.timers.set_once(Timer::Recall(id), next);
                     return true;
                 }

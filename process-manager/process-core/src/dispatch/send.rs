@@ -80,8 +80,7 @@ impl Parts {
     }
 
     fn is_held_back(&self, id: ProcessId, activity: ActivityId) -> bool {
-        let live = self.live.get(&id);
-        live.is_some_and(|live| live.checks.hold_back(activity))
+        self.files.holds_back(id, activity)
     }
 
     fn send(
@@ -144,7 +143,10 @@ impl Parts {
             slice.take(ATTEMPT_STEPS + evaluator.meter.steps());
             match message {
                 Ok(mut message) => {
-                    if !self.name_sources(step, known, resource, &mut message) {
+                    if !self
+                        .files
+                        .name_sources(step, &self.machines, known, resource, &mut message)
+                    {
                         prepared.is_early = true;
                         continue;
                     }
@@ -206,7 +208,9 @@ impl Parts {
             let message = resolve(known, attempt, &mut evaluator);
             n_steps += ATTEMPT_STEPS + evaluator.meter.steps();
             if let Ok(mut message) = message
-                && self.name_sources(step, known, resource, &mut message)
+                && self
+                    .files
+                    .name_sources(step, &self.machines, known, resource, &mut message)
             {
                 messages.push(message);
             }
@@ -277,12 +281,32 @@ impl Parts {
             if attempts.is_empty() {
                 return;
             }
+            self.note_announced(&attempts);
             let message = ToActivity::Dispatch {
                 meant_for: epoch,
-                holders: self.holders(&attempts),
+                holders: self.files.addresses(&attempts),
                 attempts,
             };
             step.cx.effect(Effect::ToActivity(resource, message));
+        }
+    }
+
+    /// Notes the moment at which each attempt was sent with the addresses of its files.
+    fn note_announced(&mut self, messages: &[Dispatch]) {
+        // In a shared store, a file that is lacking is gone.
+        if self.files.is_shared() {
+            return;
+        }
+        let moment = self.files.moment();
+        for attempt in messages.iter().map(|message| message.attempt) {
+            if let Some(live) = self.live.get_mut(&attempt.process) {
+                let told = live.announced.entry(attempt.activity);
+                // A report of lacking inputs may answer the first of several messages.
+                let told = told.or_insert((attempt.number, moment));
+                if told.0 != attempt.number {
+                    *told = (attempt.number, moment);
+                }
+            }
         }
     }
 }

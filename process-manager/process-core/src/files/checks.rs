@@ -15,12 +15,13 @@ use std::collections::BTreeMap;
 use model::{ActivityId, Artifact, Mono, ProcessId, ResourceId, Span};
 use wire::attempt::{Checked, Copied, Copy, ToActivity};
 
+use super::Files;
+use super::check::{Finding, What};
+use super::copies::parts;
 use crate::enact::recompute::gone;
-use crate::files::copies::parts;
 use crate::io::Effect;
 use crate::limits;
-use crate::parts::Parts;
-use crate::parts::checks::{Check, Finding, What};
+use crate::machines::Machines;
 use crate::process::Process;
 use crate::record::{Event, Phase};
 use crate::step::Step;
@@ -31,7 +32,7 @@ use crate::timer::Timer;
 /// away for long, and an activity that lacks them reports so.
 const PATIENCE: Span = Span::from_secs(10);
 
-impl Parts {
+impl Files {
     /// Returns the state of the files of a cache hit. Without a known answer it adds a check.
     pub(crate) fn finding(
         &mut self,
@@ -43,67 +44,59 @@ impl Parts {
         if artifacts.is_empty() {
             return Finding::Sound;
         }
-        let Some(live) = self.live.get_mut(&id) else {
+        let Some(open) = self.open.get_mut(&id) else {
             return Finding::Sound;
         };
-        live.checks.finding(activity, artifacts, holders)
-    }
-
-    /// After a restart: adds checks of the outputs of the process that earlier epochs have
-    /// recorded.
-    pub(crate) fn check_outputs(&mut self, step: &Step<'_>, id: ProcessId) {
-        let Some(known) = step.cx.process(id) else {
-            return;
-        };
-        if known.phase() != Phase::Running {
-            return;
-        }
-        let checks = known.makers_of_outputs().into_iter().map(|activity| {
-            let check = Check {
-                what: What::Output,
-                artifacts: known.produced_by(activity).collect(),
-                holders: known.sources_of(activity, |_| false),
-                since: None,
-                asked: None,
-                is_sound: None,
-            };
-            (activity, check)
-        });
-        let checks: Vec<(ActivityId, Check)> = checks.collect();
-        if let Some(live) = self.live.get_mut(&id) {
-            live.checks.0.extend(checks);
-        }
+        open.checks.finding(activity, artifacts, holders)
     }
 
     /// Returns true if a process must not end yet, though all its activities have: its outputs are
     /// being checked or recomputed.
     pub(crate) fn awaits_outputs(&self, known: &Process) -> bool {
-        let live = self.live.get(&known.id());
-        live.is_some_and(|live| live.checks.has_outputs())
+        let open = self.open.get(&known.id());
+        open.is_some_and(|open| open.checks.has_outputs())
             || (!known.index.recomputations.is_empty() && known.recomputes_outputs())
     }
 
-    /// Sends the checks that were not sent yet, and repeats those that were not answered.
-    pub(crate) fn ask_checks(&mut self, step: &mut Step<'_>, id: ProcessId) {
+    /// Returns true if an activity must wait for the check of its cache hit before it is sent.
+    pub(crate) fn holds_back(&self, id: ProcessId, activity: ActivityId) -> bool {
+        let open = self.open.get(&id);
+        open.is_some_and(|open| open.checks.hold_back(activity))
+    }
+
+    /// Returns true if the check of any cache hit of a process is unanswered.
+    pub(crate) fn checks_recalled(&self, id: ProcessId) -> bool {
+        let open = self.open.get(&id);
+        open.is_some_and(|open| open.checks.has_recalled())
+    }
+
+    /// Sends the checks that were not sent yet, and repeats those that were not answered. Returns the
+    /// activities whose cache lookup is to be repeated, since their check is given up.
+    pub(crate) fn ask_checks(
+        &mut self,
+        step: &mut Step<'_>,
+        machines: &Machines,
+        id: ProcessId,
+    ) -> Vec<ActivityId> {
         let is_shared = self.stores.is_shared();
-        let Some(live) = self.live.get_mut(&id) else {
-            return;
+        let Some(open) = self.open.get_mut(&id) else {
+            return Vec::new();
         };
-        if live.checks.0.values().all(|check| check.is_sound.is_some()) {
-            return;
+        if open.checks.0.values().all(|check| check.is_sound.is_some()) {
+            return Vec::new();
         }
         let mut by_machine: BTreeMap<ResourceId, Vec<Copy>> = BTreeMap::new();
         let mut given_up = Vec::new();
-        for (&activity, check) in &mut live.checks.0 {
+        for (&activity, check) in &mut open.checks.0 {
             let is_early = |at: Mono| step.now.mono.since(at) < limits::REPEAT;
             if check.is_sound.is_some() || check.asked.is_some_and(is_early) {
                 continue;
             }
             let asked = match is_shared {
-                true => self.machines.reachable().next(),
+                true => machines.reachable().next(),
                 false => {
                     let mut holders = check.holders.iter().copied();
-                    holders.find(|&one| self.machines.is_reachable(one))
+                    holders.find(|&one| machines.is_reachable(one))
                 }
             };
             let since = *check.since.get_or_insert(step.now.mono);
@@ -133,13 +126,12 @@ impl Parts {
         self.send_checks(step, by_machine);
         step.timers
             .set_once(Timer::Recall(id), step.now.mono + limits::REPEAT);
-        for (activity, what) in given_up {
-            if what == What::Recalled {
-                self.look_again(step, id, activity);
-            }
+        if !given_up.is_empty() {
             // The next step sees to the consequences.
             step.timers.set(Timer::Recall(id), step.now.mono + Span(1));
         }
+        let recalled = given_up.iter().filter(|(_, what)| *what == What::Recalled);
+        recalled.map(|&(activity, _)| activity).collect()
     }
 
     fn send_checks(&self, step: &mut Step<'_>, by_machine: BTreeMap<ResourceId, Vec<Copy>>) {
@@ -161,37 +153,32 @@ impl Parts {
         }
     }
 
-    /// Takes the answers of a machine to checks.
+    /// Takes the answer of a machine to a check. Returns true if the cache lookup of the activity is to
+    /// be repeated.
     pub(crate) fn on_checked(
         &mut self,
         step: &mut Step<'_>,
         resource: ResourceId,
-        checked: Vec<Checked>,
-    ) {
-        let mut touched = Vec::new();
-        for Checked { copied, is_sound } in checked {
-            let (id, activity) = (copied.process, copied.activity);
-            let live = self.live.get_mut(&id);
-            let check = live.and_then(|live| live.checks.0.get_mut(&activity));
-            let Some(check) = check
-                .filter(|check| check.is_sound.is_none() && check.artifacts == copied.artifacts)
-            else {
-                continue;
-            };
-            check.is_sound = Some(is_sound);
-            let what = check.what;
-            if !touched.contains(&id) {
-                touched.push(id);
-            }
-            match (what, is_sound) {
-                (What::Recalled, _) => self.look_again(step, id, activity),
-                (What::Output, false) => record_lost(step, id, activity, resource),
-                (What::Output, true) => {}
-            }
+        checked: Checked,
+    ) -> bool {
+        let Checked { copied, is_sound } = checked;
+        let (id, activity) = (copied.process, copied.activity);
+        let open = self.open.get_mut(&id);
+        let check = open.and_then(|open| open.checks.0.get_mut(&activity));
+        let Some(check) =
+            check.filter(|check| check.is_sound.is_none() && check.artifacts == copied.artifacts)
+        else {
+            return false;
+        };
+        check.is_sound = Some(is_sound);
+        let what = check.what;
+        step.marks.mark(id);
+        match (what, is_sound) {
+            (What::Recalled, _) => return true,
+            (What::Output, false) => record_lost(step, id, activity, resource),
+            (What::Output, true) => {}
         }
-        for id in touched {
-            step.marks.mark(id);
-        }
+        false
     }
 }
 

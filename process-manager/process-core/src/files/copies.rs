@@ -20,10 +20,11 @@ use std::collections::BTreeMap;
 use model::{ActivityId, ProcessId, ResourceId};
 use wire::attempt::{COPIED_FILES_MAX, COPIES_MAX, Copied, Copy, Holder, KEPT_MAX, ToActivity};
 
+use super::Files;
+use super::copying::Asked;
 use crate::io::Effect;
 use crate::limits;
-use crate::parts::Parts;
-use crate::parts::copying::Asked;
+use crate::machines::Machines;
 use crate::process::Process;
 use crate::record::Event;
 use crate::step::Step;
@@ -41,9 +42,14 @@ const ASKED_OF_ONE: u32 = 10;
 /// copied or recomputed.
 const NAMED_AGAIN_MAX: usize = 16_384;
 
-impl Parts {
+impl Files {
     /// Requests the missing copies that were not requested yet.
-    pub(crate) fn ask_for_copies(&mut self, step: &mut Step<'_>, id: ProcessId) {
+    pub(crate) fn ask_for_copies(
+        &mut self,
+        step: &mut Step<'_>,
+        machines: &Machines,
+        id: ProcessId,
+    ) {
         let Some(known) = step.cx.process(id) else {
             return;
         };
@@ -60,7 +66,7 @@ impl Parts {
             .take(room)
             .filter_map(|activity| {
                 let source = self.source(known, activity);
-                let keeper = self.keeper(step, known, source, None)?;
+                let keeper = self.keeper(step, machines, known, source, None)?;
                 Some((activity, Asked { keeper, n_times: 1 }))
             })
             .collect();
@@ -73,7 +79,12 @@ impl Parts {
     }
 
     /// Asks again for what is under way, and then for the rest.
-    pub(crate) fn repeat_copies(&mut self, step: &mut Step<'_>, id: ProcessId) {
+    pub(crate) fn repeat_copies(
+        &mut self,
+        step: &mut Step<'_>,
+        machines: &Machines,
+        id: ProcessId,
+    ) {
         let Some(known) = step.cx.process(id) else {
             return;
         };
@@ -88,10 +99,11 @@ impl Parts {
                 continue;
             }
             let source = self.source(known, activity);
-            let is_able = self.may_keep(asked.keeper) && asked.keeper != source;
+            let is_able = self.may_keep(machines, asked.keeper) && asked.keeper != source;
             if !is_able || (asked.n_times + 1).is_multiple_of(ASKED_OF_ONE) {
                 // If no machine can keep it now, the next try looks again.
-                let Some(other) = self.keeper(step, known, source, Some(asked.keeper)) else {
+                let Some(other) = self.keeper(step, machines, known, source, Some(asked.keeper))
+                else {
                     continue;
                 };
                 asked.keeper = other;
@@ -106,17 +118,19 @@ impl Parts {
         }
         self.send_copies(step, id, &again);
         if !has_given_up {
-            self.ask_for_copies(step, id);
+            self.ask_for_copies(step, machines, id);
         }
     }
 
-    /// A machine keeps copies.
+    /// A machine keeps copies. Returns the processes of which files were lost meanwhile.
     pub(crate) fn on_copied(
         &mut self,
         step: &mut Step<'_>,
+        machines: &Machines,
         resource: ResourceId,
         copied: Vec<Copied>,
-    ) {
+    ) -> Vec<ProcessId> {
+        let mut losing = Vec::new();
         for one in copied {
             let (id, activity) = (one.process, one.activity);
             let Some(known) = step.cx.process(id) else {
@@ -139,16 +153,19 @@ impl Parts {
             };
             step.cx.record(Stream::Process(id), event);
             let moment = self.stores.next_moment();
-            if let Some(live) = self.live.get_mut(&id) {
-                live.copied.insert(activity, moment);
+            if let Some(open) = self.open.get_mut(&id) {
+                open.copied.insert(activity, moment);
             }
             if let Some(copying) = self.copying.get_mut(&id) {
                 copying.0.remove(&activity);
             }
             // The machine that it was fetched from may have been lost meanwhile.
-            self.miss_lost(step, id, activity);
-            self.ask_for_copies(step, id);
+            if self.miss_lost(step, machines, id, activity) {
+                losing.push(id);
+            }
+            self.ask_for_copies(step, machines, id);
         }
+        losing
     }
 
     /// A machine begins another epoch: it may have forgotten its pinned copies. And it may keep
@@ -166,7 +183,7 @@ impl Parts {
             step.timers
                 .set_once(Timer::Copy(id), step.now.mono + limits::REPEAT);
         }
-        let ids: Vec<ProcessId> = self.live.keys().copied().collect();
+        let ids: Vec<ProcessId> = self.open.keys().copied().collect();
         let mut room = NAMED_AGAIN_MAX;
         for id in ids {
             let Some(known) = step.cx.process(id) else {
@@ -191,19 +208,12 @@ impl Parts {
         kept.take(KEPT_MAX).copied().collect()
     }
 
-    /// The copies of a process need not stay any more.
-    pub(crate) fn unkeep(&mut self, id: ProcessId) {
-        self.keeping.retain(|_, kept| {
-            kept.remove(&id);
-            !kept.is_empty()
-        });
-    }
-
     /// The reason why an activity's outputs have no copy; none if there is one, or none is wanted,
     /// or it is on its way.
     pub(crate) fn hindrance(
         &self,
         step: &Step<'_>,
+        machines: &Machines,
         known: &Process,
         activity: ActivityId,
     ) -> Option<String> {
@@ -222,7 +232,7 @@ impl Parts {
         let asked = under_way.and_then(|copying| copying.0.get(&activity));
         if self.stores.is_lost(source) {
             Some(format!("{} has it and cannot be reached", name(source)))
-        } else if self.keeper(step, known, source, None).is_none() {
+        } else if self.keeper(step, machines, known, source, None).is_none() {
             Some("no other machine is there that could keep it".to_owned())
         } else {
             let asked = asked.filter(|asked| asked.n_times >= ASKED_OF_ONE)?;
@@ -235,10 +245,15 @@ impl Parts {
 
     /// A message on missing copies: the number of activities, and the reason for the first one that
     /// cannot be copied now.
-    pub(crate) fn missing_copies(&self, step: &Step<'_>, known: &Process) -> Option<String> {
+    pub(crate) fn missing_copies(
+        &self,
+        step: &Step<'_>,
+        machines: &Machines,
+        known: &Process,
+    ) -> Option<String> {
         let mut uncopied = known.index.uncopied.iter().take(UNDER_WAY_MAX);
         let (first, why) = uncopied.find_map(|&activity| {
-            let why = self.hindrance(step, known, activity)?;
+            let why = self.hindrance(step, machines, known, activity)?;
             Some((activity, why))
         })?;
         let name = &known.definition().node(first.node()).name;
@@ -267,17 +282,11 @@ impl Parts {
         }
     }
 
-    /// Nothing more is asked for a process.
-    pub(crate) fn end_copies(&mut self, step: &mut Step<'_>, id: ProcessId) {
-        self.copying.remove(&id);
-        step.timers.cancel(Timer::Copy(id));
-    }
-
     fn send_copies(&mut self, step: &mut Step<'_>, id: ProcessId, asked: &[(ActivityId, Asked)]) {
         let Some(known) = step.cx.process(id) else {
             return;
         };
-        let is_needed = self.live.contains_key(&id);
+        let is_needed = self.open.contains_key(&id);
         let mut by_keeper: BTreeMap<ResourceId, Vec<Copy>> = BTreeMap::new();
         for &(activity, Asked { keeper, .. }) in asked {
             let copied = Copied {
@@ -328,18 +337,19 @@ impl Parts {
     fn keeper(
         &self,
         step: &Step<'_>,
+        machines: &Machines,
         known: &Process,
         holder: ResourceId,
         in_vain: Option<ResourceId>,
     ) -> Option<ResourceId> {
         let able = |of: &dyn Fn(ResourceId) -> bool| {
             let able = self.stores.known();
-            let able = able.filter(|&one| one != holder && self.may_keep(one) && of(one));
+            let able = able.filter(|&one| one != holder && self.may_keep(machines, one) && of(one));
             next_after(able.collect(), in_vain.unwrap_or(holder))
         };
         let beside = step.config.keeper.as_deref();
         let beside = beside.and_then(|name| self.stores.named(name));
-        if let Some(beside) = beside.filter(|&one| one != holder && self.may_keep(one))
+        if let Some(beside) = beside.filter(|&one| one != holder && self.may_keep(machines, one))
             && in_vain.is_none()
         {
             return Some(beside);
@@ -348,10 +358,10 @@ impl Parts {
         in_use.or_else(|| able(&|_| true))
     }
 
-    fn may_keep(&self, resource: ResourceId) -> bool {
-        self.machines.is_trusted(resource)
+    fn may_keep(&self, machines: &Machines, resource: ResourceId) -> bool {
+        machines.is_trusted(resource)
             && self.stores.get(resource).is_some()
-            && self.machines.is_reachable(resource)
+            && machines.is_reachable(resource)
     }
 }
 
@@ -362,7 +372,7 @@ fn next_after(able: Vec<ResourceId>, before: ResourceId) -> Option<ResourceId> {
 }
 
 /// Questions of bounded size.
-pub(crate) fn parts(copies: Vec<Copy>) -> Vec<Vec<Copy>> {
+pub(super) fn parts(copies: Vec<Copy>) -> Vec<Vec<Copy>> {
     let mut parts: Vec<Vec<Copy>> = Vec::new();
     let mut n_files = 0;
     for copy in copies {

@@ -11,67 +11,95 @@
 
 use std::collections::BTreeSet;
 
-use model::{ActivityId, ProcessId, ResourceId};
+use model::{ActivityId, Epoch, ProcessId, ResourceId};
 
-use crate::parts::Parts;
+use super::Files;
+use crate::machines::Machines;
 use crate::record::{ActivityPhase, Event};
 use crate::step::Step;
-use crate::stream::{State, Stream};
+use crate::stream::Stream;
 
-impl Parts {
-    /// A machine is lost, or has come back without its files.
-    pub(crate) fn lose_files(&mut self, step: &mut Step<'_>, resource: ResourceId) {
+impl Files {
+    /// A machine has told its attempts, in this epoch of its own: at its beginning, or after its
+    /// connection was down. Returns the processes that lose files, where it has come back with an empty
+    /// disk.
+    pub(crate) fn found(
+        &mut self,
+        step: &mut Step<'_>,
+        machines: &Machines,
+        resource: ResourceId,
+        epoch: Epoch,
+    ) -> Vec<ProcessId> {
+        let mut losing = Vec::new();
+        if self.stores.is_emptied(resource, epoch) {
+            losing = self.lose(step, machines, resource);
+        }
+        self.stores.find(resource);
+        losing
+    }
+
+    /// A machine is lost, or has come back without its files. Returns the processes that lose some.
+    pub(crate) fn lose(
+        &mut self,
+        step: &mut Step<'_>,
+        machines: &Machines,
+        resource: ResourceId,
+    ) -> Vec<ProcessId> {
         self.stores.lose(resource);
-        let losing = step.cx.states().filter_map(|(_, state)| match state {
-            State::Process(process) => Some(process),
-            State::Held(_) | State::Empty | State::Manager { .. } => None,
-        });
+        let losing = step.cx.processes();
         let losing = losing.filter(|process| !process.under_replicated_by(resource).is_empty());
         let losing: Vec<ProcessId> = losing.map(|process| process.id()).collect();
-        for id in losing {
-            self.record_loss(step, id, resource);
+        for &id in &losing {
+            self.record_loss(step, machines, id, resource);
         }
+        losing
     }
 
     /// The holders of an activity's outputs were just recorded, and one of them may already be
-    /// lost: then records the loss.
-    pub(crate) fn miss_lost(&mut self, step: &mut Step<'_>, id: ProcessId, activity: ActivityId) {
+    /// lost: then records the loss and returns true.
+    pub(crate) fn miss_lost(
+        &mut self,
+        step: &mut Step<'_>,
+        machines: &Machines,
+        id: ProcessId,
+        activity: ActivityId,
+    ) -> bool {
         let Some(known) = step.cx.process(id) else {
-            return;
+            return false;
         };
         let holders = [Some(known.holder_of(activity)), known.copy_of(activity)];
         let mut lost = holders.into_iter().flatten();
         let lost = lost
             .find(|&one| self.stores.is_lost(one) && known.is_under_replicated_by(activity, one));
         if let Some(lost) = lost {
-            self.record_loss(step, id, lost);
+            self.record_loss(step, machines, id, lost);
         }
+        lost.is_some()
     }
 
-    /// After a restart: waits for the machines with files that processes may need. One that does
-    /// not connect in time is lost.
-    pub(crate) fn expect_holders(&mut self, step: &mut Step<'_>) {
-        if step.config.lease.is_none() {
-            return;
-        }
+    /// After a restart: the machines with files that processes may need. One that does not connect in
+    /// time is lost.
+    pub(crate) fn needed_holders(&self, step: &Step<'_>) -> BTreeSet<ResourceId> {
         let mut holders: BTreeSet<ResourceId> = BTreeSet::new();
-        for (_, state) in step.cx.states() {
-            if let State::Process(process) = state {
-                let has_made = |activity: &ActivityId| {
-                    process.activity(*activity).phase == ActivityPhase::Completed
-                };
-                for activity in process.needed().into_iter().filter(has_made) {
-                    holders.insert(process.holder_of(activity));
-                    holders.extend(process.copy_of(activity));
-                }
+        for process in step.cx.processes() {
+            let has_made = |activity: &ActivityId| {
+                process.activity(*activity).phase == ActivityPhase::Completed
+            };
+            for activity in process.needed().into_iter().filter(has_made) {
+                holders.insert(process.holder_of(activity));
+                holders.extend(process.copy_of(activity));
             }
         }
-        for resource in holders {
-            self.machines.expect_earlier(step, resource);
-        }
+        holders
     }
 
-    fn record_loss(&mut self, step: &mut Step<'_>, id: ProcessId, resource: ResourceId) {
+    fn record_loss(
+        &mut self,
+        step: &mut Step<'_>,
+        machines: &Machines,
+        id: ProcessId,
+        resource: ResourceId,
+    ) {
         let Some(known) = step.cx.process(id) else {
             return;
         };
@@ -81,7 +109,6 @@ impl Parts {
             activities,
         };
         step.cx.record(Stream::Process(id), lost);
-        self.touch(id);
-        self.ask_for_copies(step, id);
+        self.ask_for_copies(step, machines, id);
     }
 }

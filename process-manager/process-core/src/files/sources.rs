@@ -3,22 +3,24 @@
 
 use std::collections::BTreeSet;
 
-use model::{AttemptId, ResourceId, Source};
+use model::{ResourceId, Source};
 use wire::attempt::{Dispatch, End, Holder, Outcome, SOURCES_MAX, Sources};
 
+use super::Files;
 use crate::enact::message::laid;
-use crate::parts::Parts;
+use crate::machines::Machines;
 use crate::process::Process;
 use crate::process::files::maker;
 use crate::step::Step;
 
-impl Parts {
+impl Files {
     /// Adds to a dispatch the sources of the files that its receiver may lack. Returns false if
     /// they are not known yet, because in this epoch no group has named its machines, or not those
     /// that have the files.
     pub(crate) fn name_sources(
         &self,
         step: &Step<'_>,
+        machines: &Machines,
         process: &Process,
         receiver: ResourceId,
         message: &mut Dispatch,
@@ -51,13 +53,13 @@ impl Parts {
                 None => *store != receiver,
             };
             let is_any = self.stores.known().any(|store| may_have(&store));
-            if !is_any && holder.is_some() && self.machines.is_young(step) {
+            if !is_any && holder.is_some() && machines.is_young(step) {
                 return false;
             }
             let holders = self.stores.known().filter(may_have);
             let mut holders: Vec<ResourceId> = holders.take(SOURCES_MAX).collect();
             // A machine that is silent would make the receiver wait, so it comes last.
-            holders.sort_by_key(|&one| (!self.machines.is_trusted(one), copy == Some(one), one));
+            holders.sort_by_key(|&one| (!machines.is_trusted(one), copy == Some(one), one));
             if !holders.is_empty() {
                 message.sources.push(Sources { input, holders });
             }
@@ -65,81 +67,55 @@ impl Parts {
         true
     }
 
-    /// Returns the addresses of the machines that these messages name as sources, and notes the
-    /// moment at which each attempt was told.
-    pub(crate) fn holders(&mut self, messages: &[Dispatch]) -> Vec<Holder> {
-        // Before a group has named its machines no source is known.
-        let moment = self.stores.is_told.then_some(self.stores.n_found);
-        // In a shared store, a file that is lacking is gone.
-        let is_one = self.stores.is_shared();
-        for message in messages.iter().filter(|_| !is_one) {
-            let attempt = message.attempt;
-            if let Some(live) = self.live.get_mut(&attempt.process) {
-                let told = live.announced.entry(attempt.activity);
-                // A report of lacking inputs may answer the first of several messages.
-                let told = told.or_insert((attempt.number, moment));
-                if told.0 != attempt.number {
-                    *told = (attempt.number, moment);
-                }
-            }
-        }
+    /// The addresses of the machines that these messages name as sources.
+    pub(crate) fn addresses(&self, messages: &[Dispatch]) -> Vec<Holder> {
         let named: BTreeSet<ResourceId> = messages
             .iter()
             .flat_map(|message| message.sources.iter().flat_map(|one| &one.holders))
             .copied()
             .collect();
-        named
-            .iter()
-            .filter_map(|resource| self.stores.known.get(resource).cloned())
-            .collect()
+        let known = named.iter().filter_map(|one| self.stores.get(*one));
+        known.cloned().collect()
     }
-}
 
-impl Parts {
-    /// Keeps of the reported lacking inputs those that are truly gone. A machine that has returned
-    /// since the attempt was sent may have the file, and so may one that is silent and not lost. An
+    /// The present moment, counted as [`super::stores::Stores`] does. None before a group has named its
+    /// machines, since no source is known then.
+    pub(crate) fn moment(&self) -> Option<u64> {
+        self.stores.is_told.then_some(self.stores.n_found)
+    }
+
+    /// Keeps of the inputs that an attempt reports as lacking those that are truly gone. A machine that
+    /// has returned since the attempt was sent may have the file, and so may one that is silent and not
+    /// lost. `told` is the moment at which the attempt was sent with the addresses of its files. An
     /// attempt of an earlier epoch may have been told any sources, so its report proves nothing.
-    pub(crate) fn truly_lacking(
-        &mut self,
+    pub(crate) fn keep_lacking(
+        &self,
         step: &Step<'_>,
-        mut outcomes: Vec<Outcome>,
-    ) -> Vec<Outcome> {
-        if self.stores.is_shared() {
-            return outcomes;
-        }
-        for outcome in &mut outcomes {
-            let AttemptId {
-                process: id,
-                activity,
-                number,
-            } = outcome.attempt;
-            let live = self.live.get_mut(&id);
-            let told = live.and_then(|live| live.announced.remove(&activity));
-            let told = told.filter(|told| told.0 == number).and_then(|told| told.1);
-            let (End::Lacking(inputs), Some(known)) = (&mut outcome.end, step.cx.process(id))
-            else {
-                continue;
-            };
-            let (Some(told), Some(live)) = (told, self.live.get(&id)) else {
-                inputs.clear();
-                continue;
-            };
-            let declared = known.definition().activity(activity);
-            let laid = declared.and_then(|declared| laid(known, activity, declared).ok());
-            let laid = laid.unwrap_or_default();
-            let source = |input: u32| laid.get(input as usize).and_then(|one| one.source);
-            let has_changed = |source: Option<Source>| {
-                let holders = [known.holder(source), known.copy(source)];
-                let mut holders = holders.into_iter().flatten();
-                // An attempt that was sent before the copy was made does not know of it.
-                let copied = maker(source).and_then(|maker| live.copied.get(&maker));
-                copied.is_some_and(|at| *at > told)
-                    || holders.any(|one| {
-                        self.stores.is_found_since(told, one) || self.machines.may_return(step, one)
-                    })
-            };
-            inputs.retain(|input| !has_changed(source(*input)));
-        }
-        outcomes
+        machines: &Machines,
+        outcome: &mut Outcome,
+        told: Option<u64>,
+    ) {
+        let (id, activity) = (outcome.attempt.process, outcome.attempt.activity);
+        let (End::Lacking(inputs), Some(known)) = (&mut outcome.end, step.cx.process(id)) else {
+            return;
+        };
+        let (Some(told), Some(open)) = (told, self.open.get(&id)) else {
+            return inputs.clear();
+        };
+        let declared = known.definition().activity(activity);
+        let laid = declared.and_then(|declared| laid(known, activity, declared).ok());
+        let laid = laid.unwrap_or_default();
+        let source = |input: u32| laid.get(input as usize).and_then(|one| one.source);
+        let has_changed = |source: Option<Source>| {
+            let holders = [known.holder(source), known.copy(source)];
+            let mut holders = holders.into_iter().flatten();
+            // An attempt that was sent before the copy was made does not know of it.
+            let copied = maker(source).and_then(|maker| open.copied.get(&maker));
+            copied.is_some_and(|at| *at > told)
+                || holders.any(|one| {
+                    self.stores.is_found_since(told, one) || machines.may_return(step, one)
+                })
+        };
+        inputs.retain(|input| !has_changed(source(*input)));
     }
 }

@@ -61,6 +61,24 @@ fn attached(bench: &mut Bench) -> Machines {
     machines
 }
 
+/// Machines that are connected and hold no attempts.
+pub(crate) fn reachable(bench: &mut Bench, resources: &[ResourceId]) -> Machines {
+    let mut machines = Machines::default();
+    for &resource in resources {
+        machines.up(&mut bench.step(), resource);
+        machines.attach(&mut bench.step(), resource, true);
+        let told = Told {
+            epoch: Epoch(3),
+            ask: asked(bench).unwrap(),
+            part: 0,
+            n_parts: 1,
+            attempts: Vec::new(),
+        };
+        machines.told(&mut bench.step(), resource, told);
+    }
+    machines
+}
+
 #[test]
 fn a_machine_is_reachable_once_it_has_told_all_parts_of_what_it_holds() {
     let mut bench = bench();

@@ -2,20 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use model::{
-    Bytes, Entry, Epoch, Generation, GrantId, GroupId, Plan, ProcessId, ResourceId, Span,
-    SubmitKey, Wall,
-};
+use model::{Bytes, Entry, Epoch, Generation, GrantId, GroupId, Plan, ResourceId, Span, Wall};
 use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
 use super::Market;
 use crate::machines::Machines;
-use crate::record::{Accepted, Event, Founded, Phase, SEMANTICS};
-use crate::step::bench::Bench;
+use crate::record::{Event, Phase};
+use crate::step::bench::{Bench, ID};
 use crate::tests::bench::{controller, draft, ids, leaf};
 use crate::{Config, PlanResult, Stream};
 
-const ID: ProcessId = ProcessId(7);
 const ONE: GroupId = GroupId::new(1);
 const TWO: GroupId = GroupId::new(2);
 
@@ -26,26 +22,9 @@ fn market(bench: &mut Bench) -> Market {
         leaf("a"),
         leaf("b"),
     ]);
-    let definition = draft.check().unwrap();
-    let founded = Founded {
-        key: SubmitKey(ID.0),
-        flow: crate::tree::begin(&definition),
-        draft: Accepted::Checked(definition),
-        inputs: Vec::new(),
-        files: Vec::new(),
-        origin: "test.yaml".to_owned(),
-        at: Wall(1),
-        base: None,
-        keep_going: false,
-        keep: None,
-        store: None,
-        owner: None,
-        semantics: SEMANTICS,
-    };
+    bench.found(draft);
     let mut market = Market::default();
     let step = &mut bench.step();
-    step.cx
-        .record(Stream::Process(ID), Event::Founded(Box::new(founded)));
     market.begin(step.cx.process(ID).unwrap(), true);
     for group in [ONE, TWO] {
         market.group_up(step, group);

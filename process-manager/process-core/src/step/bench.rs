@@ -2,15 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use model::{GroupId, Mono, Now, ResourceId, Span, Wall};
-use wire::attempt::ToActivity;
+use model::{
+    ActivityId, Artifact, AttemptId, Bytes, Draft, Entry, Generation, GrantId, GroupId, Mono, Now,
+    Plan, ProcessId, ResourceId, Span, SubmitKey, Wall,
+};
+use wire::attempt::{End, Outcome, ToActivity};
 use wire::group::ToGroup;
 
 use super::{Ledger, Shared, Step};
 use crate::config::Config;
+use crate::enact::judge::judge;
 use crate::io::{Effect, PlanRequest};
-use crate::record::Event;
+use crate::process::Process;
+use crate::record::{Accepted, Event, Founded, Grant, Holding, Planned, SEMANTICS};
 use crate::stream::{State, Stream};
+use crate::tree;
+
+/// The process that tests of one part are about.
+pub(crate) const ID: ProcessId = ProcessId(7);
 
 /// A bench for one part: its recorded events and effects, on a clock that only the test moves.
 pub(crate) struct Bench {
@@ -51,6 +60,83 @@ impl Bench {
         self.now.wall = self.now.wall + time;
     }
 
+    /// Records the beginning of the process.
+    pub(crate) fn found(&mut self, draft: Draft) {
+        let definition = draft.check().unwrap();
+        let founded = Founded {
+            key: SubmitKey(ID.0),
+            flow: tree::begin(&definition),
+            draft: Accepted::Checked(definition),
+            inputs: Vec::new(),
+            files: Vec::new(),
+            origin: "test.yaml".to_owned(),
+            at: Wall(1),
+            base: None,
+            keep_going: false,
+            keep: None,
+            store: None,
+            owner: None,
+            semantics: SEMANTICS,
+        };
+        self.record(Event::Founded(Box::new(founded)));
+    }
+
+    /// Records a plan of the process, and four slots of each machine in it.
+    pub(crate) fn plan(&mut self, places: &[(u32, ResourceId)]) {
+        let entries = places.iter().map(|&(activity, resource)| Entry {
+            activity: ActivityId(activity),
+            resource,
+            slot: 0,
+            start: Span(u64::from(activity)),
+            finish: Span(u64::from(activity) + 1),
+        });
+        let planned = Planned {
+            plan: Plan {
+                generation: Generation(1),
+                entries: entries.collect(),
+                bound: Span(5),
+            },
+            machines: Vec::new(),
+            is_estimate: false,
+        };
+        let mut machines: Vec<ResourceId> = places.iter().map(|&(_, resource)| resource).collect();
+        machines.sort_unstable();
+        machines.dedup();
+        let grants = machines.into_iter().map(|resource| Grant {
+            id: GrantId(u64::from(resource.number)),
+            resource,
+            slots: 4,
+        });
+        let holding = Holding {
+            number: 1,
+            grants: grants.collect(),
+        };
+        let group = GroupId::LOCAL;
+        self.record(Event::Granted { group, holding });
+        self.record(Event::Planned(Box::new(planned)));
+    }
+
+    /// Records that an activity was sent to a machine and has completed there.
+    pub(crate) fn complete(&mut self, activity: u32, at: ResourceId, outputs: Vec<Artifact>) {
+        let activity = ActivityId(activity);
+        let number = self.process().next_number(activity);
+        self.record(Event::Sent(vec![(activity, number, at)], Vec::new()));
+        let mut outcome = outcome(attempt(activity.0, number), End::Completed);
+        outcome.outputs = outputs;
+        let ended = judge(self.process(), self.now, outcome, None);
+        self.record(Event::Ended(Box::new(ended)));
+    }
+
+    /// Records an event of the process.
+    pub(crate) fn record(&mut self, event: Event) {
+        self.paper.record(Stream::Process(ID), event);
+    }
+
+    pub(crate) fn process(&self) -> &Process {
+        let ledger: &dyn Ledger = &self.paper;
+        ledger.process(ID).unwrap()
+    }
+
     /// The messages to machines since effects were taken last.
     pub(crate) fn take_to_machines(&mut self) -> Vec<(ResourceId, ToActivity)> {
         let effects = std::mem::take(&mut self.paper.effects).into_iter();
@@ -84,6 +170,33 @@ impl Bench {
             };
             Some(request)
         })
+    }
+}
+
+/// An attempt of the process.
+pub(crate) fn attempt(activity: u32, number: u32) -> AttemptId {
+    AttemptId {
+        process: ID,
+        activity: ActivityId(activity),
+        number,
+    }
+}
+
+/// The report of a machine on an attempt.
+pub(crate) fn outcome(attempt: AttemptId, end: End) -> Outcome {
+    Outcome {
+        attempt,
+        end,
+        started: Wall(2),
+        wall: Span(1),
+        cpu: Span(1),
+        peak_memory: Bytes(1),
+        exit_code: Some(0),
+        pid: 9,
+        outputs: Vec::new(),
+        stdout: None,
+        stderr: None,
+        log: None,
     }
 }
 

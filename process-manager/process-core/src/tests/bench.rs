@@ -562,7 +562,7 @@ pub(super) fn int(name: &str, initial: Value) -> Variable {
     }
 }
 
-pub(super) fn edit(node: &mut Node, change: impl FnOnce(&mut Activity)) {
+pub(crate) fn edit(node: &mut Node, change: impl FnOnce(&mut Activity)) {
     if let NodeKind::Activity(activity) = &mut node.kind {
         change(activity);
     }

@@ -8,25 +8,25 @@ use wire::group::Offer;
 
 /// Machines that serve files to others, with their last known addresses.
 #[derive(Debug, Default)]
-pub(crate) struct Stores {
+pub(super) struct Stores {
     /// True once a group has named a machine in this epoch. A group manager that has just restarted
     /// names none at first.
-    pub(crate) is_told: bool,
-    pub(crate) known: BTreeMap<ResourceId, Holder>,
+    pub(super) is_told: bool,
+    pub(super) known: BTreeMap<ResourceId, Holder>,
     /// The moment at which a machine last returned or changed its address. Moments are counted, not
     /// timed.
-    pub(crate) found: BTreeMap<ResourceId, u64>,
-    pub(crate) n_found: u64,
+    pub(super) found: BTreeMap<ResourceId, u64>,
+    pub(super) n_found: u64,
     /// The last known epoch of each machine.
-    pub(crate) epochs: BTreeMap<ResourceId, Epoch>,
+    pub(super) epochs: BTreeMap<ResourceId, Epoch>,
     /// Machines that are lost with their files.
-    pub(crate) lost: BTreeSet<ResourceId>,
+    pub(super) lost: BTreeSet<ResourceId>,
 }
 
 impl Stores {
     /// Takes in an offer. A machine that is missing from the offer stays known: an attempt that
     /// cannot reach it reports its inputs as lacking.
-    pub(crate) fn learn(&mut self, offer: &Offer) {
+    pub(super) fn learn(&mut self, offer: &Offer) {
         self.is_told |= !offer.resources.is_empty();
         for one in &offer.resources {
             let Some(address) = &one.bulk else { continue };
@@ -43,28 +43,28 @@ impl Stores {
     }
 
     /// Returns true if all machines share one store, so that no file needs to be fetched.
-    pub(crate) fn is_shared(&self) -> bool {
+    pub(super) fn is_shared(&self) -> bool {
         self.is_told && self.known.is_empty()
     }
 
     /// A machine that gives files to others.
-    pub(crate) fn get(&self, resource: ResourceId) -> Option<&Holder> {
+    pub(super) fn get(&self, resource: ResourceId) -> Option<&Holder> {
         self.known.get(&resource)
     }
 
     /// Machines that give files to others.
-    pub(crate) fn known(&self) -> impl Iterator<Item = ResourceId> {
+    pub(super) fn known(&self) -> impl Iterator<Item = ResourceId> {
         self.known.keys().copied()
     }
 
     /// Begins the next moment and returns it.
-    pub(crate) fn next_moment(&mut self) -> u64 {
+    pub(super) fn next_moment(&mut self) -> u64 {
         self.n_found += 1;
         self.n_found
     }
 
     /// A machine has listed its attempts, at the beginning of its epoch or after its link was down.
-    pub(crate) fn find(&mut self, resource: ResourceId) {
+    pub(super) fn find(&mut self, resource: ResourceId) {
         self.lost.remove(&resource);
         if self.known.contains_key(&resource) {
             let moment = self.next_moment();
@@ -74,30 +74,30 @@ impl Stores {
 
     /// Notes the epoch of a machine. Returns true if the machine has lost its disk: epochs count up
     /// for as long as the disk is there.
-    pub(crate) fn is_emptied(&mut self, resource: ResourceId, epoch: Epoch) -> bool {
+    pub(super) fn is_emptied(&mut self, resource: ResourceId, epoch: Epoch) -> bool {
         let before = self.epochs.insert(resource, epoch);
         before.is_some_and(|before| epoch <= before)
     }
 
     /// A machine is lost.
-    pub(crate) fn lose(&mut self, resource: ResourceId) {
+    pub(super) fn lose(&mut self, resource: ResourceId) {
         self.lost.insert(resource);
     }
 
     /// Returns true if a machine was lost in this epoch.
-    pub(crate) fn is_lost(&self, resource: ResourceId) -> bool {
+    pub(super) fn is_lost(&self, resource: ResourceId) -> bool {
         self.lost.contains(&resource)
     }
 
     /// The machine of this name, if it serves files to others.
-    pub(crate) fn named(&self, name: &str) -> Option<ResourceId> {
+    pub(super) fn named(&self, name: &str) -> Option<ResourceId> {
         let mut known = self.known.values();
         let found = known.find(|holder| holder.name == name)?;
         Some(found.resource)
     }
 
     /// Returns true if a machine has returned or changed its address after this moment.
-    pub(crate) fn is_found_since(&self, moment: u64, resource: ResourceId) -> bool {
+    pub(super) fn is_found_since(&self, moment: u64, resource: ResourceId) -> bool {
         self.found.get(&resource).is_some_and(|at| *at > moment)
     }
 }

@@ -4,28 +4,31 @@ use std::collections::BTreeMap;
 
 use model::{ActivityId, Artifact, Mono, ResourceId};
 
+use crate::process::Process;
+use crate::record::Phase;
+
 /// Checks, by the activity that made the files or whose outputs they would become.
 #[derive(Debug, Default)]
-pub(crate) struct Checks(pub(crate) BTreeMap<ActivityId, Check>);
+pub(super) struct Checks(pub(super) BTreeMap<ActivityId, Check>);
 
 /// One check.
 #[derive(Debug)]
-pub(crate) struct Check {
-    pub(crate) what: What,
-    pub(crate) artifacts: Vec<Artifact>,
+pub(super) struct Check {
+    pub(super) what: What,
+    pub(super) artifacts: Vec<Artifact>,
     /// The machines that are known to have the files.
-    pub(crate) holders: Vec<ResourceId>,
+    pub(super) holders: Vec<ResourceId>,
     /// The time at which the check became due.
-    pub(crate) since: Option<Mono>,
+    pub(super) since: Option<Mono>,
     /// The time of the last request to a machine.
-    pub(crate) asked: Option<Mono>,
+    pub(super) asked: Option<Mono>,
     /// The answer, once there is one.
-    pub(crate) is_sound: Option<bool>,
+    pub(super) is_sound: Option<bool>,
 }
 
 /// The reason for a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(super) enum What {
     /// The files are a cache hit, not yet accepted.
     Recalled,
     /// The files are outputs of the process.
@@ -42,9 +45,28 @@ pub(crate) enum Finding {
 }
 
 impl Checks {
+    /// After a restart: checks of the outputs of the process that earlier epochs have recorded.
+    pub(super) fn of_outputs(process: &Process) -> Checks {
+        if process.phase() != Phase::Running {
+            return Checks::default();
+        }
+        let checks = process.makers_of_outputs().into_iter().map(|activity| {
+            let check = Check {
+                what: What::Output,
+                artifacts: process.produced_by(activity).collect(),
+                holders: process.sources_of(activity, |_| false),
+                since: None,
+                asked: None,
+                is_sound: None,
+            };
+            (activity, check)
+        });
+        Checks(checks.collect())
+    }
+
     /// Returns the state of the files of a cache hit. Without a known answer it adds a check; so it
     /// does if the files were lost and another machine has a copy since.
-    pub(crate) fn finding(
+    pub(super) fn finding(
         &mut self,
         activity: ActivityId,
         artifacts: &[Artifact],
@@ -73,18 +95,18 @@ impl Checks {
     }
 
     /// Returns true if an activity must wait for the check of its cache hit before it is sent.
-    pub(crate) fn hold_back(&self, activity: ActivityId) -> bool {
+    pub(super) fn hold_back(&self, activity: ActivityId) -> bool {
         let check = self.0.get(&activity);
         check.is_some_and(|check| check.what == What::Recalled && check.is_sound.is_none())
     }
 
     /// Returns true if the check of any cache hit is unanswered.
-    pub(crate) fn has_recalled(&self) -> bool {
+    pub(super) fn has_recalled(&self) -> bool {
         let mut all = self.0.values();
         all.any(|check| check.what == What::Recalled && check.is_sound.is_none())
     }
 
-    pub(crate) fn has_outputs(&self) -> bool {
+    pub(super) fn has_outputs(&self) -> bool {
         let mut all = self.0.values();
         all.any(|check| check.what == What::Output && check.is_sound.is_none())
     }
