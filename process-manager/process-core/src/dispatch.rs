@@ -1,5 +1,91 @@
-//! Attempts: sent, repeated, lost, ended.
+//! Attempts: sent to the machines that plans name, repeated until these have acknowledged them, lost,
+//! ended, stopped.
+//!
+//! A part of the manager: its state is [`Attempts`]. It records what is sent and how it ends, and reads
+//! from other parts only what a [`Grid`] has. It tells its caller which attempts were seen to start, which
+//! activities have completed, and which attempts of a machine nobody wants.
 
+mod out;
 mod outcomes;
 mod recompute;
 mod send;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{ActivityId, AttemptId, ProcessId, ResourceId, Span, Wall};
+
+use crate::enact::judge::backoff;
+use crate::files::Files;
+use crate::machines::Machines;
+use crate::market::Market;
+use crate::step::Step;
+use crate::timer::Timer;
+
+/// The attempts of all processes, as far as they are not durable.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts {
+    /// Processes that have not given back all their slots.
+    open: BTreeMap<ProcessId, Open>,
+}
+
+/// The attempts of a process that has not given back all its slots.
+#[derive(Debug, Default)]
+struct Open {
+    /// Attempts that were sent and not acknowledged, by machine.
+    unacknowledged: BTreeMap<ResourceId, BTreeSet<AttemptId>>,
+    running: Commands,
+    /// The last attempt of each activity that was sent with the addresses of its files: its number,
+    /// and the moment of the first such message, as [`Files`] counts. None if no address was known
+    /// then.
+    announced: BTreeMap<ActivityId, (u32, Option<u64>)>,
+}
+
+/// Activities that are known to run: the start time and the process id of the command.
+pub(crate) type Commands = BTreeMap<ActivityId, (Wall, u32)>;
+
+/// The machines, their offers and their files, as other parts know them.
+#[derive(Clone, Copy)]
+pub(crate) struct Grid<'a> {
+    pub(crate) machines: &'a Machines,
+    pub(crate) market: &'a Market,
+    pub(crate) files: &'a Files,
+}
+
+impl Attempts {
+    /// Takes up a process that was founded in this epoch or an earlier one.
+    pub(crate) fn begin(&mut self, step: &mut Step<'_>, id: ProcessId, is_new: bool) {
+        self.open.insert(id, Open::default());
+        let Some(process) = step.cx.process(id).filter(|_| !is_new) else {
+            return;
+        };
+        for &activity in process.definition.activities() {
+            let Some(at) = process.details(activity).backoff else {
+                continue;
+            };
+            let declared = process.definition.activity(activity);
+            let n_before = process.activity(activity).n_failed.saturating_sub(1);
+            let longest = declared.map_or(Span::ZERO, |one| backoff(one.retry.backoff, n_before));
+            // The calendar may have been set back meanwhile.
+            let wait = at.since(step.now.wall).min(longest);
+            step.timers
+                .set(Timer::Backoff(id, activity), step.now.mono + wait);
+        }
+    }
+
+    /// Nothing is held for a process any more.
+    pub(crate) fn end(&mut self, id: ProcessId) {
+        self.open.remove(&id);
+    }
+
+    /// Processes that have not given back all their slots.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = ProcessId> {
+        self.open.keys().copied()
+    }
+
+    /// The activities of a process that are known to run.
+    pub(crate) fn running(&self, id: ProcessId) -> Option<&Commands> {
+        self.open.get(&id).map(|open| &open.running)
+    }
+}

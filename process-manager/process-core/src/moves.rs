@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use model::{AttemptId, GroupId, ProcessId, ResourceId};
+use model::{GroupId, ResourceId};
 use wire::group::Offer;
 
 use crate::enact::judge::Gone;
 use crate::parts::Parts;
-use crate::process::Process;
 use crate::step::Step;
-use crate::timer::Timer;
 
 impl Parts {
     /// A group offers its machines.
@@ -46,7 +44,7 @@ impl Parts {
             Some(name) => {
                 let mut offered = self.market.offers().flat_map(|offer| &offer.resources);
                 offered.any(|one| one.resource == resource && one.name == name)
-                    || self.live.keys().any(|&id| {
+                    || self.attempts.processes().any(|id| {
                         let known = step.cx.process(id);
                         let mut machines = known.iter().flat_map(|known| &known.state.machines);
                         machines.any(|(one, recorded)| *one == resource && recorded == name)
@@ -65,11 +63,7 @@ impl Parts {
     /// A machine is not connected any more: what was sent is sent again once it is.
     pub(crate) fn machine_down(&mut self, step: &mut Step<'_>, resource: ResourceId) {
         self.machines.down(step, resource);
-        for (&id, live) in &mut self.live {
-            if live.unacknowledged.remove(&resource).is_some() {
-                step.timers.cancel(Timer::Unacknowledged(id, resource));
-            }
-        }
+        self.attempts.machine_down(step, resource);
     }
 
     /// A machine that was suspect is there again.
@@ -89,23 +83,13 @@ impl Parts {
 
     /// Nothing more goes to a machine, and what has not started there is taken back.
     fn move_away(&mut self, step: &mut Step<'_>, resource: ResourceId) {
-        let mut lost = Vec::new();
-        let ids: Vec<ProcessId> = self.live.keys().copied().collect();
-        for &id in &ids {
-            if let Some(known) = step.cx.process(id)
-                && !self.machines.is_leaving(resource)
-            {
-                lost.extend(
-                    known
-                        .out_at(resource)
-                        .filter(|one| is_repeatable(known, *one)),
-                );
-            }
-        }
+        let lost = match self.machines.is_leaving(resource) {
+            true => Vec::new(),
+            false => self.attempts.repeatable_at(step, resource),
+        };
         self.machines.drop_unwanted(step, resource, &lost);
-        // These may run twice, so that nobody waits for what may have become of them.
-        self.lose(step, resource, &lost, Gone::Doubled);
-        for id in ids {
+        self.attempts.lose(step, resource, &lost, Gone::Doubled);
+        for id in self.attempts.processes() {
             self.market.plan_again(step, &self.machines, id);
         }
         step.marks.want_plans();
@@ -114,14 +98,7 @@ impl Parts {
 
     /// Asks a machine for the attempts that have not started there.
     pub(crate) fn take_back(&mut self, step: &mut Step<'_>, resource: ResourceId) {
-        let mut unstarted = BTreeSet::new();
-        for (&id, live) in &self.live {
-            if let Some(known) = step.cx.process(id) {
-                let out = known.out_at(resource);
-                unstarted.extend(out.filter(|one| !live.running.contains_key(&one.activity)));
-            }
-        }
-        let unstarted = unstarted.into_iter();
+        let unstarted = self.attempts.unstarted_at(step, resource).into_iter();
         self.machines.take_back(step, resource, unstarted);
     }
 
@@ -130,23 +107,17 @@ impl Parts {
         if !self.machines.give_up(resource) {
             return;
         }
-        let mut lost = Vec::new();
-        for &id in self.live.keys() {
-            if let Some(known) = step.cx.process(id) {
-                lost.extend(known.out_at(resource));
-            }
-        }
+        let lost = self.attempts.out_at(step, resource);
         // The machine refuses from here on whatever was sent to this epoch of it.
         self.reattach(step, resource);
-        self.lose(step, resource, &lost, Gone::GivenUp);
+        self.attempts.lose(step, resource, &lost, Gone::GivenUp);
         self.lose_files(step, resource);
     }
 
     /// A machine is lost, or has come back without its files.
     pub(crate) fn lose_files(&mut self, step: &mut Step<'_>, resource: ResourceId) {
-        for id in self.files.lose(step, &self.machines, resource) {
-            self.touch(id);
-        }
+        let losing = self.files.lose(step, &self.machines, resource);
+        self.touch_all(losing);
     }
 
     /// After a restart: waits for the machines with files that processes may need.
@@ -167,7 +138,7 @@ impl Parts {
         }
         let mut places: BTreeSet<ResourceId> = BTreeSet::new();
         let mut planned: BTreeSet<ResourceId> = BTreeSet::new();
-        for &id in self.live.keys() {
+        for id in self.attempts.processes() {
             if let Some(known) = step.cx.process(id) {
                 places.extend(known.busy_machines());
                 let entries = known.state.plan.entries.iter();
@@ -184,13 +155,8 @@ impl Parts {
     }
 
     fn mark_all(&self, step: &mut Step<'_>) {
-        for &id in self.live.keys() {
+        for id in self.attempts.processes() {
             step.marks.mark(id);
         }
     }
-}
-
-fn is_repeatable(known: &Process, attempt: AttemptId) -> bool {
-    let declared = known.definition().activity(attempt.activity);
-    declared.is_some_and(|activity| activity.repeatable)
 }

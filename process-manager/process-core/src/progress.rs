@@ -5,7 +5,6 @@ use model::{ProcessId, ResourceId};
 
 use crate::budget::Slice;
 use crate::enact::evaluate::decide;
-use crate::lookup::Lookup;
 use crate::parts::Parts;
 use crate::record::{Event, Phase};
 use crate::step::Step;
@@ -56,7 +55,8 @@ impl Parts {
                 if self.market.wants_plan(id) {
                     step.marks.want_plans();
                 }
-                return self.dispatch(step, id, slice);
+                let (attempts, grid) = self.attempts_and_grid();
+                return attempts.send_ready(step, grid, id, slice);
             }
             Phase::Faulting | Phase::Cancelling => {
                 if known.out().next().is_none() {
@@ -89,7 +89,7 @@ impl Parts {
             let decided = step
                 .cx
                 .process(id)
-                .and_then(|process| decide(process, step.now, &mut self.programs));
+                .and_then(|process| decide(process, step.now, step.programs));
             let is_early = matches!(decided, Some((Event::Closed { .. }, _)))
                 && step
                     .cx
@@ -100,18 +100,9 @@ impl Parts {
                 step.cx.record(stream, event);
                 continue;
             }
-            match self.recall(step, id, slice) {
-                Lookup::Found(reused) => {
-                    let activity = reused.activity;
-                    step.cx.record(stream, Event::Reused(reused));
-                    self.remember(step, id, activity);
-                    self.miss_lost(step, id, activity);
-                }
-                Lookup::Missed => {}
-                Lookup::Nothing => {
-                    self.ask_checks(step, id);
-                    return !self.awaits_recall(step, id);
-                }
+            if !self.reuse_next(step, id, slice) {
+                self.ask_checks(step, id);
+                return !self.awaits_recall(step, id);
             }
         }
         false
@@ -133,7 +124,9 @@ impl Parts {
 
     /// Nothing is held for a process any more.
     pub(crate) fn released(&mut self, id: ProcessId) {
-        self.live.remove(&id);
+        self.attempts.end(id);
+        self.cache.end(id);
         self.files.end(id);
+        self.revisions.remove(&id);
     }
 }

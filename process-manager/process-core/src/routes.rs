@@ -1,14 +1,12 @@
 //! The way of each input and timer to the step that takes it.
 
-use model::{ActivityId, GroupId, ProcessId, Span, Wall};
+use model::{GroupId, ProcessId, Span};
 use wire::group::FromGroup;
 
-use crate::enact::judge::backoff;
 use crate::io::{Effect, Input};
-use crate::parts::recorded::{BaseIndex, Recorded};
-use crate::parts::{Live, Parts};
+use crate::parts::Parts;
 use crate::process::Process;
-use crate::record::{ActivityPhase, Event, Phase};
+use crate::record::Event;
 use crate::step::Step;
 use crate::stream::{State, Stream};
 use crate::submission::ClientId;
@@ -88,16 +86,15 @@ impl Parts {
             Timer::Plan(process) => self.market.plan_anew(step, process),
             Timer::Claim(process) => self.market.repeat_claims(step, process),
             Timer::Unacknowledged(process, resource) => {
-                self.repeat_unacknowledged(step, process, resource)
+                let (attempts, grid) = self.attempts_and_grid();
+                attempts.repeat_unacknowledged(step, grid, process, resource);
             }
-            Timer::Stop(process) => self.stop_what_is_out(step, process),
+            Timer::Stop(process) => self
+                .attempts
+                .stop_what_is_out(step, &self.machines, process),
             Timer::Release(process) => self.release(step, process),
             Timer::Backoff(process, activity) => {
-                if self.waits(step, process, activity) {
-                    step.cx
-                        .record(Stream::Process(process), Event::Readied(vec![activity]));
-                    step.marks.mark(process);
-                }
+                self.attempts.try_again(step, process, activity);
             }
             Timer::Watch(client, number) => self.tell_watcher(step, client, number),
             Timer::Recall(process) => step.marks.mark(process),
@@ -105,12 +102,6 @@ impl Parts {
             Timer::Copy(process) => self.files.repeat_copies(step, &self.machines, process),
             Timer::Tail(client, number) => self.give_up_tail(step, client, number),
         }
-    }
-
-    fn waits(&self, step: &Step<'_>, id: ProcessId, activity: ActivityId) -> bool {
-        step.cx
-            .process(id)
-            .is_some_and(|known| known.activity(activity).phase == ActivityPhase::Backoff)
     }
 
     /// After a replay: takes up all processes again.
@@ -121,7 +112,7 @@ impl Parts {
         };
         step.cx.record(Stream::Manager, Event::Epoch(step.epoch));
         self.machines.begin(step, leased);
-        self.recorded = Recorded::of(step.cx.processes());
+        self.cache.resume(step);
         let processes = step.cx.processes();
         let open = processes.filter(|process| !process.state.is_released);
         let open: Vec<ProcessId> = open.map(Process::id).collect();
@@ -149,36 +140,9 @@ impl Parts {
         };
         self.market.begin(process, is_new);
         self.files.begin(process, is_new);
-        let longest = |activity: ActivityId| {
-            let declared = process.definition.activity(activity);
-            let n_before = process.activity(activity).n_failed.saturating_sub(1);
-            declared.map_or(Span::ZERO, |one| backoff(one.retry.backoff, n_before))
-        };
-        let activities = process.definition.activities().iter();
-        let waiting: Vec<(ActivityId, Wall, Span)> = activities
-            .filter(|_| !is_new)
-            .filter_map(|&one| Some((one, process.details(one).backoff?, longest(one))))
-            .collect();
-        let base = match process.base {
-            Some(base) if process.phase() == Phase::Running => {
-                step.cx.process(base).map(BaseIndex::of).unwrap_or_default()
-            }
-            Some(_) | None => BaseIndex::default(),
-        };
-        self.live.insert(
-            id,
-            Live {
-                base,
-                revision: 1,
-                ..Live::default()
-            },
-        );
-        for (activity, at, longest) in waiting {
-            // The calendar may have been set back meanwhile.
-            let wait = at.since(step.now.wall).min(longest);
-            step.timers
-                .set(Timer::Backoff(id, activity), step.now.mono + wait);
-        }
+        self.attempts.begin(step, id, is_new);
+        self.cache.begin(step, id);
+        self.revisions.insert(id, 1);
         step.marks.mark(id);
     }
 }

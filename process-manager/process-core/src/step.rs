@@ -6,6 +6,7 @@ pub(crate) mod bench;
 
 use std::collections::BTreeSet;
 
+use expression::Programs;
 use machine::Timers;
 use model::{Epoch, Now, ProcessId};
 
@@ -64,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) epoch: Epoch,
     pub(crate) timers: Timers<Timer>,
     pub(crate) marks: Marks,
+    /// Compiled expressions of processes.
+    pub(crate) programs: Programs,
 }
 
 /// Work for the progress pass at the end of a step.
@@ -83,6 +86,7 @@ pub(crate) struct Step<'a> {
     pub(crate) config: &'a Config,
     pub(crate) timers: &'a mut Timers<Timer>,
     pub(crate) marks: &'a mut Marks,
+    pub(crate) programs: &'a mut Programs,
 }
 
 impl Shared {
@@ -93,6 +97,7 @@ impl Shared {
             epoch,
             timers,
             marks,
+            programs,
         } = self;
         Step {
             cx,
@@ -101,6 +106,7 @@ impl Shared {
             config,
             timers,
             marks,
+            programs,
         }
     }
 }

@@ -6,10 +6,11 @@ use wire::client::{
     RUNNING_SHOWN_MAX, Running, Status, Submit, Summary,
 };
 
+use crate::dispatch::Commands;
 use crate::io::Effect;
 use crate::limits;
+use crate::parts::Parts;
 use crate::parts::clients::Watcher;
-use crate::parts::{Live, Parts};
 use crate::process::Process;
 use crate::step::Step;
 use crate::stream::State;
@@ -66,9 +67,9 @@ impl Parts {
         status.copies = self.files.missing_copies(step, &self.machines, known);
         status.summary.keep = self.kept_for(step, known.keep);
         status.waiting_for = self.market.waiting_for(known.id()).cloned();
-        if let Some(live) = self.live.get(&known.id()) {
+        if let Some(running) = self.attempts.running(known.id()) {
             for activity in &mut status.activities {
-                if let Some(&(at, pid)) = live.running.get(&activity.activity) {
+                if let Some(&(at, pid)) = running.get(&activity.activity) {
                     activity.phase = wire::client::ActivityPhase::Running;
                     if let Some(last) = activity.attempts.last_mut() {
                         last.started = Some(at);
@@ -164,14 +165,13 @@ impl Parts {
         let Some(known) = step.cx.process(id) else {
             return;
         };
-        let live = self.live.get(&id);
-        let revision = live.map_or(u64::MAX, |live| live.revision);
+        let revision = self.revisions.get(&id).copied().unwrap_or(u64::MAX);
         if watcher.seen == revision && !known.phase().has_ended() {
             return;
         }
         watcher.seen = revision;
         watcher.told = step.now.mono;
-        let mut progress = progress(known, live, step.now, revision);
+        let mut progress = progress(known, self.attempts.running(id), step.now, revision);
         progress.waiting_for = self.market.waiting_for(id).cloned();
         let answer = Answer::Progress(Box::new(progress));
         if known.phase().has_ended() {
@@ -289,9 +289,9 @@ pub(crate) fn activity_status(process: &Process, id: ActivityId) -> ActivityStat
     }
 }
 
-fn progress(process: &Process, live: Option<&Live>, now: Now, revision: u64) -> Progress {
-    let running = live.map_or(Vec::new(), |live| {
-        live.running
+fn progress(process: &Process, running: Option<&Commands>, now: Now, revision: u64) -> Progress {
+    let running = running.map_or(Vec::new(), |running| {
+        running
             .iter()
             .take(RUNNING_SHOWN_MAX)
             .map(|(&activity, &(since, _))| {

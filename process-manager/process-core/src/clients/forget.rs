@@ -51,7 +51,7 @@ impl Parts {
                  moment"
             )]);
         }
-        self.recorded.forget(id);
+        self.cache.forget(id);
         self.files.forget(step, id);
         // A late repeat of its submission must not run it again; and within one batch of events its
         // stream must take no further event.

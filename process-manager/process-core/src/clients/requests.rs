@@ -120,7 +120,7 @@ impl Parts {
                 return Answer::Refused(vec![refusal]);
             }
         }
-        if self.live.len() >= limits::PROCESSES_MAX {
+        if self.revisions.len() >= limits::PROCESSES_MAX {
             let many = limits::PROCESSES_MAX;
             return Answer::Refused(vec![format!("{many} processes are running here already")]);
         }

@@ -7,11 +7,12 @@ use expression::Programs;
 use model::{ActivityId, Artifact, Fault, FaultName, Join, Node, NodeId, NodeKind, ProcessId};
 use wire::client::{self, Answer, Change, REASONS_MAX, Reason, Recall, Why};
 
+use crate::dispatch::Commands;
 use crate::enact::cache_key::taken;
 use crate::enact::evaluate::Evaluator;
 use crate::enact::message::staged;
 use crate::enact::reuse::{captured_is_missing, memo_of};
-use crate::parts::{Live, Parts};
+use crate::parts::Parts;
 use crate::process::Process;
 use crate::process::index::has_ended;
 use crate::record::{ActivityPhase, CacheKey, LinkState, NodeState};
@@ -23,7 +24,7 @@ const NO_PLAN: &str = "a plan";
 /// Volatile state of a process, where its manager runs.
 #[derive(Clone, Copy, Default)]
 struct Seen<'a> {
-    live: Option<&'a Live>,
+    running: Option<&'a Commands>,
     waiting_for: Option<&'a String>,
 }
 
@@ -35,7 +36,7 @@ impl Parts {
         let mut answer = {
             let base = known.base.and_then(|base| step.cx.process(base));
             let seen = Seen {
-                live: self.live.get(&id),
+                running: self.attempts.running(id),
                 waiting_for: self.market.waiting_for(id),
             };
             answer(base, known, activity, seen)
@@ -66,8 +67,8 @@ fn answer(
         return Answer::Refused(vec![format!("process {id} has no activity {activity}")]);
     }
     let runs = seen
-        .live
-        .is_some_and(|live| live.running.contains_key(&activity));
+        .running
+        .is_some_and(|running| running.contains_key(&activity));
     let phase = process.activity(activity).phase;
     let mut reasons = reasons(process, activity, phase, seen);
     let mut seen: Vec<Reason> = Vec::new();

@@ -12,20 +12,25 @@
 use model::{ActivityId, AttemptId, ProcessId, ResourceId};
 use wire::group::Offered;
 
+use super::{Attempts, Grid};
 use crate::enact::evaluate::{Spot, fault_event};
 use crate::enact::message::recomputed;
 use crate::limits;
-use crate::parts::Parts;
 use crate::process::Process;
 use crate::record::Event;
 use crate::step::Step;
 use crate::stream::Stream;
 use crate::timer::Timer;
 
-impl Parts {
+impl Attempts {
     /// Sends pending recomputations to the machine that lacks the files, or to another one that
     /// fits.
-    pub(crate) fn send_recomputations(&mut self, step: &mut Step<'_>, id: ProcessId) {
+    pub(super) fn send_recomputations(
+        &mut self,
+        step: &mut Step<'_>,
+        grid: Grid<'_>,
+        id: ProcessId,
+    ) {
         let Some(known) = step.cx.process(id) else {
             return;
         };
@@ -34,7 +39,7 @@ impl Parts {
         }
         let wanted: Vec<ActivityId> = known.wanted_recomputations().collect();
         for activity in wanted {
-            if !self.send_recomputation(step, id, activity) {
+            if !self.send_recomputation(step, grid, id, activity) {
                 return;
             }
         }
@@ -44,6 +49,7 @@ impl Parts {
     fn send_recomputation(
         &mut self,
         step: &mut Step<'_>,
+        grid: Grid<'_>,
         id: ProcessId,
         activity: ActivityId,
     ) -> bool {
@@ -51,11 +57,11 @@ impl Parts {
         let Some(known) = step.cx.process(id) else {
             return false;
         };
-        let Some(resource) = self.place_for_recomputation(known, activity) else {
+        let Some(resource) = place_for_recomputation(grid, known, activity) else {
             step.timers.set_once(Timer::Recall(id), next);
             return true;
         };
-        let Some(epoch) = self.machines.epoch(resource) else {
+        let Some(epoch) = grid.machines.epoch(resource) else {
             return true;
         };
         let number = known.next_number(activity);
@@ -66,9 +72,9 @@ impl Parts {
         };
         match recomputed(known, attempt) {
             Ok(mut message) => {
-                if !self
+                if !grid
                     .files
-                    .name_sources(step, &self.machines, known, resource, &mut message)
+                    .name_sources(step, grid.machines, known, resource, &mut message)
                 {
                     step.timers.set_once(Timer::Recall(id), next);
                     return true;
@@ -77,7 +83,7 @@ impl Parts {
                 step.cx.record(Stream::Process(id), sent);
                 let messages = vec![message];
                 self.note_sent(id, resource, &messages);
-                self.send_in_parts(step, resource, epoch, messages);
+                self.send_in_parts(step, grid.files, (resource, epoch), messages);
                 let timer = Timer::Unacknowledged(id, resource);
                 step.timers.set_once(timer, next);
                 true
@@ -90,26 +96,30 @@ impl Parts {
             }
         }
     }
+}
 
-    /// A machine of those that the process holds, on which an activity may run.
-    fn place_for_recomputation(&self, known: &Process, activity: ActivityId) -> Option<ResourceId> {
-        let declared = known.definition().activity(activity)?;
-        let first = known.recomputation(activity)?.resource;
-        let fits = |offered: &Offered| {
-            let has = |(name, value): &(String, String)| offered.labels.get(name) == Some(value);
-            declared.cores <= known.granted(offered.resource)
-                && declared
-                    .memory
-                    .is_none_or(|memory| memory <= offered.memory)
-                && declared.labels.iter().all(has)
-                && self.machines.is_trusted(offered.resource)
-                && self.machines.epoch(offered.resource).is_some()
-        };
-        let offered = self.market.offers().flat_map(|offer| &offer.resources);
-        let fitting = offered.filter(|one| fits(one));
-        let mut fitting: Vec<ResourceId> = fitting.map(|one| one.resource).collect();
-        // The machine that lacks the files comes first: then no transfer is needed.
-        fitting.sort_by_key(|&resource| (resource != first, resource));
-        fitting.first().copied()
-    }
+/// A machine of those that the process holds, on which an activity may run.
+fn place_for_recomputation(
+    grid: Grid<'_>,
+    known: &Process,
+    activity: ActivityId,
+) -> Option<ResourceId> {
+    let declared = known.definition().activity(activity)?;
+    let first = known.recomputation(activity)?.resource;
+    let fits = |offered: &Offered| {
+        let has = |(name, value): &(String, String)| offered.labels.get(name) == Some(value);
+        declared.cores <= known.granted(offered.resource)
+            && declared
+                .memory
+                .is_none_or(|memory| memory <= offered.memory)
+            && declared.labels.iter().all(has)
+            && grid.machines.is_trusted(offered.resource)
+            && grid.machines.epoch(offered.resource).is_some()
+    };
+    let offered = grid.market.offers().flat_map(|offer| &offer.resources);
+    let fitting = offered.filter(|one| fits(one));
+    let mut fitting: Vec<ResourceId> = fitting.map(|one| one.resource).collect();
+    // The machine that lacks the files comes first: then no transfer is needed.
+    fitting.sort_by_key(|&resource| (resource != first, resource));
+    fitting.first().copied()
 }

@@ -1,19 +1,17 @@
 //! Attempts: what is ready goes to the machine that the plan names, as far as its window allows;
-//! what was not heard of goes again; what must stop is told so.
-
-use std::collections::BTreeMap;
+//! what was not heard of goes again.
 
 use model::{ActivityId, AttemptId, Epoch, Fault, ProcessId, ResourceId};
 use wire::attempt::{ATTEMPTS_MAX, Dispatch, ToActivity};
 
+use super::{Attempts, Grid};
 use crate::budget::{ATTEMPT_STEPS, OTHERS_STEPS, Slice};
 use crate::enact::evaluate::{Evaluator, Spot, fault_event};
 use crate::enact::message::resolve;
+use crate::files::Files;
 use crate::io::Effect;
 use crate::limits;
-use crate::parts::Parts;
-use crate::process::Process;
-use crate::record::{CacheKey, Event, Phase};
+use crate::record::{CacheKey, Event};
 use crate::step::Step;
 use crate::stream::Stream;
 use crate::timer::Timer;
@@ -29,15 +27,16 @@ struct Prepared {
     is_early: bool,
 }
 
-impl Parts {
+impl Attempts {
     /// Sends ready activities to their machines. Returns true if that caused a fault.
-    pub(crate) fn dispatch(
+    pub(crate) fn send_ready(
         &mut self,
         step: &mut Step<'_>,
+        grid: Grid<'_>,
         id: ProcessId,
         slice: &mut Slice,
     ) -> bool {
-        self.send_recomputations(step, id);
+        self.send_recomputations(step, grid, id);
         let Some(known) = step.cx.process(id) else {
             return false;
         };
@@ -53,10 +52,10 @@ impl Parts {
             let resource = place.or(first.filter(|_| step.config.lease.is_none()));
             let Some(resource) = resource else { continue };
             let slots = known.granted(resource);
-            if !self.machines.is_trusted(resource) {
+            if !grid.machines.is_trusted(resource) {
                 continue;
             }
-            let Some(epoch) = self.machines.epoch(resource) else {
+            let Some(epoch) = grid.machines.epoch(resource) else {
                 continue;
             };
             let n_out = known.n_out_at(resource);
@@ -68,39 +67,32 @@ impl Parts {
                 .iter()
                 .map(|&(_, activity)| activity)
                 .filter(|&activity| !known.awaits_recomputation(activity))
-                .filter(|&activity| !self.is_held_back(id, activity))
+                .filter(|&activity| !grid.files.holds_back(id, activity))
                 .take(window - n_out);
             chosen.push((resource, epoch, next.collect()));
         }
         let mut has_faulted = false;
         for (resource, epoch, activities) in chosen {
-            has_faulted |= self.send(step, id, (resource, epoch), activities, slice);
+            has_faulted |= self.send(step, grid, (id, resource, epoch), activities, slice);
         }
         has_faulted
-    }
-
-    fn is_held_back(&self, id: ProcessId, activity: ActivityId) -> bool {
-        self.files.holds_back(id, activity)
     }
 
     fn send(
         &mut self,
         step: &mut Step<'_>,
-        id: ProcessId,
-        (resource, epoch): (ResourceId, Epoch),
+        grid: Grid<'_>,
+        (id, resource, epoch): (ProcessId, ResourceId, Epoch),
         activities: Vec<ActivityId>,
         slice: &mut Slice,
     ) -> bool {
-        let Some(known) = step.cx.process(id) else {
-            return false;
-        };
-        let prepared = self.prepare(step, known, resource, activities, slice);
+        let prepared = prepare(step, grid, (id, resource), activities, slice);
         let next = step.now.mono + limits::REPEAT;
         if !prepared.sent.is_empty() {
             self.note_sent(id, resource, &prepared.messages);
             let sent = Event::Sent(prepared.sent, prepared.cache_keys);
             step.cx.record(Stream::Process(id), sent);
-            self.send_in_parts(step, resource, epoch, prepared.messages);
+            self.send_in_parts(step, grid.files, (resource, epoch), prepared.messages);
             let timer = Timer::Unacknowledged(id, resource);
             step.timers.set_once(timer, next);
         }
@@ -118,60 +110,10 @@ impl Parts {
         has_faulted
     }
 
-    /// The messages of attempts, as far as the slice of the process allows.
-    fn prepare(
-        &mut self,
-        step: &Step<'_>,
-        known: &Process,
-        resource: ResourceId,
-        activities: Vec<ActivityId>,
-        slice: &mut Slice,
-    ) -> Prepared {
-        let mut prepared = Prepared::default();
-        for activity in activities {
-            if slice.is_used_up() {
-                break;
-            }
-            let number = known.activity(activity).number + 1;
-            let attempt = AttemptId {
-                process: known.id(),
-                activity,
-                number,
-            };
-            let mut evaluator = Evaluator::new(&mut self.programs);
-            let message = resolve(known, attempt, &mut evaluator);
-            slice.take(ATTEMPT_STEPS + evaluator.meter.steps());
-            match message {
-                Ok(mut message) => {
-                    if !self
-                        .files
-                        .name_sources(step, &self.machines, known, resource, &mut message)
-                    {
-                        prepared.is_early = true;
-                        continue;
-                    }
-                    prepared.sent.push((activity, number, resource));
-                    if let Some(declared) = known.definition().activity(activity) {
-                        let cache_key = CacheKey::of(declared, &message);
-                        prepared.cache_keys.push(cache_key);
-                    }
-                    prepared.messages.push(message);
-                }
-                Err(fault) => {
-                    prepared.faults.push((activity, fault));
-                    if !known.goes_on() {
-                        break;
-                    }
-                }
-            }
-        }
-        prepared
-    }
-
     /// Attempts were sent, and are sent again until their machine has acknowledged them.
-    pub(crate) fn note_sent(&mut self, id: ProcessId, resource: ResourceId, messages: &[Dispatch]) {
-        if let Some(live) = self.live.get_mut(&id) {
-            let unacknowledged = live.unacknowledged.entry(resource).or_default();
+    pub(super) fn note_sent(&mut self, id: ProcessId, resource: ResourceId, messages: &[Dispatch]) {
+        if let Some(open) = self.open.get_mut(&id) {
+            let unacknowledged = open.unacknowledged.entry(resource).or_default();
             unacknowledged.extend(messages.iter().map(|message| message.attempt));
         }
     }
@@ -180,37 +122,38 @@ impl Parts {
     pub(crate) fn repeat_unacknowledged(
         &mut self,
         step: &mut Step<'_>,
+        grid: Grid<'_>,
         id: ProcessId,
         resource: ResourceId,
     ) {
-        let Some(live) = self.live.get_mut(&id) else {
+        let Some(open) = self.open.get_mut(&id) else {
             return;
         };
         let Some(known) = step.cx.process(id) else {
             return;
         };
-        let Some(unacknowledged) = live.unacknowledged.get_mut(&resource) else {
+        let Some(unacknowledged) = open.unacknowledged.get_mut(&resource) else {
             return;
         };
         unacknowledged.retain(|attempt| known.is_out(*attempt));
         if unacknowledged.is_empty() {
-            live.unacknowledged.remove(&resource);
+            open.unacknowledged.remove(&resource);
             return;
         }
-        let Some(epoch) = self.machines.epoch(resource) else {
+        let Some(epoch) = grid.machines.epoch(resource) else {
             return;
         };
         let unacknowledged: Vec<AttemptId> = unacknowledged.iter().copied().collect();
         let mut messages = Vec::new();
         let mut n_steps = 0;
         for attempt in unacknowledged {
-            let mut evaluator = Evaluator::new(&mut self.programs);
+            let mut evaluator = Evaluator::new(step.programs);
             let message = resolve(known, attempt, &mut evaluator);
             n_steps += ATTEMPT_STEPS + evaluator.meter.steps();
             if let Ok(mut message) = message
-                && self
+                && grid
                     .files
-                    .name_sources(step, &self.machines, known, resource, &mut message)
+                    .name_sources(step, grid.machines, known, resource, &mut message)
             {
                 messages.push(message);
             }
@@ -219,60 +162,18 @@ impl Parts {
                 break;
             }
         }
-        self.send_in_parts(step, resource, epoch, messages);
+        self.send_in_parts(step, grid.files, (resource, epoch), messages);
         step.timers.set(
             Timer::Unacknowledged(id, resource),
             step.now.mono + limits::REPEAT,
         );
     }
 
-    /// An attempt was heard of: it need not be sent again.
-    pub(crate) fn heard(
-        &mut self,
-        resource: ResourceId,
-        attempts: impl Iterator<Item = AttemptId>,
-    ) {
-        for attempt in attempts {
-            if let Some(live) = self.live.get_mut(&attempt.process)
-                && let Some(unacknowledged) = live.unacknowledged.get_mut(&resource)
-            {
-                unacknowledged.remove(&attempt);
-            }
-        }
-    }
-
-    /// Tells machines to stop what a process that ends still has out.
-    pub(crate) fn stop_what_is_out(&mut self, step: &mut Step<'_>, id: ProcessId) {
-        let Some(known) = step.cx.process(id) else {
-            return;
-        };
-        match known.phase() {
-            Phase::Faulting | Phase::Cancelling => {}
-            Phase::Running | Phase::Completed | Phase::Faulted | Phase::Cancelled => return,
-        }
-        let mut by_machine: BTreeMap<ResourceId, Vec<AttemptId>> = BTreeMap::new();
-        for (resource, attempt) in known.out() {
-            by_machine.entry(resource).or_default().push(attempt);
-        }
-        for (resource, attempts) in by_machine {
-            if self.machines.epoch(resource).is_some() {
-                for part in attempts.chunks(ATTEMPTS_MAX) {
-                    step.cx.effect(Effect::ToActivity(
-                        resource,
-                        ToActivity::Stop(part.to_vec()),
-                    ));
-                }
-            }
-        }
-        step.timers
-            .set(Timer::Stop(id), step.now.mono + limits::REPEAT);
-    }
-
-    pub(crate) fn send_in_parts(
+    pub(super) fn send_in_parts(
         &mut self,
         step: &mut Step<'_>,
-        resource: ResourceId,
-        epoch: Epoch,
+        files: &Files,
+        (resource, epoch): (ResourceId, Epoch),
         messages: Vec<Dispatch>,
     ) {
         let mut messages = messages.into_iter();
@@ -281,10 +182,10 @@ impl Parts {
             if attempts.is_empty() {
                 return;
             }
-            self.note_announced(&attempts);
+            self.note_announced(files, &attempts);
             let message = ToActivity::Dispatch {
                 meant_for: epoch,
-                holders: self.files.addresses(&attempts),
+                holders: files.addresses(&attempts),
                 attempts,
             };
             step.cx.effect(Effect::ToActivity(resource, message));
@@ -292,15 +193,15 @@ impl Parts {
     }
 
     /// Notes the moment at which each attempt was sent with the addresses of its files.
-    fn note_announced(&mut self, messages: &[Dispatch]) {
+    fn note_announced(&mut self, files: &Files, messages: &[Dispatch]) {
         // In a shared store, a file that is lacking is gone.
-        if self.files.is_shared() {
+        if files.is_shared() {
             return;
         }
-        let moment = self.files.moment();
+        let moment = files.moment();
         for attempt in messages.iter().map(|message| message.attempt) {
-            if let Some(live) = self.live.get_mut(&attempt.process) {
-                let told = live.announced.entry(attempt.activity);
+            if let Some(open) = self.open.get_mut(&attempt.process) {
+                let told = open.announced.entry(attempt.activity);
                 // A report of lacking inputs may answer the first of several messages.
                 let told = told.or_insert((attempt.number, moment));
                 if told.0 != attempt.number {
@@ -309,4 +210,56 @@ impl Parts {
             }
         }
     }
+}
+
+/// The messages of attempts, as far as the slice of the process allows.
+fn prepare(
+    step: &mut Step<'_>,
+    grid: Grid<'_>,
+    (id, resource): (ProcessId, ResourceId),
+    activities: Vec<ActivityId>,
+    slice: &mut Slice,
+) -> Prepared {
+    let mut prepared = Prepared::default();
+    let Some(known) = step.cx.process(id) else {
+        return prepared;
+    };
+    for activity in activities {
+        if slice.is_used_up() {
+            break;
+        }
+        let number = known.activity(activity).number + 1;
+        let attempt = AttemptId {
+            process: id,
+            activity,
+            number,
+        };
+        let mut evaluator = Evaluator::new(step.programs);
+        let message = resolve(known, attempt, &mut evaluator);
+        slice.take(ATTEMPT_STEPS + evaluator.meter.steps());
+        match message {
+            Ok(mut message) => {
+                if !grid
+                    .files
+                    .name_sources(step, grid.machines, known, resource, &mut message)
+                {
+                    prepared.is_early = true;
+                    continue;
+                }
+                prepared.sent.push((activity, number, resource));
+                if let Some(declared) = known.definition().activity(activity) {
+                    let cache_key = CacheKey::of(declared, &message);
+                    prepared.cache_keys.push(cache_key);
+                }
+                prepared.messages.push(message);
+            }
+            Err(fault) => {
+                prepared.faults.push((activity, fault));
+                if !known.goes_on() {
+                    break;
+                }
+            }
+        }
+    }
+    prepared
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use expression::Programs;
 use model::{
     ActivityId, Artifact, AttemptId, Bytes, Draft, Entry, Generation, GrantId, GroupId, Mono, Now,
     Plan, ProcessId, ResourceId, Span, SubmitKey, Wall,
@@ -11,7 +12,9 @@ use wire::group::ToGroup;
 
 use super::{Ledger, Shared, Step};
 use crate::config::Config;
+use crate::enact::evaluate::Evaluator;
 use crate::enact::judge::judge;
+use crate::enact::reuse::memo_of;
 use crate::io::{Effect, PlanRequest};
 use crate::process::Process;
 use crate::record::{Accepted, Event, Founded, Grant, Holding, Planned, SEMANTICS};
@@ -25,7 +28,9 @@ pub(crate) const ID: ProcessId = ProcessId(7);
 pub(crate) struct Bench {
     pub(crate) shared: Shared,
     pub(crate) paper: Paper,
-    now: Now,
+    /// The process that the methods are about.
+    pub(crate) id: ProcessId,
+    pub(crate) now: Now,
 }
 
 /// Durable states, and everything that was recorded and sent.
@@ -44,6 +49,7 @@ impl Bench {
                 ..Shared::default()
             },
             paper: Paper::default(),
+            id: ID,
             now: Now {
                 mono: Mono(1),
                 wall: Wall(1_000_000),
@@ -62,16 +68,21 @@ impl Bench {
 
     /// Records the beginning of the process.
     pub(crate) fn found(&mut self, draft: Draft) {
+        self.found_from(None, draft);
+    }
+
+    /// The same, where it resumes another one.
+    pub(crate) fn found_from(&mut self, base: Option<ProcessId>, draft: Draft) {
         let definition = draft.check().unwrap();
         let founded = Founded {
-            key: SubmitKey(ID.0),
+            key: SubmitKey(self.id.0),
             flow: tree::begin(&definition),
             draft: Accepted::Checked(definition),
             inputs: Vec::new(),
             files: Vec::new(),
             origin: "test.yaml".to_owned(),
             at: Wall(1),
-            base: None,
+            base,
             keep_going: false,
             keep: None,
             store: None,
@@ -120,8 +131,17 @@ impl Bench {
     pub(crate) fn complete(&mut self, activity: u32, at: ResourceId, outputs: Vec<Artifact>) {
         let activity = ActivityId(activity);
         let number = self.process().next_number(activity);
-        self.record(Event::Sent(vec![(activity, number, at)], Vec::new()));
-        let mut outcome = outcome(attempt(activity.0, number), End::Completed);
+        let mut programs = Programs::default();
+        let key = memo_of(self.process(), activity, &mut Evaluator::new(&mut programs));
+        let keys = key.into_iter().collect();
+        self.record(Event::Sent(vec![(activity, number, at)], keys));
+        let process = self.id;
+        let attempt = AttemptId {
+            process,
+            activity,
+            number,
+        };
+        let mut outcome = outcome(attempt, End::Completed);
         outcome.outputs = outputs;
         let ended = judge(self.process(), self.now, outcome, None);
         self.record(Event::Ended(Box::new(ended)));
@@ -129,12 +149,12 @@ impl Bench {
 
     /// Records an event of the process.
     pub(crate) fn record(&mut self, event: Event) {
-        self.paper.record(Stream::Process(ID), event);
+        self.paper.record(Stream::Process(self.id), event);
     }
 
     pub(crate) fn process(&self) -> &Process {
         let ledger: &dyn Ledger = &self.paper;
-        ledger.process(ID).unwrap()
+        ledger.process(self.id).unwrap()
     }
 
     /// The messages to machines since effects were taken last.

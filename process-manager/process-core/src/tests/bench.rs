@@ -499,7 +499,7 @@ impl Bench {
 }
 
 /// A file that a user brings.
-pub(super) fn artifact() -> Artifact {
+pub(crate) fn artifact() -> Artifact {
     Artifact {
         hash: Hash([5; 32]),
         bytes: Bytes(5),

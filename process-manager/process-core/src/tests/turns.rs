@@ -82,7 +82,7 @@ fn a_step_decides_a_bounded_part_and_processes_take_turns() {
         assert_eq!(status.variables[0].1, Value::Int(60 * 30));
     }
     // The one expression of all of them was compiled once.
-    assert_eq!(bench.drive.machine().parts.programs.n_compiled(), 1);
+    assert_eq!(bench.drive.machine().shared.programs.n_compiled(), 1);
 }
 
 #[test]

@@ -1,0 +1,122 @@
+//! Attempts that are out at machines: acknowledged, forgotten with a connection, stopped, tried again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{ActivityId, AttemptId, ProcessId, ResourceId};
+use wire::attempt::{ATTEMPTS_MAX, ToActivity};
+
+use super::Attempts;
+use crate::io::Effect;
+use crate::limits;
+use crate::machines::Machines;
+use crate::process::Process;
+use crate::record::{ActivityPhase, Event, Phase};
+use crate::step::Step;
+use crate::stream::Stream;
+use crate::timer::Timer;
+
+impl Attempts {
+    /// All attempts that are out at a machine.
+    pub(crate) fn out_at(&self, step: &Step<'_>, resource: ResourceId) -> Vec<AttemptId> {
+        let known = self.processes().filter_map(|id| step.cx.process(id));
+        known.flat_map(|known| known.out_at(resource)).collect()
+    }
+
+    /// The attempts at a machine that may run twice, so that nobody waits for what may have become of
+    /// them.
+    pub(crate) fn repeatable_at(&self, step: &Step<'_>, resource: ResourceId) -> Vec<AttemptId> {
+        let mut repeatable = Vec::new();
+        for id in self.processes() {
+            if let Some(known) = step.cx.process(id) {
+                let out = known.out_at(resource);
+                repeatable.extend(out.filter(|one| is_repeatable(known, *one)));
+            }
+        }
+        repeatable
+    }
+
+    /// The attempts at a machine that are not known to have started.
+    pub(crate) fn unstarted_at(
+        &self,
+        step: &Step<'_>,
+        resource: ResourceId,
+    ) -> BTreeSet<AttemptId> {
+        let mut unstarted = BTreeSet::new();
+        for (&id, open) in &self.open {
+            if let Some(known) = step.cx.process(id) {
+                let out = known.out_at(resource);
+                unstarted.extend(out.filter(|one| !open.running.contains_key(&one.activity)));
+            }
+        }
+        unstarted
+    }
+
+    /// A machine is not connected any more: what was sent is sent again once it is.
+    pub(crate) fn machine_down(&mut self, step: &mut Step<'_>, resource: ResourceId) {
+        for (&id, open) in &mut self.open {
+            if open.unacknowledged.remove(&resource).is_some() {
+                step.timers.cancel(Timer::Unacknowledged(id, resource));
+            }
+        }
+    }
+
+    /// An attempt was heard of: it need not be sent again.
+    pub(crate) fn heard(
+        &mut self,
+        resource: ResourceId,
+        attempts: impl Iterator<Item = AttemptId>,
+    ) {
+        for attempt in attempts {
+            if let Some(open) = self.open.get_mut(&attempt.process)
+                && let Some(unacknowledged) = open.unacknowledged.get_mut(&resource)
+            {
+                unacknowledged.remove(&attempt);
+            }
+        }
+    }
+
+    /// An activity that has failed has waited long enough for another try.
+    pub(crate) fn try_again(&self, step: &mut Step<'_>, id: ProcessId, activity: ActivityId) {
+        let known = step.cx.process(id);
+        if known.is_some_and(|known| known.activity(activity).phase == ActivityPhase::Backoff) {
+            let readied = Event::Readied(vec![activity]);
+            step.cx.record(Stream::Process(id), readied);
+            step.marks.mark(id);
+        }
+    }
+
+    /// Tells machines to stop what a process that ends still has out.
+    pub(crate) fn stop_what_is_out(&self, step: &mut Step<'_>, machines: &Machines, id: ProcessId) {
+        let Some(known) = step.cx.process(id) else {
+            return;
+        };
+        match known.phase() {
+            Phase::Faulting | Phase::Cancelling => {}
+            Phase::Running | Phase::Completed | Phase::Faulted | Phase::Cancelled => return,
+        }
+        let mut by_machine: BTreeMap<ResourceId, Vec<AttemptId>> = BTreeMap::new();
+        for (resource, attempt) in known.out() {
+            by_machine.entry(resource).or_default().push(attempt);
+        }
+        for (resource, attempts) in by_machine {
+            if machines.epoch(resource).is_some() {
+                stop(step, resource, &attempts);
+            }
+        }
+        step.timers
+            .set(Timer::Stop(id), step.now.mono + limits::REPEAT);
+    }
+}
+
+fn is_repeatable(known: &Process, attempt: AttemptId) -> bool {
+    let declared = known.definition().activity(attempt.activity);
+    declared.is_some_and(|activity| activity.repeatable)
+}
+
+/// Tells a machine to stop attempts.
+pub(super) fn stop(step: &mut Step<'_>, resource: ResourceId, attempts: &[AttemptId]) {
+    for part in attempts.chunks(ATTEMPTS_MAX) {
+        let stop = ToActivity::Stop(part.to_vec());
+        step.cx.effect(Effect::ToActivity(resource, stop));
+    }
+}

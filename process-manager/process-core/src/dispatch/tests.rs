@@ -1,0 +1,310 @@
+//! Attempts by themselves: sent, repeated, compared with what machines hold, ended.
+
+use model::{
+    ActivityId, AttemptId, Bytes, Draft, Epoch, FaultName, NodeId, NodeKind, Produced, ResourceId,
+    Source, Span, Staged,
+};
+use wire::attempt::{End, Failure, Started, ToActivity};
+use wire::group::{Offer, Offered};
+
+use super::{Attempts, Grid};
+use crate::Config;
+use crate::budget::Turns;
+use crate::enact::judge::Gone;
+use crate::files::Files;
+use crate::machines::Machines;
+use crate::machines::tests::reachable;
+use crate::market::Market;
+use crate::record::{ActivityPhase, Event, Verdict};
+use crate::step::bench::{Bench, ID, attempt, outcome};
+use crate::tests::bench::{controller, draft, edit, ids, leaf};
+use crate::timer::Timer;
+
+const FIRST: ResourceId = ResourceId::local(0);
+const SECOND: ResourceId = ResourceId::local(1);
+
+/// Other parts, as far as attempts read them.
+struct Others {
+    machines: Machines,
+    market: Market,
+    files: Files,
+}
+
+impl Others {
+    fn grid(&self) -> Grid<'_> {
+        Grid {
+            machines: &self.machines,
+            market: &self.market,
+            files: &self.files,
+        }
+    }
+}
+
+/// p(a b): `a` on the first machine and `b` on the second; `a` is tried twice and may be repeated.
+fn pair() -> Draft {
+    let mut a = leaf("a");
+    edit(&mut a, |activity| {
+        activity.repeatable = true;
+        activity.retry.attempts = 2;
+        activity.retry.backoff = Span::from_secs(5);
+    });
+    let parallel = NodeKind::Parallel {
+        children: ids(&[1, 2]),
+        links: Vec::new(),
+    };
+    draft(vec![controller(parallel), a, leaf("b")])
+}
+
+fn bench(draft: Draft) -> (Bench, Attempts, Others) {
+    let mut bench = Bench::new(Config::default());
+    bench.found(draft);
+    let mut attempts = Attempts::default();
+    attempts.begin(&mut bench.step(), ID, true);
+    let machines = reachable(&mut bench, &[FIRST, SECOND]);
+    let resources = [FIRST, SECOND].map(|resource| Offered {
+        resource,
+        name: format!("m{resource}"),
+        power: 1.0,
+        slots: 4,
+        free: 4,
+        memory: Bytes(1),
+        labels: Default::default(),
+        bulk: None,
+    });
+    let offer = Offer {
+        epoch: Epoch(1),
+        resources: resources.into(),
+        leaving: Vec::new(),
+    };
+    let (mut files, mut market) = (Files::default(), Market::default());
+    files.begin(bench.process(), true);
+    files.learn(&offer);
+    market.group_up(&mut bench.step(), FIRST.group);
+    market.on_offer(&mut bench.step(), FIRST.group, offer);
+    let others = Others {
+        machines,
+        market,
+        files,
+    };
+    (bench, attempts, others)
+}
+
+/// The same, with a plan by which everything was sent.
+fn sent() -> (Bench, Attempts, Others) {
+    let (mut bench, mut attempts, others) = bench(pair());
+    bench.plan(&[(1, FIRST), (2, SECOND)]);
+    send(&mut bench, &mut attempts, &others);
+    dispatched(&mut bench);
+    (bench, attempts, others)
+}
+
+fn send(bench: &mut Bench, attempts: &mut Attempts, others: &Others) {
+    let mut slice = Turns::default().slice(bench.now, ID);
+    let has_faulted = attempts.send_ready(&mut bench.step(), others.grid(), ID, &mut slice);
+    assert!(!has_faulted);
+}
+
+/// The attempts in messages to machines since the last call.
+fn dispatched(bench: &mut Bench) -> Vec<(ResourceId, AttemptId)> {
+    let sent = bench.take_to_machines().into_iter();
+    let sent = sent.flat_map(|(resource, message)| {
+        let ToActivity::Dispatch { attempts, .. } = message else {
+            return Vec::new();
+        };
+        let ids = attempts.iter().map(|one| (resource, one.attempt));
+        ids.collect()
+    });
+    sent.collect()
+}
+
+fn phase(bench: &Bench, activity: u32) -> ActivityPhase {
+    bench.process().activity(ActivityId(activity)).phase
+}
+
+#[test]
+fn what_is_ready_goes_to_the_machine_of_the_plan_once() {
+    let (mut bench, mut attempts, others) = bench(pair());
+    send(&mut bench, &mut attempts, &others);
+    assert_eq!(dispatched(&mut bench), [], "nothing is planned");
+    bench.plan(&[(1, FIRST), (2, SECOND)]);
+    send(&mut bench, &mut attempts, &others);
+    let (a, b) = (attempt(1, 1), attempt(2, 1));
+    assert_eq!(dispatched(&mut bench), [(FIRST, a), (SECOND, b)]);
+    assert!(bench.process().is_out(a) && bench.process().is_out(b));
+    send(&mut bench, &mut attempts, &others);
+    assert_eq!(dispatched(&mut bench), []);
+}
+
+#[test]
+fn an_attempt_waits_for_a_machine_that_cannot_be_reached() {
+    let (mut bench, mut attempts, mut others) = bench(pair());
+    bench.plan(&[(1, FIRST), (2, SECOND)]);
+    others.machines.down(&mut bench.step(), FIRST);
+    send(&mut bench, &mut attempts, &others);
+    assert_eq!(dispatched(&mut bench), [(SECOND, attempt(2, 1))]);
+    assert_eq!(phase(&bench, 1), ActivityPhase::Ready);
+}
+
+#[test]
+fn an_attempt_is_sent_again_until_it_was_heard_of() {
+    let (mut bench, mut attempts, others) = sent();
+    let repeat = |bench: &mut Bench, attempts: &mut Attempts| {
+        attempts.repeat_unacknowledged(&mut bench.step(), others.grid(), ID, FIRST);
+        dispatched(bench)
+    };
+    let a = attempt(1, 1);
+    assert_eq!(repeat(&mut bench, &mut attempts), [(FIRST, a)]);
+    attempts.heard(SECOND, [a].into_iter());
+    assert_eq!(repeat(&mut bench, &mut attempts), [(FIRST, a)]);
+    attempts.heard(FIRST, [a].into_iter());
+    assert_eq!(repeat(&mut bench, &mut attempts), []);
+}
+
+#[test]
+fn a_machine_that_lists_others_has_lost_what_it_was_sent_and_stops_what_nobody_wants() {
+    let (mut bench, mut attempts, others) = sent();
+    let unknown = attempt(2, 7);
+    let step = &mut bench.step();
+    let unwanted = attempts.compare(step, FIRST, &[unknown].into(), Gone::NotHeld);
+    assert_eq!(unwanted, [unknown]);
+    let stop = ToActivity::Stop(vec![unknown]);
+    assert_eq!(bench.take_to_machines(), [(FIRST, stop)]);
+    assert_eq!(phase(&bench, 1), ActivityPhase::Ready);
+    assert_eq!(phase(&bench, 2), ActivityPhase::Sent);
+    assert!(bench.shared.marks.processes.contains(&ID));
+    send(&mut bench, &mut attempts, &others);
+    assert_eq!(dispatched(&mut bench), [(FIRST, attempt(1, 2))]);
+}
+
+#[test]
+fn an_outcome_is_recorded_once_and_acknowledged_each_time() {
+    let (mut bench, mut attempts, others) = sent();
+    let report = |bench: &mut Bench, attempts: &mut Attempts| {
+        let outcomes = vec![outcome(attempt(2, 1), End::Completed)];
+        attempts.on_outcomes(&mut bench.step(), others.grid(), SECOND, outcomes)
+    };
+    let acknowledge = || ToActivity::Acknowledge(vec![attempt(2, 1)]);
+    assert_eq!(report(&mut bench, &mut attempts), [(ID, ActivityId(2))]);
+    assert_eq!(bench.take_to_machines(), [(SECOND, acknowledge())]);
+    let n_events = bench.paper.events.len();
+    assert_eq!(report(&mut bench, &mut attempts), []);
+    assert_eq!(bench.take_to_machines(), [(SECOND, acknowledge())]);
+    assert_eq!(bench.paper.events.len(), n_events);
+}
+
+#[test]
+fn an_attempt_that_has_started_is_not_taken_back_and_one_that_may_be_repeated_moves() {
+    let (mut bench, mut attempts, _) = sent();
+    let at = bench.now.wall;
+    let started = |activity| Started {
+        attempt: attempt(activity, 1),
+        at,
+        pid: 9,
+    };
+    let (a, b) = (started(1), started(2));
+    assert_eq!(attempts.on_started(&bench.step(), FIRST, &[a]), [ID]);
+    let late = Started {
+        attempt: attempt(1, 7),
+        ..started(1)
+    };
+    assert_eq!(attempts.on_started(&bench.step(), FIRST, &[late]), []);
+    assert!(attempts.unstarted_at(&bench.step(), FIRST).is_empty());
+    let unstarted = attempts.unstarted_at(&bench.step(), SECOND);
+    assert_eq!(unstarted, [b.attempt].into());
+    assert_eq!(attempts.out_at(&bench.step(), SECOND), [b.attempt]);
+    assert_eq!(attempts.repeatable_at(&bench.step(), FIRST), [a.attempt]);
+    assert_eq!(attempts.repeatable_at(&bench.step(), SECOND), []);
+    assert_eq!(attempts.running(ID).unwrap().len(), 1);
+    attempts.end(ID);
+    assert!(attempts.running(ID).is_none());
+}
+
+#[test]
+fn an_attempt_that_has_failed_is_tried_again_after_its_backoff_and_after_a_restart() {
+    let (mut bench, mut attempts, others) = sent();
+    let failure = Failure {
+        name: FaultName::ExitCode,
+        message: "no".to_owned(),
+        directory: String::new(),
+        stderr_tail: String::new(),
+    };
+    let failed = outcome(attempt(1, 1), End::Failed(Box::new(failure)));
+    attempts.on_outcomes(&mut bench.step(), others.grid(), FIRST, vec![failed]);
+    assert_eq!(phase(&bench, 1), ActivityPhase::Backoff);
+    bench.shared.timers = Default::default();
+    attempts.begin(&mut bench.step(), ID, false);
+    let timer = Timer::Backoff(ID, ActivityId(1));
+    let due = bench.shared.timers.next().unwrap();
+    assert!(due > bench.now.mono && due <= bench.now.mono + Span::from_secs(5));
+    assert_eq!(bench.shared.timers.take_due(due), Some(timer));
+    attempts.try_again(&mut bench.step(), ID, ActivityId(1));
+    assert_eq!(phase(&bench, 1), ActivityPhase::Ready);
+    let n_events = bench.paper.events.len();
+    attempts.try_again(&mut bench.step(), ID, ActivityId(1));
+    assert_eq!(bench.paper.events.len(), n_events, "it waits no more");
+}
+
+#[test]
+fn what_a_cancelled_process_has_out_is_stopped() {
+    let (mut bench, attempts, mut others) = sent();
+    let stop = |bench: &mut Bench, machines: &Machines| {
+        attempts.stop_what_is_out(&mut bench.step(), machines, ID);
+        bench.take_to_machines()
+    };
+    assert_eq!(stop(&mut bench, &others.machines), [], "it goes on");
+    bench.record(Event::CancelAsked);
+    others.machines.down(&mut bench.step(), FIRST);
+    let b = ToActivity::Stop(vec![attempt(2, 1)]);
+    assert_eq!(stop(&mut bench, &others.machines), [(SECOND, b)]);
+}
+
+/// s(a b): `b` reads a file that `a` makes.
+fn chain() -> Draft {
+    let (mut maker, mut reader) = (leaf("a"), leaf("b"));
+    edit(&mut maker, |activity| {
+        activity.outputs = vec![Produced {
+            name: "out".to_owned(),
+            path: "out".to_owned(),
+        }];
+    });
+    edit(&mut reader, |activity| {
+        activity.inputs = vec![Staged {
+            path: "in".to_owned(),
+            source: Source::Output {
+                activity: NodeId(1),
+                output: 0,
+            },
+        }];
+    });
+    let sequence = NodeKind::Sequence(ids(&[1, 2]));
+    draft(vec![controller(sequence), maker, reader])
+}
+
+#[test]
+fn files_that_are_gone_are_made_again_before_the_activity_that_lacked_them_is_sent() {
+    let (mut bench, mut attempts, others) = bench(chain());
+    bench.plan(&[(1, FIRST), (2, SECOND)]);
+    bench.complete(1, FIRST, vec![crate::tests::bench::artifact()]);
+    send(&mut bench, &mut attempts, &others);
+    assert_eq!(dispatched(&mut bench), [(SECOND, attempt(2, 1))]);
+    let lacking = outcome(attempt(2, 1), End::Lacking(vec![0]));
+    attempts.on_outcomes(&mut bench.step(), others.grid(), SECOND, vec![lacking]);
+    let verdict = bench.paper.events.iter().rev().find_map(|(_, event)| {
+        let Event::Ended(ended) = event else {
+            return None;
+        };
+        Some(&ended.verdict)
+    });
+    assert_eq!(verdict, Some(&Verdict::Lacking(vec![ActivityId(1)])));
+    bench.take_to_machines();
+    send(&mut bench, &mut attempts, &others);
+    assert_eq!(dispatched(&mut bench), [(SECOND, attempt(1, 2))]);
+    send(&mut bench, &mut attempts, &others);
+    assert_eq!(dispatched(&mut bench), []);
+    let mut made = outcome(attempt(1, 2), End::Completed);
+    made.outputs = vec![crate::tests::bench::artifact()];
+    attempts.on_outcomes(&mut bench.step(), others.grid(), SECOND, vec![made]);
+    bench.take_to_machines();
+    send(&mut bench, &mut attempts, &others);
+    assert_eq!(dispatched(&mut bench), [(SECOND, attempt(2, 2))]);
+}

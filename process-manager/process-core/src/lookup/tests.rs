@@ -1,0 +1,92 @@
+//! Cache lookups by themselves: outcomes of the base, and of other processes of the same owner.
+
+use model::{ActivityId, Draft, NodeKind, ProcessId, ResourceId};
+
+use super::Cache;
+use crate::Config;
+use crate::budget::Turns;
+use crate::record::Reused;
+use crate::step::bench::{Bench, ID};
+use crate::tests::bench::{controller, draft, edit, ids, leaf};
+
+const EARLIER: ProcessId = ProcessId(6);
+const MACHINE: ResourceId = ResourceId::local(3);
+const A: ActivityId = ActivityId(1);
+
+/// s(a b), and `cache: true` for both where it `caches`.
+fn pair(caches: bool) -> Draft {
+    let mut activities = [leaf("a"), leaf("b")];
+    for node in &mut activities {
+        edit(node, |activity| activity.cache = caches);
+    }
+    let [a, b] = activities;
+    draft(vec![controller(NodeKind::Sequence(ids(&[1, 2]))), a, b])
+}
+
+/// An earlier process, of which `a` has completed.
+fn bench(caches: bool) -> Bench {
+    let mut bench = Bench::new(Config::default());
+    bench.id = EARLIER;
+    bench.found(pair(caches));
+    bench.complete(1, MACHINE, Vec::new());
+    bench.id = ID;
+    bench
+}
+
+fn look_up(bench: &mut Bench, cache: &Cache, activity: ActivityId) -> Option<Reused> {
+    let mut slice = Turns::default().slice(bench.now, ID);
+    cache.look_up(&mut bench.step(), ID, activity, &mut slice)
+}
+
+#[test]
+fn an_outcome_of_the_base_stands_for_an_activity_with_the_same_key() {
+    let mut bench = bench(false);
+    bench.found_from(Some(EARLIER), pair(false));
+    let mut cache = Cache::default();
+    cache.begin(&bench.step(), ID);
+    assert_eq!(cache.next(&bench.step(), ID), Some(A));
+    let reused = look_up(&mut bench, &cache, A).unwrap();
+    assert_eq!((reused.of.process, reused.of.activity), (EARLIER, A));
+    assert_eq!(super::holders(&reused), [MACHINE]);
+    assert_eq!(cache.next(&bench.step(), ID), None, "`b` is not ready");
+}
+
+#[test]
+fn each_activity_is_looked_up_once_when_it_has_become_ready() {
+    let mut bench = bench(false);
+    bench.found_from(Some(EARLIER), pair(false));
+    let mut cache = Cache::default();
+    cache.begin(&bench.step(), ID);
+    assert_eq!(cache.next(&bench.step(), ID), Some(A));
+    bench.complete(1, MACHINE, Vec::new());
+    let b = ActivityId(2);
+    assert_eq!(cache.next(&bench.step(), ID), Some(b));
+    assert_eq!(look_up(&mut bench, &cache, b), None, "it never completed");
+    assert_eq!(look_up(&mut bench, &cache, A), None, "it is not ready");
+}
+
+#[test]
+fn an_outcome_of_any_process_stands_only_where_the_activity_asks_for_it() {
+    for caches in [true, false] {
+        let mut bench = bench(caches);
+        let mut cache = Cache::default();
+        bench.id = EARLIER;
+        cache.remember(&bench.step(), EARLIER, A);
+        bench.id = ID;
+        bench.found(pair(caches));
+        cache.begin(&bench.step(), ID);
+        assert_eq!(look_up(&mut bench, &cache, A).is_some(), caches);
+    }
+}
+
+#[test]
+fn the_outcomes_of_a_process_are_forgotten_with_it_and_found_again_after_a_restart() {
+    let mut bench = bench(true);
+    bench.found(pair(true));
+    let mut cache = Cache::default();
+    cache.resume(&bench.step());
+    cache.begin(&bench.step(), ID);
+    assert!(look_up(&mut bench, &cache, A).is_some());
+    cache.forget(EARLIER);
+    assert_eq!(look_up(&mut bench, &cache, A), None);
+}
