@@ -1,10 +1,95 @@
-//! Clients: requests, answers, watchers.
+//! Clients: their requests, the answers, watchers of processes, readers of the streams of attempts,
+//! deletion.
+//!
+//! A part of the manager: its state is [`Clients`]. It records submissions and cancellations, and shows
+//! what other parts know, which it reads as [`Shown`]. It tells its caller which process was founded or
+//! forgotten by a request.
 
 pub(crate) mod answers;
 mod forget;
 mod requests;
 mod tail;
+#[cfg(test)]
+mod tests;
+mod watch;
 mod why;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use model::ProcessId;
+use wire::client::Answer;
+
+use crate::dispatch::{Attempts, Grid};
+use crate::io::{Effect, Room};
+use crate::step::Step;
+use crate::submission::ClientId;
+
+use self::tail::Question;
+use self::watch::Watcher;
 
 pub use answers::{status, submission, summaries, summary};
 pub use why::why;
+
+/// Clients that wait, and what the answers to others depend on beside the recorded state.
+#[derive(Debug, Default)]
+pub(crate) struct Clients {
+    /// Counts the changes that a watcher could see, for each process that has not given back all its
+    /// slots.
+    revisions: BTreeMap<ProcessId, u64>,
+    watchers: BTreeMap<Asking, Watcher>,
+    tails: BTreeMap<Asking, Question>,
+    /// Forgotten processes, the oldest first.
+    forgotten: VecDeque<ProcessId>,
+    /// The disk space for further processes.
+    room: Room,
+}
+
+/// A client that asks, and the number of its request.
+pub(crate) type Asking = (ClientId, u64);
+
+/// The parts whose state answers show.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown<'a> {
+    pub(crate) grid: Grid<'a>,
+    pub(crate) attempts: &'a Attempts,
+}
+
+/// The consequence of a request for other parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Consequence {
+    /// This process was founded.
+    Founded(ProcessId),
+    /// This process is forgotten.
+    Forgotten(ProcessId),
+}
+
+impl Clients {
+    /// Takes up a process that was founded in this epoch or an earlier one.
+    pub(crate) fn begin(&mut self, id: ProcessId) {
+        self.revisions.insert(id, 1);
+    }
+
+    /// Nothing is held for a process any more.
+    pub(crate) fn end(&mut self, id: ProcessId) {
+        self.revisions.remove(&id);
+    }
+
+    /// The disk has room for these processes.
+    pub(crate) fn set_room(&mut self, room: Room) {
+        self.room = room;
+    }
+
+    /// A client has gone.
+    pub(crate) fn gone(&mut self, step: &mut Step<'_>, client: ClientId) {
+        self.forget_watches(step, client);
+        self.forget_tails(step, client);
+    }
+}
+
+fn tell(step: &mut Step<'_>, (client, number): Asking, answer: Answer) {
+    step.cx.effect(Effect::Answer {
+        client,
+        number,
+        answer,
+    });
+}

@@ -29,11 +29,12 @@ impl Parts {
     /// Does all that a process can do now, as far as its slice allows; the rest waits for its turn.
     pub(crate) fn progress(&mut self, step: &mut Step<'_>, id: ProcessId) {
         let mut slice = self.slice(step, id);
-        self.touch(id);
+        self.clients.touch(id);
         while self.progress_once(step, id, &mut slice) {}
         self.end_slice(step, id, &slice);
         self.files.ask_for_copies(step, &self.machines, id);
-        self.notify_watchers(step, id);
+        let (clients, shown) = self.clients_and_shown();
+        clients.notify_watchers(step, shown, id);
     }
 
     /// Decides, sends or closes. Returns true if that caused a fault, so that there is more to do.
@@ -127,6 +128,6 @@ impl Parts {
         self.attempts.end(id);
         self.cache.end(id);
         self.files.end(id);
-        self.revisions.remove(&id);
+        self.clients.end(id);
     }
 }

@@ -68,8 +68,8 @@ impl Parts {
                     .is_answered(resource, attempts.iter().copied());
                 self.on_taken_back(step, resource, &attempts);
             }
-            FromActivity::Tail(attempt, tail) => self.on_tail(step, attempt, tail),
-            FromActivity::LogPart(part) => self.on_log_part(step, &part),
+            FromActivity::Tail(attempt, tail) => self.clients.on_tail(step, attempt, tail),
+            FromActivity::LogPart(part) => self.clients.on_log_part(step, &part),
             FromActivity::Copied(copied) => self.on_copied(step, resource, copied),
             FromActivity::Checked(checked) => self.on_checked(step, resource, checked),
             FromActivity::Access { number, access } => {
@@ -103,7 +103,8 @@ impl Parts {
         self.touch_all(begun.iter().copied());
         begun.dedup();
         for id in begun {
-            self.notify_watchers(step, id);
+            let (clients, shown) = self.clients_and_shown();
+            clients.notify_watchers(step, shown, id);
         }
     }
 
@@ -170,7 +171,7 @@ impl Parts {
     /// Notes changes of processes that a watcher could see.
     pub(crate) fn touch_all(&mut self, ids: impl IntoIterator<Item = ProcessId>) {
         for id in ids {
-            self.touch(id);
+            self.clients.touch(id);
         }
     }
 }

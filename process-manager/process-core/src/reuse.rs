@@ -44,7 +44,7 @@ impl Parts {
         self.cache.remember(step, id, activity);
         // One of the machines that have its files may be lost already.
         if self.files.miss_lost(step, &self.machines, id, activity) {
-            self.touch(id);
+            self.clients.touch(id);
         }
     }
 

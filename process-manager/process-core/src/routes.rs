@@ -3,13 +3,13 @@
 use model::{GroupId, ProcessId, Span};
 use wire::group::FromGroup;
 
+use crate::clients::Consequence;
 use crate::io::{Effect, Input};
 use crate::parts::Parts;
 use crate::process::Process;
 use crate::record::Event;
 use crate::step::Step;
 use crate::stream::{State, Stream};
-use crate::submission::ClientId;
 use crate::timer::Timer;
 
 impl Parts {
@@ -30,30 +30,19 @@ impl Parts {
             }
             Input::ActivityDown(resource) => self.machine_down(step, resource),
             Input::Request(client, caller, number, request) => {
-                self.on_request(step, (client, number), &caller, request);
+                let (clients, shown) = self.clients_and_shown();
+                let asked = (caller, request);
+                let consequence = clients.on_request(step, shown, (client, number), asked);
+                self.follow(step, consequence);
             }
             Input::Submission(client, number, submission) => {
-                let answer = self.submit(step, *submission);
-                step.cx.effect(Effect::Answer {
-                    client,
-                    number,
-                    answer,
-                });
+                let asking = (client, number);
+                let consequence = self.clients.on_submission(step, asking, *submission);
+                self.follow(step, consequence);
             }
-            Input::ClientGone(client) => {
-                let gone: Vec<(ClientId, u64)> = self
-                    .watchers
-                    .range((client, 0)..=(client, u64::MAX))
-                    .map(|(&watcher, _)| watcher)
-                    .collect();
-                for (client, number) in gone {
-                    self.watchers.remove(&(client, number));
-                    step.timers.cancel(Timer::Watch(client, number));
-                }
-                self.forget_tails(step, client);
-            }
+            Input::ClientGone(client) => self.clients.gone(step, client),
             Input::Planned(result) => self.market.on_planned(step, *result),
-            Input::Room(room) => self.room = room,
+            Input::Room(room) => self.clients.set_room(room),
         }
     }
 
@@ -73,6 +62,18 @@ impl Parts {
         }
     }
 
+    /// Sees to the consequence of a request.
+    fn follow(&mut self, step: &mut Step<'_>, consequence: Option<Consequence>) {
+        match consequence {
+            Some(Consequence::Founded(id)) => self.begin(step, id, true),
+            Some(Consequence::Forgotten(id)) => {
+                self.cache.forget(id);
+                self.files.forget(step, id);
+            }
+            None => {}
+        }
+    }
+
     /// A timer is due.
     pub(crate) fn ring(&mut self, step: &mut Step<'_>, timer: Timer) {
         match timer {
@@ -82,7 +83,11 @@ impl Parts {
             Timer::Retract(resource) => self.take_back(step, resource),
             Timer::Lost(resource) => self.give_up(step, resource),
             Timer::EarlierLeasesEnd => self.machines.lease_alone(step),
-            Timer::Forget => self.forget_over(step),
+            Timer::Forget => {
+                for id in self.clients.forget_over(step) {
+                    self.follow(step, Some(Consequence::Forgotten(id)));
+                }
+            }
             Timer::Plan(process) => self.market.plan_anew(step, process),
             Timer::Claim(process) => self.market.repeat_claims(step, process),
             Timer::Unacknowledged(process, resource) => {
@@ -96,11 +101,14 @@ impl Parts {
             Timer::Backoff(process, activity) => {
                 self.attempts.try_again(step, process, activity);
             }
-            Timer::Watch(client, number) => self.tell_watcher(step, client, number),
+            Timer::Watch(client, number) => {
+                let (clients, shown) = self.clients_and_shown();
+                clients.tell_watcher(step, shown, (client, number));
+            }
             Timer::Recall(process) => step.marks.mark(process),
             Timer::Turns => self.take_turns(step),
             Timer::Copy(process) => self.files.repeat_copies(step, &self.machines, process),
-            Timer::Tail(client, number) => self.give_up_tail(step, client, number),
+            Timer::Tail(client, number) => self.clients.give_up_tail(step, (client, number)),
         }
     }
 
@@ -130,7 +138,7 @@ impl Parts {
         self.files.resume_copies(step);
         self.expect_all(step);
         self.expect_holders(step);
-        self.watch_time(step);
+        self.clients.watch_time(step);
     }
 
     /// Takes up a process that was founded in this epoch or an earlier one.
@@ -142,7 +150,7 @@ impl Parts {
         self.files.begin(process, is_new);
         self.attempts.begin(step, id, is_new);
         self.cache.begin(step, id);
-        self.revisions.insert(id, 1);
+        self.clients.begin(id);
         step.marks.mark(id);
     }
 }

@@ -4,8 +4,8 @@
 use model::{ProcessId, Span, Wall};
 use wire::client::Answer;
 
+use super::Clients;
 use crate::limits;
-use crate::parts::Parts;
 use crate::process::Process;
 use crate::step::Step;
 use crate::stream::{State, Stream};
@@ -31,28 +31,27 @@ struct Over {
     is_late: bool,
 }
 
-impl Parts {
-    /// Forgets a process. The answer leaves when its journal is gone.
-    pub(crate) fn forget(&mut self, step: &mut Step<'_>, id: ProcessId) -> Answer {
+impl Clients {
+    /// Forgets a process. The answer leaves when its journal is gone. The error is the answer that says
+    /// why it cannot be forgotten.
+    pub(super) fn forget(&mut self, step: &mut Step<'_>, id: ProcessId) -> Result<(), Answer> {
         let (has_ended, is_released) = match (step.cx.process(id), step.cx.held(id)) {
             (Some(known), _) => (known.phase().has_ended(), known.state.is_released),
             // Nothing of it is run.
             (None, Some(held)) => (true, held.is_released()),
-            (None, None) => return Answer::Unknown(id),
+            (None, None) => return Err(Answer::Unknown(id)),
         };
         if !has_ended {
-            return Answer::Refused(vec![format!(
+            return Err(Answer::Refused(vec![format!(
                 "process {id} has not ended: cancel it first, or wait"
-            )]);
+            )]));
         }
         if !is_released {
-            return Answer::Refused(vec![format!(
+            return Err(Answer::Refused(vec![format!(
                 "process {id} has just ended and its machines are being given back: try again in a \
                  moment"
-            )]);
+            )]));
         }
-        self.cache.forget(id);
-        self.files.forget(step, id);
         // A late repeat of its submission must not run it again; and within one batch of events its
         // stream must take no further event.
         if self.forgotten.len() == limits::FORGOTTEN_MAX {
@@ -60,29 +59,25 @@ impl Parts {
         }
         self.forgotten.push_back(id);
         step.cx.forget(Stream::Process(id));
-        Answer::Forgotten(id)
-    }
-
-    /// The time for which a process is kept after its end; none if it is only forgotten on request.
-    pub(crate) fn kept_for(&self, step: &Step<'_>, said: Option<Span>) -> Option<Span> {
-        let most = step.config.keep.map(|keep| keep.time);
-        [said, most].into_iter().flatten().min()
+        Ok(())
     }
 
     /// Begins the searches for processes over their retention time, if this manager forgets by
     /// itself.
-    pub(crate) fn watch_time(&mut self, step: &mut Step<'_>) {
+    pub(crate) fn watch_time(&self, step: &mut Step<'_>) {
         if step.config.keep.is_some() {
             step.timers.set(Timer::Forget, step.now.mono + PERIOD);
         }
     }
 
     /// Forgets processes that are over their retention time, and those that ended first if there
-    /// are too many.
-    pub(crate) fn forget_over(&mut self, step: &mut Step<'_>) {
-        let Some(keep) = step.config.keep else { return };
+    /// are too many. Returns them.
+    pub(crate) fn forget_over(&mut self, step: &mut Step<'_>) -> Vec<ProcessId> {
+        let Some(keep) = step.config.keep else {
+            return Vec::new();
+        };
         let over = step.cx.states().filter_map(|(_, state)| match state {
-            State::Process(known) => self.over(step, known),
+            State::Process(known) => over(step, known),
             // A version that understands it may still serve it to its owner.
             State::Held(_) | State::Empty | State::Manager { .. } => None,
         });
@@ -99,27 +94,30 @@ impl Parts {
             is_over && may_go
         });
         let chosen = late.iter().chain(too_many).map(|one| one.id);
-        let chosen: Vec<ProcessId> = chosen.take(AT_ONCE_MAX).collect();
+        let mut chosen: Vec<ProcessId> = chosen.take(AT_ONCE_MAX).collect();
         let is_all = chosen.len() < AT_ONCE_MAX;
-        for id in chosen {
-            self.forget(step, id);
-        }
+        chosen.retain(|&id| self.forget(step, id).is_ok());
         let next = if is_all { PERIOD } else { limits::REPEAT };
         step.timers.set(Timer::Forget, step.now.mono + next);
+        chosen
     }
+}
 
-    /// The data for retention of a process that ended at least a minute ago and holds no slots.
-    fn over(&self, step: &Step<'_>, known: &Process) -> Option<Over> {
-        let closed = known.state.closed.filter(|_| known.state.is_released)?;
-        let since = step.now.wall.since(closed);
-        let is_late = self
-            .kept_for(step, known.keep)
-            .is_some_and(|keep| since >= keep);
-        (since >= PERIOD).then(|| Over {
-            closed,
-            id: known.id(),
-            n_nodes: known.state.activities.len(),
-            is_late,
-        })
-    }
+/// The time for which a process is kept after its end; none if it is only forgotten on request.
+pub(super) fn kept_for(step: &Step<'_>, said: Option<Span>) -> Option<Span> {
+    let most = step.config.keep.map(|keep| keep.time);
+    [said, most].into_iter().flatten().min()
+}
+
+/// The data for retention of a process that ended at least a minute ago and holds no slots.
+fn over(step: &Step<'_>, known: &Process) -> Option<Over> {
+    let closed = known.state.closed.filter(|_| known.state.is_released)?;
+    let since = step.now.wall.since(closed);
+    let is_late = kept_for(step, known.keep).is_some_and(|keep| since >= keep);
+    (since >= PERIOD).then(|| Over {
+        closed,
+        id: known.id(),
+        n_nodes: known.state.activities.len(),
+        is_late,
+    })
 }

@@ -4,60 +4,46 @@ use machine::Codec;
 use model::{AttemptId, Bytes, ProcessId};
 use wire::client::{Answer, Request};
 
+use super::answers::{answer_status, answer_submission, list, machines_known};
+use super::why::answer_why;
+use super::{Asking, Clients, Consequence, Shown, tell};
 use crate::held::Held;
-use crate::io::{Effect, Room};
+use crate::io::Room;
 use crate::limits;
-use crate::parts::Parts;
 use crate::record::{Event, Founded, Phase};
 use crate::step::Step;
 use crate::stream::Stream;
-use crate::submission::{Caller, ClientId, Submission};
+use crate::submission::{Caller, Submission};
 
-impl Parts {
+impl Clients {
+    /// Answers a request of a client, now or later. Returns its consequence for other parts.
     pub(crate) fn on_request(
         &mut self,
         step: &mut Step<'_>,
-        (client, number): (ClientId, u64),
-        caller: &Caller,
-        request: Request,
-    ) {
-        let is_hidden = |id: ProcessId| owner(step, id).is_some_and(|owner| !caller.sees(owner));
+        shown: Shown<'_>,
+        asking: Asking,
+        (caller, request): (Caller, Request),
+    ) -> Option<Consequence> {
+        if let Some(refusal) = refusal(step, &caller, &request) {
+            tell(step, asking, refusal);
+            return None;
+        }
+        let machines = shown.grid.machines;
         let answer = match request {
             Request::Submit(submit) => {
-                self.submit(step, Submission::check(caller.clone(), *submit))
+                return self.on_submission(step, asking, Submission::check(caller, *submit));
             }
-            // A process of another owner gets the same answer as a missing one, so that callers
-            // cannot tell them apart.
-            Request::Cancel(id)
-            | Request::Watch(id)
-            | Request::Status(id)
-            | Request::Submission(id)
-            | Request::Forget(id)
-            | Request::Why { process: id, .. }
-            | Request::Tail(AttemptId { process: id, .. })
-            | Request::Log { process: id, .. }
-                if is_hidden(id) =>
-            {
-                Answer::Unknown(id)
+            Request::Forget(id) => return self.on_forget(step, asking, id),
+            Request::Cancel(id) => Some(cancel(step, shown, id)),
+            Request::Watch(id) => {
+                self.watch(step, shown, asking, id);
+                None
             }
-            Request::Why { process: id, .. }
-            | Request::Tail(AttemptId { process: id, .. })
-            | Request::Log { process: id, .. }
-                if let Some(held) = step.cx.held(id) =>
-            {
-                held.refusal()
-            }
-            Request::Cancel(id) => self.cancel(step, id),
-            Request::Watch(id) => return self.watch(step, client, number, id),
-            Request::List => self.list(step, caller),
-            Request::Status(id) => self.status(step, id),
-            Request::Submission(id) => self.submission(step, id),
-            Request::Forget(id) => self.forget(step, id),
-            Request::Why { process, activity } => self.why(step, process, activity),
-            Request::Tail(attempt) => match self.tail(step, client, number, attempt) {
-                Some(answer) => answer,
-                None => return,
-            },
+            Request::List => Some(list(step, &caller)),
+            Request::Status(id) => Some(answer_status(step, shown, id)),
+            Request::Submission(id) => Some(answer_submission(step, id)),
+            Request::Why { process, activity } => Some(answer_why(step, shown, process, activity)),
+            Request::Tail(attempt) => self.tail(step, machines, asking, attempt),
             Request::Log {
                 process,
                 activity,
@@ -66,21 +52,49 @@ impl Parts {
                 offset,
             } => {
                 let of = (process, activity, attempt);
-                match self.read_log(step, (client, number), of, (stream, offset)) {
-                    Some(answer) => answer,
-                    None => return,
-                }
+                self.read_log(step, machines, asking, of, (stream, offset))
             }
-            Request::Machines => self.machines_known(),
+            Request::Machines => Some(machines_known(shown.grid.market)),
         };
-        step.cx.effect(Effect::Answer {
-            client,
-            number,
-            answer,
-        });
+        if let Some(answer) = answer {
+            tell(step, asking, answer);
+        }
+        None
     }
 
-    pub(crate) fn submit(&mut self, step: &mut Step<'_>, submission: Submission) -> Answer {
+    /// Takes a submission that is checked. Returns the process that it founds.
+    pub(crate) fn on_submission(
+        &mut self,
+        step: &mut Step<'_>,
+        asking: Asking,
+        submission: Submission,
+    ) -> Option<Consequence> {
+        let id = submission.key.process();
+        let (answer, consequence) = match self.submit(step, submission) {
+            Ok(()) => (Answer::Submitted(id), Some(Consequence::Founded(id))),
+            Err(answer) => (answer, None),
+        };
+        tell(step, asking, answer);
+        consequence
+    }
+
+    fn on_forget(
+        &mut self,
+        step: &mut Step<'_>,
+        asking: Asking,
+        id: ProcessId,
+    ) -> Option<Consequence> {
+        let (answer, consequence) = match self.forget(step, id) {
+            Ok(()) => (Answer::Forgotten(id), Some(Consequence::Forgotten(id))),
+            Err(answer) => (answer, None),
+        };
+        tell(step, asking, answer);
+        consequence
+    }
+
+    /// Records the beginning of a process. The error is the answer where it does not begin: it has begun
+    /// before, or is refused.
+    fn submit(&self, step: &mut Step<'_>, submission: Submission) -> Result<(), Answer> {
         let Submission {
             caller,
             key,
@@ -90,53 +104,35 @@ impl Parts {
         let id = key.process();
         if let Some(known) = owner(step, id) {
             // Keys are drawn from so many that only one who tries meets another's.
-            return if known == caller.owner().as_deref() || caller == Caller::Local {
-                Answer::Submitted(id)
-            } else {
-                Answer::Refused(vec!["the key of the submission cannot be used".to_owned()])
-            };
+            let is_own = known == caller.owner().as_deref() || caller == Caller::Local;
+            return Err(match is_own {
+                true => Answer::Submitted(id),
+                false => refused("the key of the submission cannot be used"),
+            });
         }
         if self.forgotten.contains(&id) {
-            return Answer::Refused(vec![format!("process {id} was forgotten")]);
+            return Err(refused(format!("process {id} was forgotten")));
         }
         // Known ones are answered before that: what was taken is never taken back.
         if let Room::None(why) = &self.room {
             let told = format!("the process manager takes no process at the moment: {why}");
-            return Answer::Refused(vec![told]);
+            return Err(refused(told));
         }
         if let Some(base) = base {
-            let seen = step
-                .cx
-                .process(base)
-                .filter(|known| caller.sees(known.owner.as_deref()));
-            let refusal = match seen {
-                None => Some(format!("there is no process {base} to take outcomes from")),
-                Some(known) if !known.phase().has_ended() => Some(format!(
-                    "process {base} has not ended: outcomes can be taken from it afterwards"
-                )),
-                Some(_) => None,
-            };
-            if let Some(refusal) = refusal {
-                return Answer::Refused(vec![refusal]);
-            }
+            check_base(step, &caller, base)?;
         }
         if self.revisions.len() >= limits::PROCESSES_MAX {
             let many = limits::PROCESSES_MAX;
-            return Answer::Refused(vec![format!("{many} processes are running here already")]);
+            return Err(refused(format!(
+                "{many} processes are running here already"
+            )));
         }
-        match checked {
-            Ok(founded) => {
-                let at = step.now.wall;
-                let founded = Event::Founded(Box::new(Founded { at, ..*founded }));
-                if let Err(why) = self.has_room(&founded) {
-                    return Answer::Refused(vec![why]);
-                }
-                step.cx.record(Stream::Process(id), founded);
-                self.begin(step, id, true);
-                Answer::Submitted(id)
-            }
-            Err(reasons) => Answer::Refused(reasons),
-        }
+        let founded = checked.map_err(Answer::Refused)?;
+        let at = step.now.wall;
+        let founded = Event::Founded(Box::new(Founded { at, ..*founded }));
+        self.has_room(&founded).map_err(refused)?;
+        step.cx.record(Stream::Process(id), founded);
+        Ok(())
     }
 
     /// Checks that the disk has room for the founding event of a process, which is its largest one.
@@ -154,25 +150,61 @@ impl Parts {
             "the process takes {taken}, and the disk of the process manager has room for one of {most} at the moment"
         ))
     }
+}
 
-    fn cancel(&mut self, step: &mut Step<'_>, id: ProcessId) -> Answer {
-        let Some(known) = step.cx.process(id) else {
-            return match step.cx.held(id) {
-                Some(held) if held.closed().is_some() => self.status(step, id),
-                Some(held) => held.refusal(),
-                None => Answer::Unknown(id),
-            };
+/// The answer to a request that is refused whatever it asks for: of a process that the caller must not
+/// see, or one that is held.
+fn refusal(step: &Step<'_>, caller: &Caller, request: &Request) -> Option<Answer> {
+    let (id, needs_more) = match request {
+        Request::Submit(_) | Request::List | Request::Machines => return None,
+        Request::Cancel(id)
+        | Request::Watch(id)
+        | Request::Status(id)
+        | Request::Submission(id)
+        | Request::Forget(id) => (*id, false),
+        Request::Why { process: id, .. }
+        | Request::Tail(AttemptId { process: id, .. })
+        | Request::Log { process: id, .. } => (*id, true),
+    };
+    // A process of another owner gets the same answer as a missing one, so that callers cannot tell
+    // them apart.
+    if owner(step, id).is_some_and(|owner| !caller.sees(owner)) {
+        return Some(Answer::Unknown(id));
+    }
+    step.cx.held(id).filter(|_| needs_more).map(Held::refusal)
+}
+
+/// Checks that outcomes can be taken from the base of a submission.
+fn check_base(step: &Step<'_>, caller: &Caller, base: ProcessId) -> Result<(), Answer> {
+    let known = step.cx.process(base);
+    match known.filter(|known| caller.sees(known.owner.as_deref())) {
+        None => Err(refused(format!(
+            "there is no process {base} to take outcomes from"
+        ))),
+        Some(known) if !known.phase().has_ended() => Err(refused(format!(
+            "process {base} has not ended: outcomes can be taken from it afterwards"
+        ))),
+        Some(_) => Ok(()),
+    }
+}
+
+fn cancel(step: &mut Step<'_>, shown: Shown<'_>, id: ProcessId) -> Answer {
+    let Some(known) = step.cx.process(id) else {
+        return match step.cx.held(id) {
+            Some(held) if held.closed().is_some() => answer_status(step, shown, id),
+            Some(held) => held.refusal(),
+            None => Answer::Unknown(id),
         };
-        match known.phase() {
-            Phase::Running => {
-                step.cx.record(Stream::Process(id), Event::CancelAsked);
-                step.marks.mark(id);
-                Answer::Cancelling(id)
-            }
-            Phase::Cancelling => Answer::Cancelling(id),
-            Phase::Faulting | Phase::Completed | Phase::Faulted | Phase::Cancelled => {
-                self.status(step, id)
-            }
+    };
+    match known.phase() {
+        Phase::Running => {
+            step.cx.record(Stream::Process(id), Event::CancelAsked);
+            step.marks.mark(id);
+            Answer::Cancelling(id)
+        }
+        Phase::Cancelling => Answer::Cancelling(id),
+        Phase::Faulting | Phase::Completed | Phase::Faulted | Phase::Cancelled => {
+            answer_status(step, shown, id)
         }
     }
 }
@@ -181,4 +213,8 @@ impl Parts {
 fn owner<'a>(step: &'a Step<'_>, id: ProcessId) -> Option<Option<&'a str>> {
     let known = step.cx.process(id).map(|known| known.owner.as_deref());
     known.or_else(|| step.cx.held(id).map(Held::owner))
+}
+
+fn refused(why: impl Into<String>) -> Answer {
+    Answer::Refused(vec![why.into()])
 }

@@ -5,22 +5,39 @@ use model::{ActivityId, AttemptId, ProcessId, ResourceId};
 use wire::attempt::{LogPart, ReadLog, Stream, Tail, ToActivity};
 use wire::client::Answer;
 
-use crate::clients::answers::activity_status;
+use super::answers::activity_status;
+use super::{Asking, Clients, tell};
 use crate::io::Effect;
 use crate::limits;
-use crate::parts::Parts;
-use crate::parts::clients::Question;
+use crate::machines::Machines;
 use crate::step::Step;
 use crate::submission::ClientId;
 use crate::timer::Timer;
 
-impl Parts {
+/// The output of an attempt that a client waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    /// Both streams of this attempt, as far as they are written.
+    SoFar(AttemptId),
+    /// One stream of this attempt, from this byte on.
+    From(AttemptId, Stream, u64),
+}
+
+impl Question {
+    fn attempt(self) -> AttemptId {
+        match self {
+            Question::SoFar(attempt) | Question::From(attempt, ..) => attempt,
+        }
+    }
+}
+
+impl Clients {
     /// A client asks for the streams of a running attempt. Returns none if the answer comes later.
-    pub(crate) fn tail(
+    pub(super) fn tail(
         &mut self,
         step: &mut Step<'_>,
-        client: ClientId,
-        number: u64,
+        machines: &Machines,
+        asking: Asking,
         attempt: AttemptId,
     ) -> Option<Answer> {
         let Some(known) = step.cx.process(attempt.process) else {
@@ -31,15 +48,16 @@ impl Parts {
         };
         let message = ToActivity::Tail(attempt);
         let question = Question::SoFar(attempt);
-        self.look(step, (client, number), question, (resource, message))
+        self.look(step, machines, (asking, question), (resource, message))
     }
 
     /// A client asks for a part of what an attempt wrote that has ended, or the one whose outcome
     /// stands for the activity. None where it is answered later.
-    pub(crate) fn read_log(
+    pub(super) fn read_log(
         &mut self,
         step: &mut Step<'_>,
-        client: (ClientId, u64),
+        machines: &Machines,
+        asking: Asking,
         (process_id, activity, attempt): (ProcessId, ActivityId, AttemptId),
         (stream, offset): (Stream, u64),
     ) -> Option<Answer> {
@@ -64,14 +82,14 @@ impl Parts {
             offset,
         }));
         let question = Question::From(attempt, stream, offset);
-        self.look(step, client, question, (resource, message))
+        self.look(step, machines, (asking, question), (resource, message))
     }
 
     fn look(
         &mut self,
         step: &mut Step<'_>,
-        (client, number): (ClientId, u64),
-        question: Question,
+        machines: &Machines,
+        ((client, number), question): (Asking, Question),
         (resource, message): (ResourceId, ToActivity),
     ) -> Option<Answer> {
         if self.tails.len() >= limits::TAILS_MAX {
@@ -80,7 +98,7 @@ impl Parts {
                 "{many} clients are looking at attempts here already"
             )));
         }
-        if self.machines.epoch(resource).is_none() {
+        if machines.epoch(resource).is_none() {
             let attempt = question.attempt();
             return Some(refused(format!(
                 "the machine of {attempt} cannot be reached"
@@ -122,7 +140,7 @@ impl Parts {
         question: Question,
         answer: impl Fn() -> Answer,
     ) {
-        let asking: Vec<(ClientId, u64)> = self
+        let asking: Vec<Asking> = self
             .tails
             .iter()
             .filter(|(_, asked)| **asked == question)
@@ -131,31 +149,22 @@ impl Parts {
         for (client, number) in asking {
             self.tails.remove(&(client, number));
             step.timers.cancel(Timer::Tail(client, number));
-            let answer = answer();
-            step.cx.effect(Effect::Answer {
-                client,
-                number,
-                answer,
-            });
+            tell(step, (client, number), answer());
         }
     }
 
     /// The machine has not answered in time.
-    pub(crate) fn give_up_tail(&mut self, step: &mut Step<'_>, client: ClientId, number: u64) {
-        if let Some(question) = self.tails.remove(&(client, number)) {
+    pub(crate) fn give_up_tail(&mut self, step: &mut Step<'_>, asking: Asking) {
+        if let Some(question) = self.tails.remove(&asking) {
             let attempt = question.attempt();
             let answer = refused(format!("the machine of {attempt} has not answered"));
-            step.cx.effect(Effect::Answer {
-                client,
-                number,
-                answer,
-            });
+            tell(step, asking, answer);
         }
     }
 
     /// A client has gone.
-    pub(crate) fn forget_tails(&mut self, step: &mut Step<'_>, client: ClientId) {
-        let asked: Vec<(ClientId, u64)> = self
+    pub(super) fn forget_tails(&mut self, step: &mut Step<'_>, client: ClientId) {
+        let asked: Vec<Asking> = self
             .tails
             .range((client, 0)..=(client, u64::MAX))
             .map(|(&asking, _)| asking)

@@ -7,12 +7,12 @@ use expression::Programs;
 use model::{ActivityId, Artifact, Fault, FaultName, Join, Node, NodeId, NodeKind, ProcessId};
 use wire::client::{self, Answer, Change, REASONS_MAX, Reason, Recall, Why};
 
-use crate::dispatch::Commands;
+use super::Shown;
+use crate::dispatch::{Commands, Grid};
 use crate::enact::cache_key::taken;
 use crate::enact::evaluate::Evaluator;
 use crate::enact::message::staged;
 use crate::enact::reuse::{captured_is_missing, memo_of};
-use crate::parts::Parts;
 use crate::process::Process;
 use crate::process::index::has_ended;
 use crate::record::{ActivityPhase, CacheKey, LinkState, NodeState};
@@ -28,26 +28,33 @@ struct Seen<'a> {
     waiting_for: Option<&'a String>,
 }
 
-impl Parts {
-    pub(crate) fn why(&self, step: &Step<'_>, id: ProcessId, activity: ActivityId) -> Answer {
-        let Some(known) = step.cx.process(id) else {
-            return Answer::Unknown(id);
-        };
-        let mut answer = {
-            let base = known.base.and_then(|base| step.cx.process(base));
-            let seen = Seen {
-                running: self.attempts.running(id),
-                waiting_for: self.market.waiting_for(id),
-            };
-            answer(base, known, activity, seen)
-        };
-        if let Answer::Why(why) = &mut answer
-            && let Some(hindrance) = self.files.hindrance(step, &self.machines, known, activity)
-        {
-            why.reasons.push(Reason::Uncopied(hindrance));
-        }
-        answer
+/// The reasons for the phase of an activity, as a manager that runs knows them.
+pub(super) fn answer_why(
+    step: &Step<'_>,
+    shown: Shown<'_>,
+    id: ProcessId,
+    activity: ActivityId,
+) -> Answer {
+    let Some(known) = step.cx.process(id) else {
+        return Answer::Unknown(id);
+    };
+    let Grid {
+        machines,
+        market,
+        files,
+    } = shown.grid;
+    let base = known.base.and_then(|base| step.cx.process(base));
+    let seen = Seen {
+        running: shown.attempts.running(id),
+        waiting_for: market.waiting_for(id),
+    };
+    let mut answer = answer(base, known, activity, seen);
+    if let Answer::Why(why) = &mut answer
+        && let Some(hindrance) = files.hindrance(step, machines, known, activity)
+    {
+        why.reasons.push(Reason::Uncopied(hindrance));
     }
+    answer
 }
 
 /// The reasons for the phase of an activity, as far as they are recorded. `base` is the process

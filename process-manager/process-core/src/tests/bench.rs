@@ -507,7 +507,7 @@ pub(crate) fn artifact() -> Artifact {
     }
 }
 
-pub(super) fn submission(key: SubmitKey, draft: Draft) -> Submit {
+pub(crate) fn submission(key: SubmitKey, draft: Draft) -> Submit {
     Submit {
         key,
         draft,

@@ -1,0 +1,226 @@
+//! Watchers of processes: clients that are told of the progress.
+
+use std::collections::VecDeque;
+
+use model::{Mono, NodeId, NodeKind, Now, ProcessId, Span, Wall};
+use wire::client::{
+    Answer, CONTROLLERS_SHOWN_MAX, ControllerProgress, Progress, RUNNING_SHOWN_MAX, Running,
+};
+
+use super::{Asking, Clients, Shown, tell};
+use crate::dispatch::Commands;
+use crate::limits;
+use crate::process::Process;
+use crate::step::Step;
+use crate::submission::ClientId;
+use crate::timer::Timer;
+
+/// A client that watches a process.
+#[derive(Debug)]
+pub(super) struct Watcher {
+    process: ProcessId,
+    seen: u64,
+    told: Mono,
+}
+
+impl Clients {
+    /// Notes a change of a process that a watcher could see.
+    pub(crate) fn touch(&mut self, id: ProcessId) {
+        if let Some(revision) = self.revisions.get_mut(&id) {
+            *revision += 1;
+        }
+    }
+
+    /// Begins to tell a client of a process. Its earlier watch of the same process ends with that,
+    /// so that one who asks again and again takes one place.
+    pub(super) fn watch(
+        &mut self,
+        step: &mut Step<'_>,
+        shown: Shown<'_>,
+        (client, number): Asking,
+        id: ProcessId,
+    ) {
+        let earlier: Vec<u64> = self
+            .watchers
+            .range((client, 0)..=(client, u64::MAX))
+            .filter(|(_, watcher)| watcher.process == id)
+            .map(|(&(_, number), _)| number)
+            .collect();
+        for number in earlier {
+            self.watchers.remove(&(client, number));
+            step.timers.cancel(Timer::Watch(client, number));
+        }
+        let refusal = if let Some(held) = step.cx.held(id) {
+            Some(Answer::Progress(Box::new(held.progress())))
+        } else if step.cx.process(id).is_none() {
+            Some(Answer::Unknown(id))
+        } else if self.watchers.len() >= limits::WATCHERS_MAX {
+            let many = limits::WATCHERS_MAX;
+            Some(Answer::Refused(vec![format!(
+                "{many} clients are watching here already"
+            )]))
+        } else {
+            None
+        };
+        if let Some(answer) = refusal {
+            return tell(step, (client, number), answer);
+        }
+        self.watchers.insert(
+            (client, number),
+            Watcher {
+                process: id,
+                seen: 0,
+                told: step.now.mono,
+            },
+        );
+        self.tell_watcher(step, shown, (client, number));
+    }
+
+    /// Has the watchers of a process told, at once where the last time is long enough ago or the
+    /// process has ended.
+    pub(crate) fn notify_watchers(&mut self, step: &mut Step<'_>, shown: Shown<'_>, id: ProcessId) {
+        if self.watchers.is_empty() {
+            return;
+        }
+        let ended = step
+            .cx
+            .process(id)
+            .is_none_or(|known| known.phase().has_ended());
+        let watchers: Vec<(ClientId, u64, model::Mono)> = self
+            .watchers
+            .iter()
+            .filter(|(_, watcher)| watcher.process == id)
+            .map(|(&(client, number), watcher)| (client, number, watcher.told))
+            .collect();
+        for (client, number, told) in watchers {
+            let due = told + limits::WATCH;
+            if ended || due <= step.now.mono {
+                self.tell_watcher(step, shown, (client, number));
+            } else {
+                step.timers.set_once(Timer::Watch(client, number), due);
+            }
+        }
+    }
+
+    /// Tells a watcher what has changed since it was told last.
+    pub(crate) fn tell_watcher(
+        &mut self,
+        step: &mut Step<'_>,
+        shown: Shown<'_>,
+        (client, number): Asking,
+    ) {
+        let Some(watcher) = self.watchers.get_mut(&(client, number)) else {
+            return;
+        };
+        let id = watcher.process;
+        let Some(known) = step.cx.process(id) else {
+            return;
+        };
+        let revision = self.revisions.get(&id).copied().unwrap_or(u64::MAX);
+        if watcher.seen == revision && !known.phase().has_ended() {
+            return;
+        }
+        watcher.seen = revision;
+        watcher.told = step.now.mono;
+        let mut progress = progress(known, shown.attempts.running(id), step.now, revision);
+        progress.waiting_for = shown.grid.market.waiting_for(id).cloned();
+        let answer = Answer::Progress(Box::new(progress));
+        if known.phase().has_ended() {
+            self.watchers.remove(&(client, number));
+            step.timers.cancel(Timer::Watch(client, number));
+        }
+        tell(step, (client, number), answer);
+    }
+
+    /// A client has gone: nobody is to be told of the processes that it watches.
+    pub(super) fn forget_watches(&mut self, step: &mut Step<'_>, client: ClientId) {
+        let all = (client, 0)..=(client, u64::MAX);
+        let gone: Vec<Asking> = self
+            .watchers
+            .range(all)
+            .map(|(&asking, _)| asking)
+            .collect();
+        for (client, number) in gone {
+            self.watchers.remove(&(client, number));
+            step.timers.cancel(Timer::Watch(client, number));
+        }
+    }
+}
+
+fn progress(process: &Process, running: Option<&Commands>, now: Now, revision: u64) -> Progress {
+    let running = running.map_or(Vec::new(), |running| {
+        running
+            .iter()
+            .take(RUNNING_SHOWN_MAX)
+            .map(|(&activity, &(since, _))| {
+                let state = process.activity(activity);
+                Running {
+                    activity,
+                    number: state.number,
+                    resource: state.resource,
+                    since,
+                }
+            })
+            .collect()
+    });
+    Progress {
+        process: process.id(),
+        revision,
+        phase: process.phase().into(),
+        totals: process.totals(),
+        controllers: controllers(process),
+        running,
+        left: left(process, now.wall),
+        waiting_for: None,
+    }
+}
+
+/// The controllers nearest the root, in the order of a breadth-first walk.
+fn controllers(process: &Process) -> Vec<ControllerProgress> {
+    let definition = process.definition();
+    let mut shown = Vec::new();
+    let mut open = VecDeque::from([NodeId(0)]);
+    while let Some(node) = open.pop_front() {
+        if shown.len() == CONTROLLERS_SHOWN_MAX {
+            break;
+        }
+        match &definition.node(node).kind {
+            NodeKind::Sequence(children)
+            | NodeKind::Parallel { children, .. }
+            | NodeKind::If { children, .. } => {
+                shown.push(ControllerProgress {
+                    node,
+                    n_ended: process.index.n_ended[node.index()],
+                    n_all: process.index.n_all[node.index()],
+                });
+                let room = CONTROLLERS_SHOWN_MAX * 4;
+                let n_more = room.saturating_sub(open.len());
+                let is_controller =
+                    |child: &&NodeId| !definition.node(**child).children().is_empty();
+                open.extend(children.iter().filter(is_controller).take(n_more));
+            }
+            NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => {}
+        }
+    }
+    shown
+}
+
+/// About how long a process will still take: by what its activities took so far, else by its plan.
+fn left(process: &Process, now: Wall) -> Option<Span> {
+    if process.phase().has_ended() {
+        return None;
+    }
+    let totals = process.totals();
+    let n_left = u64::from(totals.waiting + totals.ready + totals.running);
+    let n_slots: u64 = process.grants().map(|grant| u64::from(grant.slots)).sum();
+    if process.state.n_seen > 0 && n_slots > 0 {
+        let mean = process.state.seen_wall.0 / u64::from(process.state.n_seen);
+        return Some(Span(
+            mean.saturating_mul(n_left) / n_slots.min(n_left.max(1)),
+        ));
+    }
+    process
+        .state
+        .planned
+        .map(|planned| planned.saturating_sub(now.since(process.submitted)))
+}
