@@ -13,6 +13,7 @@ pub mod known;
 pub mod large;
 pub mod mangled;
 pub mod mutants;
+pub mod reach;
 pub mod recorded;
 pub mod reference;
 pub mod rules;

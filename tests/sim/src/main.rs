@@ -4,6 +4,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use sim::reach::Reach;
 use sim::{large, mangled, mutants, recorded, run_seed};
 use simulator::Setup;
 
@@ -11,6 +12,7 @@ const USAGE: &str = "\
 cargo sim [--seeds FROM..TO] [--profile NAME|all]                        run seeds (0..1000, all)
           [--survey]                                                   a line for each that breaks a rule
 cargo sim --seed N --profile NAME [--steps N]                          replay one, with its last steps
+cargo sim --reach FROM..TO                                            what each rule judges in each profile
 cargo sim --large [N]                                                  a parallel of N activities (100000)
 cargo sim --mangled FROM..TO                                           seeds in which peers say what they should not
 cargo sim --recorded FILE|DIR                                          recorded workflows, each to its end
@@ -36,6 +38,10 @@ enum Task {
         seed: u64,
         profile: String,
         n_steps: usize,
+    },
+    Reach {
+        from: u64,
+        to: u64,
     },
     Large(u32),
     Mangled {
@@ -64,6 +70,7 @@ fn main() -> ExitCode {
             profile,
             n_steps,
         }) => replay(seed, &profile, n_steps),
+        Some(Task::Reach { from, to }) => run_reach(from, to),
         Some(Task::Large(n_activities)) => run_large(n_activities),
         Some(Task::Mangled { from, to }) => run_mangled(from, to),
         Some(Task::Recorded(path)) => run_recorded(&path),
@@ -102,6 +109,10 @@ fn parse(arguments: &[String]) -> Option<Task> {
                     profile: String::new(),
                     n_steps,
                 });
+            }
+            "--reach" => {
+                let (from, to) = range(words.next()?)?;
+                task = Some(Task::Reach { from, to });
             }
             "--large" => {
                 let n_activities = match words.peek() {
@@ -228,6 +239,26 @@ fn replay(seed: u64, profile: &str, n_steps: usize) -> ExitCode {
             ));
             ExitCode::FAILURE
         }
+    }
+}
+
+fn run_reach(from: u64, to: u64) -> ExitCode {
+    let reach = match Reach::of(from..to) {
+        Ok(reach) => reach,
+        Err((seed, profile, failed)) => {
+            say(&failed.screen(seed, profile));
+            return ExitCode::FAILURE;
+        }
+    };
+    say(&reach.to_string());
+    let unexpected = Setup::NAMES.map(|profile| reach.unexpected(profile));
+    for line in unexpected.iter().flatten() {
+        say(line);
+    }
+    if unexpected.iter().all(Vec::is_empty) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 

@@ -21,89 +21,138 @@ use crate::known::Known;
 
 /// Something that must hold at every step.
 pub trait Rule {
-    /// Something was seen. The error says how it breaks the rule.
-    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String>;
+    /// Something was seen. The error says how it breaks the rule. What could have broken it is counted,
+    /// so that a rule that never meets anything of its kind is noticed.
+    fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String>;
+}
+
+/// How often a rule has judged something that could have broken it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Judged(pub u64);
+
+impl Judged {
+    /// Counts a judgement.
+    fn count(&mut self) {
+        self.0 += 1;
+    }
+
+    /// Counts a judgement where the rule could have been broken.
+    fn count_if(&mut self, could_break: bool) {
+        self.0 += u64::from(could_break);
+    }
 }
 
 /// All rules, and what is known.
 pub struct Rules {
     known: Known,
-    rules: Vec<(&'static str, Box<dyn Rule>)>,
+    rules: Vec<Entry>,
+}
+
+/// A rule of a run.
+struct Entry {
+    /// One word for it in tables.
+    word: &'static str,
+    name: &'static str,
+    rule: Box<dyn Rule>,
+    judged: Judged,
 }
 
 impl Rules {
     /// All rules, for a run of processes that should come to this.
     pub fn new(known: Known) -> Rules {
-        let mut rules: Vec<(&'static str, Box<dyn Rule>)> = vec![
-            (
+        let entry = |word, name, rule| Entry {
+            word,
+            name,
+            rule,
+            judged: Judged::default(),
+        };
+        let mut rules = vec![
+            entry(
+                "submission",
                 "rule 1 (an acknowledged submission is never lost)",
                 Box::<submission::Submission>::default(),
             ),
-            (
+            entry(
+                "outcome",
                 "rule 2 (an outcome is recorded once, and stays)",
                 Box::<outcome::Outcome>::default(),
             ),
-            (
+            entry(
+                "order",
                 "rule 3 (nothing starts before what it depends on is durable)",
                 Box::new(order::Order),
             ),
-            (
+            entry(
+                "overlap",
                 "rule 4 (no two attempts of an activity at once)",
                 Box::<overlap::Overlap>::default(),
             ),
-            (
+            entry(
+                "once",
                 "rule 5 (what must run at most once does)",
                 Box::<once::Once>::default(),
             ),
-            (
+            entry(
+                "ending",
                 "rule 6 (every process ends, once, as it should)",
                 Box::<ending::Ending>::default(),
             ),
-            (
+            entry(
+                "reported",
                 "rule 7 (what was reported is never taken back)",
                 Box::<reported::Reported>::default(),
             ),
-            (
+            entry(
+                "recall",
                 "recall (a recorded outcome stands where nothing has changed, and only there)",
                 Box::new(recall::Recall),
             ),
-            (
+            entry(
+                "bounded",
                 "rule 8 (what is over is forgotten)",
                 Box::new(bounded::Bounded),
             ),
-            (
+            entry(
+                "copies",
                 "copies (what is kept elsewhere is not made again)",
                 Box::<copies::Copies>::default(),
             ),
-            (
+            entry(
+                "slots",
                 "slots are never oversubscribed",
                 Box::<slots::Slots>::default(),
             ),
-            (
+            entry(
+                "effects",
                 "effects wait for their flush",
                 Box::<effects::Effects>::default(),
             ),
         ];
         let lossy = known.is_lossy;
         let n_managers = 1 + known.managers.values().max().copied().unwrap_or_default();
-        rules.extend(
-            (0..n_managers).map(|manager| -> (&'static str, Box<dyn Rule>) {
-                (
-                    "lost (what a machine had that is gone starts elsewhere in time)",
-                    Box::new(elsewhere::Elsewhere::new(manager, lossy)),
-                )
-            }),
-        );
+        rules.extend((0..n_managers).map(|manager| {
+            entry(
+                "elsewhere",
+                "lost (what a machine had that is gone starts elsewhere in time)",
+                Box::new(elsewhere::Elsewhere::new(manager, lossy)),
+            )
+        }));
         Rules { known, rules }
+    }
+
+    /// How often each rule has judged something that could have broken it, by the rule's word. A rule
+    /// that each process manager has one of is told once for each.
+    pub fn judged(&self) -> impl Iterator<Item = (&'static str, Judged)> {
+        self.rules.iter().map(|entry| (entry.word, entry.judged))
     }
 }
 
 impl Observer for Rules {
     fn see(&mut self, at: Mono, seen: &Seen<'_>) -> Result<(), String> {
         self.known.at = at;
-        for (name, rule) in &mut self.rules {
-            rule.see(&self.known, seen)
-                .map_err(|how| format!("{name}: {how}"))?;
+        for entry in &mut self.rules {
+            let seen = entry.rule.see(&self.known, seen, &mut entry.judged);
+            seen.map_err(|how| format!("{}: {how}", entry.name))?;
         }
         self.known.update(at, seen);
         Ok(())

@@ -9,7 +9,7 @@ use simulator::{Broken, Random, Rate, Setup, Sim, Submission};
 use crate::again;
 use crate::known::Known;
 use crate::reference;
-use crate::rules::Rules;
+use crate::rules::{Judged, Rules};
 
 /// A seed that passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct Passed {
     pub took: Span,
     /// The last steps, where they were asked for.
     pub steps: Vec<String>,
+    /// How often each rule has judged something that could have broken it.
+    pub judged: Vec<(&'static str, Judged)>,
 }
 
 /// A seed that broke a rule.
@@ -145,6 +147,7 @@ pub fn run_seed(seed: u64, setup: &Setup, n_steps: usize) -> Result<Passed, Box<
             n_happened: sim.n_happened(),
             took: sim.at().since(Mono(0)),
             steps,
+            judged: rules.judged().collect(),
         }),
         Err(broken) => Err(Box::new(Failed {
             broken,

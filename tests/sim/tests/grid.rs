@@ -1,18 +1,30 @@
 //! A fixed number of seeds of each profile, for every run of the tests.
 
+use sim::reach::Reach;
 use sim::run_seed;
 use simulator::Setup;
 
 /// Seeds of each profile: about a minute of two cores in all, and some seconds where nothing is
 /// optimised. `cargo sim --seeds 0..5000` runs more.
-const SEEDS: u64 = if cfg!(debug_assertions) { 40 } else { 1_000 };
+const SEEDS: u64 = if cfg!(debug_assertions) {
+    REACHING
+} else {
+    1_000
+};
+/// The first seeds, in which each rule must judge something that could break it, but where
+/// [`sim::reach::UNREACHABLE`] says why it cannot.
+const REACHING: u64 = 60;
 /// Steps remembered of a seed that breaks a rule.
 const STEPS_SHOWN: usize = 20;
 
 fn hold(profile: &str) {
     let setup = Setup::named(profile).expect("the profile is one of ours");
+    let mut reach = Reach::default();
     for seed in 0..SEEDS {
-        if run_seed(seed, &setup, 0).is_ok() {
+        if let Ok(passed) = run_seed(seed, &setup, 0) {
+            if seed < REACHING {
+                reach.add(profile, &passed);
+            }
             continue;
         }
         let Err(failed) = run_seed(seed, &setup, STEPS_SHOWN) else {
@@ -20,6 +32,8 @@ fn hold(profile: &str) {
         };
         panic!("{}", failed.screen(seed, profile));
     }
+    let unexpected = reach.unexpected(profile);
+    assert!(unexpected.is_empty(), "{}", unexpected.join("\n"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use simulator::{LongTail, Seen, Sizes};
 
-use super::Rule;
+use super::{Judged, Rule};
 use crate::known::Known;
 
 /// Remembers nothing: all it needs is told at rest.
@@ -11,7 +11,7 @@ use crate::known::Known;
 pub(super) struct Bounded;
 
 impl Rule for Bounded {
-    fn see(&mut self, _: &Known, seen: &Seen<'_>) -> Result<(), String> {
+    fn see(&mut self, _: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
         let Seen::Sizes(Sizes {
             n_attempts,
             n_starting,
@@ -21,6 +21,7 @@ impl Rule for Bounded {
         else {
             return Ok(());
         };
+        judged.count();
         if *n_attempts > 0 {
             return Err(format!(
                 "activity managers hold {n_attempts} attempts at rest"

@@ -8,7 +8,7 @@ use model::{ActivityId, ProcessId, ResourceId};
 use process_core::{Event, Stream};
 use simulator::Seen;
 
-use super::Rule;
+use super::{Judged, Rule};
 use crate::known::Known;
 
 /// Remembers who has what was copied, where that is not the one that made it.
@@ -28,7 +28,7 @@ impl Copies {
 }
 
 impl Rule for Copies {
-    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
         if let Seen::Bereft(id, activity) = seen {
             return Err(format!(
                 "what {activity} of {id} has made is lost with a machine, and was not copied again"
@@ -49,6 +49,7 @@ impl Rule for Copies {
             beside,
         } = event
         {
+            judged.count();
             if let Some(beside) = beside {
                 self.0.insert((*id, *activity), *beside);
             }

@@ -7,7 +7,7 @@ use simulator::Seen;
 use wire::attempt::ToActivity;
 use wire::client::{ActivityPhase, Answer, Phase};
 
-use super::Rule;
+use super::{Judged, Rule};
 use crate::known::Known;
 
 /// Remembers which attempts were acknowledged.
@@ -17,10 +17,12 @@ pub(super) struct Effects {
 }
 
 impl Rule for Effects {
-    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
         match seen {
             Seen::ToActivity(machine, ToActivity::Dispatch { attempts, .. }) => {
                 for dispatch in attempts {
+                    judged.count();
+
                     let attempt = dispatch.attempt;
                     let process = known.processes.get(&attempt.process);
                     let resource = process.and_then(|process| process.sent.get(&attempt));
@@ -36,6 +38,8 @@ impl Rule for Effects {
             }
             Seen::ToActivity(_, ToActivity::Acknowledge(attempts)) => {
                 for &attempt in attempts {
+                    judged.count();
+
                     let process = known.processes.get(&attempt.process);
                     if process.is_some_and(|process| process.is_out(attempt)) {
                         return Err(format!(
@@ -46,7 +50,7 @@ impl Rule for Effects {
                 }
                 Ok(())
             }
-            Seen::Answers(_, answer) => answered(known, answer),
+            Seen::Answers(_, answer) => answered(known, answer, judged),
             Seen::ToActivity(
                 _,
                 ToActivity::Attach { .. }
@@ -85,9 +89,11 @@ impl Rule for Effects {
     }
 }
 
-fn answered(known: &Known, answer: &Answer) -> Result<(), String> {
+fn answered(known: &Known, answer: &Answer, judged: &mut Judged) -> Result<(), String> {
     match answer {
         Answer::Cancelling(id) => {
+            judged.count();
+
             let process = known.processes.get(id);
             if !process.is_some_and(|process| process.is_cancelling) {
                 return Err(format!(
@@ -96,6 +102,8 @@ fn answered(known: &Known, answer: &Answer) -> Result<(), String> {
             }
         }
         Answer::Status(status) => {
+            judged.count();
+
             let id = status.summary.process;
             let Some(process) = known.processes.get(&id) else {
                 return Err(format!("the status of {id} is told, and it is not durable"));
@@ -115,6 +123,8 @@ fn answered(known: &Known, answer: &Answer) -> Result<(), String> {
             }
         }
         Answer::Progress(progress) => {
+            judged.count();
+
             let id = progress.process;
             let Some(process) = known.processes.get(&id) else {
                 return Err(format!(
@@ -135,6 +145,8 @@ fn answered(known: &Known, answer: &Answer) -> Result<(), String> {
         }
         Answer::Processes(list) => {
             for summary in list {
+                judged.count();
+
                 let process = known.processes.get(&summary.process);
                 let closed = process.and_then(|process| process.closed);
                 let said: Option<Phase> = summary.phase.has_ended().then_some(summary.phase);

@@ -14,7 +14,7 @@ use model::{ActivityId, AttemptId, GroupId, Mono, ProcessId, ResourceId, Span};
 use process_core::{Event, Stream, Verdict};
 use simulator::Seen;
 
-use super::Rule;
+use super::{Judged, Rule};
 use crate::known::{Durable, Known};
 
 /// From the end of a lease to the record that its attempts are lost: a turn and some flushes.
@@ -167,7 +167,7 @@ impl Elsewhere {
     }
 
     /// Attempts on a machine that was silent for longer than its lease are given up.
-    fn is_given_up(&self, known: &Known, length: Span) -> Result<(), String> {
+    fn is_given_up(&self, known: &Known, length: Span, judged: &mut Judged) -> Result<(), String> {
         let Some(runs_since) = self.runs_since else {
             return Ok(());
         };
@@ -182,6 +182,10 @@ impl Elsewhere {
             let from = heard.unwrap_or(self.begun).max(sent);
             let end = (from + slow(patience(length))).max(earlier_leases_end);
             let late = known.at.since(end.max(runs_since));
+            // Only where a lease has run out could the attempt have been kept for too long.
+            if known.at.since(from.max(runs_since)) > length {
+                judged.count();
+            }
             if late > RECORDED {
                 let told = known.at.since(from);
                 return Err(format!(
@@ -193,7 +197,7 @@ impl Elsewhere {
     }
 
     /// A lost activity is sent to a machine that has room for it.
-    fn is_sent(&self, known: &Known) -> Result<(), String> {
+    fn is_sent(&self, known: &Known, judged: &mut Judged) -> Result<(), String> {
         let Some(together) = self.together_since else {
             return Ok(());
         };
@@ -209,6 +213,7 @@ impl Elsewhere {
             if is_ending(process) || self.faulted.contains(&id) {
                 continue;
             }
+            judged.count();
             if let Some(machine) = self.with_room(known, id, sent) {
                 let waits = known.at.since(since);
                 return Err(format!(
@@ -291,7 +296,7 @@ fn is_ending(process: &Durable) -> bool {
 }
 
 impl Rule for Elsewhere {
-    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
         let at = known.at;
         if let Seen::Leases(manager, length) = seen
             && *manager == self.manager
@@ -341,7 +346,7 @@ impl Rule for Elsewhere {
             return Ok(());
         }
         self.next = at + LOOK;
-        self.is_given_up(known, length)?;
-        self.is_sent(known)
+        self.is_given_up(known, length, judged)?;
+        self.is_sent(known, judged)
     }
 }

@@ -8,7 +8,7 @@ use process_core::{Event, Stream};
 use simulator::{PATIENCE, Seen};
 use wire::client::{ActivityPhase, Answer, Phase, Status};
 
-use super::Rule;
+use super::{Judged, Rule};
 use crate::known::{Durable, Known};
 
 /// The submissions, and the end of each.
@@ -19,7 +19,7 @@ pub(super) struct Ending {
 }
 
 impl Rule for Ending {
-    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
         match seen {
             Seen::Submits(submit) => {
                 self.submitted.insert(submit.key.process());
@@ -28,18 +28,23 @@ impl Rule for Ending {
             Seen::ProcessDurable(Stream::Process(id), Event::Faulted(fault))
                 if fault.name == FaultName::NoResource =>
             {
+                judged.count();
                 wants_resource(known, *id)
             }
             Seen::ProcessDurable(Stream::Process(id), Event::Closed { phase, outputs, .. }) => {
+                judged.count();
                 closed(known, *id, (*phase).into(), outputs)
             }
             Seen::Told(_, Answer::Status(status)) if status.summary.phase.has_ended() => {
                 self.told
                     .insert(status.summary.process, status.summary.phase);
+                judged.count();
                 told(known, status)
             }
             Seen::AtRest => {
                 for process in &self.submitted {
+                    judged.count();
+
                     if !self.told.contains_key(process) {
                         return Err(format!("nobody was told how {process} ended"));
                     }

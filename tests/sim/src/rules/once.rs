@@ -7,7 +7,7 @@ use model::{ActivityId, FaultName, ProcessId};
 use process_core::{Event, Stream};
 use simulator::Seen;
 
-use super::Rule;
+use super::{Judged, Rule};
 use crate::known::Known;
 
 /// The attempts that have started.
@@ -17,10 +17,14 @@ pub(super) struct Once {
 }
 
 impl Rule for Once {
-    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
         if let Seen::Started(command) = seen {
             let attempt = command.attempt;
             let activity = (attempt.process, attempt.activity);
+            if known.once.contains(&activity) {
+                // A first attempt cannot be the second start.
+                judged.count_if(attempt.number > 1);
+            }
             if known.once.contains(&activity) && !self.started.insert(activity) {
                 return Err(format!("{attempt} starts, and must not run twice"));
             }
@@ -29,6 +33,7 @@ impl Rule for Once {
             && let Some(fault) = ended.verdict.fault()
             && fault.name == FaultName::OutcomeUnknown
         {
+            judged.count();
             let attempt = ended.outcome.attempt;
             if !known.once.contains(&(*id, attempt.activity)) {
                 return Err(format!(

@@ -3,7 +3,7 @@
 
 use simulator::Seen;
 
-use super::Rule;
+use super::{Judged, Rule};
 use crate::known::Known;
 
 /// Remembers nothing: all it needs is known.
@@ -11,11 +11,12 @@ use crate::known::Known;
 pub(super) struct Order;
 
 impl Rule for Order {
-    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
         if let Seen::Stages(attempt, inputs) = seen
             && let Some(expected) = known.expected.get(&attempt.process)
         {
             let wanted = expected.inputs.get(&attempt.activity);
+            judged.count_if(wanted.is_some_and(|wanted| !wanted.is_empty()));
             if wanted.is_some_and(|wanted| wanted.as_slice() != *inputs) {
                 return Err(format!("{attempt} gets {inputs:?} and not {wanted:?}"));
             }
@@ -51,6 +52,7 @@ impl Rule for Order {
         let Some(needs) = expected.needs.get(&attempt.activity) else {
             return Err(format!("{attempt} starts, and should have been skipped"));
         };
+        judged.count_if(!needs.is_empty());
         if let Some(missing) = needs
             .iter()
             .find(|needed| !process.completed.contains(needed))

@@ -8,7 +8,7 @@ use process_core::record::End;
 use process_core::{Event, Stream};
 use simulator::Seen;
 
-use super::Rule;
+use super::{Judged, Rule};
 use crate::known::Known;
 
 /// Remembers which attempts have started.
@@ -18,9 +18,10 @@ pub(super) struct Outcome {
 }
 
 impl Rule for Outcome {
-    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
         if let Seen::Started(command) = seen {
             let attempt = command.attempt;
+            judged.count();
             if !self.started.insert(attempt) {
                 return Err(format!("{attempt} starts a second time"));
             }
@@ -44,6 +45,7 @@ impl Rule for Outcome {
         let Seen::ProcessDurable(Stream::Process(id), Event::Ended(ended)) = seen else {
             return Ok(());
         };
+        judged.count();
         let outcome = &ended.outcome;
         let attempt = outcome.attempt;
         let Some(process) = known.processes.get(id) else {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{ActivityId, AttemptId, ProcessId};
 use simulator::Seen;
 
-use super::Rule;
+use super::{Judged, Rule};
 use crate::known::Known;
 
 /// The attempts that run.
@@ -15,7 +15,7 @@ pub(super) struct Overlap {
 }
 
 impl Rule for Overlap {
-    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
         if let Seen::Started(command) | Seen::Ended(command) = seen
             && known.is_repeatable(command.attempt)
         {
@@ -23,6 +23,8 @@ impl Rule for Overlap {
         }
         if let Seen::Started(command) = seen {
             let attempt = command.attempt;
+            // A first attempt has none before it that could run.
+            judged.count_if(attempt.number > 1);
             let before = self
                 .running
                 .insert((attempt.process, attempt.activity), attempt);

@@ -9,7 +9,7 @@ use simulator::Seen;
 use simulator::command::printed;
 use wire::client::Answer;
 
-use super::Rule;
+use super::{Judged, Rule};
 use crate::known::Known;
 
 /// Remembers nothing: all it needs is known.
@@ -17,18 +17,20 @@ use crate::known::Known;
 pub(super) struct Recall;
 
 impl Rule for Recall {
-    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
         match seen {
             Seen::ProcessDurable(Stream::Process(id), Event::Reused(reused)) => {
+                judged.count();
                 stands(known, *id, reused)
             }
-            Seen::Started(command) => runs(known, command.attempt),
+            Seen::Started(command) => runs(known, command.attempt, judged),
             Seen::Told(_, Answer::Status(status)) => {
                 let process = known.processes.get(&status.summary.process);
                 for activity in &status.activities {
                     let of = process.and_then(|process| process.reused.get(&activity.activity));
                     let told = activity.reused.as_ref();
                     let told = told.map(|attempt| attempt.attempt);
+                    judged.count_if(told.is_some());
                     if told.is_some() && (told.as_ref() != of || !activity.attempts.is_empty()) {
                         let id = activity.activity;
                         return Err(format!("{id} is told to be {told:?}, and is {of:?}"));
@@ -128,13 +130,14 @@ fn stands(known: &Known, id: ProcessId, reused: &Reused) -> Result<(), String> {
     Ok(())
 }
 
-fn runs(known: &Known, attempt: AttemptId) -> Result<(), String> {
+fn runs(known: &Known, attempt: AttemptId, judged: &mut Judged) -> Result<(), String> {
     let (id, activity) = (attempt.process, attempt.activity);
     let Some(base) = known.bases.get(&id) else {
         return Ok(());
     };
     let recorded = known.processes.get(base);
     let has_completed = recorded.is_some_and(|process| process.completed.contains(&activity));
+    judged.count_if(has_completed);
     if has_completed && is_same(known, (*base, activity), (id, activity)) {
         return Err(format!(
             "{attempt} starts, and {base} has recorded its outcome"

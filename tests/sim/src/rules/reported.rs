@@ -6,7 +6,7 @@ use model::{ActivityId, Artifact, ProcessId, Value};
 use simulator::Seen;
 use wire::client::{ActivityPhase, Answer, Phase, Status};
 
-use super::Rule;
+use super::{Judged, Rule};
 use crate::known::Known;
 
 /// The most that was said of each process.
@@ -25,21 +25,21 @@ struct Said {
 }
 
 impl Rule for Reported {
-    fn see(&mut self, _: &Known, seen: &Seen<'_>) -> Result<(), String> {
+    fn see(&mut self, _: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
         match seen {
             Seen::Told(_, Answer::Cancelling(process)) => {
                 self.cancelling.insert(*process);
                 Ok(())
             }
             // In the order in which answers leave: they may overtake each other on their way.
-            Seen::Answers(_, Answer::Status(status)) => self.status(status),
+            Seen::Answers(_, Answer::Status(status)) => self.status(status, judged),
             Seen::Answers(_, Answer::Progress(progress)) => {
-                self.phase(progress.process, progress.phase)?;
+                self.phase(progress.process, progress.phase, judged)?;
                 self.completed(progress.process, progress.totals.completed)
             }
             Seen::Answers(_, Answer::Processes(list)) => {
                 for summary in list {
-                    self.phase(summary.process, summary.phase)?;
+                    self.phase(summary.process, summary.phase, judged)?;
                     self.completed(summary.process, summary.totals.completed)?;
                 }
                 Ok(())
@@ -85,8 +85,15 @@ impl Rule for Reported {
 }
 
 impl Reported {
-    fn phase(&mut self, process: ProcessId, phase: Phase) -> Result<(), String> {
+    fn phase(
+        &mut self,
+        process: ProcessId,
+        phase: Phase,
+        judged: &mut Judged,
+    ) -> Result<(), String> {
         let said = self.said.entry(process).or_default();
+        // A first report has nothing before it that it could take back.
+        judged.count_if(said.phase.is_some());
         if let Some(before) = said.phase
             && before != phase
             && (before.has_ended() || !phase.has_ended() && before != Phase::Running)
@@ -116,10 +123,10 @@ impl Reported {
         Ok(())
     }
 
-    fn status(&mut self, status: &Status) -> Result<(), String> {
+    fn status(&mut self, status: &Status, judged: &mut Judged) -> Result<(), String> {
         let process = status.summary.process;
         let phase = status.summary.phase;
-        self.phase(process, phase)?;
+        self.phase(process, phase, judged)?;
         self.completed(process, status.summary.totals.completed)?;
         let said = self.said.entry(process).or_default();
         if phase.has_ended() {

@@ -6,7 +6,7 @@ use group_core::Event;
 use model::{GroupId, ProcessId, ResourceId};
 use simulator::Seen;
 
-use super::Rule;
+use super::{Judged, Rule};
 use crate::known::Known;
 
 /// The slots of each machine.
@@ -21,7 +21,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    fn group(&mut self, group: GroupId, event: &Event) -> Result<(), String> {
+    fn group(&mut self, group: GroupId, event: &Event, judged: &mut Judged) -> Result<(), String> {
         match event {
             Event::Epoch(_) => {}
             Event::Named { resource, name } => {
@@ -44,6 +44,8 @@ impl Slots {
                     ));
                 }
                 for grant in grants {
+                    judged.count();
+
                     let at = grant.resource.of(group);
                     *self.granted.entry((*process, at)).or_default() += grant.slots;
                     let all = self.granted.iter().filter(|((_, of), _)| *of == at);
@@ -67,16 +69,17 @@ impl Slots {
 }
 
 impl Rule for Slots {
-    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
         if let Seen::Machine { machine, slots } = seen {
             self.slots.insert(*machine, *slots);
         }
         if let Seen::GroupDurable(group, event) = seen {
-            return self.group(*group, event);
+            return self.group(*group, event, judged);
         }
         let Seen::Started(command) = seen else {
             return Ok(());
         };
+        judged.count();
         let machine = command.machine;
         let here = known.running.iter().filter(|(_, (at, _))| *at == machine);
         let used: u32 = here.clone().map(|(_, (_, cores))| cores).sum();

@@ -6,7 +6,7 @@ use model::ProcessId;
 use simulator::Seen;
 use wire::client::Answer;
 
-use super::Rule;
+use super::{Judged, Rule};
 use crate::known::Known;
 
 /// Remembers what clients were told.
@@ -17,12 +17,13 @@ pub(super) struct Submission {
 }
 
 impl Rule for Submission {
-    fn see(&mut self, known: &Known, seen: &Seen<'_>) -> Result<(), String> {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
         match seen {
             Seen::Submits(submit) => {
                 self.submitted.insert(submit.key.process());
             }
             Seen::Told(_, Answer::Submitted(process)) => {
+                judged.count();
                 if !self.submitted.contains(process) {
                     return Err(format!("{process} was acknowledged and never submitted"));
                 }
@@ -32,6 +33,7 @@ impl Rule for Submission {
                 return Err(format!("a good submission was refused: {reasons:?}"));
             }
             Seen::Answers(_, Answer::Submitted(process)) => {
+                judged.count();
                 if !known.processes.contains_key(process) {
                     return Err(format!("{process} is acknowledged and not durable"));
                 }
@@ -49,12 +51,15 @@ impl Rule for Submission {
                     return Err(format!("{} is another manager's", other.process));
                 }
                 for process in self.acknowledged.iter().filter(|&id| is_its_own(id)) {
+                    judged.count();
+
                     if !list.iter().any(|summary| summary.process == *process) {
                         return Err(format!("{process} was acknowledged and is not listed"));
                     }
                 }
             }
             Seen::AtRest => {
+                judged.count_if(!self.submitted.is_empty());
                 if self.acknowledged != self.submitted {
                     return Err("a submission was never acknowledged".to_owned());
                 }
