@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use model::{ActivityId, Artifact, Mono, ResourceId};
+use model::{ActivityId, Artifact, Mono, ProcessId, ResourceId};
+use wire::attempt::{Copied, Copy};
 
+use crate::limits;
 use crate::process::Process;
 use crate::record::Phase;
 
@@ -24,6 +26,33 @@ pub(super) struct Check {
     pub(super) asked: Option<Mono>,
     /// The answer, once there is one.
     pub(super) is_sound: Option<bool>,
+}
+
+impl Check {
+    /// Returns true if a machine is to be asked now: it was not, or has not answered.
+    pub(super) fn is_due(&self, now: Mono) -> bool {
+        let is_early = |at: Mono| now.since(at) < limits::REPEAT;
+        self.is_sound.is_none() && !self.asked.is_some_and(is_early)
+    }
+
+    /// The question to a machine, with the other machines that have the files.
+    pub(super) fn question(
+        &self,
+        process: ProcessId,
+        activity: ActivityId,
+        to: ResourceId,
+    ) -> Copy {
+        let others = self.holders.iter().copied().filter(|one| *one != to);
+        Copy {
+            copied: Copied {
+                process,
+                activity,
+                artifacts: self.artifacts.clone(),
+            },
+            holders: others.collect(),
+            is_needed: false,
+        }
+    }
 }
 
 /// The reason for a check.

@@ -12,8 +12,8 @@
 
 use std::collections::BTreeMap;
 
-use model::{ActivityId, Artifact, Mono, ProcessId, ResourceId, Span};
-use wire::attempt::{Checked, Copied, Copy, ToActivity};
+use model::{ActivityId, Artifact, ProcessId, ResourceId, Span};
+use wire::attempt::{Checked, Copy, ToActivity};
 
 use super::Files;
 use super::check::{Finding, What};
@@ -88,8 +88,7 @@ impl Files {
         let mut by_machine: BTreeMap<ResourceId, Vec<Copy>> = BTreeMap::new();
         let mut given_up = Vec::new();
         for (&activity, check) in &mut open.checks.0 {
-            let is_early = |at: Mono| step.now.mono.since(at) < limits::REPEAT;
-            if check.is_sound.is_some() || check.asked.is_some_and(is_early) {
+            if !check.is_due(step.now.mono) {
                 continue;
             }
             let asked = match is_shared {
@@ -107,20 +106,8 @@ impl Files {
             }
             if let Some(asked) = asked {
                 check.asked = Some(step.now.mono);
-                by_machine.entry(asked).or_default().push(Copy {
-                    copied: Copied {
-                        process: id,
-                        activity,
-                        artifacts: check.artifacts.clone(),
-                    },
-                    holders: check
-                        .holders
-                        .iter()
-                        .copied()
-                        .filter(|one| *one != asked)
-                        .collect(),
-                    is_needed: false,
-                });
+                let question = check.question(id, activity, asked);
+                by_machine.entry(asked).or_default().push(question);
             }
         }
         self.send_checks(step, by_machine);

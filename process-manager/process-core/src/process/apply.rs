@@ -47,13 +47,7 @@ impl Process {
                 resource,
                 machine,
                 beside,
-            } => {
-                self.name_machine(*resource, machine);
-                if let Some(holder) = beside {
-                    self.set_holder(*activity, *holder);
-                }
-                self.keep_copy(*activity, *resource);
-            }
+            } => self.record_copy(*activity, (*resource, machine), *beside),
             Event::MachineLost {
                 resource,
                 activities,
@@ -97,6 +91,21 @@ impl Process {
         for (_, activity) in ready.into_values().flatten() {
             self.queue(activity);
         }
+    }
+
+    /// A machine of this name keeps a copy of an activity's outputs; `beside` is the other machine that
+    /// has them, where that is not the recorded one.
+    fn record_copy(
+        &mut self,
+        activity: ActivityId,
+        (resource, name): (ResourceId, &str),
+        beside: Option<ResourceId>,
+    ) {
+        self.name_machine(resource, name);
+        if let Some(holder) = beside {
+            self.set_holder(activity, holder);
+        }
+        self.keep_copy(activity, resource);
     }
 
     fn name_machine(&mut self, resource: ResourceId, name: &str) {

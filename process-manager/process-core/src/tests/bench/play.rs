@@ -1,0 +1,179 @@
+//! The effects of a process manager, played by the other managers of the bench.
+
+use std::collections::BTreeMap;
+
+use model::{Bytes, Epoch, GrantId};
+use wire::attempt::{Checked, Copy, End, FromActivity, ToActivity};
+use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
+
+use super::{Bench, GROUP, MACHINE};
+use crate::{Effect, Input, PlanResult};
+
+impl Bench {
+    pub(in crate::tests) fn play(&mut self, effect: Effect) {
+        match effect {
+            Effect::ToGroup(_, ToGroup::Attach { .. }) => {
+                let offered = Offered {
+                    resource: MACHINE,
+                    name: "here".into(),
+                    power: 1.0,
+                    slots: self.slots,
+                    free: self.slots,
+                    memory: Bytes(1 << 30),
+                    labels: BTreeMap::new(),
+                    bulk: None,
+                };
+                let mut resources = vec![offered];
+                resources.extend(self.others.iter().cloned());
+                let offer = Offer {
+                    epoch: Epoch(1),
+                    resources,
+                    leaving: Vec::new(),
+                };
+                self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
+            }
+            Effect::ToGroup(_, ToGroup::Claim { .. }) if self.claims_lost > 0 => {
+                self.claims_lost -= 1;
+            }
+            Effect::ToGroup(
+                _,
+                ToGroup::Claim {
+                    number,
+                    process,
+                    wants,
+                },
+            ) => {
+                self.grants += 1;
+                let grants = wants
+                    .iter()
+                    .map(|want| {
+                        let (resource, slots) = (want.resource, want.slots);
+                        Grant {
+                            id: GrantId(self.grants),
+                            resource,
+                            slots,
+                        }
+                    })
+                    .collect();
+                self.give(Input::Group(
+                    GROUP,
+                    FromGroup::Granted {
+                        number,
+                        process,
+                        grants,
+                    },
+                ));
+            }
+            Effect::ToGroup(_, ToGroup::Holds { held, .. }) => self.told_held = held,
+            Effect::ToGroup(_, ToGroup::Release(process)) => {
+                self.give(Input::Group(GROUP, FromGroup::Released(process)));
+            }
+            Effect::ToActivity(to, _) if self.silent.contains(&to) => {}
+            Effect::ToActivity(to, ToActivity::Attach { ask, .. }) => {
+                let held = self.held.keys().copied();
+                let attempts = held.filter(|_| to == MACHINE).collect();
+                let epoch = if to == MACHINE {
+                    self.epoch
+                } else {
+                    self.epoch_of_others
+                };
+                let (part, n_parts) = (0, 1);
+                let holding = FromActivity::Holding {
+                    epoch,
+                    ask,
+                    part,
+                    n_parts,
+                    attempts,
+                    lease: None,
+                    has_forgotten: self.has_forgotten,
+                };
+                self.give(Input::Activity(to, holding));
+            }
+            Effect::ToActivity(
+                _,
+                ToActivity::Dispatch {
+                    meant_for,
+                    attempts,
+                    holders,
+                },
+            ) => {
+                assert_eq!(meant_for, self.epoch);
+                self.holders.extend(holders);
+                for dispatch in attempts {
+                    if self
+                        .held
+                        .insert(dispatch.attempt, dispatch.clone())
+                        .is_none()
+                    {
+                        self.started.push(dispatch.command.join(" "));
+                    }
+                    if let Some((end, code, stdout)) = (self.script)(&dispatch) {
+                        self.end(dispatch.attempt, end, code, &stdout);
+                    }
+                }
+            }
+            Effect::ToActivity(to, ToActivity::Copy { copies, .. }) => {
+                for one in copies {
+                    let Copy {
+                        copied,
+                        holders,
+                        is_needed,
+                    } = one;
+                    self.copied_from.push((holders, is_needed));
+                    self.copies.push((to, copied.clone()));
+                    if self.keeps {
+                        let message = FromActivity::Copied(vec![copied]);
+                        self.give(Input::Activity(to, message));
+                    }
+                }
+            }
+            Effect::ToActivity(to, ToActivity::Check { copies, .. }) => {
+                let checked = copies.into_iter().map(|Copy { copied, .. }| {
+                    let mut artifacts = copied.artifacts.iter();
+                    let is_sound = artifacts.all(|one| !self.damaged.contains(&one.hash));
+                    Checked { copied, is_sound }
+                });
+                let checked = FromActivity::Checked(checked.collect());
+                self.give(Input::Activity(to, checked));
+            }
+            Effect::ToActivity(_, ToActivity::Access { is_allowed, .. }) => {
+                self.allowed.push(is_allowed);
+            }
+            Effect::ToActivity(_, ToActivity::Acknowledge(attempts)) => {
+                for attempt in attempts {
+                    self.held.remove(&attempt);
+                    self.acknowledged.insert(attempt);
+                }
+            }
+            Effect::ToActivity(_, ToActivity::Stop(attempts)) => {
+                for attempt in attempts {
+                    if self.held.contains_key(&attempt) {
+                        self.end(attempt, End::Stopped, 0, "");
+                    } else {
+                        let message = FromActivity::Retracted(vec![attempt]);
+                        self.give(Input::Activity(MACHINE, message));
+                    }
+                }
+            }
+            Effect::ToActivity(to, ToActivity::Renewed { keeps, .. }) => {
+                self.kept.insert(to, keeps);
+            }
+            Effect::ToActivity(
+                _,
+                ToActivity::Retract(_) | ToActivity::Tail(_) | ToActivity::ReadLog(_),
+            ) => {}
+            Effect::Answer { answer, .. } => self.answers.push(answer),
+            Effect::Registered(..) | Effect::Foreign(..) => {}
+            Effect::Plan(request) => {
+                self.planned_by.push(request.request.scheduler);
+                let result = schedule::plan(&request.request);
+                let (process, basis) = (request.process, request.basis);
+                self.give(Input::Planned(Box::new(PlanResult {
+                    process,
+                    basis,
+                    result,
+                })));
+            }
+        }
+    }
+}
