@@ -1,9 +1,6 @@
 //! The surroundings of a part in one step: durable states to read, events to record, effects to queue,
 //! timers to set, processes to mark for the progress pass.
 
-#[cfg(test)]
-pub(crate) mod bench;
-
 use std::collections::BTreeSet;
 
 use expression::Programs;

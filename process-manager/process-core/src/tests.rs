@@ -9,6 +9,7 @@ mod held;
 mod keep_going;
 mod liveness;
 mod owners;
+pub(crate) mod paper;
 mod recall;
 mod recompute;
 mod turns;

@@ -13,9 +13,9 @@ use crate::machines::Machines;
 use crate::machines::tests::reachable;
 use crate::market::Market;
 use crate::record::{Event, Phase};
-use crate::step::bench::{Bench, ID, attempt};
 use crate::submission::{Caller, ClientId, Submission};
 use crate::tests::bench::{diamond, submission};
+use crate::tests::paper::{Bench, ID, attempt};
 use crate::timer::Timer;
 use crate::{Config, Retention};
 

@@ -16,8 +16,8 @@ use crate::machines::Machines;
 use crate::machines::tests::reachable;
 use crate::market::Market;
 use crate::record::{ActivityPhase, Event, Verdict};
-use crate::step::bench::{Bench, ID, attempt, outcome};
 use crate::tests::bench::{controller, draft, edit, ids, leaf};
+use crate::tests::paper::{Bench, ID, attempt, outcome};
 use crate::timer::Timer;
 
 const FIRST: ResourceId = ResourceId::local(0);

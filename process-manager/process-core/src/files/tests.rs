@@ -13,8 +13,8 @@ use crate::limits;
 use crate::machines::Machines;
 use crate::machines::tests::reachable;
 use crate::record::Event;
-use crate::step::bench::{Bench, ID, attempt, outcome};
 use crate::tests::bench::{controller, draft, edit, ids, leaf};
+use crate::tests::paper::{Bench, ID, attempt, outcome};
 
 const MAKER: ResourceId = ResourceId::local(0);
 const COPY: ResourceId = ResourceId::local(1);

@@ -6,8 +6,8 @@ use super::Cache;
 use crate::Config;
 use crate::budget::Turns;
 use crate::record::Reused;
-use crate::step::bench::{Bench, ID};
 use crate::tests::bench::{controller, draft, edit, ids, leaf};
+use crate::tests::paper::{Bench, ID};
 
 const EARLIER: ProcessId = ProcessId(6);
 const MACHINE: ResourceId = ResourceId::local(3);

@@ -6,7 +6,7 @@ use wire::lease;
 
 use super::{Machines, Told};
 use crate::Config;
-use crate::step::bench::Bench;
+use crate::tests::paper::Bench;
 
 const MACHINE: ResourceId = ResourceId::local(4);
 

@@ -8,8 +8,8 @@ use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 use super::Market;
 use crate::machines::Machines;
 use crate::record::{Event, Phase};
-use crate::step::bench::{Bench, ID};
 use crate::tests::bench::{controller, draft, ids, leaf};
+use crate::tests::paper::{Bench, ID};
 use crate::{Config, PlanResult, Stream};
 
 const ONE: GroupId = GroupId::new(1);

@@ -10,7 +10,6 @@ use model::{
 use wire::attempt::{End, Outcome, ToActivity};
 use wire::group::ToGroup;
 
-use super::{Ledger, Shared, Step};
 use crate::config::Config;
 use crate::enact::evaluate::Evaluator;
 use crate::enact::judge::judge;
@@ -18,6 +17,7 @@ use crate::enact::reuse::memo_of;
 use crate::io::{Effect, PlanRequest};
 use crate::process::Process;
 use crate::record::{Accepted, Event, Founded, Grant, Holding, Planned, SEMANTICS};
+use crate::step::{Ledger, Shared, Step};
 use crate::stream::{State, Stream};
 use crate::tree;
 
