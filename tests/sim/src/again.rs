@@ -5,9 +5,9 @@ use simulator::generate::Generated;
 use simulator::meaning::Term;
 use simulator::{Random, Rate};
 
-/// Processes that are run again on top of their outcomes.
+/// The share of processes that are run again on top of their outcomes.
 const MENDED: Rate = Rate::percent(30);
-/// Those of which a twin that knows nothing of them may take outcomes from anywhere.
+/// The share of processes with a twin that knows nothing of them, and may take outcomes from anywhere.
 const CACHED: Rate = Rate::percent(8);
 
 /// Adds a process, and sometimes what is run after it on top of it, and once more on top of that.

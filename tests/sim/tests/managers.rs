@@ -12,7 +12,7 @@ use sim::{Known, rules::Rules};
 use simulator::{Observer, Seen, Setup, Sim, Submission};
 use wire::client::{Phase, Submit};
 
-/// What was seen of a run, in which all rules hold.
+/// The observations of a run, in which all rules hold.
 struct Watch {
     rules: Rules,
     /// The id of each machine.

@@ -169,7 +169,7 @@ impl Sim {
             return self.calendar.enter(usable_at, Happening::Dial(link));
         }
         let (one, other) = self.ends(link);
-        // Whoever is down dials again when it starts.
+        // A manager that is down dials again when it starts.
         if !self.is_up(one) || !self.is_up(other) {
             return;
         }

@@ -196,7 +196,7 @@ where
     }
 }
 
-/// Where two texts part.
+/// The place at which two texts begin to differ.
 fn difference(one: &str, other: &str) -> String {
     const BEFORE: usize = 60;
     const AFTER: usize = 60;

@@ -536,7 +536,7 @@ impl Sim {
                     connection,
                 },
             );
-            // Only after the daemon has noticed.
+            // The executor is connected again only after the daemon has noticed.
             let again = at + self.random.span(CONNECT);
             self.calendar
                 .enter(again, Happening::Connect { machine, epoch });

@@ -72,7 +72,7 @@ fn change_bytes(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Where the values of a message are that hold no others.
+/// The places of the values of a message that hold no others.
 fn values(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
     let mut decoder = Decoder::new(bytes);
     let mut values = Vec::new();

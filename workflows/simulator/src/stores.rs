@@ -40,11 +40,11 @@ pub(crate) struct Stores {
     /// The outputs of each activity, or those that stand for them. Files of users are not among these
     /// and lie everywhere.
     made: BTreeMap<Maker, BTreeSet<Hash>>,
-    /// Where attempts were sent.
+    /// The machine that each attempt was sent to.
     sent: BTreeMap<AttemptId, usize>,
-    /// Who has it, as it is recorded.
+    /// The machine that has the outputs of each activity, as it is recorded.
     holders: BTreeMap<Maker, usize>,
-    /// Who keeps a copy beside that one, likewise.
+    /// The machine that keeps a copy of them, as it is recorded.
     keepers: BTreeMap<Maker, usize>,
     /// The parts of outputs of processes.
     wanted: BTreeSet<Maker>,

@@ -358,7 +358,7 @@ fn the_machine_beside_the_manager_is_asked_first() {
     bench.restart();
     bench.submit(pair());
     assert_eq!(asked(&mut bench), [(9, 1), (9, 2)]);
-    // One that is not there or cannot keep is passed over.
+    // A machine that is not there or cannot keep copies is passed over.
     bench.config.keeper = Some("nowhere".to_owned());
     bench.restart();
     bench.submit_as(submission(model::SubmitKey(78), pair()));

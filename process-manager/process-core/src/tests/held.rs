@@ -57,7 +57,7 @@ fn a_rule_that_has_become_stricter_changes_nothing_of_what_was_accepted() {
     assert!(matches!(ended.answers.last(), Some(Answer::Submitted(_))));
     assert_eq!(ended.started, ["a", "b", "c", "d"]);
 
-    // One that has not ended goes on, and completes.
+    // A process that has not ended goes on, and completes.
     let mut running = Bench::new(|_| None);
     running.submit(with_output());
     recorded_otherwise(&mut running, change);

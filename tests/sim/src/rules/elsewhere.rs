@@ -64,7 +64,7 @@ pub(super) struct Elsewhere {
     waiting: BTreeMap<(ProcessId, ActivityId), Mono>,
     /// Processes with a fault: what they had may be stopped, and is then not sent again.
     faulted: BTreeSet<ProcessId>,
-    /// Who holds slots of each machine, as far as the group manager has recorded it.
+    /// The processes that hold slots of each machine, as far as the group manager has recorded it.
     holders: BTreeMap<ResourceId, BTreeSet<ProcessId>>,
     /// When slots of each machine were given back last.
     freed: BTreeMap<ResourceId, Mono>,

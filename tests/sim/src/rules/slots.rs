@@ -102,7 +102,7 @@ impl Rule for Slots {
         let held = resource.and_then(|resource| self.granted.get(&(process, *resource)));
         let granted = granted.max(held.copied()).unwrap_or_default();
         if known.is_repeatable(command.attempt) {
-            // One that nobody waits for any more may start after its process has ended.
+            // An attempt that nobody waits for any more may start after its process has ended.
             return Ok(());
         }
         if used + command.cores > granted {

@@ -116,7 +116,7 @@ impl Order {
         order
     }
 
-    /// Where the links come from that end at a node.
+    /// The sources of the links that end at a node.
     pub(super) fn incoming(&self, id: NodeId) -> &[NodeId] {
         &self.incoming[id.index()]
     }
