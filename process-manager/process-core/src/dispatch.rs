@@ -15,11 +15,13 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ActivityId, AttemptId, ProcessId, ResourceId, Span, Wall};
+use wire::attempt::Dispatch;
 
 use crate::enact::judge::backoff;
 use crate::files::Files;
 use crate::machines::Machines;
 use crate::market::Market;
+use crate::process::Process;
 use crate::step::Step;
 use crate::timer::Timer;
 
@@ -51,6 +53,22 @@ pub(crate) struct Grid<'a> {
     pub(crate) machines: &'a Machines,
     pub(crate) market: &'a Market,
     pub(crate) files: &'a Files,
+}
+
+impl Grid<'_> {
+    /// Adds to a dispatch the sources of the files that its receiver may lack. Returns false if they are
+    /// not known yet.
+    fn name_sources(
+        self,
+        step: &Step<'_>,
+        known: &Process,
+        receiver: ResourceId,
+        message: &mut Dispatch,
+    ) -> bool {
+        let machines = self.machines;
+        self.files
+            .name_sources(step, machines, known, receiver, message)
+    }
 }
 
 impl Attempts {

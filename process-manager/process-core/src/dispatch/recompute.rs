@@ -72,10 +72,7 @@ impl Attempts {
         };
         match recomputed(known, attempt) {
             Ok(mut message) => {
-                if !grid
-                    .files
-                    .name_sources(step, grid.machines, known, resource, &mut message)
-                {
+                if !grid.name_sources(step, known, resource, &mut message) {
                     step.timers.set_once(Timer::Recall(id), next);
                     return true;
                 }

@@ -151,9 +151,7 @@ impl Attempts {
             let message = resolve(known, attempt, &mut evaluator);
             n_steps += ATTEMPT_STEPS + evaluator.meter.steps();
             if let Ok(mut message) = message
-                && grid
-                    .files
-                    .name_sources(step, grid.machines, known, resource, &mut message)
+                && grid.name_sources(step, known, resource, &mut message)
             {
                 messages.push(message);
             }
@@ -239,10 +237,7 @@ fn prepare(
         slice.take(ATTEMPT_STEPS + evaluator.meter.steps());
         match message {
             Ok(mut message) => {
-                if !grid
-                    .files
-                    .name_sources(step, grid.machines, known, resource, &mut message)
-                {
+                if !grid.name_sources(step, known, resource, &mut message) {
                     prepared.is_early = true;
                     continue;
                 }

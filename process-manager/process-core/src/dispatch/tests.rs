@@ -12,6 +12,7 @@ use crate::Config;
 use crate::budget::Turns;
 use crate::enact::judge::Gone;
 use crate::files::Files;
+use crate::limits;
 use crate::machines::Machines;
 use crate::machines::tests::reachable;
 use crate::market::Market;
@@ -131,6 +132,9 @@ fn what_is_ready_goes_to_the_machine_of_the_plan_once() {
     let (a, b) = (attempt(1, 1), attempt(2, 1));
     assert_eq!(dispatched(&mut bench), [(FIRST, a), (SECOND, b)]);
     assert!(bench.process().is_out(a) && bench.process().is_out(b));
+    // It is due to be repeated.
+    let due = bench.now.mono + limits::REPEAT;
+    assert_eq!(bench.shared.timers.next(), Some(due));
     send(&mut bench, &mut attempts, &others);
     assert_eq!(dispatched(&mut bench), []);
 }
