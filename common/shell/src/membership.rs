@@ -194,7 +194,7 @@ impl Member {
             tracing::info!(revision = present.revision, "certificates were revoked");
             self.shared.lock().has_credentials = true;
         }
-        // Those who dial rely on the form of names and addresses.
+        // Dialling relies on the form of names and addresses.
         let is_sound = |contact: &Contact| {
             Identity::new("x", "x", Role::Pm, &contact.name).is_ok() && is_address(&contact.address)
         };

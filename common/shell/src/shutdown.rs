@@ -61,7 +61,7 @@ impl Signals {
         self.came.recv_timeout(patience).ok()
     }
 
-    /// One that has come already.
+    /// A signal that has arrived already.
     pub fn next_now(&self) -> Option<Signal> {
         self.came.try_recv().ok()
     }

@@ -17,7 +17,7 @@ const OWN: [&str; 7] = [
     "CARGO_PKG_VERSION_PRE",
 ];
 
-/// Where this program lies.
+/// The directory of this program.
 pub(crate) fn directory() -> Result<PathBuf> {
     let own = std::env::current_exe().context("could not find the own program")?;
     let directory = own.parent().context("a program lies in a directory")?;

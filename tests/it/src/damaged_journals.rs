@@ -95,7 +95,7 @@ fn goes_on(manager: &str, whose: &str) {
         let journal = directory(&sandbox, &process).join(manager).join("journal");
         flip(&journal.join("tail"), seed);
         let said = resumes(&sandbox, &process);
-        // Where the flipped bit is in what an unfinished commit left, there is nothing to be said.
+        // A flipped bit in the remains of an unfinished commit needs no warning.
         if said.contains(&format!(
             "the journal of {whose} is damaged and was put aside as"
         )) {

@@ -39,7 +39,7 @@ struct Options {
     place: Target,
 }
 
-/// Where it runs.
+/// The place of a run.
 enum Target {
     /// In one program.
     Embedded,

@@ -307,7 +307,7 @@ fn an_outcome_is_recalled_across_processes() {
         sandbox.xav(&["status", id]).expect(0).shows("cached");
     }
 
-    // One that was interrupted there does not go on because another one comes.
+    // Another run in the same directory does not continue an interrupted one.
     fs::remove_file(sandbox.path("gate")).unwrap();
     let first = sandbox.start(&arguments);
     sandbox.wait_for_lines("log", 1);

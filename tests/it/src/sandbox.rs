@@ -54,7 +54,7 @@ impl Sandbox {
         path.to_str().unwrap().to_owned()
     }
 
-    /// Where runs are kept that were not told where.
+    /// The default directory of runs.
     pub(crate) fn runs(&self) -> PathBuf {
         self.path("data/xavantes/runs")
     }

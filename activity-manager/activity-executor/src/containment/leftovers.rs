@@ -1,5 +1,5 @@
-//! What outlives a killed executor, and its end: by the guardian at once; if that was killed as
-//! well, by the next executor of the same state directory, before it announces itself.
+//! Processes that outlive a killed executor. The guardian ends them at once; if it was killed too,
+//! the next executor of the same state directory does, before it announces itself.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

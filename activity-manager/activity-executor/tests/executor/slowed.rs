@@ -102,7 +102,7 @@ fn command_that_was_continued_by_others_is_still_slowed() {
     let start = bench.shell(1, &format!("echo $$; {BUSY}"));
     bench.send(ToExecutor::Start(vec![start]));
     let pid = bench.written_pid(1);
-    // One that has ended already needs no signal.
+    // A process that has ended needs no signal.
     let _ = kill_process(pid, Signal::CONT);
     let ended = loop {
         if let FromExecutor::Ended(ended) = bench.next() {

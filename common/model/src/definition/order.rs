@@ -208,7 +208,7 @@ impl Order {
                     activity: producer, ..
                 } = staged.source
                 {
-                    // One that comes later gives nothing, which only a recorded draft may say.
+                    // A later producer gives nothing; only recorded drafts may name one.
                     let before = number[end(producer) as usize];
                     if before != u32::MAX {
                         edges.push((before, own, Bytes::ZERO));

@@ -15,7 +15,7 @@ use rustls::{DigitallySignedStruct, SignatureScheme};
 
 use crate::wait;
 
-/// Where they come from; the first is the members' own address.
+/// The strangers' addresses; the first is also the members'.
 pub(super) const ADDRESSES: [&str; 4] = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.8.0.1"];
 
 /// Connections that they hold at a time.

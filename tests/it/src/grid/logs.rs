@@ -45,7 +45,7 @@ fn an_administrator_sees_the_log_of_any_daemon_and_nobody_else_does() {
     followed.until_it_writes("a link is up peer=xav://grid/lab/pm/pm1");
     drop(followed);
 
-    // One that is frozen has its links for a moment still, and tells nothing.
+    // A frozen machine keeps its links for a moment, and answers nothing.
     world.freeze_activity_manager(0);
     let silent = wait::until("the machine to be out of reach", || {
         let done = logs(&world, &eve, &["am1"]);

@@ -32,7 +32,7 @@ pub(super) enum Weather {
 
 /// A relay before one program. Dropping it ends it.
 pub(super) struct Relay {
-    /// Where that program is found through it.
+    /// The address of the program behind the relay.
     pub(super) address: SocketAddr,
     counts: Arc<Counts>,
     thread: Option<JoinHandle<()>>,

@@ -408,12 +408,12 @@ impl World {
         logs.collect()
     }
 
-    /// Where the activity manager of a machine keeps its state.
+    /// The state directory of a machine's activity manager.
     pub(super) fn state_of_machine(&self, index: usize) -> PathBuf {
         self.ams[index].home.join("state")
     }
 
-    /// Where a manager keeps its state.
+    /// The state directory of a manager.
     pub(super) fn state_of(&self, role: Role) -> PathBuf {
         let daemon = match role {
             Role::Gm => &self.gm,
@@ -537,7 +537,7 @@ impl World {
         self.ways[index].iter().for_each(|relay| relay.cut(false));
     }
 
-    /// Where a machine keeps everything.
+    /// The directory of a machine.
     pub(super) fn home_of(&self, index: usize) -> &Path {
         &self.ams[index].home
     }

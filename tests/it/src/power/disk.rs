@@ -53,7 +53,7 @@ enum What {
 /// The order in which a file system makes names durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// What is there of the changes are the first ones.
+    /// The disk has the first changes, up to some point.
     Journaled,
     /// Any of the changes may be there.
     Unordered,
@@ -352,7 +352,7 @@ struct Names {
     entries: BTreeMap<Inode, BTreeMap<String, Inode>>,
     /// The inode that last had a name: `strace` may show a descriptor by a name that has just changed.
     before: BTreeMap<PathBuf, Inode>,
-    /// Where each file is written next.
+    /// The next write position of each file.
     positions: BTreeMap<Inode, u64>,
     /// The read position of each file that is being copied.
     read: BTreeMap<PathBuf, u64>,
@@ -447,7 +447,7 @@ impl Names {
                 *read += bytes;
                 let source = match self.known(from) {
                     Some(source) => self.contents.get(&source).cloned().unwrap_or_default(),
-                    // What lies elsewhere does not change meanwhile.
+                    // Files elsewhere do not change meanwhile.
                     None => fs::read(from).unwrap(),
                 };
                 vec![What::Write(inode, start, source[first..last].to_vec())]

@@ -27,7 +27,7 @@ pub(super) struct Event {
     pub(super) call: Call,
 }
 
-/// What it did. Paths are absolute.
+/// A recorded system call. Paths are absolute.
 #[derive(Clone, Debug)]
 pub(super) enum Call {
     Open {
