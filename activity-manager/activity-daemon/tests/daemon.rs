@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::thread;
 use std::time::Duration;
 
 use activity_daemon::{Accounts, Commands, Config, Handle};
@@ -32,10 +33,13 @@ fn main() -> ExitCode {
     {
         return activity_executor::main(arguments);
     }
-    commands_run_and_their_files_go_on();
-    a_second_epoch_finds_the_commands_of_the_first();
-    an_executor_that_dies_is_replaced_and_its_commands_are_lost();
-    an_executor_that_does_not_answer_is_told_not_lent_and_replaced();
+    // Each has an activity manager of its own, and waits most of the time.
+    thread::scope(|scope| {
+        scope.spawn(commands_run_and_their_files_go_on);
+        scope.spawn(a_second_epoch_finds_the_commands_of_the_first);
+        scope.spawn(an_executor_that_dies_is_replaced_and_its_commands_are_lost);
+        scope.spawn(an_executor_that_does_not_answer_is_told_not_lent_and_replaced);
+    });
     ExitCode::SUCCESS
 }
 

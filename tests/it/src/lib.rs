@@ -1,8 +1,8 @@
 //! Tests of the real programs, started as users start them: `xav` alone, grids of daemons, kills, power cuts,
 //! and mistakes of users.
 //!
-//! The tests see arguments, exit statuses, output and files, and import only the crates that make certificates
-//! and journals, and the cores that replay journals of earlier releases. Read `sandbox.rs` first (`xav` on this
+//! The tests see arguments, exit statuses, output and files, and import only the crates that make certificates,
+//! journals and requests, and the cores that replay journals of earlier releases. Read `sandbox.rs` first (`xav` on this
 //! machine), then `grid/world.rs` (a grid of daemons).
 //! `wait.rs` has the only loop that polls. `check.rs` compares the status of a recorded workflow with its
 //! commands' log; `cargo recorded` uses it too. `namespaces/run` sets up a grid whose machines can be cut off.

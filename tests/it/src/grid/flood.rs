@@ -5,10 +5,9 @@
 //! submissions, 60 s, answers within a second) is run by
 //! `XAVANTES_FLOOD=60 cargo test -p it --release -- grid::flood --nocapture`.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
-use super::freeze::{LIVE, runs};
+use super::freeze::{runs, staying};
 use super::until_it_is;
 use super::world::World;
 use crate::sandbox::Started;
@@ -55,17 +54,12 @@ fn a_flood_of_decisions_stalls_nobody_else() {
     let (ana, bob) = (world.user("ana"), world.user("bob"));
 
     // Another user's process runs meanwhile, under the shortest possible lease.
-    fs::create_dir(world.sandbox.path("lives")).unwrap();
-    let script = world.sandbox.file("lives/live.sh", LIVE);
-    let text = format!(
-        "xavantes: 1\nname: stay\nbody:\n  activity: stay\n  run: [sh, {script}, stay, gate-stay]\n"
-    );
-    let file = world.sandbox.file("stay.yaml", text);
-    let staying = world
+    let file = staying(&world.sandbox, &["stay"]);
+    let stays = world
         .sandbox
         .xav(&["submit", &file, "--grid", &ana])
         .expect(0);
-    let staying = staying.stdout.trim_end().to_owned();
+    let stays = stays.stdout.trim_end().to_owned();
     wait::until("the command to run", || {
         runs(&world.sandbox).get("stay").map(|_| ())
     });
@@ -151,7 +145,7 @@ fn a_flood_of_decisions_stalls_nobody_else() {
 
     // The one attempt that was begun is the one that ends: its lease never ran out.
     world.sandbox.file("lives/gate-stay", "");
-    let ended = until_it_is(&world, &ana, &staying, "completed");
+    let ended = until_it_is(&world, &ana, &stays, "completed");
     let runs = runs(&world.sandbox);
     assert_eq!(runs["stay"].len(), 1, "{runs:?}\n{ended:#}");
     assert_eq!(

@@ -35,8 +35,14 @@ pub(super) struct Run {
     pub(super) has_ended: bool,
 }
 
+impl Run {
+    fn is_over(&self) -> bool {
+        !Path::new(&format!("/proc/{}", self.pid)).exists()
+    }
+}
+
 /// The activities' script, `live.sh NAME GATE`: logs its start, its life and its end.
-pub(super) const LIVE: &str = r#"
+const LIVE: &str = r#"
 log=$(dirname "$0")
 life=$log/$1.$XAVANTES_ATTEMPT.$$
 echo "start $(date +%s.%N) $PWD" > "$life"
@@ -49,9 +55,26 @@ done
 date "+end %s.%N" >> "$life"
 "#;
 
-fn definition(sandbox: &Sandbox) -> String {
+/// Lays out [`LIVE`] and a definition of activities side by side, each of which stays until a file
+/// `gate-NAME` is beside the script; gives the definition's path.
+pub(super) fn staying(sandbox: &Sandbox, names: &[&str]) -> String {
+    let script = live(sandbox);
+    let mut text = "xavantes: 1\nname: stay\nbody:\n  parallel:\n".to_owned();
+    for name in names {
+        text += &format!(
+            "    - {{ activity: {name}, run: [sh, {script}, {name}, gate-{name}], work: 60s }}\n"
+        );
+    }
+    sandbox.file("stay.yaml", text)
+}
+
+fn live(sandbox: &Sandbox) -> String {
     fs::create_dir(sandbox.path("lives")).unwrap();
-    let script = sandbox.file("lives/live.sh", LIVE);
+    sandbox.file("lives/live.sh", LIVE)
+}
+
+fn definition(sandbox: &Sandbox) -> String {
+    let script = live(sandbox);
     let mut text = format!(
         "\
 xavantes: 1
@@ -223,8 +246,7 @@ fn a_frozen_process_manager_takes_nothing_back_and_machines_stop_what_it_does_no
     let begun = Instant::now();
     // Nobody tells the machines to stop: their executors do when the leases end.
     wait::until("the end of the commands that stay", || {
-        let is_over = |run: &Run| !Path::new(&format!("/proc/{}", run.pid)).exists();
-        first.values().flatten().all(is_over).then_some(())
+        first.values().flatten().all(Run::is_over).then_some(())
     });
     let stopped = runs(sandbox);
     assert!(
@@ -245,6 +267,32 @@ fn a_frozen_process_manager_takes_nothing_back_and_machines_stop_what_it_does_no
         let n_runs = if name == "once" { 1 } else { 2 };
         assert_eq!(runs[name].len(), n_runs, "{name}: {runs:?}");
     }
+}
+
+#[test]
+fn a_frozen_activity_manager_keeps_no_command_beyond_its_lease() {
+    let world = World::new(1, 1);
+    let (sandbox, user) = (&world.sandbox, world.user("ana"));
+    let file = staying(sandbox, &["long"]);
+    let submit = ["submit", &file, "--grid", &user];
+    let id = sandbox.xav(&submit).expect(0).stdout;
+    let id = id.trim_end();
+    let attempt = |number: usize| {
+        wait::until("an attempt to run", || {
+            runs(sandbox).remove("long")?.into_iter().nth(number)
+        })
+    };
+    let first = attempt(0);
+    world.freeze_activity_manager(0);
+    wait::until("the command to end", || first.is_over().then_some(()));
+    let n_attempts = runs(sandbox)["long"].len();
+    assert_eq!(n_attempts, 1, "the first had ended before");
+    world.thaw_activity_manager(0);
+    let second = attempt(1);
+    assert!(!second.is_over());
+    sandbox.xav(&["cancel", id, "--grid", &user]).expect(0);
+    until_it_is(&world, &user, id, "cancelled");
+    wait::until("the second to end", || second.is_over().then_some(()));
 }
 
 /// Checks the final status and the commands' own logs. Holds for every daemon that may be frozen while an

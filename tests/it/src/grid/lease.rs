@@ -1,9 +1,7 @@
 //! A machine whose activity manager is gone, under leases that are as short as they may be: its executor
 //! has stopped the commands there by the end of the lease, and only then they start elsewhere.
 
-use std::fs;
-
-use super::freeze::{LIVE, runs};
+use super::freeze::{runs, staying};
 use super::until_it_is;
 use super::world::World;
 use crate::wait;
@@ -19,15 +17,7 @@ const MARGIN: f64 = 0.5;
 fn commands_are_dead_at_the_end_of_a_short_lease_and_then_start_elsewhere() {
     let mut world = World::with_leases(2, "5s");
     let ana = world.user("ana");
-    fs::create_dir(world.sandbox.path("lives")).unwrap();
-    let script = world.sandbox.file("lives/live.sh", LIVE);
-    let mut text = "xavantes: 1\nname: stay\nbody:\n  parallel:\n".to_owned();
-    for name in STAYING {
-        text += &format!(
-            "    - {{ activity: {name}, run: [sh, {script}, {name}, gate-{name}], work: 60s }}\n"
-        );
-    }
-    let file = world.sandbox.file("stay.yaml", &text);
+    let file = staying(&world.sandbox, &STAYING);
     let submit = ["submit", &file, "--grid", &ana];
     let id = world.sandbox.xav(&submit).expect(0).stdout;
     let id = id.trim_end();

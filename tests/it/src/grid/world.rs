@@ -1,26 +1,22 @@
 //! A grid on loopback: the real daemons with certificates that were laid out beforehand, and users.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use model::{Identity, Role, Span};
+use model::Role;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use shell::identity::{Authority, Credentials, Key};
+use shell::identity::Authority;
 use tempfile::TempDir;
 
+use super::daemon::{Daemon, Disk, YEAR, identity};
 use super::relay::{Relay, Weather};
 use crate::kills::executor_under as executor;
-use crate::program::daemon;
 use crate::sandbox::Sandbox;
 use crate::wait;
-
-const YEAR: Span = Span::from_secs(365 * 86_400);
 
 /// A grid of one group, and the place for its users.
 pub(super) struct World {
@@ -54,98 +50,6 @@ struct Ground {
     of_ams: String,
     /// True if each machine can be cut off.
     has_ways: bool,
-}
-
-/// A disk that is mounted.
-struct Disk(PathBuf);
-
-impl Disk {
-    fn mount(at: &Path, mebibytes: u32) -> Option<Disk> {
-        let size = format!("size={mebibytes}m,mode=700");
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &size, "none"]).arg(at);
-        let mounted = mount.output().is_ok_and(|output| output.status.success());
-        mounted.then(|| Disk(at.to_owned()))
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        // An executor may look into it for a moment longer.
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
-
-/// A daemon that runs.
-struct Daemon {
-    child: Child,
-    role: Role,
-    name: String,
-    address: String,
-    home: PathBuf,
-}
-
-impl Daemon {
-    fn start(role: Role, name: &str, home: &Path) -> Daemon {
-        let mut child = Command::new(daemon(&format!("xavantes-{role}")))
-            .arg("--config")
-            .arg(home.join("config.toml"))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        out.read_line(&mut line).unwrap();
-        let (_, address) = line.trim_end().split_once(" listens on ").unwrap();
-        Daemon {
-            child,
-            role,
-            name: name.to_owned(),
-            address: address.to_owned(),
-            home: home.to_owned(),
-        }
-    }
-
-    /// As configurations name it.
-    fn peer(&self) -> String {
-        self.peer_at(&self.address)
-    }
-
-    /// As configurations name it that reach it by another address.
-    fn peer_at(&self, address: &str) -> String {
-        let name = &self.name;
-        format!("{{ name = \"{name}\", address = \"{address}\" }}")
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    /// Starts it again where it was.
-    fn start_again(&mut self) {
-        let config = self.home.join("config.toml");
-        let text = fs::read_to_string(&config).unwrap();
-        let anywhere = "listen = \"127.0.0.1:0\"";
-        let there = format!("listen = \"{}\"", self.address);
-        fs::write(&config, text.replace(anywhere, &there)).unwrap();
-        let (role, name, home) = (self.role, self.name.clone(), self.home.clone());
-        *self = Daemon::start(role, &name, &home);
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        // A frozen one hears nothing.
-        let _ = kill_process(Pid::from_child(&self.child), Signal::CONT);
-        // An executor goes on without its daemon unless that ends it in order.
-        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
-        let _ = self.child.wait();
-    }
 }
 
 impl World {
@@ -353,7 +257,7 @@ impl World {
     }
 
     /// Plans are made for the machines that are known.
-    fn wait_for_machines(&self) {
+    pub(super) fn wait_for_machines(&self) {
         let eve = self.admin("waiting");
         wait::until("all machines to be ready", || {
             let nodes = self.sandbox.xav(&["nodes", "--grid", &eve, "--json"]);
@@ -377,6 +281,11 @@ impl World {
     /// The same for an administrator.
     pub(super) fn admin(&self, name: &str) -> String {
         self.member(&self.authority, Role::Admin, name)
+    }
+
+    /// The same for a further machine, whose daemon is not started.
+    pub(super) fn machine(&self, name: &str) -> String {
+        self.member(&self.authority, Role::Am, name)
     }
 
     /// The same from another grid's authority.
@@ -406,6 +315,11 @@ impl World {
             format!("{}:\n{log}", daemon.name)
         });
         logs.collect()
+    }
+
+    /// Where the first process manager is reached.
+    pub(super) fn address_of_process_manager(&self) -> &str {
+        &self.pms[0].address
     }
 
     /// The state directory of a machine's activity manager.
@@ -463,10 +377,13 @@ impl World {
 
     /// Ends the daemon of a machine in order, and waits for that. Its executor goes on.
     pub(super) fn stop_activity_manager(&mut self, index: usize) {
-        let daemon = &mut self.ams[index];
-        daemon.signal(Signal::TERM);
-        let status = daemon.child.wait().unwrap();
-        assert!(status.success(), "{status}");
+        self.ams[index].stop();
+    }
+
+    /// Ends all daemons in order, and waits for that.
+    pub(super) fn stop(&mut self) {
+        let managers = self.pms.iter_mut().chain([&mut self.gm]);
+        self.ams.iter_mut().chain(managers).for_each(Daemon::stop);
     }
 
     /// Starts it again.
@@ -558,12 +475,4 @@ impl World {
 fn free_address() -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.local_addr().unwrap()
-}
-
-fn identity(authority: &Authority, role: Role, name: &str, directory: &Path) {
-    let key = Key::generate().unwrap();
-    let identity = Identity::new("grid", "lab", role, name).unwrap();
-    let now = shell::clock::wall();
-    let issued = authority.issue(&key.request().unwrap(), &identity, now, YEAR);
-    Credentials::save(directory, &issued.unwrap().pem, &key, authority.pem()).unwrap();
 }
