@@ -23,7 +23,7 @@ mod manager;
 mod outbox;
 mod outcome;
 mod parts;
-mod process;
+mod process_links;
 pub mod record;
 mod repeat;
 mod served;
