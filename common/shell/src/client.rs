@@ -165,18 +165,10 @@ impl Client {
 
     /// Sends a request and waits for its first answer.
     pub fn ask(&mut self, request: Request) -> Result<Answer, ClientError> {
-        let forgets = match &request {
-            Request::Forget(process) => Some(*process),
-            Request::Submit(_)
-            | Request::List
-            | Request::Status(_)
-            | Request::Cancel(_)
-            | Request::Watch(_)
-            | Request::Submission(_)
-            | Request::Why { .. }
-            | Request::Tail(_)
-            | Request::Log { .. }
-            | Request::Machines => None,
+        let forgets = if let Request::Forget(process) = &request {
+            Some(*process)
+        } else {
+            None
         };
         let number = self.send(request)?;
         let patience = self.patience;
@@ -366,26 +358,14 @@ impl Watch<'_> {
         let Some(answer) = self.client.receive(self.number, until)? else {
             return Ok(None);
         };
-        match answer {
-            Answer::Progress(progress) => {
-                self.has_ended = progress.phase.has_ended();
-                Ok(Some(*progress))
-            }
-            Answer::Unknown(process) => {
-                self.has_ended = true;
-                Err(ClientError::UnknownProcess(process))
-            }
-            Answer::Submitted(_)
-            | Answer::Refused(_)
-            | Answer::Processes(_)
-            | Answer::Status(_)
-            | Answer::Cancelling(_)
-            | Answer::Submission(_)
-            | Answer::Forgotten(_)
-            | Answer::Why(_)
-            | Answer::Tail(_)
-            | Answer::LogPart(_)
-            | Answer::Machines(_) => Err(ClientError::Unfit),
+        if let Answer::Progress(progress) = answer {
+            self.has_ended = progress.phase.has_ended();
+            Ok(Some(*progress))
+        } else if let Answer::Unknown(process) = answer {
+            self.has_ended = true;
+            Err(ClientError::UnknownProcess(process))
+        } else {
+            Err(ClientError::Unfit)
         }
     }
 }

@@ -239,19 +239,10 @@ impl Member {
 
     fn ask(&mut self, ask: &Request) -> Result<Response, MembershipError> {
         let told = self.line.ask(&wire::encode(ask))?;
-        match wire::decode(&told)? {
-            Response::Refused(refused) => Err(MembershipError::Refused(refused)),
-            told @ (Response::Joined(_)
-            | Response::Token { .. }
-            | Response::Certificates(_)
-            | Response::Renewed { .. }
-            | Response::Revoked(_)
-            | Response::Present(_)
-            | Response::Nodes(..)
-            | Response::Drained
-            | Response::Log(_)
-            | Response::Awaited
-            | Response::Taken) => Ok(told),
+        let response = wire::decode(&told)?;
+        if let Response::Refused(refused) = response {
+            return Err(MembershipError::Refused(refused));
         }
+        Ok(response)
     }
 }

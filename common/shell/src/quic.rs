@@ -13,11 +13,14 @@
 mod admission;
 mod bulk;
 mod calls;
+mod dialling;
+mod endpoint;
 mod epoch;
 mod error;
 mod forwarder;
 mod greeting;
 mod incoming;
+mod link;
 mod links;
 mod registry;
 mod request_client;
@@ -33,7 +36,8 @@ pub use bulk::{
 pub(crate) use calls::Calls;
 pub use epoch::{LinkEpoch, LinkEpochError, ResetKey};
 pub use error::LinkError;
-pub use links::{Event, Kept, Link, LinkConfig, LinkCounts, Links, LinksError};
+pub use link::Link;
+pub use links::{Event, Kept, LinkConfig, LinkCounts, Links, LinksError};
 pub use request_client::{RequestClient, Requester, Stopper, ask};
 pub use request_server::{RequestHandler, RequestOrigin};
 

@@ -32,9 +32,10 @@ use wire::bulk::{Belongs, PROTOCOL, Refusal};
 use wire::hello;
 
 use super::calls::FAREWELL;
+use super::endpoint::duration;
 use super::epoch::ResetKey;
 use super::error::{LinkError, code};
-use super::links::{LinksError, duration};
+use super::links::LinksError;
 use super::socket;
 use super::trust::Trust;
 use crate::identity::{Credentials, Serial};

@@ -18,10 +18,11 @@ use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use wire::hello::{Hello, PROTOCOLS, Refusal};
 
+use super::dialling::resolve;
+use super::endpoint::{client_config, duration};
 use super::error::{LinkError, code};
 use super::forwarder::first;
 use super::greeting::{self, Greeted};
-use super::links::{client_config, duration, resolve};
 use super::retry;
 use super::socket;
 use super::stream;

@@ -9,9 +9,11 @@ use tokio::time::timeout;
 use wire::hello::Refusal;
 
 use super::admission::{Admitted, Source};
+use super::endpoint::duration;
 use super::error::LinkError;
 use super::greeting::{self, Greeted};
-use super::links::{Event, OnEvent, Shared, duration, live};
+use super::link::live;
+use super::links::{Event, OnEvent, Shared};
 use super::registry;
 use super::request_server;
 use super::trust;

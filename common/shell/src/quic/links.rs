@@ -2,46 +2,34 @@
 
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
-use std::os::unix::net::UnixStream;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use minicbor::{Decode, Encode};
-use model::{Identity, ResourceId, Role, Span};
-use quinn::{
-    ClientConfig, Connecting, Endpoint, IdleTimeout, Runtime as _, ServerConfig, TokioRuntime,
-    TransportConfig, VarInt,
-};
-use ring::rand::{SecureRandom, SystemRandom};
+use model::{Identity, ResourceId, Role};
+use quinn::{ClientConfig, Connecting, Endpoint};
 use thiserror::Error;
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Handle};
 use tokio::sync::{oneshot, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use wire::hello::{Hello, PROTOCOLS, Refusal};
 
 use super::admission::Admission;
+use super::dialling::keep;
+use super::endpoint::{client_config, duration, endpoint, server_config};
 use super::epoch::LinkEpoch;
 use super::error::{LinkError, code};
-use super::forwarder::{self, Outgoing, unless};
 use super::greeting::{self, Greeted};
 use super::incoming;
+use super::link::Link;
 use super::registry::{LinkRegistration, Registry};
 use super::request_client::{self, RequestClient};
 use super::request_server::{RequestHandler, RequestServer};
-use super::retry;
-use super::socket::{self, CountedSocket};
-use super::stream;
+use super::socket;
 use super::trust::{Trust, request_config};
 use crate::identity::{Credentials, Revocations};
-use crate::limits::{
-    INCOMING_BYTES_ALL_MAX, INCOMING_BYTES_MAX, INCOMING_MAX, LINK_FAREWELL_MAX,
-    LINK_FIRST_ROUND_TRIP, LINK_GREETING_MAX, LINK_KEEP_ALIVE, LINK_RETRY_MAX, LINK_SILENCE_MAX,
-    LINK_WINDOW_BYTES, UNKNOWN_WINDOW_BYTES,
-};
-use crate::link::{Bringer, Carry, End, link};
+use crate::limits::LINK_FAREWELL_MAX;
 
 /// Settings of [`Links`].
 pub struct LinkConfig {
@@ -115,65 +103,6 @@ pub enum Event {
     },
 }
 
-/// A connection to a peer that waits for a manager. Dropping it ends the connection.
-pub struct Link {
-    /// The identity of the peer, from its certificate.
-    pub peer: Identity,
-    /// The greeting of the peer. Its identity agrees with the certificate.
-    pub hello: Hello,
-    /// The version of the messages.
-    pub protocol: u16,
-    joint: oneshot::Sender<Joint>,
-}
-
-/// The local end of a link.
-enum Joint {
-    /// A manager.
-    Manager(Arc<Outgoing>, Bringer),
-    /// A stream of bytes: frames are not inspected.
-    Stream(UnixStream),
-    /// Nothing, for this reason.
-    Nobody(Refusal),
-}
-
-impl Link {
-    /// The end for a manager that sends `S` and receives `R`. The link is up when the manager is
-    /// attached.
-    pub fn open<S, R>(self) -> End<S, R>
-    where
-        S: Encode<()>,
-        R: for<'b> Decode<'b, ()> + 'static,
-    {
-        let (ours, theirs) = link::<S, R>();
-        let outgoing: Arc<Outgoing> = Arc::default();
-        let bringer = theirs.carried_by(Arc::clone(&outgoing) as Arc<dyn Carry>);
-        // If the connection has ended already, the end is down from the beginning.
-        let _ = self.joint.send(Joint::Manager(outgoing, bringer));
-        ours
-    }
-
-    /// Joins the link to a stream: the peer's bytes can be read from it, and written bytes are sent
-    /// to the peer. A side that does not read is not read from.
-    pub fn carry(self, stream: UnixStream) {
-        // If the connection has ended already, the stream ends too.
-        let _ = self.joint.send(Joint::Stream(stream));
-    }
-
-    /// Ends the link with a reason for the peer.
-    pub fn refuse(self, refusal: Refusal) {
-        let _ = self.joint.send(Joint::Nobody(refusal));
-    }
-}
-
-impl fmt::Debug for Link {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link")
-            .field("peer", &self.peer)
-            .field("hello", &self.hello)
-            .finish_non_exhaustive()
-    }
-}
-
 /// All links of a program to other machines. Dropping it ends them and notifies the peers.
 pub struct Links {
     shared: Arc<Shared>,
@@ -223,15 +152,15 @@ pub(super) struct Shared {
     pub(super) roles: Vec<Role>,
     now: Mutex<Present>,
     pub(super) admission: Admission,
-    n_up: AtomicU64,
+    pub(super) n_up: AtomicU64,
     pub(super) n_failed: AtomicU64,
     n_foreign_packets: Arc<AtomicU64>,
 }
 
 /// Settings that may change while links are up.
 pub(super) struct Present {
-    endpoint: Endpoint,
-    client: ClientConfig,
+    pub(super) endpoint: Endpoint,
+    pub(super) client: ClientConfig,
     /// For requests to other members.
     request_config: ClientConfig,
     pub(super) revocations: Arc<Revocations>,
@@ -476,179 +405,4 @@ async fn serve(endpoint: Endpoint, registry: Arc<Registry>, stopped: oneshot::Re
         #[cfg(test)]
         Ok(Farewell::Unsaid) => {}
     }
-}
-
-/// Dials a peer until `stopped` is set. An established link ends by its farewell instead.
-async fn keep(
-    shared: Arc<Shared>,
-    address: String,
-    peer: Identity,
-    on_event: Arc<OnEvent>,
-    mut stopped: watch::Receiver<bool>,
-) {
-    let mut n_failures = 0_u32;
-    loop {
-        let patience = duration(LINK_GREETING_MAX);
-        let dialling = timeout(patience, dial(&shared, &address, &peer));
-        let Some(dialled) = unless(is_over(&mut stopped), dialling).await else {
-            return;
-        };
-        match dialled.unwrap_or(Err(LinkError::Refused(Refusal::Late))) {
-            Ok((greeted, _place)) if *stopped.borrow() => {
-                greeting::refuse(&greeted.connection, Refusal::Stopping);
-                return;
-            }
-            Ok((greeted, place)) => {
-                let began = tokio::time::Instant::now();
-                live(&shared, greeted, place, &*on_event).await;
-                // A peer that ends each link at once is dialled as rarely as one that is
-                // unreachable.
-                if began.elapsed() > duration(LINK_RETRY_MAX) {
-                    n_failures = 0;
-                }
-            }
-            Err(error) => {
-                shared.n_failed.fetch_add(1, Ordering::Relaxed);
-                let address = address.clone();
-                on_event(Event::Failed { address, error });
-            }
-        }
-        n_failures = n_failures.saturating_add(1);
-        let mut drawn = [0; 4];
-        // Without a random number the pause is the longest one.
-        let _ = SystemRandom::new().fill(&mut drawn);
-        let pause = duration(retry::pause(n_failures, u32::from_le_bytes(drawn)));
-        if unless(is_over(&mut stopped), sleep(pause)).await.is_none() {
-            return;
-        }
-    }
-}
-
-/// Waits until a peer is no longer to be dialled.
-async fn is_over(stopped: &mut watch::Receiver<bool>) {
-    // An error means that the sender is gone.
-    let _ = stopped.wait_for(|&stopped| stopped).await;
-}
-
-async fn dial(
-    shared: &Arc<Shared>,
-    address: &str,
-    peer: &Identity,
-) -> Result<(Greeted, LinkRegistration), LinkError> {
-    let target = resolve(address).await?;
-    let (connecting, hello) = {
-        let now = shared.now();
-        let connecting = now
-            .endpoint
-            // The name is not sent and not compared: the certificate names the peer otherwise.
-            .connect_with(now.client.clone(), target, "xavantes")
-            .map_err(|error| LinkError::Failed(error.to_string()))?;
-        (connecting, now.hello.clone())
-    };
-    let connection = retry::reach(connecting).await?;
-    let greeted = greeting::greet(connection, peer, &hello).await?;
-    let place = shared.enter(&greeted).await?;
-    Ok((greeted, place))
-}
-
-pub(super) async fn resolve(address: &str) -> Result<SocketAddr, LinkError> {
-    if let Ok(address) = address.parse() {
-        return Ok(address);
-    }
-    let found = tokio::net::lookup_host(address).await;
-    let mut found = found.map_err(|error| LinkError::address(address, &error))?;
-    found.next().ok_or_else(|| {
-        let error = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        LinkError::address(address, &error)
-    })
-}
-
-/// Passes a link to its manager and serves it until its end.
-pub(super) async fn live(
-    shared: &Shared,
-    greeted: Greeted,
-    place: LinkRegistration,
-    on_event: &OnEvent,
-) {
-    shared.n_up.fetch_add(1, Ordering::Relaxed);
-    let peer = greeted.certificate.identity.clone();
-    let (joint, joined) = oneshot::channel();
-    on_event(Event::Up(Link {
-        peer: peer.clone(),
-        hello: greeted.hello.clone(),
-        protocol: greeted.protocol,
-        joint,
-    }));
-    let error = match timeout(duration(LINK_GREETING_MAX), joined).await {
-        Ok(Ok(Joint::Manager(outgoing, bringer))) => {
-            forwarder::run(greeted, outgoing, bringer, place.farewell()).await
-        }
-        Ok(Ok(Joint::Stream(stream))) => {
-            let connection = greeted.connection.clone();
-            unless(place.farewell(), stream::run(greeted, stream))
-                .await
-                .unwrap_or_else(|| greeting::refuse(&connection, Refusal::Stopping))
-        }
-        Ok(Ok(Joint::Nobody(refusal))) => greeting::refuse(&greeted.connection, refusal),
-        Ok(Err(_)) | Err(_) => greeting::refuse(&greeted.connection, Refusal::Role),
-    };
-    let error = place.reason().map_or(error, LinkError::Refused);
-    drop(place);
-    on_event(Event::Down { peer, error });
-}
-
-fn endpoint(
-    runtime: &Runtime,
-    socket: UdpSocket,
-    epoch: &LinkEpoch,
-    trust: &Trust,
-    n_foreign: &Arc<AtomicU64>,
-) -> io::Result<Endpoint> {
-    let _entered = runtime.enter();
-    let inner = TokioRuntime.wrap_udp_socket(socket)?;
-    let socket = CountedSocket::new(inner, epoch.key().connection_ids(), Arc::clone(n_foreign));
-    Endpoint::new_with_abstract_socket(
-        epoch.key().endpoint_config(),
-        Some(server_config(trust)),
-        Arc::new(socket),
-        Arc::new(TokioRuntime),
-    )
-}
-
-fn server_config(trust: &Trust) -> ServerConfig {
-    let mut config = ServerConfig::with_crypto(Arc::clone(&trust.server) as _);
-    let mut transport = transport();
-    transport.receive_window(VarInt::from_u32(UNKNOWN_WINDOW_BYTES));
-    config.transport_config(Arc::new(transport));
-    config
-        .max_incoming(INCOMING_MAX)
-        .incoming_buffer_size(INCOMING_BYTES_MAX)
-        .incoming_buffer_size_total(INCOMING_BYTES_ALL_MAX);
-    config
-}
-
-pub(super) fn client_config(trust: &Trust) -> ClientConfig {
-    let mut config = ClientConfig::new(Arc::clone(&trust.client) as _);
-    config.transport_config(Arc::new(transport()));
-    config
-}
-
-pub(super) fn transport() -> TransportConfig {
-    let silence = u32::try_from(LINK_SILENCE_MAX.0 / 1_000).expect("some seconds");
-    let mut config = TransportConfig::default();
-    config
-        .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(silence))))
-        .keep_alive_interval(Some(duration(LINK_KEEP_ALIVE)))
-        .initial_rtt(duration(LINK_FIRST_ROUND_TRIP))
-        .max_concurrent_bidi_streams(VarInt::from_u32(1))
-        .max_concurrent_uni_streams(VarInt::from_u32(0))
-        .datagram_receive_buffer_size(None)
-        .stream_receive_window(VarInt::from_u32(LINK_WINDOW_BYTES))
-        .receive_window(VarInt::from_u32(LINK_WINDOW_BYTES))
-        .send_window(LINK_WINDOW_BYTES.into());
-    config
-}
-
-pub(super) fn duration(span: Span) -> Duration {
-    Duration::from_micros(span.0)
 }

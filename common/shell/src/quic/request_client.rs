@@ -12,9 +12,11 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use wire::hello::Refusal;
 
+use super::dialling::resolve;
+use super::endpoint::{duration, transport};
 use super::error::{LinkError, code};
 use super::greeting::{certificate, refuse};
-use super::links::{Shared, duration, resolve, transport};
+use super::links::Shared;
 use super::request_server;
 use super::retry;
 use super::trust;

@@ -19,9 +19,9 @@ use wire::admin::{ASK_BYTES_MAX, MEMBER_ASK_BYTES_MAX, TOLD_BYTES_MAX};
 use wire::frame::{self, HEADER_BYTES};
 use wire::hello::Refusal;
 
+use super::endpoint::duration;
 use super::error::LinkError;
 use super::greeting::refuse;
-use super::links::duration;
 use crate::clock;
 use crate::identity::{Certificate, Revocations};
 use crate::limits::{

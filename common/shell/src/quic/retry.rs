@@ -4,8 +4,8 @@ use model::Span;
 use quinn::{Connecting, Connection};
 use tokio::time::timeout;
 
+use super::endpoint::duration;
 use super::error::LinkError;
-use super::links::duration;
 use crate::limits::{LINK_KNOCK_MAX, LINK_RETRY_MAX, LINK_RETRY_MIN};
 
 /// Connects to a peer that answers in time. An absent peer does not answer, and another attempt

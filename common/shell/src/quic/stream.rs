@@ -15,10 +15,10 @@ use tokio::time::timeout;
 use wire::frame::FILL_BYTES;
 use wire::hello::Refusal;
 
+use super::endpoint::duration;
 use super::error::LinkError;
 use super::forwarder::{expired, first};
 use super::greeting::{Greeted, refuse};
-use super::links::duration;
 use crate::limits::LINK_FAREWELL_MAX;
 
 /// Serves a connection until its end. The stream ends with it.

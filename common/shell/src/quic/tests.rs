@@ -309,10 +309,11 @@ fn a_hundred_thousand_messages_arrive_in_their_order() {
             sent = (sent + BATCH).min(MESSAGES);
         }
         for _ in 0..BATCH.min(MESSAGES - received) {
-            match gm.next() {
-                Came::Message(2, text) => assert_eq!(text, format!("{received:0200}")),
-                other => panic!("{other:?} before {received}: {}", gm.next_reason()),
-            }
+            let came = gm.next();
+            let Came::Message(2, text) = &came else {
+                panic!("{came:?} before {received}: {}", gm.next_reason())
+            };
+            assert_eq!(*text, format!("{received:0200}"));
             received += 1;
         }
     }

@@ -14,9 +14,10 @@ use tokio::time::timeout;
 use wire::bulk::{Answer, Belongs, Request};
 use wire::hello;
 
+use super::super::dialling::resolve;
+use super::super::endpoint::duration;
 use super::super::error::LinkError;
 use super::super::greeting::{Wanted, known};
-use super::super::links::{duration, resolve};
 use super::give::blocking;
 use super::stream::{Broken, hear, read, say, write};
 use super::{Arriving, Bulk, BulkError, Shared, Source, lock, pause};

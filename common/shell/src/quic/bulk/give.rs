@@ -16,8 +16,8 @@ use tokio::time::timeout;
 use wire::bulk::{Answer, Belongs, Refusal, Request};
 use wire::hello;
 
+use super::super::endpoint::duration;
 use super::super::greeting::{Wanted, known, refuse};
-use super::super::links::duration;
 use super::pace::Bucket;
 use super::stream::{Broken, hear, read, say, write};
 use super::{

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use wire::bulk::FRAME_BYTES_MAX;
 use wire::frame::{self, HEADER_BYTES};
 
-use super::super::links::duration;
+use super::super::endpoint::duration;
 use crate::limits::{BULK_PROGRESS_BYTES, BULK_SILENCE_MAX};
 
 /// Why a stream cannot be used any further.
