@@ -155,7 +155,7 @@ pub struct Handle {
     aside: Option<SetAside>,
 }
 
-/// What happens to running commands when the manager stops.
+/// The fate of running commands when the manager stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commands {
     /// They are killed, and the executor ends. Unacknowledged outcomes are stored for the next

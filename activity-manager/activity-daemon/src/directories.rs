@@ -57,7 +57,7 @@ pub fn work_directory(state: &Path) -> PathBuf {
     state.join("work")
 }
 
-/// What happens to an unused directory.
+/// The fate of an unused directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Untouched {
     /// Another attempt of the process gets it.

@@ -332,17 +332,12 @@ impl Shared {
         };
         self.lock().coming.remove(&hash);
         self.changed.notify_all();
-        fetched.map_err(|error| match error {
-            BulkError::Disk(error) => Failure::Here(Box::new(error)),
-            error @ (BulkError::Connect { .. }
-            | BulkError::Cut(_)
-            | BulkError::Slow
-            | BulkError::Refused(_)
-            | BulkError::Answer
-            | BulkError::TooLarge { .. }
-            | BulkError::Corrupt
-            | BulkError::Stopping
-            | BulkError::Nobody) => Failure::Nobody(error),
+        fetched.map_err(|error| {
+            if let BulkError::Disk(error) = error {
+                Failure::Here(Box::new(error))
+            } else {
+                Failure::Nobody(error)
+            }
         })
     }
 

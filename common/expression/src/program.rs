@@ -48,19 +48,12 @@ impl Program {
         scope: &dyn Scope,
         meter: &mut Meter,
     ) -> Result<bool, ExpressionError> {
-        match self.evaluate(scope, meter)? {
-            Value::Bool(value) => Ok(value),
-            other @ (Value::Null
-            | Value::Int(_)
-            | Value::Float(_)
-            | Value::Text(_)
-            | Value::List(_)
-            | Value::Map(_)
-            | Value::Artifact(_)) => {
-                let message = format!("true or false is wanted, not a {}", other.type_name());
-                Err(self.named(ExpressionError::new(self.0.node.offset, message)))
-            }
+        let value = self.evaluate(scope, meter)?;
+        if let Value::Bool(value) = value {
+            return Ok(value);
         }
+        let message = format!("true or false is wanted, not a {}", value.type_name());
+        Err(self.named(ExpressionError::new(self.0.node.offset, message)))
     }
 
     /// The source, without the braces.

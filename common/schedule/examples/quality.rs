@@ -39,7 +39,7 @@ const PAPER_BUDGET: f64 = 0.1;
 const LONG_BUDGET: f64 = 5.0;
 /// Seconds of budget where parts are left out: four rows are counted.
 const PARTS_BUDGET: f64 = 0.1;
-/// What is measured by leaving it out, on recorded workflows.
+/// Parts of the search that are measured on recorded workflows by leaving them out.
 const LEFT_OUT: [(&str, Part); 3] = [
     ("without the portfolio", Part::Portfolio),
     ("without the search", Part::Search),

@@ -18,7 +18,7 @@ use model::{ActivityGraph, Bytes, Generation, GraphNode, Platform, Work};
 use schedule::random::Random;
 use schedule::{Dag, Problem, Request, SchedulerKind, Task, bound, check, plan};
 
-/// How often each plan is made; the fastest counts.
+/// Repetitions of each plan; the fastest counts.
 const REPEATS: usize = 3;
 
 /// Above this a plan would take too long for a table: (algorithm, tasks).
@@ -155,7 +155,7 @@ fn measure(line: &str, problem: &Problem, kind: SchedulerKind) {
     );
 }
 
-/// What a process manager asks for.
+/// The request that a process manager would make.
 fn request(dag: &Dag, platform: &Platform) -> Request {
     let nodes = dag.tasks().map(|task| GraphNode {
         activity: dag.activity(task),

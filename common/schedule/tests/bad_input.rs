@@ -15,7 +15,7 @@ use schedule::{
     plan,
 };
 
-/// Who can take part at any size.
+/// The algorithms that are fast enough for inputs of any size.
 const QUICK: [SchedulerKind; 4] = [
     SchedulerKind::Heft,
     SchedulerKind::Cpop,

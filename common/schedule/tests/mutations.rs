@@ -199,7 +199,7 @@ fn message(
     Some((pred, task))
 }
 
-/// Whether a task is to be placed on a slot.
+/// True if a task needs a slot.
 fn holds(problem: &Problem, task: usize) -> bool {
     let task = task as u32;
     !problem.dag().is_gate(task) && problem.fixed(task).is_none()

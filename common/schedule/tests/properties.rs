@@ -1,4 +1,4 @@
-//! What holds for every scheduler, any graph and any platform.
+//! Properties of every scheduler on any graph and any platform.
 #![expect(
     clippy::unwrap_used,
     reason = "a test may stop at what it did not expect"

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::limits::DIAGNOSTICS_MAX;
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -21,7 +21,7 @@ pub enum Severity {
 /// One thing that is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Error or warning.
     pub severity: Severity,
     /// Where, in bytes of the file; none where it is about the file as a whole.
     pub span: Option<Range<usize>>,
@@ -51,7 +51,7 @@ pub struct Report {
     pub line: usize,
     /// The column in characters, from 1; 0 where it is about the file as a whole.
     pub column: usize,
-    /// How bad it is.
+    /// Error or warning.
     pub severity: Severity,
     /// The mistake.
     pub message: String,
@@ -137,7 +137,7 @@ impl Diagnostics {
         }
     }
 
-    /// How many there are, those that are only counted included.
+    /// The number of all diagnostics, including those that are only counted.
     pub(crate) fn n_all(&self) -> usize {
         self.list.len() + self.n_more
     }
@@ -170,7 +170,7 @@ impl Diagnostics {
         self.list.is_empty()
     }
 
-    /// How many there are beyond those that are listed.
+    /// The number of diagnostics beyond those that are listed.
     pub fn n_more(&self) -> usize {
         self.n_more
     }

@@ -4,11 +4,11 @@
 /// A mapping of the language.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// What it is, with its article, for messages and as the schema's title.
+    /// The object's name with its article, for messages and as the schema's title.
     pub(crate) what: &'static str,
-    /// What it may hold.
+    /// The keys that it may have.
     pub(crate) keys: &'static [Key],
-    /// What belongs to the language, but not to this version.
+    /// Keys that later versions of the language will have.
     pub(crate) later: &'static [&'static str],
 }
 
@@ -18,11 +18,11 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) required: bool,
     pub(crate) shape: Shape,
-    /// What it means, for editors.
+    /// The key's meaning, which editors show.
     pub(crate) says: &'static str,
 }
 
-/// What may stand behind a key.
+/// The values that a key may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     Version,
@@ -416,5 +416,5 @@ pub(crate) const TYPES: [&str; 7] = [
     "directory",
 ];
 
-/// How what a command wrote becomes a value.
+/// The ways to turn a command's output into a value.
 pub(crate) const PARSES: [&str; 5] = ["text", "int", "float", "json", "lines"];

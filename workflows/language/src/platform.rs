@@ -70,7 +70,7 @@ pub struct PlatformGroup {
 /// One machine, or several that are alike.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlatformMachine {
-    /// What it is called; several that are alike are called `NAME-1`, `NAME-2` and so on.
+    /// Its name; if `count` is more than one, the machines are `NAME-1`, `NAME-2` and so on.
     pub name: String,
     /// Their number.
     pub count: u32,

@@ -292,16 +292,7 @@ impl<'t> Reader<'t, '_> {
 
     fn whole(&mut self, at: Id, wanted: &str) -> Option<u32> {
         self.literal(at, wanted)?;
-        let number = match self.tree.value(at) {
-            Value::Int(number) => u32::try_from(number).ok(),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Float(_)
-            | Value::Text(_)
-            | Value::List(_)
-            | Value::Map(_)
-            | Value::Artifact(_) => None,
-        };
+        let number = self.tree.whole(at);
         if number.is_none() {
             let written = shorten(self.tree.text(at).unwrap_or_default());
             self.error(at, format!("`{written}` where {wanted} is expected"));

@@ -60,7 +60,7 @@ fn property(key: &Key) -> Value {
 }
 
 fn shape(shape: Shape) -> Value {
-    // What is written without quotes may look like a number; it is text as it is written.
+    // Text without quotes may look like a number; the language takes it as text.
     let text = json!({ "type": ["string", "number", "boolean"] });
     let expression = json!({ "type": "string", "pattern": "^\\s*\\$\\{[\\s\\S]*\\}\\s*$" });
     let steps = json!({ "type": "array", "items": { "$ref": "#/$defs/step" }, "minItems": 1 });

@@ -1,4 +1,4 @@
-//! What is read, what is refused and in which words.
+//! Definitions that are accepted, and mistakes with the messages that report them.
 
 mod bad;
 mod good;

@@ -2,12 +2,12 @@
 //! (anchors, aliases, tags, several documents) is refused here.
 
 mod explain;
+mod scalar;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use expression::from_json;
 use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle, options};
 use model::Value;
 
@@ -105,7 +105,7 @@ impl<'a> Tree<'a> {
             root: Id(u32::MAX),
             repeated: Vec::new(),
         };
-        // What is said of the text need not end the reading; where a value is not known it does.
+        // A complaint about the text does not end the parse; an unknown value does.
         let mut is_known = true;
         let options = options! {
             emit_unresolved_aliases: true,
@@ -402,7 +402,7 @@ impl<'a> Tree<'a> {
     /// The value that is written: plain scalars by the rules of YAML 1.2 and JSON.
     pub(crate) fn value(&self, id: Id) -> Value {
         match &self.item(id).kind {
-            Kind::Scalar(text, ScalarStyle::Plain) => plain(text),
+            Kind::Scalar(text, ScalarStyle::Plain) => scalar::plain(text),
             Kind::Scalar(text, _) => Value::Text(text.clone().into_owned()),
             Kind::List { .. } => {
                 let items = self.list(id).unwrap_or_default();
@@ -420,6 +420,25 @@ impl<'a> Tree<'a> {
         }
     }
 
+    /// The value, where it is a whole number.
+    pub(crate) fn whole(&self, id: Id) -> Option<u32> {
+        let Value::Int(number) = self.value(id) else {
+            return None;
+        };
+        u32::try_from(number).ok()
+    }
+
+    /// The value, where it is a number.
+    pub(crate) fn number(&self, id: Id) -> Option<f64> {
+        if let Value::Int(number) = self.value(id) {
+            Some(number as f64)
+        } else if let Value::Float(number) = self.value(id) {
+            Some(number)
+        } else {
+            None
+        }
+    }
+
     /// The place in the file of a byte of a scalar's text.
     pub(crate) fn place_in(&self, id: Id, offset: usize) -> usize {
         let Range { start, end } = self.span(id);
@@ -428,12 +447,12 @@ impl<'a> Tree<'a> {
         };
         let raw = &self.source[start..end];
         let found = match style {
-            ScalarStyle::Plain => walk(raw, text, offset, None),
+            ScalarStyle::Plain => scalar::walk(raw, text, offset, None),
             ScalarStyle::SingleQuoted => {
-                walk(raw.get(1..).unwrap_or(""), text, offset, Some('\'')).map(|at| at + 1)
+                scalar::walk(raw.get(1..).unwrap_or(""), text, offset, Some('\'')).map(|at| at + 1)
             }
             ScalarStyle::DoubleQuoted => {
-                walk(raw.get(1..).unwrap_or(""), text, offset, Some('"')).map(|at| at + 1)
+                scalar::walk(raw.get(1..).unwrap_or(""), text, offset, Some('"')).map(|at| at + 1)
             }
             ScalarStyle::Literal | ScalarStyle::Folded => {
                 let header = raw.starts_with(['|', '>']);
@@ -442,7 +461,7 @@ impl<'a> Tree<'a> {
                     true => raw.find('\n').map_or(end, |at| start + at + 1),
                     false => line_start,
                 };
-                return block(&self.source[first..end], text, offset)
+                return scalar::block(&self.source[first..end], text, offset)
                     .map_or(start, |at| first + at);
             }
         };
@@ -464,104 +483,5 @@ pub(crate) fn shorten(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),
-    }
-}
-
-fn plain(text: &str) -> Value {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
-        "true" | "True" | "TRUE" => return Value::Bool(true),
-        "false" | "False" | "FALSE" => return Value::Bool(false),
-        _ => {}
-    }
-    let unsigned = text.trim_start_matches(['+', '-']);
-    let based = |prefix: &str, radix| {
-        let digits = text.strip_prefix(prefix)?;
-        i64::from_str_radix(digits, radix)
-            .ok()
-            .filter(|_| !digits.starts_with(['+', '-']))
-    };
-    if let Some(number) = based("0x", 16).or_else(|| based("0o", 8)) {
-        return Value::Int(number);
-    }
-    let numeric = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-        && unsigned.bytes().any(|byte| byte.is_ascii_digit())
-        && text.len() - unsigned.len() <= 1
-        && unsigned
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
-    if !numeric {
-        return Value::Text(text.to_owned());
-    }
-    if let Ok(number) = text.parse::<i64>() {
-        return Value::Int(number);
-    }
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() => from_json(number.into()),
-        Ok(_) | Err(_) => Value::Text(text.to_owned()),
-    }
-}
-
-/// The offset in the raw text of a byte of what it means, where the text is on one line or folded
-/// at blanks.
-fn walk(raw: &str, text: &str, offset: usize, quote: Option<char>) -> Option<usize> {
-    let mut at = 0;
-    for (done, c) in text.char_indices() {
-        if done >= offset {
-            return Some(at);
-        }
-        let rest = raw.get(at..)?;
-        let next = rest.chars().next()?;
-        if c.is_whitespace()
-            && next.is_whitespace()
-            && (next == '\n'
-                || next == '\r'
-                || rest.trim_start_matches([' ', '\t']).starts_with('\n'))
-        {
-            at += rest.len() - rest.trim_start().len();
-        } else if next == c
-            && !(next == '\'' && quote == Some('\''))
-            && !(next == '\\' && quote == Some('"'))
-        {
-            at += c.len_utf8();
-        } else if next == '\'' && c == '\'' {
-            at += 2;
-        } else if next == '\\' && quote == Some('"') {
-            let code = rest.chars().nth(1)?;
-            let more = match code {
-                'x' => 2,
-                'u' if c.len_utf16() == 2 => 4 + 6,
-                'u' => 4,
-                'U' => 8,
-                _ => 0,
-            };
-            at += 1 + code.len_utf8() + more;
-        } else {
-            return None;
-        }
-    }
-    Some(at)
-}
-
-/// As `walk` for a block (`|` or `>`): by lines, each with the same blanks before it.
-fn block(raw: &str, text: &str, offset: usize) -> Option<usize> {
-    let before = text.get(..offset)?;
-    let line_start = before.rfind('\n').map_or(0, |found| found + 1);
-    let text_line = text[line_start..].lines().next().unwrap_or_default();
-    let line = raw
-        .split_inclusive('\n')
-        .nth(before.matches('\n').count())?;
-    let at = line.as_ptr() as usize - raw.as_ptr() as usize;
-    match line.find(text_line) {
-        Some(blanks) => Some(at + blanks + (offset - line_start)),
-        // Folded lines are one line of the text: the first place with the same words will do.
-        None => {
-            let rest = &text[offset..];
-            let word = rest
-                .split_whitespace()
-                .next()
-                .filter(|word| rest.starts_with(word))?;
-            raw.find(word)
-        }
     }
 }

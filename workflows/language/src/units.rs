@@ -13,7 +13,7 @@ pub struct UnitError {
 
 struct Unit {
     names: &'static [&'static str],
-    /// How many of the smallest it is.
+    /// Its value in the smallest unit.
     worth: u64,
 }
 

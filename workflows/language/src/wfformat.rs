@@ -7,12 +7,12 @@
 //! the tasks is series-parallel; a piece that is not becomes one parallel with links. Either way
 //! the order of execution is exactly that of the recorded graph.
 //!
-//! What recordings hold beside that is left out: commands, machines, memory, dates. The recorded
-//! number of cores says how a machine of then was shared, nothing of the machines here, so an
-//! activity holds one slot; a task that kept more than one core busy spends its CPU time on that
-//! many threads within it.
+//! The import leaves out all other fields: commands, machines, memory, dates. The recorded number of
+//! cores describes how the original machine was shared and says nothing about the machines here, so an
+//! activity holds one slot. A task that kept several cores busy spends its CPU time on that many
+//! threads.
 //!
-//! What is odd but usable is used and said in [`Imported::warnings`]:
+//! Odd but usable data is imported, with a warning in [`Imported::warnings`]:
 //! - a file belongs to the first task listed that produces it; others do not write it;
 //! - an edge without a file only orders its tasks;
 //! - a file that flows where there is no edge adds none: its reader makes the file itself;
@@ -94,8 +94,8 @@ impl Default for Options {
 pub struct Imported {
     /// The definition; it passes [`Draft::check`].
     pub draft: Draft,
-    /// What is odd in the recording and what was made of it: a sentence for each kind of oddity,
-    /// with how often it occurs.
+    /// Oddities of the recording and how each was imported: a sentence for each kind, with the number
+    /// of occurrences.
     pub warnings: Vec<String>,
     /// The time scale that was used.
     pub time_scale: f64,
@@ -122,7 +122,7 @@ pub enum ImportError {
     Scale {
         /// Time or data.
         what: &'static str,
-        /// What was given.
+        /// The given scale.
         scale: f64,
     },
     /// Gzip that is damaged.
@@ -134,7 +134,7 @@ pub enum ImportError {
     /// More than a limit allows.
     #[error("the recording has more than {most} {what}")]
     TooMany {
-        /// What there is too much of, with its unit.
+        /// The quantity that exceeds the limit, with its unit.
         what: &'static str,
         /// The limit.
         most: usize,
@@ -152,7 +152,7 @@ pub enum ImportError {
         line: usize,
         /// From 1.
         column: usize,
-        /// What stands there.
+        /// The word in its place, such as `NaN`.
         written: &'static str,
     },
     /// Text that is not JSON, or JSON of another shape.
@@ -162,7 +162,7 @@ pub enum ImportError {
         line: usize,
         /// From 1; 0 where a line begins.
         column: usize,
-        /// What is wrong there.
+        /// The mistake.
         reason: String,
     },
     /// JSON without a workflow in it.
@@ -190,7 +190,7 @@ pub enum ImportError {
         task: String,
         /// Parent or child.
         relation: &'static str,
-        /// What is not there.
+        /// The name that is not defined.
         unknown: String,
     },
     /// Tasks that wait for each other.
@@ -203,9 +203,9 @@ pub enum ImportError {
         what: &'static str,
         /// The task or file.
         name: String,
-        /// What was recorded.
+        /// The recorded value.
         amount: f64,
-        /// What it may be.
+        /// The allowed values.
         wanted: &'static str,
     },
     /// A command line that Linux would refuse, or more files than an activity may have.
@@ -213,9 +213,9 @@ pub enum ImportError {
     TooWide {
         /// The task.
         task: String,
-        /// How many.
+        /// Their number.
         n: usize,
-        /// Of what.
+        /// Their kind.
         what: &'static str,
         /// The limit.
         most: usize,

@@ -1,15 +1,14 @@
 //! The command line.
 
+mod run;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::Span;
-use schedule::SchedulerKind;
 
+pub(crate) use self::run::{Ending, Following, Recording, Rerun, Run, Submit, duration, scheduler};
 use crate::{grid_admin, plan, platform, report, text};
-
-/// Slots that may be asked for: more commands than that at once no machine runs.
-const SLOTS_MAX: i64 = 4_096;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +32,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// The subcommand.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a process and wait for its end
@@ -198,86 +197,6 @@ impl State {
     }
 }
 
-/// How a process is run and followed.
-#[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct Following {
-    /// Commands that may run at the same time; as many as there are cores where left out
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=SLOTS_MAX))]
-    pub(crate) slots: Option<u32>,
-    /// The algorithm that makes plans: `xavantes` where left out, `best`, `heft`, `pch` and others
-    /// (xav plan --compare)
-    #[arg(long, value_name = "NAME", value_parser = scheduler)]
-    pub(crate) scheduler: Option<SchedulerKind>,
-    /// Print the outputs and nothing else
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-    /// Print one JSON document at the end
-    #[arg(long, conflicts_with = "quiet")]
-    pub(crate) json: bool,
-}
-
-/// `xav run`
-#[derive(Args, Debug)]
-pub(crate) struct Run {
-    /// The definition, YAML or JSON, or a recorded workflow in WfFormat (`.json`, `.json.gz`)
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// An input of the process; for a list, give it several times or as JSON
-    ///
-    /// Files and directories are given by their paths; for an input of type json,
-    /// `NAME=@FILE` takes the value from a file.
-    #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
-    pub(crate) inputs: Vec<String>,
-    /// Where the process keeps everything; a directory of its own under the user's data directory
-    /// where left out
-    #[arg(long, value_name = "DIR")]
-    pub(crate) state: Option<PathBuf>,
-    /// Pass for the machines of a file, each with a power and slots of its own
-    ///
-    /// Commands on a machine of half the power of the fastest have half of the time. The file is
-    /// described in docs/platforms.md.
-    #[arg(long, value_name = "FILE", conflicts_with = "slots")]
-    pub(crate) machines: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) grid: GridChoice,
-    #[command(flatten)]
-    pub(crate) ending: Ending,
-    #[command(flatten)]
-    pub(crate) following: Following,
-    #[command(flatten)]
-    pub(crate) recording: Recording,
-}
-
-impl Run {
-    /// Where the process is to be kept.
-    pub(crate) fn state(&self) -> State {
-        State {
-            dir: self.state.clone(),
-            grid: self.grid.clone(),
-        }
-    }
-}
-
-/// `xav submit`
-#[derive(Args, Debug)]
-pub(crate) struct Submit {
-    /// The definition, YAML or JSON, or a recorded workflow in WfFormat (`.json`, `.json.gz`)
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// An input of the process, as with xav run
-    #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
-    pub(crate) inputs: Vec<String>,
-    #[command(flatten)]
-    pub(crate) grid: GridChoice,
-    #[command(flatten)]
-    pub(crate) ending: Ending,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) recording: Recording,
-}
-
 /// `xav watch`
 #[derive(Args, Debug)]
 pub(crate) struct Watch {
@@ -286,40 +205,6 @@ pub(crate) struct Watch {
     /// Print one JSON document at the end: what xav status tells
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// What a fault ends, and what becomes of the process afterwards.
-#[derive(Args, Clone, Copy, Debug, Default)]
-pub(crate) struct Ending {
-    /// When an activity fails, go on with everything that does not depend on it
-    #[arg(long)]
-    pub(crate) keep_going: bool,
-    /// Forget the process so long after its end: `7d`
-    ///
-    /// Each `xav run` removes what is over its time. XAVANTES_KEEP gives it where it is left out;
-    /// without both a process is kept until `xav forget`. On a grid its process manager removes it,
-    /// at the latest when its own time for that is over.
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub(crate) keep: Option<Span>,
-}
-
-/// `xav rerun`
-#[derive(Args, Debug)]
-pub(crate) struct Rerun {
-    #[command(flatten)]
-    pub(crate) which: Which,
-    /// The mended definition; that of the earlier process where left out
-    #[arg(long, value_name = "FILE")]
-    pub(crate) file: Option<PathBuf>,
-    /// An input that is another one than it was; all others stay
-    #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
-    pub(crate) inputs: Vec<String>,
-    #[command(flatten)]
-    pub(crate) ending: Ending,
-    #[command(flatten)]
-    pub(crate) following: Following,
-    #[command(flatten)]
-    pub(crate) recording: Recording,
 }
 
 /// `xav why`
@@ -350,41 +235,6 @@ pub(crate) struct Forget {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// How a recorded workflow (WfFormat JSON, `.json.gz` too) is done again: its commands use CPU time
-/// and read and write files as they did, scaled.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Recorded workflows")]
-pub(crate) struct Recording {
-    /// CPU seconds used for each recorded one
-    #[arg(long, value_name = "FACTOR", conflicts_with = "cpu_total")]
-    pub(crate) time_scale: Option<f64>,
-    /// Bytes written for each recorded one
-    #[arg(long, value_name = "FACTOR")]
-    pub(crate) data_scale: Option<f64>,
-    /// CPU time that all commands together use: `20s`
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub(crate) cpu_total: Option<Span>,
-    /// Have each command append what it did to this file, a line of JSON each
-    #[arg(long, value_name = "FILE")]
-    pub(crate) record: Option<PathBuf>,
-}
-
-/// An algorithm by its name.
-pub(crate) fn scheduler(name: &str) -> Result<SchedulerKind, String> {
-    SchedulerKind::named(name).ok_or_else(|| {
-        let names = SchedulerKind::ALL.map(|kind| kind.scheduler().name());
-        match text::nearest(name, names) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("there are {}", names.join(", ")),
-        }
-    })
-}
-
-/// A length of time as definitions write it.
-pub(crate) fn duration(text: &str) -> Result<Span, String> {
-    language::parse_duration(text).map_err(|error| format!("{}; {}", error.message, error.hint))
 }
 
 /// `xav export`
@@ -473,7 +323,7 @@ pub(crate) struct Logs {
     #[arg(long, value_name = "NAME", num_args = 0..=1)]
     #[arg(conflicts_with_all = ["id", "attempt", "stdout", "stderr", "json", "dir", "embedded"])]
     pub(crate) daemon: Option<Option<String>>,
-    /// How many lines of a daemon's log; 50 where left out
+    /// Number of lines of a daemon's log; 50 where left out
     #[arg(long, short = 'n', value_name = "LINES", requires = "daemon")]
     pub(crate) lines: Option<u32>,
 }
@@ -544,7 +394,7 @@ pub(crate) enum Format {
 }
 
 impl Command {
-    /// Whether the answer is wanted as JSON, failures included.
+    /// True if the answer, or the failure, is to be JSON.
     pub(crate) fn wants_json(&self) -> bool {
         match self {
             Command::Run(run) => run.following.json,

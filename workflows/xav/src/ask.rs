@@ -22,7 +22,7 @@ use crate::watch::Host;
 /// The time for which a run that starts or ends may not answer.
 const PATIENCE: Span = Span::from_secs(10);
 
-/// How often a run may end just when it is asked.
+/// Retries when a run ends just as it is asked.
 const ENDS_MAX: u32 = 100;
 
 /// The source of answers about processes.
@@ -243,22 +243,12 @@ fn outline(draft: Draft) -> Result<Definition, Failure> {
 
 /// An answer that does not fit its question.
 pub(crate) fn unfit(answer: &Answer) -> Failure {
-    match answer {
-        Answer::Unknown(process) => Failure::refused(format!("there is no process {process}"))
-            .help("xav list shows all processes"),
-        Answer::Refused(reasons) => Failure::refused(reasons.join("; ")),
-        Answer::Submitted(_)
-        | Answer::Processes(_)
-        | Answer::Status(_)
-        | Answer::Cancelling(_)
-        | Answer::Progress(_)
-        | Answer::Submission(_)
-        | Answer::Forgotten(_)
-        | Answer::Why(_)
-        | Answer::Tail(_)
-        | Answer::LogPart(_)
-        | Answer::Machines(_) => {
-            Failure::new("could not use the manager's answer: it does not fit the question")
-        }
+    if let Answer::Unknown(process) = answer {
+        Failure::refused(format!("there is no process {process}"))
+            .help("xav list shows all processes")
+    } else if let Answer::Refused(reasons) = answer {
+        Failure::refused(reasons.join("; "))
+    } else {
+        Failure::new("could not use the manager's answer: it does not fit the question")
     }
 }

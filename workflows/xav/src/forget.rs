@@ -26,7 +26,7 @@ use crate::{fault, machines, render, screen, summary_file, text};
 /// run goes on.
 const FORGOTTEN_MAX: usize = 50;
 
-/// How long a run may take over that.
+/// The time that a run may spend on forgetting.
 const FORGETTING_TIME: Span = Span::from_secs(2);
 
 /// The time in which an ended process gives its slots back: a few messages.
@@ -35,8 +35,8 @@ const RELEASE_PATIENCE: Span = Span::from_secs(5);
 /// The prefix of a state directory that is being removed.
 const REMOVED: &str = ".forgotten-";
 
-/// What a state directory holds, in the order in which it is removed: without the first it has no
-/// processes, without the last it is none.
+/// The entries of a state directory, in the order of their removal: without the first it has no
+/// processes, without the last it is no state directory.
 const PARTS: [&str; 10] = [
     "pm",
     "gm",
@@ -104,7 +104,7 @@ pub(crate) fn what_is_over_its_time(state: &State, own: ProcessId, following: Fo
         if shell::clock::mono() >= give_up {
             break;
         }
-        // What must be read from journals first is for another time.
+        // A directory without a summary is left for another time: its journal would have to be read.
         let Some(known) = summary_file::read(directory.path()) else {
             continue;
         };
@@ -391,7 +391,7 @@ fn remove_parts(path: &Path) -> std::io::Result<()> {
         };
         removed?;
     }
-    // What else is in it is not ours.
+    // Other entries are not ours, so only an empty directory goes.
     let _ = fs::remove_dir(path);
     Ok(())
 }

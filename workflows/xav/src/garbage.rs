@@ -1,6 +1,5 @@
-//! What nobody refers to any more in a state directory: blobs, work directories, logs and results of
-//! processes that were forgotten. It is collected by whoever holds the directory for a run, while no
-//! manager runs in it.
+//! Garbage collection in a state directory: removes the blobs, work directories, logs and results of
+//! forgotten processes. The run that holds the directory collects them while no manager runs in it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -140,7 +139,7 @@ pub(crate) fn collect(directory: &Path, kept: &Kept) -> Result<(), Failure> {
 fn evict(blobs: &Path, kept: &Kept) -> Result<(), Failure> {
     let failed = |error: &dyn std::error::Error| Failure::new(chain(error));
     let store = activity_blobs::Store::open(blobs).map_err(|error| failed(&error))?;
-    // What was never flushed would stay.
+    // Without a flush, unflushed blobs would stay for ever.
     store.flush().map_err(|error| failed(&error))?;
     store
         .replace_pins(OWNER, &kept.artifacts)

@@ -210,7 +210,7 @@ impl Scope {
                     let location = Location::Grid(home);
                     Ok(Located { location, process })
                 }
-                // One that does not answer may have it.
+                // A manager that does not answer may have it.
                 Err(failures) if !failures.is_empty() => {
                     Err(hidden(remote::several(failures), &process.to_string()))
                 }
@@ -219,7 +219,7 @@ impl Scope {
         }
         let (mut entries, warnings) = list(self);
         if let Some(warning) = warnings.first() {
-            // One that does not answer or cannot be read may have the one that is meant.
+            // A manager or directory that gives no answer may have the process that is meant.
             let is_meant = |entry: &Entry| match (self, id) {
                 (_, Some(id)) => begins(entry.summary.process, id),
                 // One of many directories that is damaged keeps nobody from the others.

@@ -56,7 +56,7 @@ pub(crate) fn list(arguments: &List) -> Outcome {
                         disk.to_string()
                     }
                     (true, None) => "?".to_owned(),
-                    // What several processes have together stands with the newest of them.
+                    // Disk space that several processes share is counted for the newest of them.
                     (false, _) => "shared".to_owned(),
                 },
             })
@@ -66,7 +66,7 @@ pub(crate) fn list(arguments: &List) -> Outcome {
         text.push_str(&format!("{processes}, {sum} on the disk\n"));
         screen::out(&text)?;
     }
-    // What those say that answer is a list; of a grid without any, there is none.
+    // A grid counts as told if at least one of its process managers has answered.
     let is_told = match &scope {
         Scope::Grid(remote) => warnings.len() < remote.homes().count(),
         Scope::One(_) | Scope::All(_) => warnings.is_empty(),

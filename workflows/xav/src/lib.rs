@@ -11,6 +11,7 @@
 mod arguments;
 mod ask;
 mod burn;
+mod cancel;
 mod export;
 mod failure;
 mod fault;
@@ -28,6 +29,7 @@ mod location;
 mod logs;
 mod machines;
 mod measure;
+mod order;
 mod plan;
 mod platform;
 mod progress;
@@ -90,7 +92,7 @@ fn obey(command: &Command) -> Outcome {
         Command::Rerun(rerun) => rerun::rerun(rerun),
         Command::Why(why) => why::why(why),
         Command::Report(arguments) => report::report(arguments),
-        Command::Cancel(cancel) => run::cancel(cancel),
+        Command::Cancel(cancel) => cancel::cancel(cancel),
         Command::Forget(forget) => forget::forget(forget),
         Command::Validate(validate) => inspect::validate(validate),
         Command::Plan(arguments) => plan::plan(arguments),

@@ -82,7 +82,7 @@ pub(crate) fn logs(arguments: &Logs) -> Outcome {
         screen::json(&json!(documents?))?;
         return Ok(0);
     }
-    // What is asked for by attempt and stream is for other programs: nothing is put around it.
+    // One stream of one activity may be meant for other programs, so it gets no headings.
     let is_bare = activity.is_some() && (streams.len() == 1 || n_streams(&wanted) < 2);
     let mut has_said = false;
     for one in &wanted {
@@ -285,7 +285,7 @@ impl Wanted<'_> {
         Ok(())
     }
 
-    /// How much it has written so far, and the end of that.
+    /// The number of bytes written so far, and the last of them.
     fn end(&self, stream: Stream) -> (u64, &[u8]) {
         match (&self.so_far, stream) {
             (Some(tail), Stream::Stdout) => (tail.stdout_bytes, &tail.stdout),
@@ -294,7 +294,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// What it wrote from a byte on; none while it runs.
+    /// The stream from a byte on; none while the activity runs.
     fn open<'s>(
         &self,
         source: &'s mut Source,

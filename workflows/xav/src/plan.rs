@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// The algorithm: `xavantes`, `heft`, `pch` and others (--compare lists them)
     #[arg(long, value_name = "NAME", value_parser = scheduler, conflicts_with = "compare")]
     scheduler: Option<SchedulerKind>,
-    /// How long `xavantes` may search: `5s`; where left out, a second or a fiftieth of the makespan
+    /// Time that `xavantes` may search: `5s`; where left out, a second or a fiftieth of the makespan
     ///
     /// It is counted in steps, so that the same plan comes of it on every machine.
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
     recording: Recording,
 }
 
-/// How data goes from activity to activity.
+/// The way of data from activity to activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
     /// From machine to machine
@@ -85,7 +85,7 @@ Examples:
   xav plan montage.json --platform grid.yaml --scheduler heft --json";
 
 impl Arguments {
-    /// Whether the answer is wanted as JSON.
+    /// True if the answer is to be JSON.
     pub(crate) fn wants_json(&self) -> bool {
         self.json
     }

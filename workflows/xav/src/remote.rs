@@ -28,7 +28,7 @@ use answers::Answers;
 pub(crate) use choice::{Use, choose, chosen, of_this_machine, only};
 pub(crate) use files::Transfers;
 
-/// What a grid's directory says of it.
+/// The configuration file in a grid's directory.
 const FILE: &str = "grid.toml";
 
 /// Where a grid that was made on this machine keeps what is for its users.

@@ -218,7 +218,7 @@ pub(crate) fn status(
 ) -> String {
     let summary = &status.summary;
     let is_interrupted = !summary.phase.has_ended() && !is_live;
-    // What was sent when the last run ended does not run.
+    // An activity that was sent when the last run ended is not running.
     let word = if is_interrupted {
         INTERRUPTED
     } else {
@@ -335,7 +335,7 @@ fn activities(status: &Status, definition: &Definition, is_interrupted: bool, al
     text
 }
 
-/// What of many activities is shown: those that run or went wrong first, in the order of the
+/// The activities to show if there are many: first those that run or failed, in the order of the
 /// definition.
 fn shown(activities: &[ActivityStatus], all: bool) -> Vec<&ActivityStatus> {
     if all || activities.len() <= ACTIVITIES_MAX {

@@ -1,14 +1,12 @@
-//! The commands that start a grid in this program: `xav run`, `xav resume`, and `xav cancel` of a process that
-//! no run has.
+//! The commands that start a grid in this program: `xav run` and `xav resume`.
 
 use std::path::Path;
 
 use language::platform::PlatformFile;
-use model::{Artifact, Definition, Draft, ProcessId, ResourceId, Span, SubmitKey, Value};
-use shell::Client;
-use wire::client::{Answer, Phase, Request, Submit, Summary};
+use model::{Definition, ProcessId, Span, SubmitKey, Value};
+use wire::client::{Answer, Request, Summary};
 
-use crate::arguments::{self, Cancel, Ending, Following, Resume, Run};
+use crate::arguments::{self, Ending, Following, Resume, Run};
 use crate::ask::{Source, refuse_held, unfit};
 use crate::failure::{Failure, Outcome};
 use crate::files_beside::FilesBeside;
@@ -17,15 +15,16 @@ use crate::grid::Grid;
 use crate::home::{self, Located, refused};
 use crate::inputs::{self, InputValue};
 use crate::location::Location;
+use crate::order::{Files, Order};
 use crate::source_file::{self, SourceFile};
 use crate::state::{Held, StateDirectory, StateError, Use, pause};
 use crate::watch::Host;
-use crate::{fault, forget, machines, remote, render, screen, submit, text};
+use crate::{fault, forget, machines, remote, render, screen, submit};
 
 /// Unfinished processes of a state directory that are named.
 const OTHERS_MAX: usize = 5;
 
-/// How often a directory is looked at that another run is making: it is two short steps.
+/// Attempts to open a directory that another run is creating, which takes two short steps.
 const MAKINGS_MAX: usize = 20;
 
 /// `xav run`
@@ -114,7 +113,7 @@ pub(crate) struct Taken {
     pub(crate) directory: StateDirectory,
     held: Held,
     is_made: bool,
-    /// What the directory is to pass for; none leaves it as it is.
+    /// The machines that the directory is to imitate; none leaves it as it is.
     machines: Option<PlatformFile>,
 }
 
@@ -268,87 +267,6 @@ pub(crate) fn refuse_ended(summary: &Summary) -> Result<(), Failure> {
     )))
 }
 
-/// `xav cancel`
-pub(crate) fn cancel(arguments: &Cancel) -> Outcome {
-    let Located { location, process } = home::find(&arguments.which)?;
-    let mut source = Source::open(&location)?;
-    let before = source.status(process)?;
-    if before.summary.phase.has_ended() {
-        let (name, past) = (&before.summary.name, render::past(before.summary.phase));
-        return Err(Failure::refused(format!("{name} {process} {past} already")));
-    }
-    let phase = match (source, &location) {
-        (Source::Live(mut client, ..) | Source::Grid(mut client), _) => {
-            cancel_by(&mut client, process)?
-        }
-        (Source::Offline(_) | Source::Nothing, Location::Grid(home)) => {
-            return Err(Failure::new(format!("{} does not answer", home.shown())));
-        }
-        (source @ (Source::Offline(_) | Source::Nothing), Location::Here(directory)) => {
-            drop(source);
-            // Whoever ends a process must record it, so a grid does, for a moment.
-            let grid = start(
-                directory,
-                Following {
-                    slots: None,
-                    scheduler: None,
-                    quiet: true,
-                    json: false,
-                },
-            )?;
-            let cancelled = grid
-                .client()
-                .and_then(|mut client| cancel_by(&mut client, process));
-            let failed = grid.stop();
-            let phase = cancelled?;
-            if let Some(failed) = failed {
-                screen::warn(&failed.to_string());
-            }
-            phase
-        }
-    };
-    let (name, word) = (&before.summary.name, phase.word());
-    if arguments.json {
-        let process = process.to_string();
-        screen::json(&serde_json::json!({ "process": process, "name": name, "state": word }))?;
-    } else {
-        screen::out(&format!("{name} {process} {word}\n"))?;
-    }
-    // One that is still being cancelled lost its run meanwhile; that it is to end is recorded.
-    if matches!(phase, Phase::Cancelled | Phase::Cancelling) {
-        return Ok(0);
-    }
-    Err(Failure::new(format!(
-        "{name} {process} {word} before it could be cancelled"
-    )))
-}
-
-/// Has a process cancelled, waits for its end, and says how it ended.
-fn cancel_by(client: &mut Client, process: ProcessId) -> Result<Phase, Failure> {
-    let answer = client
-        .ask(Request::Cancel(process))
-        .map_err(|error| Failure::because(&error))?;
-    if let Answer::Status(status) = &answer {
-        return Ok(status.summary.phase);
-    }
-    if !matches!(answer, Answer::Cancelling(_)) {
-        return Err(unfit(&answer));
-    }
-    let watch = client
-        .watch(process)
-        .map_err(|error| Failure::because(&error))?;
-    let mut phase = Phase::Cancelling;
-    for progress in watch {
-        match progress {
-            Ok(progress) => phase = progress.phase,
-            // The run that had it has ended; what it was asked for is recorded.
-            Err(shell::ClientError::Closed) => break,
-            Err(error) => return Err(Failure::because(&error)),
-        }
-    }
-    Ok(phase)
-}
-
 /// A definition and the user's inputs for it, all checked.
 pub(crate) struct Materials {
     pub(crate) inputs: Vec<(String, InputValue)>,
@@ -383,103 +301,9 @@ pub(crate) fn wrong(mistakes: Vec<String>) -> Failure {
     }
 }
 
-fn start(directory: &StateDirectory, following: Following) -> Result<Grid, Failure> {
+pub(crate) fn start(directory: &StateDirectory, following: Following) -> Result<Grid, Failure> {
     let held = directory.hold(Use::Run).map_err(refused)?;
     Grid::start(directory, held, following.slots, following.scheduler)
-}
-
-/// A process to be submitted.
-pub(crate) struct Order<'a> {
-    /// The key by which a repeat is the same submission.
-    pub(crate) key: SubmitKey,
-    /// The definition.
-    pub(crate) draft: &'a Draft,
-    /// Its inputs.
-    pub(crate) inputs: Vec<(String, InputValue)>,
-    /// The files beside it.
-    pub(crate) files: Files,
-    /// The file that it was read from.
-    pub(crate) origin: String,
-    /// The process whose outcomes stand.
-    pub(crate) base: Option<ProcessId>,
-    /// True if a fault ends only what depends on it.
-    pub(crate) keep_going: bool,
-    /// The time for which it is kept after its end.
-    pub(crate) keep: Option<Span>,
-    /// The machine of a grid that has files of it already.
-    pub(crate) store: Option<ResourceId>,
-}
-
-/// The files beside a definition.
-pub(crate) enum Files {
-    /// In its directory.
-    Beside(FilesBeside),
-    /// They are in the state directory, or on a machine of the grid.
-    Kept(Vec<Artifact>),
-}
-
-impl Order<'_> {
-    fn submit(&self, grid: &Grid) -> Result<(), Failure> {
-        let request =
-            self.resolved(&mut |path: &Path, is_directory| grid.add(path, is_directory))?;
-        grid.flush()?;
-        let answer = grid
-            .client()?
-            .ask(Request::Submit(Box::new(request)))
-            .map_err(|error| Failure::because(&error))?;
-        self.accepted(&answer)
-    }
-
-    /// The submission, with files and directories added to a store.
-    pub(crate) fn resolved(
-        &self,
-        add: &mut impl FnMut(&Path, bool) -> Result<Artifact, Failure>,
-    ) -> Result<Submit, Failure> {
-        let mut values = Vec::new();
-        for (name, given) in &self.inputs {
-            values.push((name.clone(), given.resolve(add)?));
-        }
-        let files = match &self.files {
-            Files::Beside(files) => files.add(add)?,
-            Files::Kept(files) => files.clone(),
-        };
-        Ok(Submit {
-            key: self.key,
-            draft: self.draft.clone(),
-            inputs: values,
-            files,
-            origin: self.origin.clone(),
-            base: self.base,
-            keep_going: self.keep_going,
-            keep: self.keep,
-            store: self.store,
-        })
-    }
-
-    /// True if the process manager has taken it.
-    pub(crate) fn accepted(&self, answer: &Answer) -> Result<(), Failure> {
-        match answer {
-            Answer::Submitted(_) => Ok(()),
-            Answer::Refused(reasons) => {
-                let shown = text::quoted(&self.origin);
-                Err(Failure::refused(format!(
-                    "{shown} was refused: {}",
-                    reasons.join("; ")
-                )))
-            }
-            Answer::Processes(_)
-            | Answer::Status(_)
-            | Answer::Unknown(_)
-            | Answer::Cancelling(_)
-            | Answer::Progress(_)
-            | Answer::Submission(_)
-            | Answer::Forgotten(_)
-            | Answer::Why(_)
-            | Answer::Tail(_)
-            | Answer::LogPart(_)
-            | Answer::Machines(_) => Err(Failure::new("the process manager did not understand it")),
-        }
-    }
 }
 
 /// The time for which a process is kept: by the command line, or by the environment.

@@ -26,22 +26,22 @@ pub(crate) fn bold(text: &str) -> String {
     format!("{BOLD}{text}{PLAIN}")
 }
 
-/// What may be overlooked.
+/// Text that may be overlooked.
 pub(crate) fn faint(text: &str) -> String {
     format!("{FAINT}{text}{PLAIN}")
 }
 
-/// What went well.
+/// Text about a success.
 pub(crate) fn good(text: &str) -> String {
     format!("{GREEN}{text}{PLAIN}")
 }
 
-/// What went wrong.
+/// Text about a failure.
 pub(crate) fn bad(text: &str) -> String {
     format!("{RED}{text}{PLAIN}")
 }
 
-/// What is to be looked at.
+/// Text that needs attention.
 pub(crate) fn odd(text: &str) -> String {
     format!("{YELLOW}{text}{PLAIN}")
 }

@@ -27,10 +27,10 @@ mod version;
 /// Bytes of `version` and `lock` that are looked at: each has two short lines.
 const FILE_BYTES_MAX: u64 = 8 << 10;
 
-/// How long somebody who only reads is waited for; reading the largest journals takes seconds.
+/// The time limit for a reader to finish; reading the largest journals takes seconds.
 const READER_PATIENCE: Span = Span::from_secs(20);
 
-/// How often it is looked whether the reader has finished.
+/// The pause between two checks whether the reader has finished.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A state directory that is there.
@@ -318,12 +318,12 @@ impl StateDirectory {
 
     /// Removes it with all that is in it. For one that was made for a process that was refused.
     pub(crate) fn remove(self) {
-        // What is left is an empty process, which does no harm.
+        // If this fails, an empty process is left, which does no harm.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// What a state directory is taken for.
+/// The purpose for which a state directory is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     /// To run processes in it.

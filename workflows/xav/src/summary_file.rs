@@ -1,5 +1,5 @@
-//! What `xav list` shows of a state directory that nobody runs processes in, kept in a small file so
-//! that no journal has to be read for it.
+//! The summary that `xav list` shows of a state directory in which nothing runs, kept in a small file
+//! so that `xav list` need not read a journal.
 //!
 //! It is there only while it is certainly true: whoever takes the directory for a run removes it
 //! first, durably, and it names the journal as it was when it was written. Without it, or with a
@@ -101,8 +101,7 @@ pub(crate) fn invalidate(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// What a directory takes on the disk, with everything in it; none where there is too much in it to
-/// be counted.
+/// The disk space of a directory and everything in it; none if it has too many entries to count.
 pub(crate) fn disk_use(directory: &Path) -> Option<Bytes> {
     /// The unit of a file's blocks, whatever the file system's own are.
     const BLOCK_BYTES: u64 = 512;
@@ -119,7 +118,7 @@ pub(crate) fn disk_use(directory: &Path) -> Option<Bytes> {
             if n_entries > ENTRIES_MAX {
                 return None;
             }
-            // What goes while this is counted takes nothing.
+            // An entry that is removed meanwhile takes no space.
             let Ok(metadata) = entry.metadata() else {
                 continue;
             };

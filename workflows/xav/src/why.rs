@@ -147,20 +147,11 @@ impl Explanation<'_> {
                 let left = until.since(self.now);
                 format!("the next attempt begins in {left}")
             }
-            Reason::Fault(cause) => match why.phase {
-                // All of it follows below.
-                ActivityPhase::Faulted => return None,
-                ActivityPhase::Waiting
-                | ActivityPhase::Ready
-                | ActivityPhase::Sent
-                | ActivityPhase::Running
-                | ActivityPhase::Backoff
-                | ActivityPhase::Completed
-                | ActivityPhase::Skipped
-                | ActivityPhase::Stopped => {
-                    format!("the last attempt: {}", text::one_line(&cause.message, 200))
-                }
-            },
+            // All of it follows below.
+            Reason::Fault(_) if why.phase == ActivityPhase::Faulted => return None,
+            Reason::Fault(cause) => {
+                format!("the last attempt: {}", text::one_line(&cause.message, 200))
+            }
             Reason::Link { from, to } => format!(
                 "the link from {} to {} is false",
                 self.name(*from),
@@ -377,7 +368,7 @@ fn standing(phase: ActivityPhase) -> &'static str {
     }
 }
 
-/// How an activity ended that has no outcome which could stand.
+/// The words for the end of an activity without an outcome that could be reused.
 fn ended_as(phase: ActivityPhase) -> &'static str {
     match phase {
         ActivityPhase::Faulted => "failed",
@@ -424,16 +415,11 @@ fn listed(items: &[String]) -> String {
 }
 
 /// True if an activity's state is its last one.
-fn is_over(phase: ActivityPhase) -> bool {
-    match phase {
-        ActivityPhase::Completed | ActivityPhase::Faulted | ActivityPhase::Skipped => true,
-        ActivityPhase::Waiting
-        | ActivityPhase::Ready
-        | ActivityPhase::Sent
-        | ActivityPhase::Running
-        | ActivityPhase::Backoff
-        | ActivityPhase::Stopped => false,
-    }
+pub(crate) fn is_over(phase: ActivityPhase) -> bool {
+    matches!(
+        phase,
+        ActivityPhase::Completed | ActivityPhase::Faulted | ActivityPhase::Skipped
+    )
 }
 
 #[cfg(test)]

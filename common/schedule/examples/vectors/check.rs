@@ -10,14 +10,14 @@ use schedule::{
 };
 use serde_json::Value;
 
-/// What came of one file.
+/// The result of one file.
 #[derive(Default)]
 pub(crate) struct Outcome {
     /// Entries that were computed and compared.
     pub(crate) checked: Vec<String>,
     /// Entries of algorithms or modes that this crate does not have.
     pub(crate) unknown: Vec<String>,
-    /// What differs, one line each.
+    /// The differences, one line each.
     pub(crate) differences: Vec<String>,
 }
 
@@ -179,7 +179,7 @@ impl Case {
         }
     }
 
-    /// What differs; none for an entry of an algorithm or mode that is not known.
+    /// The differences; none for an entry of an unknown algorithm or mode.
     fn compare(
         &self,
         problem: &Problem,

@@ -1,4 +1,4 @@
-//! What of a recorded workflow in WfFormat a scheduler needs.
+//! The part of a WfFormat recording that a scheduler needs.
 
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -218,7 +218,7 @@ fn file((id, size_in_bytes): (String, u64)) -> File {
     File { id, size_in_bytes }
 }
 
-/// What each activity waits for and what waits for it.
+/// The parents and children of each activity.
 #[derive(Default)]
 struct Waits {
     parents: BTreeMap<NodeId, Vec<NodeId>>,

@@ -47,7 +47,7 @@ pub enum ImportError {
     Column {
         /// Which table.
         table: &'static str,
-        /// What it lacks.
+        /// The missing column.
         column: &'static str,
     },
     /// A field that is not what it should be.
@@ -57,9 +57,9 @@ pub enum ImportError {
         table: &'static str,
         /// The line, from 1.
         line: usize,
-        /// What is written.
+        /// The value in the file.
         text: String,
-        /// What should be.
+        /// The expected value.
         wanted: &'static str,
     },
     /// Too many rows.
@@ -229,7 +229,7 @@ fn file(
     if groups.is_empty() {
         return Err(ImportError::Empty);
     }
-    // What most links are is said once.
+    // The most frequent link becomes the default, so it is written once.
     let mut counts: BTreeMap<[u64; 2], (usize, NetworkLink)> = BTreeMap::new();
     for (_, link) in &links {
         let key = [link.bandwidth.to_bits(), link.latency.to_bits()];

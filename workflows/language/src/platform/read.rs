@@ -334,16 +334,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn power(&mut self, at: Id) -> Option<f64> {
-        let power = match self.tree.value(at) {
-            Value::Int(power) => power as f64,
-            Value::Float(power) => power,
-            Value::Null
-            | Value::Bool(_)
-            | Value::Text(_)
-            | Value::List(_)
-            | Value::Map(_)
-            | Value::Artifact(_) => f64::NAN,
-        };
+        let power = self.tree.number(at).unwrap_or(f64::NAN);
         if power > 0.0 && power.is_finite() {
             return Some(power);
         }
@@ -402,16 +393,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn whole(&mut self, at: Id, max: u32, wanted: &str) -> Option<u32> {
-        let number = match self.tree.value(at) {
-            Value::Int(number) => u32::try_from(number).ok(),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Float(_)
-            | Value::Text(_)
-            | Value::List(_)
-            | Value::Map(_)
-            | Value::Artifact(_) => None,
-        };
+        let number = self.tree.whole(at);
         let number = number.filter(|number| (1..=max).contains(number));
         if number.is_none() {
             match self.tree.text(at) {

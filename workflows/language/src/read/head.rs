@@ -1,10 +1,10 @@
 //! The keys above the tree: names, inputs, variables, outputs, files.
 
 use model::limits::COPIES_MAX;
-use model::{DataMode, Input, Output, OutputSource, Value, Variable};
+use model::{DataMode, Input, Output, OutputSource, Type, Value, Variable};
 
-use super::{Pending, Reader};
-use crate::keys::{INPUT, PROCESS, VARIABLE};
+use super::{Fields, Pending, Reader};
+use crate::keys::{INPUT, PROCESS, Table, VARIABLE};
 use crate::tree::{Id, shorten};
 
 impl Reader<'_, '_> {
@@ -83,31 +83,14 @@ impl Reader<'_, '_> {
     }
 
     fn input(&mut self, name_id: Id, value: Id) {
-        let name = self.tree.text(name_id).unwrap_or_default().to_owned();
-        if self.tree.map(value).is_none() {
-            if let Some(kind) = self.kind(value) {
-                let (default, minimum, maximum) = (None, None, None);
-                self.draft.inputs.push(Input {
-                    name,
-                    kind,
-                    default,
-                    minimum,
-                    maximum,
-                });
-            } else {
-                self.lose(name_id);
-            }
-            return;
-        }
-        let fields = self.fields(value, &INPUT);
-        let kind = fields.as_ref().and_then(|fields| fields.get("type"));
-        let (Some(fields), Some(kind)) = (fields, kind.and_then(|at| self.kind(at))) else {
-            self.lose(name_id);
+        let Some((kind, fields)) = self.declared(name_id, value, &INPUT) else {
             return;
         };
-        let default = fields.get("default").map(|at| self.value(at));
-        let minimum = fields.get("minimum").and_then(|at| self.number(at));
-        let maximum = fields.get("maximum").and_then(|at| self.number(at));
+        let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
+        let name = self.tree.text(name_id).unwrap_or_default().to_owned();
+        let default = get("default").map(|at| self.value(at));
+        let minimum = get("minimum").and_then(|at| self.number(at));
+        let maximum = get("maximum").and_then(|at| self.number(at));
         self.draft.inputs.push(Input {
             name,
             kind,
@@ -118,31 +101,41 @@ impl Reader<'_, '_> {
     }
 
     fn declare_variable(&mut self, name_id: Id, value: Id) {
-        let name = self.tree.text(name_id).unwrap_or_default().to_owned();
-        if self.tree.map(value).is_none() {
-            if let Some(kind) = self.kind(value) {
-                self.draft.variables.push(Variable {
-                    name,
-                    kind,
-                    initial: Value::Null,
-                });
-            } else {
-                self.lose(name_id);
-            }
-            return;
-        }
-        let fields = self.fields(value, &VARIABLE);
-        let kind = fields.as_ref().and_then(|fields| fields.get("type"));
-        let (Some(fields), Some(kind)) = (fields, kind.and_then(|at| self.kind(at))) else {
-            self.lose(name_id);
+        let Some((kind, fields)) = self.declared(name_id, value, &VARIABLE) else {
             return;
         };
-        let initial = fields.get("value").map_or(Value::Null, |at| self.value(at));
+        let at = fields.and_then(|fields| fields.get("value"));
+        let name = self.tree.text(name_id).unwrap_or_default().to_owned();
+        let initial = at.map_or(Value::Null, |at| self.value(at));
         self.draft.variables.push(Variable {
             name,
             kind,
             initial,
         });
+    }
+
+    /// The type of an input or variable, which is its value or one of its fields. Where it has none, the
+    /// name is lost.
+    fn declared(
+        &mut self,
+        name_id: Id,
+        value: Id,
+        table: &'static Table,
+    ) -> Option<(Type, Option<Fields>)> {
+        let (kind_at, fields) = if self.tree.map(value).is_none() {
+            (Some(value), None)
+        } else {
+            let fields = self.fields(value, table);
+            (
+                fields.as_ref().and_then(|fields| fields.get("type")),
+                fields,
+            )
+        };
+        let kind = kind_at.and_then(|at| self.kind(at));
+        if kind.is_none() {
+            self.lose(name_id);
+        }
+        kind.map(|kind| (kind, fields))
     }
 
     /// A value that is written out.
@@ -158,20 +151,12 @@ impl Reader<'_, '_> {
     }
 
     fn number(&mut self, at: Id) -> Option<f64> {
-        match self.tree.value(at) {
-            Value::Int(number) => Some(number as f64),
-            Value::Float(number) => Some(number),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Text(_)
-            | Value::List(_)
-            | Value::Map(_)
-            | Value::Artifact(_) => {
-                let error = self.expected(at, "a number");
-                self.add(error);
-                None
-            }
+        let number = self.tree.number(at);
+        if number.is_none() {
+            let error = self.expected(at, "a number");
+            self.add(error);
         }
+        number
     }
 
     fn data(&mut self, at: Id) {

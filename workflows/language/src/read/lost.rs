@@ -1,5 +1,5 @@
-//! What could not be read, and what seems wrong for no other reason: a name that is written where
-//! reading ended may well be declared there, so it is not called unknown.
+//! Parts of a definition that could not be read. A name that may be declared in such a part is not
+//! reported as unknown.
 
 use std::collections::HashSet;
 

@@ -245,7 +245,7 @@ impl<'t> Reader<'t, '_> {
         Some(Expression(source))
     }
 
-    /// What could not be read before all steps were known.
+    /// Reads the references that needed all steps to be known.
     pub(super) fn references(&mut self) {
         for pending in std::mem::take(&mut self.pending) {
             match pending {

@@ -1,4 +1,4 @@
-//! What is refused: each slip with its place, its words and what was probably meant.
+//! Definitions that are refused: each mistake with its position, its message and a suggestion.
 
 use super::{WRITER, around, lines, refused};
 

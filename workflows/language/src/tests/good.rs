@@ -1,4 +1,4 @@
-//! What is read, and that it means what is written.
+//! Definitions that are accepted, and the model that each becomes.
 
 use model::{
     Bytes, Command, Expression, Join, NodeId, NodeKind, Parse, Retry, RetryOn, Source, Span, Stdin,

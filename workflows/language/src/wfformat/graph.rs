@@ -1,5 +1,5 @@
-//! What was recorded, as schedulers are compared on it: how long each task took, and how much data
-//! went along each edge.
+//! The graph of a recording, for comparisons of schedulers: the duration of each task, and the data on
+//! each edge.
 
 use super::parse::Recording;
 use super::workflow::{Task, Workflow};
@@ -33,7 +33,7 @@ pub(super) fn graph(recording: &Recording<'_>, workflow: &Workflow) -> RecordedG
     for (to, task) in (0u32..).zip(&workflow.tasks) {
         for &file in &task.reads {
             let from = workflow.producers[file as usize];
-            // What is read comes from a parent.
+            // A task gets the files that it reads from its parents.
             if let Ok(edge) = workflow.edges.binary_search(&(from, to)) {
                 data[edge] += workflow.sizes[file as usize] as f64;
             }

@@ -14,7 +14,7 @@ use self::seeds::{Fields, Items, List, Number, Object, OwnedList, Text};
 use super::ImportError;
 use super::limits::{FILES_MAX, ID_BYTES_MAX, MENTIONS_MAX, RECORDING_BYTES_MAX, TASKS_MAX};
 
-/// What was read, ids as their places in [`Recording::task_ids`] and [`Recording::file_ids`].
+/// The parsed recording. Ids are positions in [`Recording::task_ids`] and [`Recording::file_ids`].
 #[derive(Debug, Default)]
 pub(super) struct Recording<'de> {
     pub(super) name: Option<Cow<'de, str>>,

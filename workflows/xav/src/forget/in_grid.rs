@@ -105,7 +105,7 @@ fn forget_at(
     }
     let (_, client) = kept.as_mut().expect("it was put there");
     forget_one(client, summary.process)?;
-    // What was fetched of it goes with it; there may be nothing.
+    // Fetched results go with the process; there may be none.
     if let Ok(results) = home::results(summary.process) {
         let _ = fs::remove_dir_all(results);
     }

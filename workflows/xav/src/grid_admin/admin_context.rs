@@ -23,7 +23,7 @@ pub(crate) struct AdminContext {
     pub(crate) identity: PathBuf,
 }
 
-/// What stands in such a file.
+/// The content of an administrator's grid file.
 pub(super) struct GridFile {
     group_manager: PeerAddress,
     identity: PathBuf,

@@ -91,7 +91,7 @@ pub(crate) struct Create {
     pub(crate) json: bool,
 }
 
-/// Who may join.
+/// The roles that may join.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Joiner {
     /// An activity manager: a machine

@@ -19,7 +19,7 @@ use super::arguments::Init;
 use crate::failure::{Failure, Outcome, chain};
 use crate::{screen, text};
 
-/// What a new user copies.
+/// The next commands, which a new user copies.
 const NEXT: &str = "\
 Start it, each line in a terminal of its own or as a service (docs/grid.md):
 

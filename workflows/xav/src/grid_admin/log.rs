@@ -16,15 +16,14 @@ use crate::{screen, text};
 /// Lines that are printed where nobody says how many.
 const LINES: u32 = 50;
 
-/// How often it is asked for while it is on its way. Daemons say each second that they are there,
-/// and hear then that it is wanted.
+/// The pause between two requests while the log is on its way. Daemons report each second, and learn
+/// with the answer that their log is wanted.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How often a log is asked for that is followed.
+/// The pause between two requests for a log that is followed.
 const FOLLOW: Duration = Duration::from_secs(1);
 
-/// How long a log may be on its way: the time after which a daemon is taken for unreachable, and
-/// some more.
+/// The time limit for a log: the time after which a daemon counts as unreachable, and some more.
 const PATIENCE: Span = Span::from_secs(10);
 
 /// `xav logs --daemon`; without a name, the group manager's.
@@ -45,7 +44,7 @@ pub(crate) fn log(arguments: &Logs, name: Option<&str>) -> Outcome {
     if !arguments.follow {
         return Ok(0);
     }
-    // One that ends may be started again, so it is asked for until the user has enough.
+    // A daemon that ends may be started again, so the log is followed until the user interrupts.
     let mut reason = String::new();
     loop {
         pause(FOLLOW);
@@ -64,7 +63,7 @@ pub(crate) fn log(arguments: &Logs, name: Option<&str>) -> Outcome {
     }
 }
 
-/// What is asked for.
+/// A request for a daemon's log.
 struct Question {
     admin: AdminContext,
     of: Option<String>,

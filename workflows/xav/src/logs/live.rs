@@ -6,14 +6,14 @@ use std::time::Duration;
 use activity_executor::Stream;
 use model::{AttemptId, Definition, ProcessId};
 use wire::attempt::Tail;
-use wire::client::{ActivityPhase, Answer, AttemptStatus, Request, Status};
+use wire::client::{Answer, AttemptStatus, Request, Status};
 
 use super::{activity, wanted};
 use crate::arguments::Logs;
 use crate::ask::{Source, unfit};
 use crate::failure::{Failure, Outcome};
 use crate::location::Location;
-use crate::screen;
+use crate::{screen, why};
 
 /// The pause between two requests for more output.
 const LOOK: Duration = Duration::from_millis(200);
@@ -83,15 +83,8 @@ impl Follow<'_> {
         let Some(name) = self.activity else {
             return Ok(false);
         };
-        Ok(match activity(name, status, self.definition)?.phase {
-            ActivityPhase::Completed | ActivityPhase::Faulted | ActivityPhase::Skipped => true,
-            ActivityPhase::Waiting
-            | ActivityPhase::Ready
-            | ActivityPhase::Sent
-            | ActivityPhase::Running
-            | ActivityPhase::Backoff
-            | ActivityPhase::Stopped => false,
-        })
+        let activity = activity(name, status, self.definition)?;
+        Ok(why::is_over(activity.phase))
     }
 
     fn print(

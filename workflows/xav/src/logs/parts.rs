@@ -16,7 +16,7 @@ pub(super) struct Parts<'a> {
     pub(super) stream: Stream,
     /// From which byte on, after what is held here.
     pub(super) offset: u64,
-    /// What was got and not read yet, from this byte on.
+    /// Bytes that were received but not read, and the position of the first one.
     pub(super) held: (Vec<u8>, usize),
 }
 

@@ -26,7 +26,7 @@ const OTHER_CHARS: usize = 48;
 /// Lines of machines in a terminal's chart.
 const ROWS_MAX: usize = 40;
 
-/// What a picture has as its title, and below it.
+/// The title of a chart, and the line below it.
 pub(crate) fn heading(subject: &Subject, made: &PlanResult) -> (String, String) {
     let figures = &made.figures;
     let title = format!("{} planned by {}", subject.title, by(made));
@@ -270,7 +270,7 @@ fn exactly(time: f64) -> String {
     }
 }
 
-/// How many times as long; 1 where both are nothing.
+/// `one` divided by `bound`; 1 if both are zero.
 pub(crate) fn ratio(one: f64, bound: f64) -> f64 {
     if bound > 0.0 { one / bound } else { 1.0 }
 }

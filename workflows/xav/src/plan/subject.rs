@@ -99,7 +99,7 @@ impl Subject {
             Failure::refused(format!("could not plan: {}", crate::failure::chain(error)))
         };
         let problem = Problem::new(dag, &platform).map_err(|error| refused(&error))?;
-        // What was recorded is planned as others plan it: one slot each, on any machine.
+        // A recorded task takes one slot on any machine, as in the literature.
         let problem = problem
             .with_demands(|task| {
                 let activity = activities[task as usize].filter(|_| !is_recorded)?;
@@ -146,8 +146,8 @@ impl Subject {
         }
     }
 
-    /// What a group of machines is called, by its number; those of platforms with a name are `g0`,
-    /// `g1`, as in the names of their machines.
+    /// The name of a group of machines, by its number. Named platforms call them `g0`, `g1`, as in the
+    /// names of their machines.
     pub(crate) fn group(&self, number: u32) -> String {
         // Groups are numbered in the order of their file: each has a machine.
         let named = self.groups.get(number as usize);
@@ -374,7 +374,7 @@ fn controllers(
     })
 }
 
-/// What a controller is called in its path: its name, or its kind and which child it is.
+/// A controller's part of a path: its name, or its kind and its position among its siblings.
 fn label(definition: &Definition, id: NodeId, place: usize) -> String {
     let node = definition.node(id);
     if node.name.is_empty() && id != NodeId(0) {

@@ -15,8 +15,8 @@ use crate::screen;
 /// Answers that are not taken yet: as many as there are process managers, and each has one thread.
 const WAITING_MAX: usize = 64;
 
-/// What they answer, in the order in which it comes. When one has answered and the patience is
-/// over, those of which nothing was heard are taken for failures: nobody waits for them any more.
+/// The answers of the process managers, in the order of arrival. When one has answered and the time
+/// limit is over, those that have not answered count as failures.
 pub(super) struct Answers<T> {
     sender: SyncSender<(Home, Result<T, Failure>)>,
     answers: Receiver<(Home, Result<T, Failure>)>,

@@ -38,7 +38,7 @@ pub(crate) fn choose(arguments: &Use) -> Outcome {
         (Some(word), _) => {
             let directory = find(word)?;
             let remote = Remote::open(&directory)?;
-            // What is below the user's grids keeps its name when those are moved.
+            // A grid below the user's grids is remembered by name, so that they can be moved.
             let kept = match is_path(word) || directory == Path::new(word) {
                 true => remote.directory().display().to_string(),
                 false => word.clone(),

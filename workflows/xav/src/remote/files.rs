@@ -20,7 +20,7 @@ use crate::ask::unfit;
 use crate::failure::Failure;
 use crate::home;
 
-/// How long a grid may have no machine that takes files: those of one that starts register within
+/// The time to wait for a machine that takes files: the machines of a grid that starts register within
 /// seconds.
 const PATIENCE: Span = Span::from_secs(15);
 

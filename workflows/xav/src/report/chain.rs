@@ -26,13 +26,13 @@ pub(crate) enum Reason {
 pub(crate) struct Step {
     /// Which bar.
     pub(crate) bar: usize,
-    /// What it waited for last.
+    /// The last condition that it waited for.
     pub(crate) reason: Reason,
     /// Microseconds between the end of that, or the beginning of all, and its own start.
     pub(crate) wait: u64,
 }
 
-/// What is known of each bar beside its times.
+/// The facts about each bar besides its times.
 pub(crate) struct Known<'a> {
     /// The activities and what each waits for.
     pub(crate) graph: &'a ActivityGraph,
@@ -58,7 +58,7 @@ pub(crate) fn chain(known: &Known<'_>) -> Vec<Step> {
     let mut at = (0..bars.len()).max_by_key(|&index| (bars[index].end, bars[index].start));
     let mut steps = Vec::new();
     while let Some(bar) = at {
-        // What began later cannot have been waited for, whatever the clocks say; so this ends.
+        // A bar cannot have waited for one that began later, whatever the clocks say; so this ends.
         let earlier = |other: usize| {
             (bars[other].start, other) < (bars[bar].start, bar)
                 && bars[other].end <= bars[bar].start.saturating_add(CLOCKS_DIFFER)

@@ -36,7 +36,7 @@ pub(crate) struct Report {
     pub(crate) axis: u64,
     /// CPU time of all attempts.
     pub(crate) cpu: Span,
-    /// How much longer its commands would have taken one after another.
+    /// The duration of all its commands one after another, divided by the actual duration.
     pub(crate) speedup: Option<f64>,
     /// Slots of all machines that were used.
     pub(crate) n_slots: u32,
@@ -58,8 +58,8 @@ pub(crate) struct Report {
     pub(crate) shares: Vec<Share>,
     /// The critical path of the run, the first step first.
     pub(crate) chain: Vec<Step>,
-    /// How long the run would have lasted, had nothing ever waited for a slot: the longest chain of
-    /// activities that depend on each other.
+    /// The duration of the run if nothing had ever waited for a slot: the longest chain of dependent
+    /// activities.
     pub(crate) longest: Span,
     /// The tree.
     pub(crate) controllers: Controllers,
@@ -420,18 +420,15 @@ fn rows(
 
 fn word(phase: ActivityPhase, is_reused: bool, status: &Status, look: Look) -> &'static str {
     let is_interrupted = !look.is_live && !status.summary.phase.has_ended();
-    match phase {
-        ActivityPhase::Sent | ActivityPhase::Running if is_interrupted => "interrupted",
-        ActivityPhase::Completed if is_reused => "reused",
-        ActivityPhase::Skipped => "not run",
-        ActivityPhase::Waiting
-        | ActivityPhase::Ready
-        | ActivityPhase::Sent
-        | ActivityPhase::Running
-        | ActivityPhase::Backoff
-        | ActivityPhase::Completed
-        | ActivityPhase::Faulted
-        | ActivityPhase::Stopped => phase.word(),
+    let runs = matches!(phase, ActivityPhase::Sent | ActivityPhase::Running);
+    if runs && is_interrupted {
+        "interrupted"
+    } else if phase == ActivityPhase::Completed && is_reused {
+        "reused"
+    } else if phase == ActivityPhase::Skipped {
+        "not run"
+    } else {
+        phase.word()
     }
 }
 

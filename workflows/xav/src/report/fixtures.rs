@@ -37,7 +37,7 @@ body:
 /// When it was submitted.
 pub(super) const SUBMITTED: Wall = Wall(1_000_000_000_000);
 
-/// How it is looked at, by default a while after its end.
+/// The default view: an hour after the submission.
 pub(super) const LOOK: Look = Look {
     now: Wall(SUBMITTED.0 + 3_600_000_000),
     is_live: false,

@@ -32,7 +32,7 @@ pub(crate) struct Groups {
     pub(crate) has_others: bool,
 }
 
-/// What activities are told apart by: the order is that of the definition.
+/// The key by which activities are grouped, in the order of the definition.
 type Key = (u32, String);
 
 /// Groups the activities of a definition.

@@ -4,8 +4,8 @@
 //! that is free, else on the lowest free ones beside each other. The number of slots that comes out
 //! is the most that were ever held at the same time. O(n (log n + slots)).
 
-/// How far two attempts on one slot may overlap and still count as one after the other: start and
-/// length are read from two clocks.
+/// Microseconds by which two attempts on one slot may overlap and still count as one after the other,
+/// because start and length come from two clocks.
 const OVERLAP_MAX: u64 = 5_000;
 
 /// Something that holds slots of one machine for a while; times are microseconds.

@@ -208,7 +208,7 @@ fn tiles(subject: &Subject<'_>, report: &Report) -> String {
     format!("<dl class=\"tiles\">\n{tiles}</dl>\n")
 }
 
-/// How many activities there are, and where they are.
+/// The number of activities, and their states.
 fn counted(totals: &Totals) -> (String, String) {
     let parts = [
         (totals.completed, "completed"),

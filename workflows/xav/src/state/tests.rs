@@ -65,7 +65,7 @@ fn who_uses_it_is_known_by_its_lock_alone() {
     );
     drop(held);
     assert_eq!(state.user().unwrap(), None);
-    // What a killed life has left.
+    // The lock of a run that was killed.
     fs::write(state.path().join("lock"), "run 1\nsocket /x\n").unwrap();
     assert_eq!(state.user().unwrap(), None);
     drop(state.hold(Use::Run).unwrap());

@@ -18,8 +18,8 @@ pub(super) const LAYOUT: u32 = 1;
 
 const NAME: &str = "version";
 
-/// What else a run makes in a state directory before it has recorded anything. Of the machines' own
-/// directories the names only begin so.
+/// Other entries that a run makes in a state directory before it has recorded anything. The machines'
+/// own directories have names that begin with one of these.
 const MADE_FIRST: [&str; 7] = [
     "version",
     "version.draft",

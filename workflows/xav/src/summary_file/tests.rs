@@ -41,7 +41,7 @@ fn what_was_written_is_read_until_a_run_begins() {
 fn another_journal_or_a_damaged_file_is_not_relied_on() {
     let dir = directory();
     write(dir.path(), vec![summary()]).unwrap();
-    // Who looks locks the journal, and changes nothing.
+    // A reader locks the journal and changes nothing.
     fs::write(dir.path().join("pm/journal/lock"), "7").unwrap();
     assert!(read(dir.path()).is_some());
     fs::write(dir.path().join("pm/journal/store"), "more events").unwrap();

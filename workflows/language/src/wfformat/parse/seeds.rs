@@ -5,14 +5,14 @@ use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// What takes the fields of an object one by one.
+/// A consumer of an object's fields, one by one.
 pub(super) trait Fields<'de> {
     const WHAT: &'static str;
 
     fn field<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error>;
 }
 
-/// What takes the items of a list one by one; false where there is none left.
+/// A consumer of a list's items, one by one; false when the list has ended.
 pub(super) trait Items<'de> {
     const WHAT: &'static str;
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Told, error, recording};
 use crate::wfformat::{Burn, ImportError, Options, import};
 
-/// What makes a sound recording a bad one.
+/// A change that makes a sound recording a bad one.
 type Spoil = Box<dyn Fn(&mut Value)>;
 
 #[test]

@@ -19,7 +19,7 @@ fn page_of(status: &Status, look: Look) -> String {
     page(&subject, &report)
 }
 
-/// What stands between two marks.
+/// The text between two marks.
 fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
     let (_, rest) = page.split_once(from).unwrap();
     rest.split_once(to).unwrap().0

@@ -1,0 +1,93 @@
+//! A process to be submitted, with its inputs and files.
+
+use std::path::Path;
+
+use model::{Artifact, Draft, ProcessId, ResourceId, Span, SubmitKey};
+use wire::client::{Answer, Request, Submit};
+
+use crate::failure::Failure;
+use crate::files_beside::FilesBeside;
+use crate::grid::Grid;
+use crate::inputs::InputValue;
+use crate::text;
+use crate::watch::Host;
+
+/// A process to be submitted.
+pub(crate) struct Order<'a> {
+    /// The key by which a repeat is the same submission.
+    pub(crate) key: SubmitKey,
+    /// The definition.
+    pub(crate) draft: &'a Draft,
+    /// Its inputs.
+    pub(crate) inputs: Vec<(String, InputValue)>,
+    /// The files beside it.
+    pub(crate) files: Files,
+    /// The file that it was read from.
+    pub(crate) origin: String,
+    /// The process whose outcomes stand.
+    pub(crate) base: Option<ProcessId>,
+    /// True if a fault ends only what depends on it.
+    pub(crate) keep_going: bool,
+    /// The time for which it is kept after its end.
+    pub(crate) keep: Option<Span>,
+    /// The machine of a grid that has files of it already.
+    pub(crate) store: Option<ResourceId>,
+}
+
+/// The files beside a definition.
+pub(crate) enum Files {
+    /// In its directory.
+    Beside(FilesBeside),
+    /// They are in the state directory, or on a machine of the grid.
+    Kept(Vec<Artifact>),
+}
+
+impl Order<'_> {
+    pub(crate) fn submit(&self, grid: &Grid) -> Result<(), Failure> {
+        let request =
+            self.resolved(&mut |path: &Path, is_directory| grid.add(path, is_directory))?;
+        grid.flush()?;
+        let answer = grid
+            .client()?
+            .ask(Request::Submit(Box::new(request)))
+            .map_err(|error| Failure::because(&error))?;
+        self.accepted(&answer)
+    }
+
+    /// The submission, with files and directories added to a store.
+    pub(crate) fn resolved(
+        &self,
+        add: &mut impl FnMut(&Path, bool) -> Result<Artifact, Failure>,
+    ) -> Result<Submit, Failure> {
+        let mut values = Vec::new();
+        for (name, given) in &self.inputs {
+            values.push((name.clone(), given.resolve(add)?));
+        }
+        let files = match &self.files {
+            Files::Beside(files) => files.add(add)?,
+            Files::Kept(files) => files.clone(),
+        };
+        Ok(Submit {
+            key: self.key,
+            draft: self.draft.clone(),
+            inputs: values,
+            files,
+            origin: self.origin.clone(),
+            base: self.base,
+            keep_going: self.keep_going,
+            keep: self.keep,
+            store: self.store,
+        })
+    }
+
+    /// True if the process manager has taken it.
+    pub(crate) fn accepted(&self, answer: &Answer) -> Result<(), Failure> {
+        if let Answer::Refused(reasons) = answer {
+            let (shown, reasons) = (text::quoted(&self.origin), reasons.join("; "));
+            return Err(Failure::refused(format!("{shown} was refused: {reasons}")));
+        }
+        let is_accepted = matches!(answer, Answer::Submitted(_));
+        let unfit = || Failure::new("the process manager did not understand it");
+        is_accepted.then_some(()).ok_or_else(unfit)
+    }
+}
