@@ -23,18 +23,14 @@ pub struct Finding {
 /// All problems with the expressions of a definition: invalid expressions, unknown names, values
 /// inside the quotes of a shell.
 pub fn check(definition: &Definition) -> Vec<Problem> {
-    check_positions(definition)
+    check_draft(definition.draft())
         .into_iter()
         .map(|finding| finding.problem)
         .collect()
 }
 
-/// [`check`] with the offset of each problem in its text.
-pub fn check_positions(definition: &Definition) -> Vec<Finding> {
-    check_draft(definition.draft())
-}
-
-/// [`check_positions`] for a draft that may have other problems too. Returns at most
+/// [`check`] with the offset of each problem in its text, for a draft that may have other problems too.
+/// Returns at most
 /// [`PROBLEMS_MAX`].
 pub fn check_draft(draft: &Draft) -> Vec<Finding> {
     let mut check = Check {

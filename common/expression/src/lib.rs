@@ -26,7 +26,7 @@ mod text;
 mod token;
 
 pub use capture::parse_captured;
-pub use check::{Finding, check, check_draft, check_positions};
+pub use check::{Finding, check, check_draft};
 pub use error::ExpressionError;
 pub use json::{from_json, to_json};
 pub use meter::Meter;

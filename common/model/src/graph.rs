@@ -81,11 +81,6 @@ impl ActivityGraph {
         Ok(ActivityGraph { graph })
     }
 
-    /// The graph for petgraph's own algorithms.
-    pub fn as_petgraph(&self) -> &DiGraph<GraphNode, Bytes> {
-        &self.graph
-    }
-
     /// Nodes, gates included.
     pub fn n_nodes(&self) -> usize {
         self.graph.node_count()

@@ -6,7 +6,7 @@ use model::{Bytes, GroupId, Network, NetworkLink, Platform, Resource, ResourceId
 
 use crate::problem::Problem;
 use crate::random::Random;
-use crate::{Dag, Schedule, Task};
+use crate::{Dag, Schedule, Scheduler, Task, check};
 
 pub(crate) fn task(work: f64, cores: u32) -> Task {
     Task { work, cores }
@@ -78,4 +78,17 @@ pub(crate) fn drawn(problem: &Problem, schedule: &Schedule) -> String {
         }
     }
     text
+}
+
+/// Checks that a scheduler puts a task where its successor ends first, although the task itself takes longer.
+pub(crate) fn looks_at_what_follows(scheduler: &dyn Scheduler) {
+    // t0 --> t1 with a message of 10 s: t0 takes 1 s on m0 and 2 s on m1, t1 40 s and 5 s.
+    let dag = Dag::new(&[task(1.0, 1); 2], &[(0, 1, 1e7)]).unwrap();
+    let problem = Problem::new(dag, &platform(&[(1.0, 1), (1.0, 1)])).unwrap();
+    let problem = problem
+        .with_costs(&[vec![1.0, 2.0], vec![40.0, 5.0]])
+        .unwrap();
+    let schedule = scheduler.schedule(&problem).unwrap();
+    check(&problem, &schedule).unwrap();
+    assert_eq!(drawn(&problem, &schedule), "m0.0 |\nm1.0 |t0 0-2|t1 2-7|\n");
 }

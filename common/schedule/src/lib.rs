@@ -80,8 +80,7 @@ pub use problem::{
 pub use random_host::RandomHost;
 pub use rank::MeanRule;
 pub use request::{
-    Detailed, Options, Placed, Refusal, Request, SchedulerKind, plan, plan_with_details,
-    plan_with_options, problem,
+    Detailed, Options, Placed, Refusal, Request, SchedulerKind, plan, plan_with_options, problem,
 };
 pub use retime::{SECONDS_MAX, TooLong, retime};
 pub use round_robin::RoundRobin;

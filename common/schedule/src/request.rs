@@ -160,15 +160,11 @@ pub enum Refusal {
 
 /// Makes a plan and checks it.
 pub fn plan(request: &Request) -> Result<Plan, Refusal> {
-    Ok(plan_with_details(request)?.plan)
+    Ok(plan_with_options(request, &Options::default())?.plan)
 }
 
-/// Makes a plan, checks it, and tells whose it is and what else there was.
-pub fn plan_with_details(request: &Request) -> Result<Detailed, Refusal> {
-    plan_with_options(request, &Options::default())
-}
-
-/// The same within a budget, and with copies of activities that may be repeated.
+/// Makes a plan within a budget, with copies of activities that may be repeated, and checks it. The result
+/// has the scheduler that made it.
 pub fn plan_with_options(request: &Request, options: &Options) -> Result<Detailed, Refusal> {
     let problem = problem(request)?;
     let (run, copied) =

@@ -1,26 +1,14 @@
-use std::collections::BTreeMap;
-
-use model::{Bytes, Network, NetworkLink, Platform, Resource, ResourceId};
+use model::Platform;
 
 use super::{Figures, bound, critical_path_time, sequential_time};
+use crate::fixtures;
 use crate::problem::{Fixed, OUTSIDE, Problem};
 use crate::schedule::Schedule;
 use crate::{Dag, Heft, MeanRule, Scheduler, Task};
 
 fn platform(powers: &[f64], slots: u32) -> Platform {
-    let resources = powers.iter().zip(0u32..).map(|(&power, id)| Resource {
-        id: ResourceId::local(id),
-        name: format!("m{id}"),
-        power,
-        slots,
-        memory: Bytes::ZERO,
-        labels: BTreeMap::new(),
-    });
-    let link = NetworkLink {
-        bandwidth: 1.0,
-        latency: 0.0,
-    };
-    Platform::new(resources.collect(), Network::uniform(link)).unwrap()
+    let machines: Vec<_> = powers.iter().map(|&power| (power, slots, 0)).collect();
+    fixtures::grouped(&machines, 1.0, 1.0)
 }
 
 fn tasks(works: &[f64]) -> Vec<Task> {

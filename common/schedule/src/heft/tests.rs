@@ -1,30 +1,7 @@
-use std::collections::BTreeMap;
-
-use model::{Bytes, Network, NetworkLink, Platform, Resource, ResourceId};
-
 use super::Heft;
+use crate::fixtures::{self, platform, task};
 use crate::problem::Problem;
 use crate::{Dag, MeanRule, Scheduler, Task, bound, check};
-
-/// Machines of one group: (power, slots).
-fn platform(machines: &[(f64, u32)]) -> Platform {
-    let resources = machines
-        .iter()
-        .zip(0u32..)
-        .map(|(&(power, slots), id)| Resource {
-            id: ResourceId::local(id),
-            name: format!("m{id}"),
-            power,
-            slots,
-            memory: Bytes::ZERO,
-            labels: BTreeMap::new(),
-        });
-    let link = NetworkLink {
-        bandwidth: 1e6,
-        latency: 0.0,
-    };
-    Platform::new(resources.collect(), Network::uniform(link)).unwrap()
-}
 
 /// One line a slot: `m0.1 |t2 0-4|`.
 fn drawn(tasks: &[Task], edges: &[(u32, u32, f64)], machines: &[(f64, u32)]) -> String {
@@ -32,23 +9,7 @@ fn drawn(tasks: &[Task], edges: &[(u32, u32, f64)], machines: &[(f64, u32)]) -> 
     let problem = Problem::new(dag, &platform(machines)).unwrap();
     let schedule = Heft::new(MeanRule::Costs).schedule(&problem).unwrap();
     check(&problem, &schedule).unwrap();
-    let mut text = String::new();
-    for (host, slots) in schedule.order.iter().enumerate() {
-        for (slot, tasks) in slots.iter().enumerate() {
-            text += &format!("m{host}.{slot} |");
-            for &task in tasks {
-                let entry = schedule.entries[task as usize];
-                let given = problem.dag().given(task);
-                text += &format!("t{given} {}-{}|", entry.start, entry.finish);
-            }
-            text += "\n";
-        }
-    }
-    text
-}
-
-fn task(work: f64, cores: u32) -> Task {
-    Task { work, cores }
+    fixtures::drawn(&problem, &schedule)
 }
 
 #[test]
