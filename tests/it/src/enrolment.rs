@@ -4,16 +4,14 @@
 mod holders;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::program::daemon;
+use crate::running_daemon::{RunningDaemon, two_ports};
 use crate::sandbox::{Done, Sandbox};
 use crate::wait;
 
@@ -22,66 +20,11 @@ pub(crate) struct Yard {
     sandbox: Sandbox,
 }
 
-/// A daemon that runs.
-pub(crate) struct Daemon {
-    child: Child,
-}
-
-impl Daemon {
-    /// Starts it, and waits until it listens.
-    #[track_caller]
-    fn start(sandbox: &Sandbox, program: &str, arguments: &[&str]) -> Daemon {
-        let mut child = Command::new(daemon(program))
-            .args(arguments)
-            .current_dir(sandbox.path(""))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let listens = |line: &String| line.contains(" listens on ");
-        let started = lines.find_map(|line| line.ok().filter(listens));
-        assert!(started.is_some(), "{program} {arguments:?} did not start");
-        Daemon { child }
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
-    /// Ends it as an administrator does.
-    fn stop(mut self) {
-        self.signal(Signal::TERM);
-        assert!(self.child.wait().unwrap().success());
-    }
-
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// A port of loopback that is free together with the next one.
-pub(crate) fn two_ports() -> u16 {
-    let mut held = Vec::new();
-    loop {
-        let first = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let port = first.local_addr().unwrap().port();
-        let second = port.checked_add(1);
-        if second.is_some_and(|port| UdpSocket::bind(("127.0.0.1", port)).is_ok()) {
-            return port;
-        }
-        // Held, so that the next one is another.
-        held.push(first);
-    }
+#[track_caller]
+fn start(sandbox: &Sandbox, program: &str, arguments: &[&str]) -> RunningDaemon {
+    let mut command = Command::new(daemon(program));
+    command.args(arguments).current_dir(sandbox.path(""));
+    RunningDaemon::start(&mut command).unwrap()
 }
 
 impl Yard {
@@ -94,7 +37,7 @@ impl Yard {
     }
 
     fn init(&self, dir: &str) {
-        let port = two_ports().to_string();
+        let port = two_ports().unwrap().to_string();
         let done = self.xav(&["grid", "init", dir, "--port", &port]);
         assert_eq!(done.status, Some(0), "{done:?}");
     }
@@ -103,16 +46,16 @@ impl Yard {
         self.sandbox.xav(arguments)
     }
 
-    pub(crate) fn gm(&self) -> Daemon {
-        Daemon::start(
+    pub(crate) fn gm(&self) -> RunningDaemon {
+        start(
             &self.sandbox,
             "xavantes-gm",
             &["--config", "lab/gm/gm.toml"],
         )
     }
 
-    fn pm(&self) -> Daemon {
-        Daemon::start(
+    fn pm(&self) -> RunningDaemon {
+        start(
             &self.sandbox,
             "xavantes-pm",
             &["--config", "lab/pm/pm.toml"],
@@ -198,17 +141,17 @@ fn a_grid_is_made_once_and_its_keys_are_its_owners() {
 #[test]
 fn two_machines_join_are_looked_at_drained_and_revoked() {
     let yard = Yard::new();
-    let gm = yard.gm();
-    let pm = yard.pm();
+    let mut gm = yard.gm();
+    let mut pm = yard.pm();
     let am = |name: &str| {
         let token = yard.token(&["--role", "am"]);
         let dir = format!("lab/{name}");
         let arguments = [
             "join", &token, "--dir", &dir, "--name", name, "--run", "--slots", "3", "--shared",
         ];
-        Daemon::start(&yard.sandbox, "xavantes-am", &arguments)
+        start(&yard.sandbox, "xavantes-am", &arguments)
     };
-    let am1 = am("am1");
+    let mut am1 = am("am1");
     let am2 = am("am2");
     yard.wait_for("am1", "ready");
     // It tells of itself a little later than it registers.
@@ -236,7 +179,7 @@ fn two_machines_join_are_looked_at_drained_and_revoked() {
     );
     // A group manager that is killed knows it afterwards, and machines come back by themselves.
     gm.kill();
-    let gm = yard.gm();
+    let mut gm = yard.gm();
     yard.wait_for("am1", "ready");
     yard.wait_for("am2", "drained");
     yard.xav(&["undrain", "am2", "--grid", "lab"]);
@@ -340,7 +283,7 @@ fn who_has_no_right_token_does_not_join() {
 #[test]
 fn a_token_of_another_authority_tells_nothing_to_this_one() {
     let yard = Yard::new();
-    let gm = yard.gm();
+    let mut gm = yard.gm();
     let token = yard.token(&["--role", "am"]);
     gm.stop();
     // At the same address there is another grid of the same names.
@@ -348,7 +291,7 @@ fn a_token_of_another_authority_tells_nothing_to_this_one() {
     yard.init("other");
     fs::write(yard.sandbox.path("other/gm/gm.toml"), toml).unwrap();
     let arguments = ["--config", "other/gm/gm.toml"];
-    let _other = Daemon::start(&yard.sandbox, "xavantes-gm", &arguments);
+    let _other = start(&yard.sandbox, "xavantes-gm", &arguments);
     let (_, text) = yard.join_am(&token, "n1");
     assert!(
         text.ends_with("the certificate is of an authority that is not trusted"),
@@ -437,12 +380,12 @@ fn members_renew_their_certificates_and_stay_linked() {
     // With a minute's life, every certificate is due at once: it is valid from some minutes ago.
     let text = fs::read_to_string(&config).unwrap() + "certificate-life = \"60s\"\n";
     fs::write(&config, text).unwrap();
-    let gm = yard.gm();
+    let mut gm = yard.gm();
     let token = yard.token(&["--role", "am"]);
     let arguments = [
         "join", &token, "--dir", "lab/am1", "--name", "am1", "--run", "--shared",
     ];
-    let am = Daemon::start(&yard.sandbox, "xavantes-am", &arguments);
+    let mut am = start(&yard.sandbox, "xavantes-am", &arguments);
     let log = yard.sandbox.path("lab/am1/state/log");
     let text = wait::until("the certificate is renewed and read", || {
         let text = fs::read_to_string(&log).ok()?;

@@ -48,6 +48,15 @@ fn made(sandbox: &Sandbox, word: &str, more: &[&str]) -> String {
     json["process"].as_str().unwrap().to_owned()
 }
 
+/// Checks that the results of a process in the directory `s` can be written, and how they begin.
+#[track_caller]
+fn check_results(sandbox: &Sandbox, process: &str, beginning: &str) {
+    let results = ["results", process, "--state", "s", "--to", "to"];
+    sandbox.xav(&results).expect(0);
+    let table = fs::read_to_string(sandbox.path("to/table.txt")).unwrap();
+    assert!(table.starts_with(beginning));
+}
+
 #[test]
 fn a_process_is_forgotten_with_all_that_was_its_own() {
     let sandbox = Sandbox::new();
@@ -100,22 +109,7 @@ fn of_several_in_a_directory_the_others_keep_their_files() {
     assert_eq!(blobs(), 1);
     assert!(!sandbox.path("s/results").join(&one).exists());
     sandbox.xav(&["status", &one, "--state", "s"]).expect(2);
-    let to = sandbox.path("to");
-    sandbox
-        .xav(&[
-            "results",
-            &other,
-            "--state",
-            "s",
-            "--to",
-            to.to_str().unwrap(),
-        ])
-        .expect(0);
-    assert!(
-        fs::read_to_string(to.join("table.txt"))
-            .unwrap()
-            .starts_with("other\n")
-    );
+    check_results(&sandbox, &other, "other\n");
     // It is still a directory in which processes run.
     made(&sandbox, "third", &state);
     // The last one takes the directory with it, but not what is not ours.
@@ -145,22 +139,7 @@ fn beside_a_run_results_are_written_and_processes_are_forgotten() {
         .xav(&["forget", running, "--state", "s"])
         .expect(2)
         .says("has not ended");
-    let to = sandbox.path("to");
-    sandbox
-        .xav(&[
-            "results",
-            &one,
-            "--state",
-            "s",
-            "--to",
-            to.to_str().unwrap(),
-        ])
-        .expect(0);
-    assert!(
-        fs::read_to_string(to.join("table.txt"))
-            .unwrap()
-            .starts_with("one\n")
-    );
+    check_results(&sandbox, &one, "one\n");
     sandbox
         .xav(&["forget", &one, "--state", "s"])
         .expect(0)

@@ -52,6 +52,7 @@ mod report;
 mod rerun;
 #[cfg(test)]
 mod run_failures;
+mod running_daemon;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]

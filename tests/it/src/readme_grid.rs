@@ -1,23 +1,21 @@
 //! A grid on this machine, set up by the commands of the README.
 
 use std::error::Error;
-use std::io::{BufRead, BufReader};
-use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::program::{daemon, program};
+use crate::running_daemon::{RunningDaemon, two_ports};
 use crate::wait;
 
 /// A group manager, a process manager and activity managers. Dropping it ends them in order, so that
 /// no executor is left.
 #[derive(Debug)]
 pub struct ReadmeGrid {
-    daemons: Vec<Child>,
+    daemons: Vec<RunningDaemon>,
     home: TempDir,
 }
 
@@ -92,38 +90,15 @@ impl ReadmeGrid {
 
     /// Starts a daemon, and waits until it listens.
     fn start_daemon(&mut self, name: &str, arguments: &[&str]) -> Result<(), Box<dyn Error>> {
-        let mut child = self.command(&daemon(name), arguments).spawn()?;
-        let out = child.stdout.take().ok_or("its output was asked for")?;
-        self.daemons.push(child);
-        for line in BufReader::new(out).lines() {
-            if line?.contains(" listens on ") {
-                return Ok(());
-            }
-        }
-        Err(format!("{name} {arguments:?} did not start").into())
+        let mut command = self.command(&daemon(name), arguments);
+        self.daemons.push(RunningDaemon::start(&mut command)?);
+        Ok(())
     }
 }
 
 impl Drop for ReadmeGrid {
     fn drop(&mut self) {
-        for daemon in self.daemons.iter_mut().rev() {
-            let _ = kill_process(Pid::from_child(daemon), Signal::TERM);
-            let _ = daemon.wait();
-        }
-    }
-}
-
-/// A port of loopback that is free together with the next one.
-fn two_ports() -> Result<u16, Box<dyn Error>> {
-    let mut held = Vec::new();
-    loop {
-        let first = UdpSocket::bind("127.0.0.1:0")?;
-        let port = first.local_addr()?.port();
-        let second = port.checked_add(1);
-        if second.is_some_and(|port| UdpSocket::bind(("127.0.0.1", port)).is_ok()) {
-            return Ok(port);
-        }
-        // Held, so that the next one is another.
-        held.push(first);
+        // The last one started ends first.
+        while self.daemons.pop().is_some() {}
     }
 }

@@ -103,7 +103,7 @@ fn a_name_is_not_given_again_with_the_processes_of_the_one_before() {
 fn an_administrator_whose_certificate_has_expired_has_another_one_issued() {
     let yard = Yard::new();
     let list = |dir: &str| yard.xav(&["cert", "list", "--grid", dir]);
-    let gm = yard.gm();
+    let mut gm = yard.gm();
     let name = {
         let all = yard
             .sandbox

@@ -12,7 +12,7 @@ use serde_json::Value;
 use shell::identity::Authority;
 use tempfile::TempDir;
 
-use super::daemon::{Daemon, Disk, YEAR, identity};
+use super::member::{Disk, Member, YEAR, identity};
 use super::relay::{Relay, Weather};
 use crate::kills::executor_under as executor;
 use crate::sandbox::Sandbox;
@@ -21,9 +21,9 @@ use crate::wait;
 /// A grid of one group, and the place for its users.
 pub(super) struct World {
     authority: Authority,
-    gm: Daemon,
-    pms: Vec<Daemon>,
-    ams: Vec<Daemon>,
+    gm: Member,
+    pms: Vec<Member>,
+    ams: Vec<Member>,
     /// After the daemons, which use them.
     _disks: Vec<Disk>,
     /// Relays of all datagrams, on a bad network.
@@ -177,7 +177,7 @@ impl World {
                 "directory = \"state\"\nidentity = \"identity\"\nlisten = \"127.0.0.1:0\"\n{settings}"
             );
             fs::write(home.join("config.toml"), text).unwrap();
-            Daemon::start(role, &name, &home)
+            Member::start(role, &name, &home)
         };
         let mut relays = Vec::new();
         let mut reached = |target: SocketAddr| match weather {
@@ -192,12 +192,12 @@ impl World {
         let gm = member(Role::Gm, 1, "");
         let of_gm = format!("group-manager = {}\n", gm.peer());
         let of_pm = format!("{of_gm}socket = \"pm.sock\"\n{of_pms}");
-        let pms: Vec<Daemon> = (1..=n_pms)
+        let pms: Vec<Member> = (1..=n_pms)
             .map(|number| member(Role::Pm, number, &of_pm))
             .collect();
-        let mut at = |daemon: &Daemon| {
-            let address = reached(daemon.address.parse().unwrap());
-            daemon.peer_at(&address.to_string())
+        let mut at = |member: &Member| {
+            let address = reached(member.daemon.address.parse().unwrap());
+            member.peer_at(&address.to_string())
         };
         let gm_at = at(&gm);
         let pms_at: Vec<String> = pms.iter().map(&mut at).collect();
@@ -212,12 +212,12 @@ impl World {
         for number in 1..=n_ams {
             let settings = if has_ways {
                 let mut own = Vec::new();
-                let mut at = |daemon: &Daemon| {
-                    let target = daemon.address.parse().unwrap();
+                let mut at = |member: &Member| {
+                    let target = member.daemon.address.parse().unwrap();
                     let relay = Relay::before(target, Weather::Delay(Duration::ZERO));
                     let address = relay.address.to_string();
                     own.push(relay);
-                    daemon.peer_at(&address)
+                    member.peer_at(&address)
                 };
                 let gm_at = at(&gm);
                 let pms_at: Vec<String> = pms.iter().map(&mut at).collect();
@@ -297,7 +297,7 @@ impl World {
     fn member(&self, authority: &Authority, role: Role, name: &str) -> String {
         let home = self.sandbox.path(&format!("grids/{role}-{name}"));
         identity(authority, role, name, &home.join("identity"));
-        let pms: Vec<String> = self.pms.iter().map(Daemon::peer).collect();
+        let pms: Vec<String> = self.pms.iter().map(Member::peer).collect();
         let text = format!(
             "group-manager = {}\nprocess-managers = [{}]\nidentity = \"identity\"\n",
             self.gm.peer(),
@@ -319,7 +319,7 @@ impl World {
 
     /// Where the first process manager is reached.
     pub(super) fn address_of_process_manager(&self) -> &str {
-        &self.pms[0].address
+        &self.pms[0].daemon.address
     }
 
     /// The state directory of a machine's activity manager.
@@ -339,7 +339,7 @@ impl World {
 
     /// Kills the group manager with -9.
     pub(super) fn end_group_manager(&mut self) {
-        self.gm.kill();
+        self.gm.daemon.kill();
     }
 
     /// Starts the group manager again that has ended.
@@ -350,7 +350,7 @@ impl World {
 
     /// True if the process manager runs that the test has not ended.
     pub(super) fn has_process_manager(&mut self, index: usize) -> bool {
-        self.pms[index].child.try_wait().unwrap().is_none()
+        self.pms[index].daemon.runs()
     }
 
     /// Starts a process manager again that has ended.
@@ -360,30 +360,33 @@ impl World {
 
     /// Kills the group manager with -9, and starts it again.
     pub(super) fn kill_group_manager(&mut self) {
-        self.gm.kill();
+        self.gm.daemon.kill();
         self.gm.start_again();
     }
 
     /// Kills the daemon of a machine with -9, and starts it again. Its executor goes on.
     pub(super) fn kill_activity_manager(&mut self, index: usize) {
-        self.ams[index].kill();
+        self.ams[index].daemon.kill();
         self.ams[index].start_again();
     }
 
     /// Kills the daemon of a machine with -9, for good. Its executor goes on for some seconds.
     pub(super) fn end_activity_manager(&mut self, index: usize) {
-        self.ams[index].kill();
+        self.ams[index].daemon.kill();
     }
 
     /// Ends the daemon of a machine in order, and waits for that. Its executor goes on.
     pub(super) fn stop_activity_manager(&mut self, index: usize) {
-        self.ams[index].stop();
+        self.ams[index].daemon.stop();
     }
 
     /// Ends all daemons in order, and waits for that.
     pub(super) fn stop(&mut self) {
         let managers = self.pms.iter_mut().chain([&mut self.gm]);
-        self.ams.iter_mut().chain(managers).for_each(Daemon::stop);
+        self.ams
+            .iter_mut()
+            .chain(managers)
+            .for_each(|member| member.daemon.stop());
     }
 
     /// Starts it again.
@@ -413,35 +416,35 @@ impl World {
 
     /// Kills a process manager with -9, and starts it again.
     pub(super) fn kill_process_manager(&mut self, index: usize) {
-        self.pms[index].kill();
+        self.pms[index].daemon.kill();
         self.pms[index].start_again();
     }
 
     /// Ends a machine for good, with all that it had.
     pub(super) fn lose_machine(&mut self, index: usize) {
-        self.ams[index].kill();
+        self.ams[index].daemon.kill();
         self.kill_executor(index);
         fs::remove_dir_all(self.ams[index].home.join("state")).unwrap();
     }
 
     /// Freezes a process manager.
     pub(super) fn freeze_process_manager(&self, index: usize) {
-        self.pms[index].signal(Signal::STOP);
+        self.pms[index].daemon.signal(Signal::STOP);
     }
 
     /// Lets a process manager go on that was frozen.
     pub(super) fn thaw_process_manager(&self, index: usize) {
-        self.pms[index].signal(Signal::CONT);
+        self.pms[index].daemon.signal(Signal::CONT);
     }
 
     /// Freezes the daemon of a machine. Its executor goes on.
     pub(super) fn freeze_activity_manager(&self, index: usize) {
-        self.ams[index].signal(Signal::STOP);
+        self.ams[index].daemon.signal(Signal::STOP);
     }
 
     /// Lets the daemon of a machine go on that was frozen.
     pub(super) fn thaw_activity_manager(&self, index: usize) {
-        self.ams[index].signal(Signal::CONT);
+        self.ams[index].daemon.signal(Signal::CONT);
     }
 
     /// Cuts a machine off from all managers.
@@ -467,7 +470,7 @@ impl World {
 
     /// Ends a process manager for good.
     pub(super) fn end_process_manager(&mut self, index: usize) {
-        self.pms[index].kill();
+        self.pms[index].daemon.kill();
     }
 }
 

@@ -7,8 +7,9 @@ use std::process::Command;
 use super::disk::Tree;
 use super::record::{Call, Event, has_strace};
 use super::{Recording, check_all, cuts};
-use crate::enrolment::{Yard, two_ports};
+use crate::enrolment::Yard;
 use crate::program::daemon;
+use crate::running_daemon::two_ports;
 use crate::sandbox::{Done, Sandbox};
 
 /// The files below a directory.
@@ -34,7 +35,7 @@ fn a_grid_that_was_made_survives_power_cuts() {
         return;
     }
     let sandbox = Sandbox::new();
-    let port = two_ports().to_string();
+    let port = two_ports().unwrap().to_string();
     let init = |sandbox: &Sandbox| {
         let dir = sandbox.path("").canonicalize().unwrap().join("lab");
         sandbox.command(&["grid", "init", dir.to_str().unwrap(), "--port", &port])

@@ -1,15 +1,14 @@
-//! A daemon of a grid: its program, its certificate and its disk.
+//! A member of a grid: its daemon, its certificate and its disk.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use model::{Identity, Role, Span};
-use rustix::process::{Pid, Signal, kill_process};
 use shell::identity::{Authority, Credentials, Key};
 
 use crate::program::daemon;
+use crate::running_daemon::RunningDaemon;
 
 pub(super) const YEAR: Span = Span::from_secs(365 * 86_400);
 
@@ -33,39 +32,29 @@ impl Drop for Disk {
     }
 }
 
-/// A daemon that runs.
-pub(super) struct Daemon {
-    pub(super) child: Child,
-    pub(super) role: Role,
+/// A member of a grid whose daemon runs.
+pub(super) struct Member {
+    pub(super) daemon: RunningDaemon,
+    role: Role,
     pub(super) name: String,
-    pub(super) address: String,
     pub(super) home: PathBuf,
 }
 
-impl Daemon {
-    pub(super) fn start(role: Role, name: &str, home: &Path) -> Daemon {
-        let mut child = Command::new(daemon(&format!("xavantes-{role}")))
-            .arg("--config")
-            .arg(home.join("config.toml"))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        out.read_line(&mut line).unwrap();
-        let (_, address) = line.trim_end().split_once(" listens on ").unwrap();
-        Daemon {
-            child,
+impl Member {
+    pub(super) fn start(role: Role, name: &str, home: &Path) -> Member {
+        let mut command = Command::new(daemon(&format!("xavantes-{role}")));
+        command.arg("--config").arg(home.join("config.toml"));
+        Member {
+            daemon: RunningDaemon::start(&mut command).unwrap(),
             role,
             name: name.to_owned(),
-            address: address.to_owned(),
             home: home.to_owned(),
         }
     }
 
     /// As configurations name it.
     pub(super) fn peer(&self) -> String {
-        self.peer_at(&self.address)
+        self.peer_at(&self.daemon.address)
     }
 
     /// As configurations name it that reach it by another address.
@@ -74,41 +63,14 @@ impl Daemon {
         format!("{{ name = \"{name}\", address = \"{address}\" }}")
     }
 
-    pub(super) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
-    /// Ends it as an administrator does.
-    pub(super) fn stop(&mut self) {
-        self.signal(Signal::TERM);
-        let status = self.child.wait().unwrap();
-        assert!(status.success(), "{status}");
-    }
-
-    pub(super) fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
     /// Starts it again where it was.
     pub(super) fn start_again(&mut self) {
         let config = self.home.join("config.toml");
         let text = fs::read_to_string(&config).unwrap();
         let anywhere = "listen = \"127.0.0.1:0\"";
-        let there = format!("listen = \"{}\"", self.address);
+        let there = format!("listen = \"{}\"", self.daemon.address);
         fs::write(&config, text.replace(anywhere, &there)).unwrap();
-        let (role, name, home) = (self.role, self.name.clone(), self.home.clone());
-        *self = Daemon::start(role, &name, &home);
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        // A frozen one hears nothing.
-        let _ = kill_process(Pid::from_child(&self.child), Signal::CONT);
-        // An executor goes on without its daemon unless that ends it in order.
-        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
-        let _ = self.child.wait();
+        *self = Member::start(self.role, &self.name, &self.home);
     }
 }
 
