@@ -305,7 +305,7 @@ impl Shared {
 
     /// Fetches all of a file or a directory.
     fn bring(&self, artifact: Artifact, sources: &[Source]) -> Result<(), Failure> {
-        // Of a directory, the listing is fetched first, and then the files in it.
+        // A directory's listing is fetched first, and then its files.
         for _ in 0..2 {
             let missing = self.blobs.missing(artifact).map_err(Failure::reading)?;
             for hash in missing {

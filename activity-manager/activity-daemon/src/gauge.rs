@@ -38,7 +38,7 @@ pub struct Reading {
 struct Ticks {
     total: u64,
     busy: u64,
-    /// Of the commands' session.
+    /// Ticks of the commands' session.
     own: u64,
 }
 

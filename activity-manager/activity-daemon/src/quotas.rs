@@ -15,9 +15,9 @@ const PROCESSES_MAX: usize = 100_000;
 /// The quotas.
 #[derive(Clone, Copy, Debug)]
 pub struct QuotaLimits {
-    /// Of the outputs of one attempt; none for the user's quota alone.
+    /// Bytes of the outputs of one attempt; none for the user's quota alone.
     pub attempt: Option<Bytes>,
-    /// Of the files of one user's live processes.
+    /// Bytes of the files of one user's live processes.
     pub user: Bytes,
 }
 

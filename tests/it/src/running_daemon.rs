@@ -11,7 +11,6 @@ use rustix::process::{Pid, Signal, kill_process};
 pub(crate) struct RunningDaemon {
     child: Child,
     /// The address on which it listens.
-    #[cfg_attr(not(test), expect(dead_code, reason = "tests reach it directly"))]
     pub(crate) address: String,
 }
 

@@ -56,7 +56,7 @@ struct Reader<'t, 's> {
     tree: &'t Tree<'s>,
     diagnostics: &'t mut Diagnostics,
     draft: Draft,
-    /// Where each node is written.
+    /// The position of each node in the file.
     steps: Vec<Id>,
     names: HashMap<String, NodeId>,
     /// The places of variables and inputs, by name.

@@ -199,7 +199,7 @@ pub enum ImportError {
     /// A size or a time that cannot be.
     #[error("the {what} of `{name}` is {amount}; {wanted}")]
     Amount {
-        /// Which amount.
+        /// The kind of amount.
         what: &'static str,
         /// The task or file.
         name: String,

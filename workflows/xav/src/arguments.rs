@@ -145,7 +145,7 @@ Examples:
   xav forget 0c4r 3m9v          these two
   xav forget --older-than 7d    all that ended more than a week ago";
 
-/// Which process.
+/// The choice of a process.
 #[derive(Args, Debug)]
 pub(crate) struct Which {
     /// The process, by its ID or the beginning of it; the newest one where left out
@@ -155,7 +155,7 @@ pub(crate) struct Which {
     pub(crate) state: State,
 }
 
-/// Where processes are kept.
+/// The choice of a state directory or grid.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct State {
     /// The state directory of the process; without it, all of the user's own are looked through
@@ -165,7 +165,7 @@ pub(crate) struct State {
     pub(crate) grid: GridChoice,
 }
 
-/// Which machines.
+/// The choice between a grid and this machine.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct GridChoice {
     /// The grid: its directory, or its name among the user's grids; without it, the one that

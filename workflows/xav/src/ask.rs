@@ -209,7 +209,7 @@ pub(crate) fn understood(draft: Draft) -> Result<Definition, Failure> {
     })
 }
 
-/// That nothing can be done with a process that is held, where it is.
+/// Refuses a command for a process that is held.
 pub(crate) fn refuse_held(summary: &Summary) -> Result<(), Failure> {
     let Some(held) = &summary.held else {
         return Ok(());
@@ -221,8 +221,7 @@ pub(crate) fn refuse_held(summary: &Summary) -> Result<(), Failure> {
     )))
 }
 
-/// Of a definition that is not understood, what it is called and what it was to give: its outputs can
-/// be told.
+/// The name and outputs of a definition that is not understood. Its outputs can still be shown.
 fn outline(draft: Draft) -> Result<Definition, Failure> {
     let unknown = || OutputSource::Expression(Expression(String::new()));
     let outputs = draft.outputs.into_iter().map(|output| Output {

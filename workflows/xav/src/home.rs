@@ -56,7 +56,7 @@ pub(crate) fn run_directory(process: ProcessId) -> Result<PathBuf, Failure> {
     Ok(runs()?.join(process.to_string()))
 }
 
-/// Where processes whose activities may be recalled across processes keep everything.
+/// The state directory of processes that share cached outcomes.
 pub(crate) fn shared_directory() -> Result<PathBuf, Failure> {
     Ok(home()?.join("shared"))
 }
@@ -66,7 +66,7 @@ pub(crate) fn runs() -> Result<PathBuf, Failure> {
     Ok(home()?.join("runs"))
 }
 
-/// Where files are on their way to and from grids.
+/// The directory of unfinished transfers to and from grids.
 pub(crate) fn transfers() -> Result<PathBuf, Failure> {
     Ok(home()?.join("transfers"))
 }
@@ -382,7 +382,7 @@ fn unknown(id: &str) -> Failure {
     Failure::refused(format!("there is no process {id}")).help("xav list shows all processes")
 }
 
-/// That a process may be where nothing is heard from.
+/// The failure when the process may be at a manager that does not answer.
 fn hidden(failure: Failure, id: &str) -> Failure {
     let others = failure.help.clone().map(|help| format!("{help}\n  "));
     let (others, id) = (others.unwrap_or_default(), text::one_line(id, 40));

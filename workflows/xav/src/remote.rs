@@ -172,7 +172,7 @@ impl Remote {
     }
 }
 
-/// That none of several answers.
+/// The failure when no process manager answers.
 pub(crate) fn several(mut failures: Vec<Failure>) -> Failure {
     let first = failures.remove(0);
     match failures.is_empty() {
@@ -199,7 +199,7 @@ fn refused(directory: &Path, error: &dyn std::error::Error) -> Failure {
 #[derive(Clone, Debug)]
 pub(crate) struct Home {
     remote: Remote,
-    /// Which one of the grid's.
+    /// Its position among the grid's process managers.
     manager: usize,
 }
 
@@ -214,7 +214,7 @@ impl Home {
         &self.peer().name
     }
 
-    /// That nothing was heard of it for so long.
+    /// The failure after it was silent for so long.
     fn silent(&self, patience: Span) -> Failure {
         let PeerAddress { name, address } = self.peer();
         let patience = text::span(patience);

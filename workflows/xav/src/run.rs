@@ -189,7 +189,7 @@ fn take_shared(path: &Path) -> Result<Taken, StateError> {
     Taken::made(path)
 }
 
-/// Says which processes of an earlier run go on beside the one that is submitted.
+/// Names the processes of an earlier run that continue beside the submitted one.
 fn tell_others(grid: &Grid, own: ProcessId, following: Following) -> Result<(), Failure> {
     let answer = grid
         .client()?
@@ -255,7 +255,7 @@ pub(crate) fn resume(arguments: &Resume) -> Outcome {
     followed.finish(&signals, arguments.following)
 }
 
-/// That there is nothing to go on with.
+/// Refuses to resume a process that has ended.
 pub(crate) fn refuse_ended(summary: &Summary) -> Result<(), Failure> {
     refuse_held(summary)?;
     if !summary.phase.has_ended() {

@@ -111,12 +111,12 @@ pub(crate) fn tell(text: &str) {
         .and_then(|()| err.flush());
 }
 
-/// Says what went wrong.
+/// Writes an error.
 pub(crate) fn error(text: &str) {
     tell(&format!("{} {text}\n", bad("error:")));
 }
 
-/// Says what is to be looked at.
+/// Writes a warning.
 pub(crate) fn warn(text: &str) {
     tell(&format!("{} {text}\n", odd("warning:")));
 }

@@ -45,7 +45,7 @@ pub enum ImportError {
     /// A table without a column that is needed.
     #[error("the {table} has no column `{column}`")]
     Column {
-        /// Which table.
+        /// The table.
         table: &'static str,
         /// The missing column.
         column: &'static str,
@@ -53,7 +53,7 @@ pub enum ImportError {
     /// A field that is not what it should be.
     #[error("line {line} of the {table}: `{text}` is not {wanted}")]
     Field {
-        /// Which table.
+        /// The table.
         table: &'static str,
         /// The line, from 1.
         line: usize,

@@ -201,7 +201,7 @@ impl<'t> Reader<'t, '_> {
         let mut writes = Vec::new();
         let entries = self.entries(at, "a mapping (variable: `${...}` or a value)");
         if !entries.is_empty() || self.tree.map(at).is_none() {
-            // Where none of them can be read, that has been said.
+            // If none of them can be read, a diagnostic has said so.
             self.lost.parts_of.insert(id);
         }
         for (name, value) in entries {

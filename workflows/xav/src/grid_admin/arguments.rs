@@ -8,7 +8,7 @@ use model::{Role, Span};
 use crate::arguments::duration;
 use crate::remote;
 
-/// Which grid.
+/// The choice of a grid.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Of {
     /// The directory that `xav grid init` or `xav grid join` made; XAVANTES_GRID where left out

@@ -46,7 +46,7 @@ pub(crate) struct Subject {
 
 /// The controllers of a process as a problem has them.
 pub(crate) struct Controllers {
-    /// Which is below which.
+    /// Their hierarchy.
     pub(crate) tree: Tree,
     /// Their names, for people.
     pub(crate) names: Vec<String>,
@@ -336,7 +336,7 @@ fn controllers(
     given: &[Option<ActivityId>],
 ) -> Result<Controllers, schedule::TreeError> {
     let mut number: BTreeMap<NodeId, u32> = BTreeMap::new();
-    // Which child of its controller each node is, from 1.
+    // The position of each node among its siblings, from 1.
     let mut places = vec![0; definition.nodes().len()];
     for node in definition.nodes() {
         for (place, child) in (1..).zip(node.children()) {

@@ -93,7 +93,7 @@ pub(crate) fn only(following: Following) -> Result<(), Failure> {
     Err(of_this_machine(option))
 }
 
-/// That an option can only be said of this machine.
+/// The failure when an option for this machine is given with a grid.
 pub(crate) fn of_this_machine(option: &str) -> Failure {
     Failure::refused(format!(
         "{option} is for processes that run on this machine; a grid has machines of its own"

@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Transfers of one command. What it has of files on this machine is removed when it is dropped.
 pub(crate) struct Transfers {
     bulk: Bulk,
-    /// Where files are on their way.
+    /// The store of files in transit.
     store: Store,
     machines: Vec<FileHost>,
     directory: PathBuf,
@@ -161,7 +161,7 @@ impl Transfers {
         };
         let sources: Vec<Source> = self.machines.iter().map(|one| one.source.clone()).collect();
         let depot = StoreDepot::new(self.store.clone(), Keeping::AsCopy);
-        // Of a directory first comes the listing, and then what it lists.
+        // A directory's listing comes first, and then its files.
         for _ in 0..2 {
             let missing = self.store.missing(artifact);
             for hash in missing.map_err(|error| Failure::because(&error))? {

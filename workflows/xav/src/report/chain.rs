@@ -24,7 +24,7 @@ pub(crate) enum Reason {
 /// A step of the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// Which bar.
+    /// The index of the bar.
     pub(crate) bar: usize,
     /// The last condition that it waited for.
     pub(crate) reason: Reason,

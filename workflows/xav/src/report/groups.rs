@@ -1,4 +1,4 @@
-//! Which activities have one colour: those below one controller, or, where controllers have no names
+//! Groups of activities with one colour: those below one controller, or, where controllers have no names
 //! and so say nothing, those whose names differ in a number only.
 
 use std::collections::BTreeMap;

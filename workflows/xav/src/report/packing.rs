@@ -1,4 +1,4 @@
-//! Which slot of a machine each attempt held, where nobody has recorded it.
+//! An assignment of attempts to slots of a machine, which nobody has recorded.
 //!
 //! Attempts are laid into slots in the order of their starts: on the slot that the plan names where
 //! that is free, else on the lowest free ones beside each other. The number of slots that comes out
@@ -21,7 +21,7 @@ pub(crate) struct Interval {
     pub(crate) wanted: Option<u32>,
 }
 
-/// Where intervals lie.
+/// The rows of intervals.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Packed {
     /// The slots of each interval, in the order in which they were given.
