@@ -5,7 +5,7 @@
 //! same request gives the same plan. It does not decide when to plan again, does not send anything and does not watch what
 //! runs: managers do.
 //!
-//! Managers need [`Request`] and [`plan`], or [`plan_with_details`] to tell users which algorithm
+//! Managers need [`Request`] and [`plan`], or [`plan_with_options`] to tell users which algorithm
 //! it was. Authors of algorithms read [`Problem`] first, then [`Schedule`] and the trait
 //! [`Scheduler`], then [`Heft`], [`Pch`], [`Best`], and [`Xavantes`], which is the default. Times
 //! are `f64` seconds inside, compared with a tolerance ([`less`]), and whole microseconds in a
