@@ -53,7 +53,8 @@ pub(crate) fn ending(status: &Status, n_slots: Option<u32>) -> String {
         .iter()
         .map(|(_, name)| name.as_str())
         .collect();
-    let place = match n_slots {
+    // A process that ends before its first plan has no machines.
+    let place = match n_slots.filter(|_| !machines.is_empty()) {
         Some(n_slots) => format!(
             "{} of {}",
             text::count(u64::from(n_slots), "slot", "slots"),

@@ -102,6 +102,11 @@ fn the_ending_of_a_run_is_one_line() {
         plain(&ending(&cancelled, Some(1))),
         "primes cancelled in 1.2s, 2 activities: 1 completed, 1 not run, CPU 2.1s, 1 slot of host\n"
     );
+    cancelled.machines.clear();
+    assert_eq!(
+        plain(&ending(&cancelled, Some(1))),
+        "primes cancelled in 1.2s, 2 activities: 1 completed, 1 not run, CPU 2.1s\n"
+    );
 }
 
 #[test]
