@@ -190,6 +190,20 @@ impl Client {
         })
     }
 
+    /// Has a request given to the manager by other means than this connection, and waits for its
+    /// answer. `give` gets the number of the request.
+    pub(crate) fn ask_by(
+        &mut self,
+        give: impl FnOnce(u64) -> Result<(), ClientError>,
+    ) -> Result<Answer, ClientError> {
+        self.n_requests += 1;
+        let number = self.n_requests;
+        give(number)?;
+        let patience = self.patience;
+        let answer = self.receive(number, Some(clock::mono() + patience))?;
+        answer.ok_or(ClientError::TimedOut(patience))
+    }
+
     /// Follows a process until it has ended.
     pub fn watch(&mut self, process: ProcessId) -> Result<Watch<'_>, ClientError> {
         let number = self.send(Request::Watch(process))?;

@@ -22,7 +22,7 @@ use wire::Envelope;
 use wire::client::{Answer, Request};
 use wire::frame::{self, FrameBuffer, FrameError};
 
-use crate::client::Client;
+use crate::client::{Client, ClientError};
 use crate::inbox::Inbox;
 use crate::limits::{
     CLIENT_REQUESTS_MAX, CLIENT_WAITING_BYTES_MAX, CLIENT_WRITE_SECONDS_MAX, CLIENTS_MAX,
@@ -147,6 +147,22 @@ impl<I: Send + 'static> Clients<I> {
         Ok(Client::over(ours))
     }
 
+    /// Gives the manager an input that takes the place of a request, and waits for its answer. So what
+    /// is in this program's memory already need not be written to a socket and read again. `input`
+    /// gets the numbers of a client that is inside the program and of its request.
+    pub fn ask(&self, input: impl FnOnce(u64, u64) -> I) -> Result<Answer, ClientError> {
+        let failed = |source| ClientError::Io {
+            action: "ask",
+            source,
+        };
+        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+        let number = admit(&self.shared, theirs, None).map_err(failed)?;
+        Client::over(ours).ask_by(|request| {
+            let sent = self.shared.inbox.send_all([input(number, request)]);
+            sent.map_err(|_| ClientError::Closed)
+        })
+    }
+
     /// Connects a client on another machine: the caller writes the client's requests to the
     /// returned stream and reads the answers from it.
     pub fn connect_as(&self, who: &Identity) -> io::Result<UnixStream> {
@@ -253,11 +269,12 @@ fn check(stream: &UnixStream) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::PermissionDenied, message))
 }
 
+/// Serves a connection; the answer is the client's number.
 fn admit<I: Send + 'static>(
     shared: &Arc<Shared<I>>,
     stream: UnixStream,
     who: Option<Identity>,
-) -> io::Result<()> {
+) -> io::Result<u64> {
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(Duration::from_secs(CLIENT_WRITE_SECONDS_MAX)))?;
     let (reading, writing) = (stream.try_clone()?, stream.try_clone()?);
@@ -289,7 +306,7 @@ fn admit<I: Send + 'static>(
     match (reader, writer) {
         (Ok(reader), Ok(writer)) => {
             threads.extend([reader, writer]);
-            Ok(())
+            Ok(client)
         }
         (reader, writer) => {
             connection.cut_off();

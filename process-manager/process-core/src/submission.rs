@@ -1,7 +1,7 @@
 //! Submissions: the caller, and the check of a definition, which needs no state of the manager.
 
 use model::limits::VALUES_BYTES_MAX;
-use model::{Definition, Identity, ProcessId, Role, SubmitKey, Type, Value, Wall};
+use model::{Definition, Identity, Problem, ProcessId, Role, SubmitKey, Type, Value, Wall};
 use wire::client::Submit;
 
 use crate::record::{Accepted, Founded, SEMANTICS};
@@ -60,21 +60,45 @@ pub struct Submission {
 
 impl Submission {
     /// Checks a submission. A client is not trusted: what it has checked is checked again.
-    pub fn check(caller: Caller, submit: Submit) -> Submission {
+    pub fn check(caller: Caller, mut submit: Submit) -> Submission {
+        let draft = std::mem::take(&mut submit.draft);
+        Submission::of(caller, draft.check(), submit)
+    }
+
+    /// A submission of the program that the manager is a part of, which has the definition already: it
+    /// is neither copied nor checked again, unless it was recorded by another version. The draft of
+    /// `submit` is not looked at.
+    pub fn local(definition: Definition, submit: Submit) -> Submission {
+        let definition = match definition.follows_rules() {
+            true => Ok(definition),
+            false => definition.draft().clone().check(),
+        };
+        Submission::of(Caller::Local, definition, submit)
+    }
+
+    fn of(
+        caller: Caller,
+        definition: Result<Definition, Vec<Problem>>,
+        submit: Submit,
+    ) -> Submission {
         let (key, base) = (submit.key, submit.base);
+        let checked = match definition {
+            Ok(definition) => found(definition, submit, &caller).map(Box::new),
+            Err(problems) => Err(problems.iter().map(ToString::to_string).collect()),
+        };
         Submission {
             key,
             base,
-            checked: check(submit, &caller).map(Box::new),
+            checked,
             caller,
         }
     }
 }
 
-fn check(submit: Submit, caller: &Caller) -> Result<Founded, Vec<String>> {
+fn found(definition: Definition, submit: Submit, caller: &Caller) -> Result<Founded, Vec<String>> {
     let Submit {
         key,
-        draft,
+        draft: _,
         inputs: given_inputs,
         files,
         origin,
@@ -83,10 +107,6 @@ fn check(submit: Submit, caller: &Caller) -> Result<Founded, Vec<String>> {
         keep,
         store,
     } = submit;
-    let definition = match draft.check() {
-        Ok(definition) => definition,
-        Err(problems) => return Err(problems.iter().map(ToString::to_string).collect()),
-    };
     let mut reasons: Vec<String> = expression::check(&definition)
         .iter()
         .map(ToString::to_string)

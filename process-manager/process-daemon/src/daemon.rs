@@ -5,14 +5,16 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use model::{Bytes, GroupId, Identity, NetworkLink, ResourceId, Span};
-use process_core::{Caller, ClientId, Input, ProcessManager, Retention, Room};
+use model::{Bytes, Definition, GroupId, Identity, NetworkLink, ResourceId, Span};
+use process_core::{Caller, ClientId, Input, ProcessManager, Retention, Room, Submission};
 use schedule::SchedulerKind;
 use shell::{
-    Client, ClientInputs, Clients, ClientsError, End, Peers, Received, RunError, Runner, Stats,
+    Client, ClientError, ClientInputs, Clients, ClientsError, End, Peers, Received, RunError,
+    Runner, Stats,
 };
 use thiserror::Error;
 use wire::attempt::{FromActivity, ToActivity};
+use wire::client::{Answer, Submit};
 use wire::group::{FromGroup, ToGroup};
 
 use crate::effects::Handler;
@@ -178,6 +180,15 @@ impl Handle {
     /// A client inside the program.
     pub fn client(&self) -> io::Result<Client> {
         self.clients.join()
+    }
+
+    /// Submits a process of this program, which has checked its definition: see
+    /// [`Submission::local`].
+    pub fn submit(&self, definition: Definition, submit: Submit) -> Result<Answer, ClientError> {
+        // Here, and not in the manager's loop: nobody else has to wait for the check.
+        let submission = Box::new(Submission::local(definition, submit));
+        self.clients
+            .ask(|client, number| Input::Submission(ClientId(client), number, submission))
     }
 
     /// Connects a client on another machine with this identity: its requests are written to the

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 
 /// The system's allocator, counted. A program that wants figures names it as its allocator.
 pub struct Counting;
@@ -36,6 +37,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 fn add(size: usize) {
+    ALLOCATED.fetch_add(size, Ordering::Relaxed);
     let in_use = IN_USE.fetch_add(size, Ordering::Relaxed) + size;
     PEAK.fetch_max(in_use, Ordering::Relaxed);
 }
@@ -43,6 +45,11 @@ fn add(size: usize) {
 /// Bytes in use; 0 for ever where [`Counting`] is not the allocator.
 pub fn in_use() -> usize {
     IN_USE.load(Ordering::Relaxed)
+}
+
+/// Bytes that were allocated so far, whether they are still in use or not.
+pub fn allocated() -> usize {
+    ALLOCATED.load(Ordering::Relaxed)
 }
 
 /// The most bytes that were in use since the last [`reset_peak`].

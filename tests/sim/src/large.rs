@@ -34,6 +34,8 @@ pub struct Figures {
     pub took: Span,
     /// Things that happened.
     pub n_happened: u64,
+    /// Plans that were asked for.
+    pub n_plans: u32,
 }
 
 impl fmt::Display for Figures {
@@ -44,11 +46,12 @@ impl fmt::Display for Figures {
             peak_bytes,
             took,
             n_happened,
+            n_plans,
         } = *self;
         write!(
             f,
             "{n_activities} activities: state and plan {} bytes an activity, peak of everything \
-             {} MiB, {n_happened} things happened in {took} simulated",
+             {} MiB, {n_plans} plans, {n_happened} things happened in {took} simulated",
             state_bytes / n_activities as usize,
             peak_bytes >> 20,
         )
@@ -113,7 +116,9 @@ pub fn run(n_activities: u32) -> Result<Figures, String> {
     };
     let mut sim = Sim::new(1, setup, vec![submission], BTreeMap::new(), 1);
     let mut phase = None;
+    let mut n_plans = 0;
     let mut watch = |seen: &Seen<'_>| {
+        n_plans += u32::from(matches!(seen, Seen::Plans(_)));
         if let Seen::Told(_, Answer::Status(status)) = seen {
             phase = Some((status.summary.phase, status.summary.totals.completed));
         }
@@ -137,6 +142,7 @@ pub fn run(n_activities: u32) -> Result<Figures, String> {
         peak_bytes,
         took: sim.at().since(Mono(0)),
         n_happened: sim.n_happened(),
+        n_plans,
     })
 }
 

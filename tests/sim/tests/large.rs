@@ -17,4 +17,5 @@ fn a_parallel_of_a_hundred_thousand_activities_takes_less_than_a_kilobyte_each()
     println!("{figures}");
     let bytes = figures.state_bytes / figures.n_activities as usize;
     assert!((1..sim::large::BYTES_MAX).contains(&bytes), "{figures}");
+    assert_eq!(figures.n_plans, 1, "{figures}");
 }

@@ -9,9 +9,10 @@ use std::time::Duration;
 use activity_blobs::Store;
 use activity_daemon::{Commands, ContainmentChoice, Limits};
 use journal::durable;
-use model::{Artifact, Bytes, GroupId};
+use model::{Artifact, Bytes, Definition, GroupId};
 use schedule::SchedulerKind;
 use shell::{Client, Damaged, RunError, SetAside};
+use wire::client::{Answer, Submit};
 
 use crate::failure::{Failure, chain};
 use crate::machines::{self, LocalMachine};
@@ -199,6 +200,16 @@ impl Grid {
     /// The blob store.
     pub(crate) fn blobs(&self) -> &Store {
         self.first().blobs()
+    }
+
+    /// Submits a process. The definition stands for the draft of `submit`, which is not looked at.
+    pub(crate) fn submit(
+        &self,
+        definition: &Definition,
+        submit: Submit,
+    ) -> Result<Answer, Failure> {
+        let answer = self.process.submit(definition.clone(), submit);
+        answer.map_err(|error| Failure::because(&error))
     }
 
     /// Commands that run at the same time.

@@ -2,22 +2,21 @@
 
 use std::path::Path;
 
-use model::{Artifact, Draft, ProcessId, ResourceId, Span, SubmitKey};
-use wire::client::{Answer, Request, Submit};
+use model::{Artifact, Definition, Draft, ProcessId, ResourceId, Span, SubmitKey};
+use wire::client::{Answer, Submit};
 
 use crate::failure::Failure;
 use crate::files_beside::FilesBeside;
 use crate::grid::Grid;
 use crate::inputs::InputValue;
 use crate::text;
-use crate::watch::Host;
 
 /// A process to be submitted.
 pub(crate) struct Order<'a> {
     /// The key by which a repeat is the same submission.
     pub(crate) key: SubmitKey,
     /// The definition.
-    pub(crate) draft: &'a Draft,
+    pub(crate) definition: &'a Definition,
     /// Its inputs.
     pub(crate) inputs: Vec<(String, InputValue)>,
     /// The files beside it.
@@ -44,19 +43,17 @@ pub(crate) enum Files {
 
 impl Order<'_> {
     pub(crate) fn submit(&self, grid: &Grid) -> Result<(), Failure> {
-        let request =
-            self.resolved(&mut |path: &Path, is_directory| grid.add(path, is_directory))?;
+        // The managers are in this program and take the definition as it is.
+        let mut add = |path: &Path, is_directory| grid.add(path, is_directory);
+        let submit = self.resolved(Draft::default(), &mut add)?;
         grid.flush()?;
-        let answer = grid
-            .client()?
-            .ask(Request::Submit(Box::new(request)))
-            .map_err(|error| Failure::because(&error))?;
-        self.accepted(&answer)
+        self.accepted(&grid.submit(self.definition, submit)?)
     }
 
-    /// The submission, with files and directories added to a store.
+    /// The submission with this draft, and with files and directories added to a store.
     pub(crate) fn resolved(
         &self,
+        draft: Draft,
         add: &mut impl FnMut(&Path, bool) -> Result<Artifact, Failure>,
     ) -> Result<Submit, Failure> {
         let mut values = Vec::new();
@@ -69,7 +66,7 @@ impl Order<'_> {
         };
         Ok(Submit {
             key: self.key,
-            draft: self.draft.clone(),
+            draft,
             inputs: values,
             files,
             origin: self.origin.clone(),

@@ -60,7 +60,7 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
     let key = run::draw_key()?;
     let order = Order {
         key,
-        draft: definition.draft(),
+        definition: &definition,
         inputs,
         files,
         origin,

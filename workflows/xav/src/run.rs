@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
     taken.machines = machines;
     let order = Order {
         key,
-        draft: source.definition.draft(),
+        definition: &source.definition,
         inputs: materials.inputs,
         files: Files::Beside(materials.files),
         origin: source.path.display().to_string(),

@@ -94,7 +94,7 @@ fn order<'a>(
     let materials = run::materials(source, inputs, &[])?;
     Ok(Order {
         key: run::draw_key()?,
-        draft: source.definition.draft(),
+        definition: &source.definition,
         inputs: materials.inputs,
         files: Files::Beside(materials.files),
         origin: source.path.display().to_string(),
@@ -138,7 +138,7 @@ fn with_files(
         added.push(artifact);
         Ok(artifact)
     };
-    let mut request = order.resolved(&mut add)?;
+    let mut request = order.resolved(order.definition.draft().clone(), &mut add)?;
     if let Some(transfers) = transfers {
         request.store = Some(transfers.give(order.key.process(), &added, order.store)?);
     }
