@@ -26,8 +26,6 @@ pub struct Definition(Arc<Checked>);
 #[derive(Debug)]
 struct Checked {
     draft: Draft,
-    /// False if it was recorded, and not checked by this version of the program.
-    follows_rules: bool,
     parents: Vec<Option<NodeId>>,
     incoming: Vec<Vec<u32>>,
     outgoing: Vec<Vec<u32>>,
@@ -472,11 +470,6 @@ impl Draft {
 }
 
 impl Definition {
-    /// Returns true if [`Draft::check`] made it, and false for [`Draft::recorded`].
-    pub fn follows_rules(&self) -> bool {
-        self.0.follows_rules
-    }
-
     /// The draft that was checked.
     pub fn draft(&self) -> &Draft {
         &self.0.draft

@@ -65,15 +65,11 @@ impl Submission {
         Submission::of(caller, draft.check(), submit)
     }
 
-    /// A submission of the program that the manager is a part of, which has the definition already: it
-    /// is neither copied nor checked again, unless it was recorded by another version. The draft of
-    /// `submit` is not looked at.
+    /// A submission of the program that the manager is a part of. The program has made the definition
+    /// by [`Draft::check`](model::Draft::check), so it is neither copied nor checked again. The draft
+    /// of `submit` is ignored.
     pub fn local(definition: Definition, submit: Submit) -> Submission {
-        let definition = match definition.follows_rules() {
-            true => Ok(definition),
-            false => definition.draft().clone().check(),
-        };
-        Submission::of(Caller::Local, definition, submit)
+        Submission::of(Caller::Local, Ok(definition), submit)
     }
 
     fn of(

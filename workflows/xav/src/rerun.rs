@@ -5,7 +5,7 @@ use model::{Definition, Value};
 use wire::client::Submit;
 
 use crate::arguments::Rerun;
-use crate::ask::{Source, refuse_held, understood};
+use crate::ask::{Source, refuse_held};
 use crate::failure::{Failure, Outcome};
 use crate::follow::{self, Followed};
 use crate::home::{self, Located, refused};
@@ -125,7 +125,11 @@ fn same(
             "a recorded workflow is scaled when its file is read: give it with --file FILE",
         ));
     }
-    let definition = understood(base.draft.clone())?;
+    // It is submitted like a new one, so today's rules hold for it.
+    let definition = base.draft.clone().check().map_err(|problems| {
+        let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        Failure::refused(all.join("; "))
+    })?;
     let known = known(base, &definition);
     let inputs =
         inputs::read(&arguments.inputs, &definition.draft().inputs, &known).map_err(run::wrong)?;

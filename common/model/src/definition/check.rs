@@ -52,10 +52,7 @@ pub(super) fn check(draft: Draft) -> Result<Checked, Vec<Problem>> {
     if !problems.list.is_empty() {
         return Err(problems.list);
     }
-    Ok(Checked {
-        follows_rules: true,
-        ..Checked::new(draft, parents, links, &order)
-    })
+    Ok(Checked::new(draft, parents, links, &order))
 }
 
 impl Checked {
@@ -80,7 +77,6 @@ impl Checked {
             variables: by_name(draft.variables.iter().map(|variable| &variable.name)),
             inputs: by_name(draft.inputs.iter().map(|input| &input.name)),
             draft,
-            follows_rules: false,
             parents,
             incoming,
             outgoing,
