@@ -14,10 +14,10 @@ pub const NUMBERS_MAX: usize = 16_384;
 
 /// The numbers of peers of one kind, from 1 on. A name keeps its number for ever, and numbers are
 /// never reused.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Numbers {
-    /// The file in which they are stored; none if they end with this daemon.
-    path: Option<PathBuf>,
+    /// The file in which they are stored.
+    path: PathBuf,
     /// Names in the order of their numbers.
     names: Vec<String>,
     numbers: BTreeMap<String, u32>,
@@ -41,11 +41,6 @@ pub enum NumbersError {
 }
 
 impl Numbers {
-    /// Numbers that end with this run of the daemon.
-    pub fn of_this_epoch() -> Numbers {
-        Numbers::default()
-    }
-
     /// Numbers that are stored in a file, which is created with the first of them.
     pub fn kept_in(path: &Path) -> Result<Numbers, NumbersError> {
         let text = match read_secret(path) {
@@ -56,8 +51,9 @@ impl Numbers {
             Err(error) => return Err(error.into()),
         };
         let mut numbers = Numbers {
-            path: Some(path.to_owned()),
-            ..Numbers::default()
+            path: path.to_owned(),
+            names: Vec::new(),
+            numbers: BTreeMap::new(),
         };
         for name in text.lines() {
             if name.is_empty() || numbers.numbers.contains_key(name) {
@@ -75,15 +71,13 @@ impl Numbers {
             return Ok(number);
         }
         let number = self.add(name)?;
-        if let Some(path) = &self.path {
-            let mut text = self.names.join("\n");
-            text.push('\n');
-            if let Err(error) = write_secret(path, &text) {
-                // The number was given to nobody, so the next name may get it.
-                self.names.pop();
-                self.numbers.remove(name);
-                return Err(error.into());
-            }
+        let mut text = self.names.join("\n");
+        text.push('\n');
+        if let Err(error) = write_secret(&self.path, &text) {
+            // The number was given to nobody, so the next name may get it.
+            self.names.pop();
+            self.numbers.remove(name);
+            return Err(error.into());
         }
         Ok(number)
     }
@@ -116,8 +110,6 @@ mod tests {
         let mut numbers = Numbers::kept_in(&path).unwrap();
         assert_eq!(numbers.of("pm1").unwrap(), 3);
         assert_eq!(numbers.of("liquid").unwrap(), 2);
-        let mut others = Numbers::of_this_epoch();
-        assert_eq!(others.of("liquid").unwrap(), 1);
     }
 
     #[test]

@@ -189,6 +189,10 @@ pub struct Offered {
     /// serves none.
     #[n(7)]
     pub bulk: Option<String>,
+    /// Slots that processes of the receiver hold, as the sender knows it: what is free for the
+    /// receiver are these and the free ones, less the slots that its processes hold or claim by now.
+    #[cbor(n(8), default)]
+    pub yours: u32,
 }
 
 /// A grant of slots of a machine.

@@ -370,6 +370,7 @@ fn from_group() -> Vec<FromGroup> {
                 memory: Bytes(1 << 34),
                 labels: facts().labels,
                 bulk: None,
+                yours: 0,
             }],
             leaving: vec![ResourceId::local(2)],
         }),

@@ -41,7 +41,7 @@ impl GroupManager {
             if grants.is_empty() {
                 self.remember_refused(process, number);
             } else {
-                self.grant(cx, process, number, grants);
+                self.grant(cx, from, (process, number), grants);
             }
         }
         let holding = state(cx)
@@ -65,6 +65,7 @@ impl GroupManager {
     pub(crate) fn on_holds(
         &mut self,
         cx: &mut Context<'_, Self>,
+        from: u32,
         held: &[Held],
         epoch: Option<Epoch>,
     ) {
@@ -89,7 +90,7 @@ impl GroupManager {
             if !lacking.is_empty() {
                 let last = state(cx).holding(one.process).map(|known| known.number);
                 let number = last.map_or(one.number, |last| last.max(one.number));
-                self.grant(cx, one.process, number, lacking);
+                self.grant(cx, from, (one.process, number), lacking);
             }
         }
     }
@@ -127,8 +128,8 @@ impl GroupManager {
     fn grant(
         &mut self,
         cx: &mut Context<'_, Self>,
-        process: ProcessId,
-        number: u32,
+        from: u32,
+        (process, number): (ProcessId, u32),
         grants: Vec<Grant>,
     ) {
         let resources: Vec<MachineNumber> = grants.iter().map(|grant| grant.resource).collect();
@@ -138,6 +139,7 @@ impl GroupManager {
                 process,
                 number,
                 grants,
+                manager: Some(from),
             },
         );
         self.granted.insert(process);

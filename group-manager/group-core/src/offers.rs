@@ -7,6 +7,7 @@ use wire::resource::Facts;
 
 use crate::io::Effect;
 use crate::manager::{GroupManager, state};
+use crate::record::MachineNumber;
 
 /// Time for which changes are gathered before an offer: a hundred claims at once are one offer.
 const OFFER_GAP: Span = Span::from_millis(50);
@@ -33,14 +34,29 @@ impl GroupManager {
         if silent.is_some() {
             let offer = self.offer(cx);
             for number in self.process_managers.attached() {
-                cx.effect(Effect::ToProcess(number, FromGroup::Offer(offer.clone())));
+                let offer = self.offer_to(cx, offer.clone(), number);
+                cx.effect(Effect::ToProcess(number, FromGroup::Offer(offer)));
             }
         }
         self.has_changed = false;
         self.offered = Some(now);
     }
 
-    /// The offer to all process managers.
+    /// The offer to one process manager, from the one to all of them.
+    pub(crate) fn offer_to(&self, cx: &Context<'_, Self>, offer: Offer, to: u32) -> Offer {
+        let state = state(cx);
+        let own = |mut one: Offered| {
+            let number = MachineNumber(one.resource.number);
+            one.yours = u32::try_from(state.held_by(number, to)).unwrap_or(u32::MAX);
+            one
+        };
+        Offer {
+            resources: offer.resources.into_iter().map(own).collect(),
+            ..offer
+        }
+    }
+
+    /// The offer to all process managers, which does not say what each of them holds.
     pub(crate) fn offer(&self, cx: &Context<'_, Self>) -> Offer {
         let state = state(cx);
         // A machine that drains stays among the leaving ones after its connection is gone: the
@@ -69,6 +85,7 @@ impl GroupManager {
                 memory: *memory,
                 labels: labels.clone(),
                 bulk: bulk.clone(),
+                yours: 0,
             }
         });
         Offer {

@@ -25,6 +25,32 @@ pub struct State {
     drained: BTreeSet<String>,
     /// From `holdings`: the grants of each machine.
     grants: BTreeMap<MachineNumber, BTreeMap<GrantId, ProcessGrant>>,
+    /// From `holdings`: the slots of each machine that are held, so that an offer counts no grants.
+    held: BTreeMap<MachineNumber, Held>,
+}
+
+/// Slots of a machine that are held: all of them, and those of each process manager's processes.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Held {
+    all: u64,
+    by_manager: BTreeMap<Option<u32>, u64>,
+}
+
+impl Held {
+    fn add(&mut self, manager: Option<u32>, slots: u32) {
+        self.all += u64::from(slots);
+        *self.by_manager.entry(manager).or_default() += u64::from(slots);
+    }
+
+    fn take(&mut self, manager: Option<u32>, slots: u32) {
+        self.all -= u64::from(slots);
+        if let Some(held) = self.by_manager.get_mut(&manager) {
+            *held -= u64::from(slots);
+            if *held == 0 {
+                self.by_manager.remove(&manager);
+            }
+        }
+    }
 }
 
 impl State {
@@ -38,14 +64,19 @@ impl State {
                 process,
                 number,
                 grants,
+                manager,
             } => {
-                for grant in grants {
-                    self.add_grant(*process, *grant);
-                    self.n_grants = self.n_grants.max(grant.id.0);
+                if let Some(manager) = manager {
+                    self.assign(*process, *manager);
                 }
                 let holding = self.holdings.entry(*process).or_default();
                 holding.number = *number;
                 holding.grants.extend(grants);
+                let manager = holding.manager;
+                for grant in grants {
+                    self.add_grant((*process, manager), *grant);
+                    self.n_grants = self.n_grants.max(grant.id.0);
+                }
             }
             Event::Released { process, forgets } => self.release(*process, *forgets),
             Event::Drained { name, is_drained } => {
@@ -92,7 +123,7 @@ impl State {
         };
         for (&process, holding) in &holdings {
             for grant in &holding.grants {
-                state.add_grant(process, *grant);
+                state.add_grant((process, holding.manager), *grant);
             }
         }
         state.holdings = holdings;
@@ -146,12 +177,14 @@ impl State {
 
     /// Slots of a machine that are held.
     pub fn held(&self, resource: MachineNumber) -> u64 {
-        let grants = self
-            .grants
-            .get(&resource)
-            .into_iter()
-            .flat_map(BTreeMap::values);
-        grants.map(|grant| u64::from(grant.slots)).sum()
+        self.held.get(&resource).map_or(0, |held| held.all)
+    }
+
+    /// Slots of a machine that processes of this process manager hold.
+    pub fn held_by(&self, resource: MachineNumber, manager: u32) -> u64 {
+        let held = self.held.get(&resource);
+        let of_it = held.and_then(|held| held.by_manager.get(&Some(manager)));
+        of_it.copied().unwrap_or_default()
     }
 
     pub(crate) fn n_resources(&self) -> usize {
@@ -178,7 +211,21 @@ impl State {
         oldest.filter(|_| is_full && !self.released.contains_key(&process))
     }
 
-    fn add_grant(&mut self, process: ProcessId, grant: Grant) {
+    /// A process manager claims for a process.
+    fn assign(&mut self, process: ProcessId, manager: u32) {
+        let holding = self.holdings.entry(process).or_default();
+        let before = holding.manager.replace(manager);
+        if before == Some(manager) {
+            return;
+        }
+        for grant in &holding.grants {
+            let held = self.held.entry(grant.resource).or_default();
+            held.take(before, grant.slots);
+            held.add(Some(manager), grant.slots);
+        }
+    }
+
+    fn add_grant(&mut self, (process, manager): (ProcessId, Option<u32>), grant: Grant) {
         let Grant {
             id,
             resource,
@@ -188,19 +235,40 @@ impl State {
             .entry(resource)
             .or_default()
             .insert(id, ProcessGrant { id, process, slots });
+        self.held.entry(resource).or_default().add(manager, slots);
+    }
+
+    fn remove_grant(&mut self, manager: Option<u32>, grant: Grant) {
+        let Grant {
+            id,
+            resource,
+            slots,
+        } = grant;
+        if let Some(grants) = self.grants.get_mut(&resource) {
+            grants.remove(&id);
+            if grants.is_empty() {
+                self.grants.remove(&resource);
+            }
+        }
+        if let Some(held) = self.held.get_mut(&resource) {
+            held.take(manager, slots);
+            if held.all == 0 {
+                self.held.remove(&resource);
+            }
+        }
     }
 
     fn release(&mut self, process: ProcessId, forgets: Option<ProcessId>) {
-        let Some(Holding { number, grants }) = self.holdings.remove(&process) else {
+        let Some(holding) = self.holdings.remove(&process) else {
             return;
         };
-        for Grant { id, resource, .. } in grants {
-            if let Some(grants) = self.grants.get_mut(&resource) {
-                grants.remove(&id);
-                if grants.is_empty() {
-                    self.grants.remove(&resource);
-                }
-            }
+        let Holding {
+            number,
+            grants,
+            manager,
+        } = holding;
+        for grant in grants {
+            self.remove_grant(manager, grant);
         }
         if self.released.insert(process, number).is_none() {
             self.released_order.push_back(process);

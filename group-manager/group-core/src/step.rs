@@ -59,8 +59,8 @@ impl Machine for GroupManager {
             }
             Input::Process(from, ToGroup::Attach { epoch }) => {
                 if self.process_managers.attach(from, epoch) {
-                    let offer = FromGroup::Offer(self.offer(cx));
-                    cx.effect(Effect::ToProcess(from, offer));
+                    let offer = self.offer_to(cx, self.offer(cx), from);
+                    cx.effect(Effect::ToProcess(from, FromGroup::Offer(offer)));
                 }
             }
             Input::Process(
@@ -74,7 +74,9 @@ impl Machine for GroupManager {
                 self.on_claim(cx, from, number, process, &wants);
             }
             Input::Process(from, ToGroup::Release(process)) => self.on_release(cx, from, process),
-            Input::Process(_, ToGroup::Holds { held, epoch }) => self.on_holds(cx, &held, epoch),
+            Input::Process(from, ToGroup::Holds { held, epoch }) => {
+                self.on_holds(cx, from, &held, epoch);
+            }
             Input::Known(records) => self.on_known(cx, records),
             Input::Survey(question) => self.on_survey(cx, question),
             Input::Drain {

@@ -22,6 +22,9 @@ use crate::{AdminServer, Handle};
 /// Bytes reserved on the disk for grants when it is full.
 const RESERVE: Bytes = Bytes(16 << 20);
 
+/// The file of the process managers' numbers, in the state directory.
+const NUMBERS: &str = "process-managers";
+
 /// Interval of checking the manager's own certificate for renewal.
 const RENEWAL_PERIOD: Span = Span::from_secs(60);
 
@@ -121,7 +124,8 @@ impl program::Service for Service {
             not_let_in: RefusalLog::default(),
         };
         let theirs = Arc::clone(&manager);
-        let numbers = Mutex::new(Numbers::of_this_epoch());
+        // Holdings name process managers by these numbers.
+        let numbers = Mutex::new(Numbers::kept_in(&place.directory.join(NUMBERS))?);
         let on_link = move |link: shell::quic::Link| match link.peer.role() {
             Role::Pm => {
                 let mut numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);

@@ -33,6 +33,7 @@ fn events() -> Vec<Event> {
             process,
             number: 2,
             grants: grants(),
+            manager: None,
         },
         Event::Released {
             process,
@@ -41,6 +42,12 @@ fn events() -> Vec<Event> {
         Event::Drained {
             name: "r3".to_owned(),
             is_drained: true,
+        },
+        Event::Granted {
+            process,
+            number: 2,
+            grants: grants(),
+            manager: Some(5),
         },
     ]
 }
@@ -56,10 +63,11 @@ fn name(event: &Event) -> &'static str {
     }
 }
 
-fn snapshot() -> Snapshot {
+fn snapshot(manager: Option<u32>) -> Snapshot {
     let holding = Holding {
         number: 2,
         grants: grants(),
+        manager,
     };
     Snapshot {
         epoch: Epoch(3),
@@ -94,7 +102,8 @@ fn records_of_the_first_release_are_written_and_read_as_ever() {
     for event in &of_events {
         written += &line(name(event), event);
     }
-    written += &line("snapshot", &snapshot());
+    written += &line("snapshot", &snapshot(None));
+    written += &line("snapshot", &snapshot(Some(5)));
     written += &line("seen", &seen());
     assert!(
         written == FIRST,
@@ -108,7 +117,10 @@ fn records_of_the_first_release_are_written_and_read_as_ever() {
     for event in of_events {
         assert_eq!(read::<Event>(lines.next().unwrap()).unwrap(), event);
     }
-    assert_eq!(read::<Snapshot>(lines.next().unwrap()).unwrap(), snapshot());
+    for manager in [None, Some(5)] {
+        let line = lines.next().unwrap();
+        assert_eq!(read::<Snapshot>(line).unwrap(), snapshot(manager));
+    }
     assert_eq!(read::<Seen>(lines.next().unwrap()).unwrap(), seen());
     assert_eq!(lines.next(), None);
 }

@@ -34,6 +34,10 @@ pub enum Event {
         /// The grants that this claim has added.
         #[n(2)]
         grants: Vec<Grant>,
+        /// The process manager that has claimed, by its number; none in a record that does not
+        /// know it.
+        #[cbor(n(3), default)]
+        manager: Option<u32>,
     },
     /// A process holds nothing any more.
     #[n(3)]
@@ -85,6 +89,9 @@ pub struct Holding {
     /// All that was granted to it, in the order of the grants.
     #[n(1)]
     pub grants: Vec<Grant>,
+    /// The process manager that claims for it; none where no record knows it.
+    #[cbor(n(2), default)]
+    pub manager: Option<u32>,
 }
 
 /// The state that stands for all events so far.

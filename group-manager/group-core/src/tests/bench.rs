@@ -231,6 +231,14 @@ pub(super) fn of(group: GroupId, input: Input) -> Input {
     Input::Process(from, message)
 }
 
+/// The same message of another process manager.
+pub(super) fn by(manager: u32, mut input: Input) -> Input {
+    if let Input::Process(from, _) = &mut input {
+        *from = manager;
+    }
+    input
+}
+
 pub(super) fn release(process: u64) -> Input {
     Input::Process(0, ToGroup::Release(ProcessId(process)))
 }

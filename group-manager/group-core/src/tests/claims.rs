@@ -2,10 +2,12 @@
 
 use model::{GrantId, GroupId, ProcessId};
 
-use super::bench::{Bench, attach, claim, down, holds, of, register, release, show};
+use wire::group::FromGroup;
+
+use super::bench::{Bench, attach, by, claim, down, holds, of, register, release, show};
 use crate::record::{Grant, MachineNumber};
 use crate::state::RELEASED_MAX;
-use crate::{Event, State};
+use crate::{Effect, Event, State};
 
 #[test]
 fn slots_are_granted_first_come_first_served() {
@@ -200,6 +202,61 @@ fn slots_of_processes_that_their_manager_has_lost_are_free_again() {
 }
 
 #[test]
+fn each_process_manager_is_told_which_slots_its_processes_hold() {
+    let mut bench = Bench::ready();
+    bench.all([by(1, attach(1)), by(2, attach(1))]);
+    bench.wait(50);
+    bench.all([
+        claim(1, 1, &[(0, 1)]),
+        by(1, claim(2, 1, &[(0, 2), (1, 1)])),
+        claim(3, 1, &[(0, 1)]),
+    ]);
+    let yours = |effects: &[Effect]| -> Vec<(u32, Vec<u32>)> {
+        let told = effects.iter().filter_map(|effect| {
+            let Effect::ToProcess(to, FromGroup::Offer(offer)) = effect else {
+                return None;
+            };
+            let yours = offer.resources.iter().map(|one| one.yours).collect();
+            Some((*to, yours))
+        });
+        told.collect()
+    };
+    let told = [(0, vec![2, 0]), (1, vec![2, 1]), (2, vec![0, 0])];
+    assert_eq!(yours(&bench.wait(50)), told);
+    bench.all([release(1), by(1, release(2))]);
+    let told = [(0, vec![1, 0]), (1, vec![0, 0]), (2, vec![0, 0])];
+    assert_eq!(yours(&bench.wait(50)), told);
+    bench.check_replay();
+    // The numbers of process managers stay, so those that held something still do.
+    bench.restart();
+    bench.all([register(1, "a", 4)]);
+    assert_eq!(yours(&bench.feed(attach(1))), [(0, vec![1])]);
+}
+
+#[test]
+fn a_holding_of_an_earlier_version_gets_its_process_manager_with_the_next_claim() {
+    let grant = |id| Grant {
+        id: GrantId(id),
+        resource: MachineNumber(0),
+        slots: 2,
+    };
+    let granted = |number, manager| Event::Granted {
+        process: ProcessId(1),
+        number,
+        grants: vec![grant(number.into())],
+        manager,
+    };
+    let mut state = State::default();
+    state.apply(&granted(1, None));
+    assert_eq!(state.held(MachineNumber(0)), 2);
+    assert_eq!(state.held_by(MachineNumber(0), 7), 0);
+    state.apply(&granted(2, Some(7)));
+    assert_eq!(state.held(MachineNumber(0)), 4);
+    assert_eq!(state.held_by(MachineNumber(0), 7), 4);
+    assert_eq!(State::restore(state.snapshot()), state);
+}
+
+#[test]
 fn the_oldest_release_is_forgotten_when_there_are_too_many() {
     let grants = |id| {
         let (id, resource, slots) = (GrantId(id), MachineNumber(0), 1);
@@ -217,6 +274,7 @@ fn the_oldest_release_is_forgotten_when_there_are_too_many() {
             process,
             number: 1,
             grants: grants(number),
+            manager: Some(0),
         };
         state.apply(&granted);
         let forgets = state.forgotten_by(process);

@@ -71,6 +71,7 @@ fn bench(draft: Draft) -> (Bench, Attempts, Others) {
         memory: Bytes(1),
         labels: Default::default(),
         bulk: None,
+        yours: 0,
     });
     let offer = Offer {
         epoch: Epoch(1),

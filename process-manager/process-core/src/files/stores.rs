@@ -123,6 +123,7 @@ mod tests {
                 memory: Bytes(1),
                 labels: BTreeMap::new(),
                 bulk: bulk.map(str::to_owned),
+                yours: 0,
             });
             Offer {
                 epoch: Epoch(1),

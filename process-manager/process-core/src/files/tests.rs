@@ -72,6 +72,7 @@ fn offer(address: &str) -> Offer {
         memory: Bytes(1),
         labels: Default::default(),
         bulk: Some(format!("{resource}:{address}")),
+        yours: 0,
     });
     Offer {
         epoch: Epoch(1),

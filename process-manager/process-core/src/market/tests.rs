@@ -51,6 +51,7 @@ fn offer(group: GroupId) -> Offer {
             memory: Bytes(1 << 30),
             labels: BTreeMap::new(),
             bulk: None,
+            yours: 0,
         }],
         leaving: Vec::new(),
     }

@@ -27,6 +27,7 @@ fn store(resource: ResourceId) -> Offered {
         memory: Bytes(1),
         labels: Default::default(),
         bulk: Some("store:1".into()),
+        yours: 0,
     }
 }
 

@@ -258,6 +258,7 @@ fn store() -> Offered {
         memory: Bytes(1),
         labels: Default::default(),
         bulk: Some("store:1".into()),
+        yours: 0,
     }
 }
 

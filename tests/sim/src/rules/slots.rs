@@ -37,6 +37,7 @@ impl Slots {
                 process,
                 number,
                 grants,
+                manager: _,
             } => {
                 if !self.claims.insert((group, *process, *number)) {
                     return Err(format!(

@@ -22,6 +22,7 @@ impl Bench {
                     memory: Bytes(1 << 30),
                     labels: BTreeMap::new(),
                     bulk: None,
+                    yours: 0,
                 };
                 let mut resources = vec![offered];
                 resources.extend(self.others.iter().cloned());

@@ -230,6 +230,7 @@ impl World {
             memory: Bytes(1 << 30),
             labels: BTreeMap::from([("kind".to_owned(), kind.to_owned())]),
             bulk: None,
+            yours: 0,
         };
         let offer = Offer {
             epoch: Epoch(1),

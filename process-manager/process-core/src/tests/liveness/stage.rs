@@ -323,6 +323,7 @@ impl Stage {
             memory: Bytes(1 << 30),
             labels: BTreeMap::new(),
             bulk: Some(format!("m{number}:1")),
+            yours: 0,
         };
         let offer = Offer {
             epoch: Epoch(1),
