@@ -4,7 +4,7 @@
 
 mod back;
 mod report;
-mod world;
+pub(crate) mod world;
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::definitions::{COMMAND, Shape, definition};
 use crate::flush::{self, Flushes};
 use crate::{programs, spawn_loop};
 use back::Back;
-use world::{Grid, RunCost};
+use world::{Grid, RunCost, Size};
 
 const USAGE: &str = "\
 usage: cargo compare grid [--runs N] [--slots N] [--only PART] [--programs DIR]
@@ -35,6 +35,8 @@ const RUNS: usize = 5;
 const RUNS_MAX: usize = 100;
 /// More commands at a time than that need another measurement.
 const SLOTS_MAX: u32 = 64;
+/// Machines of the grid.
+const MACHINES: usize = 2;
 /// Activities after which memory is looked at again.
 const MANY: usize = 100_000;
 
@@ -79,12 +81,7 @@ pub(crate) fn compare(arguments: impl Iterator<Item = String>) -> Result<()> {
     let wants = |part: Part| options.only.is_none_or(|only| only == part);
     let programs = match &options.programs {
         Some(directory) => directory.clone(),
-        None => programs::build(&[
-            ("xav", "xav"),
-            ("group-daemon", "xavantes-gm"),
-            ("process-daemon", "xavantes-pm"),
-            ("activity-daemon", "xavantes-am"),
-        ])?,
+        None => programs::of_a_grid()?,
     };
     let mut measured = Measured::default();
     for run in 0..options.runs {
@@ -94,7 +91,11 @@ pub(crate) fn compare(arguments: impl Iterator<Item = String>) -> Result<()> {
             .tempdir_in(&options.dir)
             .with_context(|| format!("could not make a directory in {}", options.dir.display()))?;
         let grid_of = |programs: &Path, name: &str| {
-            Grid::start(programs, &dir.path().join(name), options.slots)
+            let size = Size {
+                machines: MACHINES,
+                slots: options.slots,
+            };
+            Grid::start(programs, &dir.path().join(name), size)
         };
         let new_grid = |name: &str| grid_of(&programs, name);
         if wants(Part::Speed) {

@@ -16,6 +16,7 @@ mod definitions;
 mod figures;
 mod flush;
 mod grid;
+mod many;
 mod observer;
 mod programs;
 mod report;
@@ -35,6 +36,7 @@ use crate::xav::Observed;
 const USAGE: &str = "\
 usage: cargo compare [--runs N] [--skip-xav] [--xav PATH] [--beside PATH] [--dir DIR]
        cargo compare grid [--help]    the same through the daemons of a grid
+       cargo compare many [--help]    many processes on a grid
   --runs N      repetitions of everything, of which the median counts (default 5)
   --skip-xav    measure the plain loop and the flushes only
   --xav PATH    the program to measure (default: built for release from this workspace)
@@ -78,6 +80,9 @@ fn main() -> ExitCode {
 fn compare() -> Result<()> {
     if std::env::args().nth(1).as_deref() == Some("grid") {
         return grid::compare(std::env::args().skip(2));
+    }
+    if std::env::args().nth(1).as_deref() == Some("many") {
+        return many::compare(std::env::args().skip(2));
     }
     let Some(options) = options(std::env::args().skip(1))? else {
         println!("{USAGE}");

@@ -84,6 +84,16 @@ pub(crate) fn cpu_seconds(process: &Path) -> Option<f64> {
     Some((ticks(11)? + ticks(12)?) / TICKS)
 }
 
+/// The same with more digits, of the threads that it has.
+pub(crate) fn cpu_exactly(process: &Path) -> Option<f64> {
+    let threads = fs::read_dir(process.join("task")).ok()?;
+    let used = threads.filter_map(|thread| {
+        let text = fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<f64>().ok()
+    });
+    Some(used.sum::<f64>() / 1e9)
+}
+
 fn peak_bytes(process: &Path) -> Option<f64> {
     status_bytes(process, "VmHWM:")
 }

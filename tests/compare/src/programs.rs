@@ -24,6 +24,16 @@ pub(crate) fn directory() -> Result<PathBuf> {
     Ok(directory.to_owned())
 }
 
+/// Builds the programs of a grid. The answer is the directory that has them.
+pub(crate) fn of_a_grid() -> Result<PathBuf> {
+    build(&[
+        ("xav", "xav"),
+        ("group-daemon", "xavantes-gm"),
+        ("process-daemon", "xavantes-pm"),
+        ("activity-daemon", "xavantes-am"),
+    ])
+}
+
 /// Builds programs, given as package and program, with the cargo that runs this one. The answer is
 /// the directory that has them.
 pub(crate) fn build(programs: &[(&str, &str)]) -> Result<PathBuf> {

@@ -16,15 +16,13 @@ use crate::observer::{cpu_seconds, executor_in, resident_bytes};
 
 /// The programs behind the values of [`RunCost`] and [`Grid::memory`]. For two of a kind, CPU times are
 /// added and the larger memory counts.
-pub(super) const ROLES: [&str; 4] = [
+pub(crate) const ROLES: [&str; 4] = [
     "group manager",
     "process manager",
     "activity managers",
     "executors",
 ];
 
-/// Machines of the grid.
-const MACHINES: usize = 2;
 /// The longest wait for any step of the grid; then the measurement fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks at something that is waited for.
@@ -33,17 +31,29 @@ const LOOK: Duration = Duration::from_millis(5);
 const PORTS: std::ops::Range<u16> = 20_000..30_000;
 
 /// A grid that runs. Dropping it ends its daemons.
-pub(super) struct Grid {
+pub(crate) struct Grid {
     programs: PathBuf,
     dir: PathBuf,
-    pub(super) gm: Daemon,
-    pub(super) pm: Daemon,
+    pub(crate) gm: Daemon,
+    pub(crate) pm: Daemon,
     ams: Vec<Daemon>,
     executors: Vec<PathBuf>,
+    /// The socket of its process manager, below a directory whose name is short enough for sockets.
+    socket: PathBuf,
+    _sockets: tempfile::TempDir,
+}
+
+/// The size of a grid.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    /// Machines.
+    pub(crate) machines: usize,
+    /// Slots that each of them lends.
+    pub(crate) slots: u32,
 }
 
 /// One of its programs.
-pub(super) struct Daemon {
+pub(crate) struct Daemon {
     program: PathBuf,
     config: PathBuf,
     child: Child,
@@ -51,11 +61,11 @@ pub(super) struct Daemon {
 
 /// The cost of a run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RunCost {
+pub(crate) struct RunCost {
     /// From the start of the user's command to its end.
-    pub(super) wall_seconds: f64,
+    pub(crate) wall_seconds: f64,
     /// CPU time, by [`ROLES`].
-    pub(super) cpu_seconds: [f64; ROLES.len()],
+    pub(crate) cpu_seconds: [f64; ROLES.len()],
 }
 
 impl Daemon {
@@ -81,19 +91,19 @@ impl Daemon {
         Ok(())
     }
 
-    fn process(&self) -> PathBuf {
+    pub(crate) fn process(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}", self.child.id()))
     }
 
     /// Ends it at once.
-    pub(super) fn kill(&mut self) -> Result<()> {
+    pub(crate) fn kill(&mut self) -> Result<()> {
         self.child.kill().context("could not kill a daemon")?;
         self.child.wait().context("could not wait for a daemon")?;
         Ok(())
     }
 
     /// Starts it where it was, without waiting for anything.
-    pub(super) fn start_again(&mut self) -> Result<()> {
+    pub(crate) fn start_again(&mut self) -> Result<()> {
         self.child = spawn(&self.program, &self.config)?;
         Ok(())
     }
@@ -131,13 +141,16 @@ impl Drop for Grid {
 }
 
 impl Grid {
-    /// A grid in a directory, whose machines lend so many slots each, once it takes work.
-    pub(super) fn start(programs: &Path, dir: &Path, slots: u32) -> Result<Grid> {
+    /// A grid in a directory, once it takes work.
+    pub(crate) fn start(programs: &Path, dir: &Path, size: Size) -> Result<Grid> {
         let xav = programs.join("xav");
         let port = free_ports()?.to_string();
         let dir_text = dir.to_str().context("a directory is text")?;
         said(Command::new(&xav).args(["grid", "init", dir_text, "--port", &port]))?;
         let gm = Daemon::start(programs.join("xavantes-gm"), dir.join("gm/gm.toml"))?;
+        let sockets = tempfile::tempdir().context("could not make a directory for a socket")?;
+        let socket = sockets.path().join("pm.sock");
+        append(&dir.join("pm/pm.toml"), &format!("socket = {socket:?}\n"))?;
         let pm = Daemon::start(programs.join("xavantes-pm"), dir.join("pm/pm.toml"))?;
         let mut grid = Grid {
             programs: programs.to_owned(),
@@ -146,16 +159,18 @@ impl Grid {
             pm,
             ams: Vec::new(),
             executors: Vec::new(),
+            socket,
+            _sockets: sockets,
         };
-        for number in 1..=MACHINES {
-            grid.add_machine(number, slots)?;
+        for number in 1..=size.machines {
+            grid.add_machine(number, size.slots)?;
         }
         until("machines to be ready", || {
             let nodes = grid.xav(&["nodes", "--json"])?;
             let nodes: Value = serde_json::from_str(&nodes)?;
             let nodes = nodes.as_array().map(Vec::as_slice).unwrap_or_default();
             let n_ready = nodes.iter().filter(|node| node["state"] == "ready").count();
-            Ok((n_ready == MACHINES).then_some(()))
+            Ok((n_ready == size.machines).then_some(()))
         })?;
         Ok(grid)
     }
@@ -174,10 +189,9 @@ impl Grid {
         }
         said(&mut join)?;
         let config = home.join("am.toml");
-        let mut file = fs::OpenOptions::new().append(true).open(&config)?;
-        // Equal machines: the comparison does not measure how well they are told apart. Both are this host,
-        // so neither may take CPUs for itself.
-        file.write_all(b"power = 1.0\nbind-cores = false\n")?;
+        // Equal machines: the comparison does not measure how well they are told apart. All are this host,
+        // so none may take CPUs for itself.
+        append(&config, "power = 1.0\nbind-cores = false\n")?;
         self.ams.push(Daemon::start(program, config)?);
         let state = home.join("state/executor");
         let executor = until("an executor", || Ok(executor_in(&state)))?;
@@ -185,8 +199,13 @@ impl Grid {
         Ok(())
     }
 
+    /// The socket of its process manager.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
     /// The output of `xav` with these arguments and this grid.
-    pub(super) fn xav(&self, arguments: &[&str]) -> Result<String> {
+    pub(crate) fn xav(&self, arguments: &[&str]) -> Result<String> {
         said(
             Command::new(self.programs.join("xav"))
                 .args(arguments)
@@ -196,7 +215,7 @@ impl Grid {
     }
 
     /// Runs a definition to its end.
-    pub(super) fn run(&self, file: &Path) -> Result<RunCost> {
+    pub(crate) fn run(&self, file: &Path) -> Result<RunCost> {
         let file = file.to_str().context("a path is text")?;
         let before = self.cpu();
         let started = Instant::now();
@@ -231,7 +250,7 @@ impl Grid {
     }
 
     /// Bytes in memory, by [`ROLES`].
-    pub(super) fn memory(&self) -> Vec<f64> {
+    pub(crate) fn memory(&self) -> Vec<f64> {
         let largest = |processes: Vec<PathBuf>| {
             let bytes = processes.iter().map(|process| resident_bytes(process));
             bytes
@@ -242,8 +261,15 @@ impl Grid {
     }
 }
 
+fn append(file: &Path, text: &str) -> Result<()> {
+    let mut open = fs::OpenOptions::new();
+    let mut opened = open.append(true).open(file)?;
+    opened.write_all(text.as_bytes())?;
+    Ok(())
+}
+
 /// Waits until there is something.
-pub(super) fn until<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     let began = Instant::now();
     loop {
         if let Some(found) = look()? {

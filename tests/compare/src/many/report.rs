@@ -1,0 +1,107 @@
+//! The measurements of many processes as a table, each beside its bar.
+
+use std::thread;
+
+use super::Options;
+use super::measure::Figures;
+use crate::beside::Beside;
+use crate::figures::{Figure, Table, file_system};
+
+/// A measure: its name, the values of a build, digits, and the bar.
+type Measure = (&'static str, fn(&Figures) -> Vec<f64>, usize, &'static str);
+
+const MEASURES: [Measure; 9] = [
+    (
+        "eight processes of one sleep on eight machines: s beyond the sleep",
+        |all| all.wide.clone(),
+        2,
+        "≤ 0.5",
+    ),
+    (
+        "processes of one command: processes/s",
+        |all| all.rate.iter().map(|one| one.rate).collect(),
+        0,
+        "≥ 200",
+    ),
+    (
+        "submission, 99 of 100: ms",
+        |all| all.rate.iter().map(|one| one.submission * 1e3).collect(),
+        1,
+        "≤ 50",
+    ),
+    (
+        "process manager: CPU ms a process",
+        |all| all.rate.iter().map(|one| one.manager * 1e3).collect(),
+        2,
+        "≤ 1.5",
+    ),
+    (
+        "group manager: CPU ms a process",
+        |all| all.rate.iter().map(|one| one.group * 1e3).collect(),
+        2,
+        "",
+    ),
+    (
+        "process manager while many wait, compared with few",
+        |all| all.waiting.iter().map(|one| one.many / one.few).collect(),
+        2,
+        "≤ 1.2",
+    ),
+    (
+        "while many wait: processes/s",
+        |all| all.waiting.iter().map(|one| one.rate).collect(),
+        0,
+        "≥ 200",
+    ),
+    (
+        "while many wait: slowest list, s",
+        |all| all.waiting.iter().map(|one| one.list).collect(),
+        2,
+        "≤ 0.3",
+    ),
+    (
+        "restart while many wait: s to the first completion",
+        |all| all.restart.iter().map(|one| one.first).collect(),
+        2,
+        "≤ 2",
+    ),
+];
+
+/// Tables in Markdown.
+pub(super) fn text(options: &Options, now: &Figures, before: &Figures) -> String {
+    let mut text = format!(
+        "\n{} cores, state on {}, {} processes of one command, {} waiting, median of {} runs (least to \
+         greatest in brackets)\n\n",
+        thread::available_parallelism().map_or(1, usize::from),
+        file_system(&options.dir),
+        options.sizes.processes,
+        options.sizes.waiting,
+        options.runs,
+    );
+    let mut table = Table::new(["measure", "", "bar"]);
+    let mut beside = Beside::new();
+    let restart_list: Measure = (
+        "restart while many wait: slowest list, s",
+        |all| all.restart.iter().map(|one| one.list).collect(),
+        2,
+        "≤ 1",
+    );
+    for (name, of, digits, bar) in MEASURES.into_iter().chain([restart_list]) {
+        let values = of(now);
+        if values.is_empty() {
+            continue;
+        }
+        let earlier = of(before);
+        if earlier.is_empty() {
+            let figure = Figure::of(values.into_iter());
+            table.row([name.to_owned(), figure.text(digits), bar.to_owned()]);
+        } else {
+            beside.row(name, [earlier, values], digits, bar);
+        }
+    }
+    text.push_str(&match options.beside {
+        Some(_) => beside.text(),
+        None => table.text(),
+    });
+    text
+}
