@@ -159,6 +159,10 @@ pub struct Offer {
     /// there go elsewhere. A machine that only the group cannot reach is not named here.
     #[cbor(n(2), default)]
     pub leaving: Vec<ResourceId>,
+    /// True if other process managers are connected: slots that the receiver gives back are for whoever
+    /// claims them first after the next offer.
+    #[cbor(n(3), default)]
+    pub is_shared: bool,
 }
 
 /// One machine of an offer.

@@ -373,6 +373,7 @@ fn from_group() -> Vec<FromGroup> {
                 yours: 0,
             }],
             leaving: vec![ResourceId::local(2)],
+            is_shared: true,
         }),
         FromGroup::Granted {
             number: 3,

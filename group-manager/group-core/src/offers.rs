@@ -45,6 +45,7 @@ impl GroupManager {
     /// The offer to one process manager, from the one to all of them.
     pub(crate) fn offer_to(&self, cx: &Context<'_, Self>, offer: Offer, to: u32) -> Offer {
         let state = state(cx);
+        let is_shared = self.process_managers.attached().any(|other| other != to);
         let own = |mut one: Offered| {
             let number = MachineNumber(one.resource.number);
             one.yours = u32::try_from(state.held_by(number, to)).unwrap_or(u32::MAX);
@@ -52,6 +53,7 @@ impl GroupManager {
         };
         Offer {
             resources: offer.resources.into_iter().map(own).collect(),
+            is_shared,
             ..offer
         }
     }
@@ -89,6 +91,7 @@ impl GroupManager {
             }
         });
         Offer {
+            is_shared: false,
             epoch: state.epoch(),
             resources: resources.collect(),
             leaving: leaving

@@ -25,7 +25,7 @@ use crate::step::Step;
 use crate::submission::ClientId;
 
 use self::tail::Question;
-use self::watch::Watcher;
+use self::watch::Watchers;
 
 pub use answers::{status, submission, summaries, summary};
 pub use why::why;
@@ -36,7 +36,7 @@ pub(crate) struct Clients {
     /// Counts the changes that a watcher could see, for each process that has not given back all its
     /// slots.
     revisions: BTreeMap<ProcessId, u64>,
-    watchers: BTreeMap<Asking, Watcher>,
+    watchers: Watchers,
     tails: BTreeMap<Asking, Question>,
     /// Forgotten processes, the oldest first.
     forgotten: VecDeque<ProcessId>,

@@ -7,6 +7,7 @@
 
 mod out;
 mod outcomes;
+mod places;
 mod recompute;
 mod send;
 #[cfg(test)]
@@ -25,11 +26,14 @@ use crate::process::Process;
 use crate::step::Step;
 use crate::timer::Timer;
 
+use self::places::Places;
+
 /// The attempts of all processes, as far as they are not durable.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     /// Processes that have not given back all their slots.
     open: BTreeMap<ProcessId, Open>,
+    places: Places,
 }
 
 /// The attempts of a process that has not given back all its slots.
@@ -37,6 +41,8 @@ pub(crate) struct Attempts {
 struct Open {
     /// Attempts that were sent and not acknowledged, by machine.
     unacknowledged: BTreeMap<ResourceId, BTreeSet<AttemptId>>,
+    /// Refusals since a machine was heard of last, because it did not know of its grant yet.
+    n_early: u32,
     running: Commands,
     /// The last attempt of each activity that was sent with the addresses of its files: its number,
     /// and the moment of the first such message, as [`Files`] counts. None if no address was known
@@ -78,6 +84,7 @@ impl Attempts {
         let Some(process) = step.cx.process(id).filter(|_| !is_new) else {
             return;
         };
+        self.places.note(process);
         for &activity in process.definition.activities() {
             let Some(at) = process.details(activity).backoff else {
                 continue;
@@ -95,6 +102,22 @@ impl Attempts {
     /// Nothing is held for a process any more.
     pub(crate) fn end(&mut self, id: ProcessId) {
         self.open.remove(&id);
+        self.places.end(id);
+    }
+
+    /// Further machines may concern a process.
+    pub(crate) fn note_places(&mut self, step: &Step<'_>, id: ProcessId) {
+        if let Some(process) = step.cx.process(id)
+            && self.open.contains_key(&id)
+        {
+            self.places.note(process);
+        }
+    }
+
+    /// Processes that have not given back all their slots and that a machine concerns: it has or had a
+    /// place in their plans, holds slots for them, or has files of theirs.
+    pub(crate) fn processes_at(&self, resource: ResourceId) -> impl Iterator<Item = ProcessId> {
+        self.places.at(resource)
     }
 
     /// Processes that have not given back all their slots.

@@ -9,6 +9,9 @@ pub const WATCHERS_MAX: usize = 1_000;
 /// An unanswered message is sent again after this time: long against a round trip, short against
 /// the patience of a user.
 pub const REPEAT: Span = Span::from_secs(1);
+/// An attempt that a machine refuses because it does not know of its grant is sent again after this time
+/// at first: the grant left the group manager before the attempt left here.
+pub const GRANT_LATE: Span = Span::from_millis(10);
 /// A group manager that has said nothing for so long is asked again: it repeats its offer more
 /// often than that, so either it does not know this manager or the offer came by an earlier
 /// connection.
@@ -28,6 +31,12 @@ pub const WINDOW_BASE: u32 = 48;
 pub const LOSSES_MAX: u16 = 10;
 /// Repeats of a claim after which its plan is given up where other groups offer machines.
 pub const CLAIM_REPEATS_MAX: u32 = 10;
+/// Claims for slots that may be open at a time: enough to keep a group manager busy for a round trip, so
+/// few that planning their processes takes some milliseconds of a step.
+pub const CLAIMS_OPEN_MAX: usize = 256;
+/// Machines among which a single activity is placed in the step that wants it: a fraction of a
+/// millisecond.
+pub const PLAN_AT_ONCE_MACHINES_MAX: usize = 256;
 /// Plans made again because less was granted than claimed.
 pub const REPLANS_MAX: u32 = 3;
 /// Recorded outcomes in the cache index of all processes, each about a hundred bytes; the oldest go

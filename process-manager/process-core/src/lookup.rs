@@ -11,7 +11,7 @@ mod recorded;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ActivityId, ProcessId, ResourceId};
 
@@ -60,9 +60,9 @@ impl Cache {
         self.open.remove(&id);
     }
 
-    /// A process is forgotten, and its outcomes with it.
-    pub(crate) fn forget(&mut self, id: ProcessId) {
-        self.recorded.forget(id);
+    /// Processes are forgotten, and their outcomes with them.
+    pub(crate) fn forget(&mut self, ids: &BTreeSet<ProcessId>) {
+        self.recorded.forget(ids);
     }
 
     /// Adds the outcome of a completed activity to the cache index.

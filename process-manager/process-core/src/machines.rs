@@ -36,6 +36,8 @@ pub(crate) struct Machines {
     names: BTreeMap<ResourceId, String>,
     /// The names of machines as they were told last with [`crate::Effect::Registered`].
     registered: BTreeMap<ResourceId, String>,
+    /// Connected machines whose names were not believed when they were looked at last.
+    doubted: BTreeSet<ResourceId>,
     /// Machines that their groups want emptied.
     leaving: BTreeSet<ResourceId>,
     /// When this epoch began.

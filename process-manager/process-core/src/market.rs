@@ -8,14 +8,16 @@
 mod claim;
 mod claims;
 mod planning;
+mod queue;
 mod release;
+mod slots;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Epoch, GroupId, Mono, Plan, ProcessId, ResourceId};
-use wire::group::{Offer, Offered, ToGroup};
+use model::{Epoch, GroupId, Mono, Plan, ProcessId, ResourceId, Wall};
+use wire::group::{Offer, Offered, ToGroup, Want};
 
 use crate::io::Effect;
 use crate::limits;
@@ -23,13 +25,23 @@ use crate::process::Process;
 use crate::step::Step;
 use crate::timer::Timer;
 
-use claim::Claim;
+use claim::Claims;
+use queue::{Queue, Turn};
+use slots::Slots;
 
 /// Offers, and the processes that want slots or hold some.
 #[derive(Debug, Default)]
 pub(crate) struct Market {
     groups: BTreeMap<GroupId, GroupLink>,
     demands: BTreeMap<ProcessId, Demand>,
+    /// The demands that want a plan, in the order in which they are planned.
+    queue: Queue,
+    /// The processes that a plan is being made for.
+    planning: BTreeSet<ProcessId>,
+    /// Claims that are not answered.
+    claims: Claims,
+    /// Slots that may be claimed.
+    slots: Slots,
     /// Processes whose slots are given back, and the group managers that have said so.
     releasing: BTreeMap<ProcessId, BTreeSet<GroupId>>,
     /// Processes that were granted a part of their claims, to be planned on that alone.
@@ -53,13 +65,13 @@ struct GroupLink {
 #[derive(Debug, Default)]
 struct Demand {
     stage: Stage,
+    submitted: Wall,
+    has_plan: bool,
     n_replans: u32,
     /// True if an earlier epoch has taken it up, and may have claimed slots for it in any group.
     is_inherited: bool,
     /// The group managers that this epoch has asked for slots.
     asked: BTreeSet<GroupId>,
-    /// Claims that are not answered, by group.
-    claims: BTreeMap<GroupId, Claim>,
     /// True if its last plan failed because a fitting machine can only be in a group that does not
     /// answer.
     wants_absent: bool,
@@ -105,11 +117,14 @@ impl Market {
             true => Stage::Wanting,
         };
         let demand = Demand {
-            stage,
+            submitted: process.submitted,
+            has_plan: process.state.plan.generation.0 > 0,
             is_inherited: !is_new,
             ..Demand::default()
         };
         self.demands.insert(process.id(), demand);
+        self.set_stage(process.id(), stage);
+        self.count_slots(process);
     }
 
     /// The connection to a group manager is there.
@@ -119,7 +134,9 @@ impl Market {
             ..GroupLink::default()
         };
         self.groups.insert(group, link);
+        self.slots.clear(group);
         self.tell_holdings(step, group, None);
+        self.release_again(step, group);
         self.attach_group(step, group);
         self.claim_again(step, group);
     }
@@ -147,12 +164,14 @@ impl Market {
         };
         let epoch = Some(offer.epoch);
         let was_told = std::mem::replace(&mut link.told, epoch) == epoch;
-        link.offer = Some(offer);
+        self.slots.offer(group, &offer);
+        let before = link.offer.replace(offer);
         link.offered = step.now.mono;
+        let is_alike = before.is_some_and(|before| has_machines_of(link, &before));
         if !was_told {
             self.tell_holdings(step, group, epoch);
         }
-        self.n_offers += 1;
+        self.retry(!is_alike);
         let next = step.now.mono + limits::SILENCE;
         step.timers.set(Timer::AttachGroup(group), next);
         step.marks.want_plans();
@@ -160,7 +179,7 @@ impl Market {
 
     /// Slots may be used that could not before: processes are tried again that were tried in vain.
     pub(crate) fn try_all(&mut self, step: &mut Step<'_>) {
-        self.n_offers += 1;
+        self.retry(true);
         step.marks.want_plans();
     }
 
@@ -201,17 +220,50 @@ impl Market {
         all.filter(|(_, one)| one.slots > 0)
     }
 
-    /// The group of a machine, if that offers it.
-    fn group_of(&self, resource: ResourceId) -> Option<GroupId> {
+    /// A machine as its group has offered it last.
+    fn offered_at(&self, resource: ResourceId) -> Option<&Offered> {
         let offer = self.groups.get(&resource.group)?.offer.as_ref()?;
-        let mut offered = offer.resources.iter();
-        let is_offered = offered.any(|offered| offered.resource == resource);
-        is_offered.then_some(resource.group)
+        offer.resources.get(self.slots.index(resource)?)
     }
 
     fn set_stage(&mut self, id: ProcessId, stage: Stage) {
-        if let Some(demand) = self.demands.get_mut(&id) {
-            demand.stage = stage;
+        let Some(demand) = self.demands.get_mut(&id) else {
+            return;
+        };
+        let turn = demand.turn(id);
+        self.queue.remove(turn);
+        self.planning.remove(&id);
+        match &stage {
+            Stage::Wanting if demand.has_plan => self.queue.want_again(turn),
+            Stage::Wanting => self.queue.want_first(turn),
+            Stage::Planning { .. } => {
+                self.planning.insert(id);
+            }
+            Stage::Settled | Stage::Claiming { .. } => {}
+        }
+        demand.stage = stage;
+    }
+
+    /// Counts the slots that a process holds or has claimed.
+    fn count_slots(&mut self, process: &Process) {
+        let id = process.id();
+        let held = process.grants().map(|grant| Want {
+            resource: grant.resource,
+            slots: grant.slots,
+        });
+        let claims = self.claims.of(id);
+        let claimed = claims.flat_map(|(_, claim)| claim.wants.iter().copied());
+        let used: Vec<Want> = held.chain(claimed).collect();
+        self.slots.set_used(id, used);
+    }
+
+    /// Processes that were tried in vain are tried again, since slots may be free that were not; where
+    /// other machines are there than before, also those that wait for an absent group.
+    fn retry(&mut self, has_others: bool) {
+        self.n_offers += 1;
+        self.queue.retry();
+        if has_others {
+            self.queue.retry_absent();
         }
     }
 
@@ -219,4 +271,31 @@ impl Market {
         self.n_basis += 1;
         self.n_basis
     }
+}
+
+impl GroupLink {
+    /// Returns true if the group serves other process managers too.
+    fn is_shared(&self) -> bool {
+        self.offer.as_ref().is_some_and(|offer| offer.is_shared)
+    }
+}
+
+impl Demand {
+    fn turn(&self, id: ProcessId) -> Turn {
+        (self.submitted, id)
+    }
+}
+
+/// Returns true if a group offers the same machines as before, whatever is free of them.
+fn has_machines_of(link: &GroupLink, before: &Offer) -> bool {
+    let present = link.offer.iter().flat_map(|offer| &offer.resources);
+    let is_same = |(one, other): (&Offered, &Offered)| {
+        one.resource == other.resource
+            && one.slots == other.slots
+            && one.memory == other.memory
+            && one.labels == other.labels
+    };
+    let n_present = link.offer.iter().map(|offer| offer.resources.len());
+    n_present.sum::<usize>() == before.resources.len()
+        && present.zip(&before.resources).all(is_same)
 }

@@ -27,12 +27,15 @@ impl Parts {
             self.machines.expect(step, resource);
         }
         let leaving = self.market.offers().flat_map(|offer| &offer.leaving);
-        let (fresh, has_returned) = self.machines.set_leaving(leaving.copied().collect());
+        let (fresh, returned) = self.machines.set_leaving(leaving.copied().collect());
         for resource in fresh {
             self.move_away(step, resource);
         }
-        if has_returned {
-            self.mark_all(step);
+        for resource in returned {
+            self.mark_at(step, resource);
+        }
+        for resource in self.machines.take_doubted() {
+            self.attach_machine(step, resource);
         }
     }
 
@@ -44,7 +47,7 @@ impl Parts {
             Some(name) => {
                 let mut offered = self.market.offers().flat_map(|offer| &offer.resources);
                 offered.any(|one| one.resource == resource && one.name == name)
-                    || self.attempts.processes().any(|id| {
+                    || self.attempts.processes_at(resource).any(|id| {
                         let known = step.cx.process(id);
                         let mut machines = known.iter().flat_map(|known| &known.state.machines);
                         machines.any(|(one, recorded)| *one == resource && recorded == name)
@@ -69,7 +72,7 @@ impl Parts {
     /// A machine that was suspect is there again.
     pub(crate) fn welcome(&mut self, step: &mut Step<'_>, resource: ResourceId) {
         if self.machines.trust(resource) {
-            self.mark_all(step);
+            self.mark_at(step, resource);
             self.market.try_all(step);
         }
     }
@@ -89,7 +92,7 @@ impl Parts {
         };
         self.machines.drop_unwanted(step, resource, &lost);
         self.attempts.lose(step, resource, &lost, Gone::Doubled);
-        for id in self.attempts.processes() {
+        for id in self.attempts.processes_at(resource) {
             self.market.plan_again(step, &self.machines, id);
         }
         step.marks.want_plans();
@@ -154,8 +157,9 @@ impl Parts {
         }
     }
 
-    fn mark_all(&self, step: &mut Step<'_>) {
-        for id in self.attempts.processes() {
+    /// The processes that a machine concerns may have something to do.
+    fn mark_at(&self, step: &mut Step<'_>, resource: ResourceId) {
+        for id in self.attempts.processes_at(resource) {
             step.marks.mark(id);
         }
     }

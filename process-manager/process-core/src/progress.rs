@@ -30,6 +30,7 @@ impl Parts {
     pub(crate) fn progress(&mut self, step: &mut Step<'_>, id: ProcessId) {
         let mut slice = self.slice(step, id);
         self.clients.touch(id);
+        self.attempts.note_places(step, id);
         while self.progress_once(step, id, &mut slice) {}
         self.end_slice(step, id, &slice);
         self.files.ask_for_copies(step, &self.machines, id);

@@ -95,7 +95,8 @@ impl Parts {
         };
         let unwanted = self.attempts.compare(step, resource, held, gone);
         self.machines.drop_unwanted(step, resource, &unwanted);
-        self.files.keep_again(step, resource);
+        let concerned = self.attempts.processes_at(resource);
+        self.files.keep_again(step, resource, concerned);
     }
 
     fn on_started(&mut self, step: &mut Step<'_>, resource: ResourceId, started: &[Started]) {
@@ -126,7 +127,11 @@ impl Parts {
 
     fn on_copied(&mut self, step: &mut Step<'_>, resource: ResourceId, copied: Vec<Copied>) {
         let machines = &self.machines;
+        let ids: Vec<ProcessId> = copied.iter().map(|one| one.process).collect();
         let losing = self.files.on_copied(step, machines, resource, copied);
+        for id in ids {
+            self.attempts.note_places(step, id);
+        }
         self.touch_all(losing);
     }
 
@@ -156,8 +161,9 @@ impl Parts {
         why: Refusal,
     ) {
         match why {
-            // The repeat finds the grant, or room.
-            Refusal::NoGrantYet | Refusal::Full => {}
+            // The repeat finds room.
+            Refusal::Full => {}
+            Refusal::NoGrantYet => self.attempts.repeat_soon(step, resource, attempts),
             Refusal::Retracted => self.on_taken_back(step, resource, attempts),
             Refusal::OtherEpoch { epoch } => {
                 let known = self.machines.epoch(resource);

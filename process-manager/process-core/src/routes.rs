@@ -1,5 +1,7 @@
 //! The way of each input and timer to the step that takes it.
 
+use std::collections::BTreeSet;
+
 use model::{GroupId, ProcessId, Span};
 use wire::group::FromGroup;
 
@@ -66,11 +68,16 @@ impl Parts {
     fn follow(&mut self, step: &mut Step<'_>, consequence: Option<Consequence>) {
         match consequence {
             Some(Consequence::Founded(id)) => self.begin(step, id, true),
-            Some(Consequence::Forgotten(id)) => {
-                self.cache.forget(id);
-                self.files.forget(step, id);
-            }
+            Some(Consequence::Forgotten(id)) => self.forget(step, &[id].into()),
             None => {}
+        }
+    }
+
+    /// Processes are forgotten, and all that is kept of them.
+    fn forget(&mut self, step: &mut Step<'_>, ids: &BTreeSet<ProcessId>) {
+        self.cache.forget(ids);
+        for &id in ids {
+            self.files.forget(step, id);
         }
     }
 
@@ -84,9 +91,8 @@ impl Parts {
             Timer::Lost(resource) => self.give_up(step, resource),
             Timer::EarlierLeasesEnd => self.machines.lease_alone(step),
             Timer::Forget => {
-                for id in self.clients.forget_over(step) {
-                    self.follow(step, Some(Consequence::Forgotten(id)));
-                }
+                let ids = self.clients.forget_over(step);
+                self.forget(step, &ids.into_iter().collect());
             }
             Timer::Plan(process) => self.market.plan_anew(step, process),
             Timer::Claim(process) => self.market.repeat_claims(step, process),

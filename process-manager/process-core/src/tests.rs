@@ -8,6 +8,7 @@ mod groups;
 mod held;
 mod keep_going;
 mod liveness;
+mod many;
 mod owners;
 pub(crate) mod paper;
 mod recall;

@@ -290,6 +290,7 @@ fn answer(message: &FromGroup) -> String {
             epoch,
             resources,
             leaving,
+            is_shared: _,
         }) => {
             let resources: String = resources
                 .iter()

@@ -1,6 +1,6 @@
 //! Watchers of processes: clients that are told of the progress.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use model::{Mono, NodeId, NodeKind, Now, ProcessId, Span, Wall};
 use wire::client::{
@@ -15,12 +15,46 @@ use crate::step::Step;
 use crate::submission::ClientId;
 use crate::timer::Timer;
 
+/// All clients that watch a process.
+#[derive(Debug, Default)]
+pub(super) struct Watchers {
+    by_asking: BTreeMap<Asking, Watcher>,
+    by_process: BTreeMap<ProcessId, BTreeSet<Asking>>,
+}
+
 /// A client that watches a process.
 #[derive(Debug)]
-pub(super) struct Watcher {
+struct Watcher {
     process: ProcessId,
     seen: u64,
     told: Mono,
+}
+
+impl Watchers {
+    fn insert(&mut self, asking: Asking, watcher: Watcher) {
+        let same = self.by_process.entry(watcher.process).or_default();
+        same.insert(asking);
+        self.by_asking.insert(asking, watcher);
+    }
+
+    fn remove(&mut self, asking: Asking) {
+        let Some(watcher) = self.by_asking.remove(&asking) else {
+            return;
+        };
+        if let Some(same) = self.by_process.get_mut(&watcher.process) {
+            same.remove(&asking);
+            if same.is_empty() {
+                self.by_process.remove(&watcher.process);
+            }
+        }
+    }
+
+    /// The requests of a client to watch processes.
+    fn of(&self, client: ClientId) -> impl Iterator<Item = (Asking, &Watcher)> {
+        let all = (client, 0)..=(client, u64::MAX);
+        let watchers = self.by_asking.range(all);
+        watchers.map(|(&asking, watcher)| (asking, watcher))
+    }
 }
 
 impl Clients {
@@ -40,21 +74,20 @@ impl Clients {
         (client, number): Asking,
         id: ProcessId,
     ) {
-        let earlier: Vec<u64> = self
-            .watchers
-            .range((client, 0)..=(client, u64::MAX))
+        let earlier = self.watchers.of(client);
+        let earlier: Vec<Asking> = earlier
             .filter(|(_, watcher)| watcher.process == id)
-            .map(|(&(_, number), _)| number)
+            .map(|(asking, _)| asking)
             .collect();
-        for number in earlier {
-            self.watchers.remove(&(client, number));
+        for (client, number) in earlier {
+            self.watchers.remove((client, number));
             step.timers.cancel(Timer::Watch(client, number));
         }
         let refusal = if let Some(held) = step.cx.held(id) {
             Some(Answer::Progress(Box::new(held.progress())))
         } else if step.cx.process(id).is_none() {
             Some(Answer::Unknown(id))
-        } else if self.watchers.len() >= limits::WATCHERS_MAX {
+        } else if self.watchers.by_asking.len() >= limits::WATCHERS_MAX {
             let many = limits::WATCHERS_MAX;
             Some(Answer::Refused(vec![format!(
                 "{many} clients are watching here already"
@@ -79,18 +112,17 @@ impl Clients {
     /// Has the watchers of a process told, at once where the last time is long enough ago or the
     /// process has ended.
     pub(crate) fn notify_watchers(&mut self, step: &mut Step<'_>, shown: Shown<'_>, id: ProcessId) {
-        if self.watchers.is_empty() {
+        let Some(watching) = self.watchers.by_process.get(&id) else {
             return;
-        }
+        };
         let ended = step
             .cx
             .process(id)
             .is_none_or(|known| known.phase().has_ended());
-        let watchers: Vec<(ClientId, u64, model::Mono)> = self
-            .watchers
+        let all = &self.watchers.by_asking;
+        let watchers: Vec<(ClientId, u64, Mono)> = watching
             .iter()
-            .filter(|(_, watcher)| watcher.process == id)
-            .map(|(&(client, number), watcher)| (client, number, watcher.told))
+            .filter_map(|asking| Some((asking.0, asking.1, all.get(asking)?.told)))
             .collect();
         for (client, number, told) in watchers {
             let due = told + limits::WATCH;
@@ -109,7 +141,7 @@ impl Clients {
         shown: Shown<'_>,
         (client, number): Asking,
     ) {
-        let Some(watcher) = self.watchers.get_mut(&(client, number)) else {
+        let Some(watcher) = self.watchers.by_asking.get_mut(&(client, number)) else {
             return;
         };
         let id = watcher.process;
@@ -126,7 +158,7 @@ impl Clients {
         progress.waiting_for = shown.grid.market.waiting_for(id).cloned();
         let answer = Answer::Progress(Box::new(progress));
         if known.phase().has_ended() {
-            self.watchers.remove(&(client, number));
+            self.watchers.remove((client, number));
             step.timers.cancel(Timer::Watch(client, number));
         }
         tell(step, (client, number), answer);
@@ -134,14 +166,9 @@ impl Clients {
 
     /// A client has gone: nobody is to be told of the processes that it watches.
     pub(super) fn forget_watches(&mut self, step: &mut Step<'_>, client: ClientId) {
-        let all = (client, 0)..=(client, u64::MAX);
-        let gone: Vec<Asking> = self
-            .watchers
-            .range(all)
-            .map(|(&asking, _)| asking)
-            .collect();
+        let gone: Vec<Asking> = self.watchers.of(client).map(|(asking, _)| asking).collect();
         for (client, number) in gone {
-            self.watchers.remove(&(client, number));
+            self.watchers.remove((client, number));
             step.timers.cancel(Timer::Watch(client, number));
         }
     }

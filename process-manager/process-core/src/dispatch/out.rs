@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ActivityId, AttemptId, ProcessId, ResourceId};
+use model::{ActivityId, AttemptId, ProcessId, ResourceId, Span};
 use wire::attempt::{ATTEMPTS_MAX, ToActivity};
 
 use super::Attempts;
@@ -18,7 +18,8 @@ use crate::timer::Timer;
 impl Attempts {
     /// All attempts that are out at a machine.
     pub(crate) fn out_at(&self, step: &Step<'_>, resource: ResourceId) -> Vec<AttemptId> {
-        let known = self.processes().filter_map(|id| step.cx.process(id));
+        let ids = self.processes_at(resource);
+        let known = ids.filter_map(|id| step.cx.process(id));
         known.flat_map(|known| known.out_at(resource)).collect()
     }
 
@@ -26,7 +27,7 @@ impl Attempts {
     /// them.
     pub(crate) fn repeatable_at(&self, step: &Step<'_>, resource: ResourceId) -> Vec<AttemptId> {
         let mut repeatable = Vec::new();
-        for id in self.processes() {
+        for id in self.processes_at(resource) {
             if let Some(known) = step.cx.process(id) {
                 let out = known.out_at(resource);
                 repeatable.extend(out.filter(|one| is_repeatable(known, *one)));
@@ -42,8 +43,8 @@ impl Attempts {
         resource: ResourceId,
     ) -> BTreeSet<AttemptId> {
         let mut unstarted = BTreeSet::new();
-        for (&id, open) in &self.open {
-            if let Some(known) = step.cx.process(id) {
+        for id in self.processes_at(resource) {
+            if let (Some(known), Some(open)) = (step.cx.process(id), self.open.get(&id)) {
                 let out = known.out_at(resource);
                 unstarted.extend(out.filter(|one| !open.running.contains_key(&one.activity)));
             }
@@ -53,9 +54,33 @@ impl Attempts {
 
     /// A machine is not connected any more: what was sent is sent again once it is.
     pub(crate) fn machine_down(&mut self, step: &mut Step<'_>, resource: ResourceId) {
-        for (&id, open) in &mut self.open {
-            if open.unacknowledged.remove(&resource).is_some() {
+        for id in self.places.at(resource) {
+            let open = self.open.get_mut(&id);
+            if open.is_some_and(|open| open.unacknowledged.remove(&resource).is_some()) {
                 step.timers.cancel(Timer::Unacknowledged(id, resource));
+            }
+        }
+    }
+
+    /// Attempts came to a machine before the grant of their slots, which is on its way from the group
+    /// manager: they are sent again soon, and the less soon the longer it takes.
+    pub(crate) fn repeat_soon(
+        &mut self,
+        step: &mut Step<'_>,
+        resource: ResourceId,
+        attempts: &[AttemptId],
+    ) {
+        let ids: BTreeSet<ProcessId> = attempts.iter().map(|one| one.process).collect();
+        for id in ids {
+            if let Some(open) = self.open.get_mut(&id)
+                && open.unacknowledged.contains_key(&resource)
+            {
+                let wait = limits::GRANT_LATE
+                    .0
+                    .saturating_mul(1 << open.n_early.min(8));
+                open.n_early += 1;
+                let next = step.now.mono + Span(wait).min(limits::REPEAT);
+                step.timers.set(Timer::Unacknowledged(id, resource), next);
             }
         }
     }
@@ -71,6 +96,7 @@ impl Attempts {
                 && let Some(unacknowledged) = open.unacknowledged.get_mut(&resource)
             {
                 unacknowledged.remove(&attempt);
+                open.n_early = 0;
             }
         }
     }

@@ -25,7 +25,7 @@ impl Attempts {
         held: &BTreeSet<AttemptId>,
         gone_as: Gone,
     ) -> Vec<AttemptId> {
-        let ids: Vec<ProcessId> = self.processes().collect();
+        let ids: Vec<ProcessId> = self.processes_at(resource).collect();
         for id in ids {
             let Some(known) = step.cx.process(id) else {
                 continue;

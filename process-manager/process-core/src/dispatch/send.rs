@@ -113,6 +113,7 @@ impl Attempts {
     /// Attempts were sent, and are sent again until their machine has acknowledged them.
     pub(super) fn note_sent(&mut self, id: ProcessId, resource: ResourceId, messages: &[Dispatch]) {
         if let Some(open) = self.open.get_mut(&id) {
+            self.places.add(id, resource);
             let unacknowledged = open.unacknowledged.entry(resource).or_default();
             unacknowledged.extend(messages.iter().map(|message| message.attempt));
         }

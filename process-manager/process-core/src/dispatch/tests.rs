@@ -77,6 +77,7 @@ fn bench(draft: Draft) -> (Bench, Attempts, Others) {
         epoch: Epoch(1),
         resources: resources.into(),
         leaving: Vec::new(),
+        is_shared: false,
     };
     let (mut files, mut market) = (Files::default(), Market::default());
     files.begin(bench.process(), true);

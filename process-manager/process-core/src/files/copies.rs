@@ -168,11 +168,22 @@ impl Files {
         losing
     }
 
-    /// A machine begins another epoch: it may have forgotten its pinned copies. And it may keep
-    /// files that no other machine could.
-    pub(crate) fn keep_again(&mut self, step: &mut Step<'_>, resource: ResourceId) {
+    /// A machine begins another epoch: it may have forgotten its pinned copies, which are those of the
+    /// processes that it concerns. And it may keep files that no other machine could.
+    pub(crate) fn keep_again(
+        &mut self,
+        step: &mut Step<'_>,
+        resource: ResourceId,
+        concerned: impl Iterator<Item = ProcessId>,
+    ) {
         let mut hopeful = Vec::new();
         for (&id, copying) in &mut self.copying {
+            let known = step.cx.process(id);
+            if known.is_some_and(|known| !known.index.uncopied.is_empty())
+                && self.open.contains_key(&id)
+            {
+                step.marks.mark(id);
+            }
             let n_before = copying.0.len();
             copying.0.retain(|_, asked| !asked.is_given_up());
             if copying.0.len() < n_before {
@@ -183,9 +194,8 @@ impl Files {
             step.timers
                 .set_once(Timer::Copy(id), step.now.mono + limits::REPEAT);
         }
-        let ids: Vec<ProcessId> = self.open.keys().copied().collect();
         let mut room = NAMED_AGAIN_MAX;
-        for id in ids {
+        for id in concerned {
             let Some(known) = step.cx.process(id) else {
                 continue;
             };

@@ -129,6 +129,7 @@ mod tests {
                 epoch: Epoch(1),
                 resources: resources.collect(),
                 leaving: Vec::new(),
+                is_shared: false,
             }
         };
         let mut stores = Stores::default();

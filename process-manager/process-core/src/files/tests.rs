@@ -78,6 +78,7 @@ fn offer(address: &str) -> Offer {
         epoch: Epoch(1),
         resources: resources.into(),
         leaving: Vec::new(),
+        is_shared: false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Indexes of recorded outcomes, by name and by cache key.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use model::{ActivityId, Hash, ProcessId};
 
@@ -82,10 +82,13 @@ impl Recorded {
         }
     }
 
-    /// Removes all outcomes of a process.
-    pub(super) fn forget(&mut self, process: ProcessId) {
+    /// Removes all outcomes of these processes, in one walk over all.
+    pub(super) fn forget(&mut self, processes: &BTreeSet<ProcessId>) {
         let by_key = &mut self.by_key;
-        by_key.retain(|_, (of, _)| *of != process);
-        self.order.retain(|key| by_key.contains_key(key));
+        let n_before = by_key.len();
+        by_key.retain(|_, (of, _)| !processes.contains(of));
+        if by_key.len() < n_before {
+            self.order.retain(|key| by_key.contains_key(key));
+        }
     }
 }

@@ -87,6 +87,6 @@ fn the_outcomes_of_a_process_are_forgotten_with_it_and_found_again_after_a_resta
     cache.resume(&bench.step());
     cache.begin(&bench.step(), ID);
     assert!(look_up(&mut bench, &cache, A).is_some());
-    cache.forget(EARLIER);
+    cache.forget(&[EARLIER].into());
     assert_eq!(look_up(&mut bench, &cache, A), None);
 }

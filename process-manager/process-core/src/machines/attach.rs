@@ -45,6 +45,7 @@ impl Machines {
     pub(crate) fn attach(&mut self, step: &mut Step<'_>, resource: ResourceId, is_believed: bool) {
         let next = step.now.mono + limits::REPEAT;
         if !is_believed {
+            self.doubted.insert(resource);
             return step.timers.set(Timer::AttachMachine(resource), next);
         }
         self.n_asked = self.n_asked.wrapping_add(1);
@@ -63,6 +64,12 @@ impl Machines {
         let attach = ToActivity::Attach { epoch, ask, lease };
         step.cx.effect(Effect::ToActivity(resource, attach));
         step.timers.set(Timer::AttachMachine(resource), next);
+    }
+
+    /// The machines whose names were not believed when they were to be asked: a group may have told
+    /// their names since.
+    pub(crate) fn take_doubted(&mut self) -> BTreeSet<ResourceId> {
+        std::mem::take(&mut self.doubted)
     }
 
     /// A machine must tell its attempts anew.

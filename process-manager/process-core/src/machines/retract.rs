@@ -12,13 +12,16 @@ use crate::step::Step;
 use crate::timer::Timer;
 
 impl Machines {
-    /// Groups have told which machines are to take nothing more. Returns those that are new, and whether
-    /// others have returned.
-    pub(crate) fn set_leaving(&mut self, leaving: BTreeSet<ResourceId>) -> (Vec<ResourceId>, bool) {
+    /// Groups have told which machines are to take nothing more. Returns those that are new, and those
+    /// that have returned.
+    pub(crate) fn set_leaving(
+        &mut self,
+        leaving: BTreeSet<ResourceId>,
+    ) -> (Vec<ResourceId>, Vec<ResourceId>) {
         let fresh = leaving.difference(&self.leaving).copied().collect();
-        let has_returned = !self.leaving.is_subset(&leaving);
+        let returned = self.leaving.difference(&leaving).copied().collect();
         self.leaving = leaving;
-        (fresh, has_returned)
+        (fresh, returned)
     }
 
     /// Asks a machine for attempts that have not started there, until it has answered: it may have given

@@ -146,13 +146,13 @@ fn attempts_are_asked_back_from_a_machine_that_takes_nothing_until_it_answers() 
     assert!(bench.take_to_machines().is_empty(), "it is trusted");
     assert_eq!(
         machines.set_leaving([MACHINE].into()),
-        (vec![MACHINE], false)
+        (vec![MACHINE], vec![])
     );
     machines.take_back(&mut bench.step(), MACHINE, unstarted());
     let retract = ToActivity::Retract(vec![attempt(1), attempt(2)]);
     assert_eq!(bench.take_to_machines(), [(MACHINE, retract)]);
     // It is trusted again, and what it was asked for before is asked for still.
-    assert_eq!(machines.set_leaving([].into()), (vec![], true));
+    assert_eq!(machines.set_leaving([].into()), (vec![], vec![MACHINE]));
     machines.take_back(&mut bench.step(), MACHINE, [attempt(2)].into_iter());
     let retract = ToActivity::Retract(vec![attempt(2)]);
     assert_eq!(bench.take_to_machines(), [(MACHINE, retract)]);

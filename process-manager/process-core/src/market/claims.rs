@@ -1,7 +1,7 @@
 //! Slots: offers come in, claims go out to each group that a plan needs, and grants are recorded by
 //! group.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use model::{Epoch, GroupId, Plan, ProcessId, ResourceId};
 use wire::group::{FromGroup, Grant, Held, ToGroup, Want};
@@ -59,32 +59,37 @@ impl Market {
             if want.slots == 0 {
                 continue;
             }
-            let Some(group) = self.group_of(want.resource) else {
-                // Its group has gone while the plan was made.
-                return self.set_stage(id, Stage::Wanting);
-            };
+            if self.slots.free(want.resource) < want.slots {
+                // Others have taken the slots, or its group has gone, while the plan was made.
+                self.set_stage(id, Stage::Wanting);
+                return step.marks.want_plans();
+            }
+            let group = want.resource.group;
             let claim = || Claim::new(known.claim_number(group) + 1);
             claims.entry(group).or_insert_with(claim).wants.push(want);
         }
         if claims.is_empty() {
             return self.take_plan(step, id, plan, is_estimate);
         }
-        let Some(demand) = self.demands.get_mut(&id) else {
-            return;
-        };
-        if claims.keys().any(|group| demand.claims.contains_key(group)) {
-            demand.stage = Stage::Wanting;
-            return;
+        let is_open = |group: &GroupId| self.claims.get(id, *group).is_some();
+        if claims.keys().any(is_open) {
+            return self.set_stage(id, Stage::Wanting);
         }
-        demand.asked.extend(claims.keys());
-        demand.stage = Stage::Claiming {
+        if let Some(demand) = self.demands.get_mut(&id) {
+            demand.asked.extend(claims.keys());
+        }
+        let claiming = Stage::Claiming {
             plan: Box::new(plan),
             is_estimate,
             has_grants: false,
         };
+        self.set_stage(id, claiming);
         for (group, claim) in claims {
             step.cx.effect(Effect::ToGroup(group, claim.message(id)));
-            demand.claims.insert(group, claim);
+            self.claims.add(id, group, claim);
+        }
+        if let Some(known) = step.cx.process(id) {
+            self.count_slots(known);
         }
         step.timers
             .set(Timer::Claim(id), step.now.mono + limits::REPEAT);
@@ -93,26 +98,19 @@ impl Market {
     /// Sends again what has not been answered. A group that takes so long is left out of the plans of
     /// others from here on, so that they need not wait for it.
     pub(crate) fn repeat_claims(&mut self, step: &mut Step<'_>, id: ProcessId) {
-        let Some(demand) = self.demands.get_mut(&id) else {
-            return;
-        };
-        if demand.claims.is_empty() {
+        if self.claims.of(id).next().is_none() {
             return;
         }
-        let mut silent = Vec::new();
-        for (&group, claim) in &mut demand.claims {
-            claim.n_repeats = claim.n_repeats.saturating_add(1);
-            if claim.n_repeats >= limits::CLAIM_REPEATS_MAX {
-                silent.push(group);
-            }
+        self.claims.repeat(id);
+        for (group, claim) in self.claims.of(id) {
             if self.groups.get(&group).is_some_and(|link| link.is_up) {
                 step.cx.effect(Effect::ToGroup(group, claim.message(id)));
             }
         }
         step.timers
             .set(Timer::Claim(id), step.now.mono + limits::REPEAT);
-        for group in silent {
-            self.withdraw(id, group);
+        for group in self.claims.in_vain(id) {
+            self.withdraw(step, id, group);
         }
         step.marks.want_plans();
     }
@@ -128,17 +126,13 @@ impl Market {
                 && matches!(demand.stage, Stage::Wanting)
             {
                 // A claim for nothing, with the number that a claim of that epoch would have.
-                demand
-                    .claims
-                    .insert(of, Claim::new(known.claim_number(of) + 1));
+                let question = Claim::new(known.claim_number(of) + 1);
+                self.claims.add(id, of, question);
                 demand.asked.insert(of);
             }
         }
-        let open = self.demands.iter();
-        let open = open.filter_map(|(&id, demand)| Some((id, demand.claims.get(&of)?.message(id))));
-        let open: Vec<(ProcessId, ToGroup)> = open.collect();
-        for (id, message) in open {
-            step.cx.effect(Effect::ToGroup(of, message));
+        for (id, claim) in self.claims.to(of) {
+            step.cx.effect(Effect::ToGroup(of, claim.message(id)));
             step.timers
                 .set_once(Timer::Claim(id), step.now.mono + limits::REPEAT);
         }
@@ -148,15 +142,11 @@ impl Market {
     /// the machines of other groups.
     pub(crate) fn group_down(&mut self, step: &mut Step<'_>, group: GroupId) {
         self.groups.insert(group, GroupLink::default());
-        let mut waiting = Vec::new();
-        for (&id, demand) in &mut self.demands {
-            if let Some(claim) = demand.claims.get_mut(&group) {
-                claim.n_repeats = limits::CLAIM_REPEATS_MAX;
-                waiting.push(id);
-            }
-        }
+        self.slots.clear(group);
+        self.claims.give_up(group);
+        let waiting: Vec<ProcessId> = self.claims.to(group).map(|(id, _)| id).collect();
         for &id in &waiting {
-            self.withdraw(id, group);
+            self.withdraw(step, id, group);
         }
         if !waiting.is_empty() {
             step.marks.want_plans();
@@ -166,25 +156,18 @@ impl Market {
     /// Gives up a plan for which a group manager has not granted its machines, where other groups offer
     /// some. The claim becomes a question with the same number: what it was granted is recorded
     /// once the group manager tells of it, and if the claim comes late, nothing is granted.
-    fn withdraw(&mut self, id: ProcessId, group: GroupId) {
-        let silent = self.silent_groups();
-        let others = self.offered().any(|(of, _)| !silent.contains(&of));
-        if let Some(demand) = self.demands.get_mut(&id)
-            && let Some(claim) = demand.claims.get_mut(&group)
-            && matches!(demand.stage, Stage::Claiming { .. })
-            && others
-        {
-            claim.wants.clear();
-            demand.stage = Stage::Wanting;
+    fn withdraw(&mut self, step: &Step<'_>, id: ProcessId, group: GroupId) {
+        let others = self.offered().any(|(of, _)| !self.claims.is_silent(of));
+        let demand = self.demands.get(&id);
+        let is_claiming =
+            demand.is_some_and(|demand| matches!(demand.stage, Stage::Claiming { .. }));
+        if is_claiming && others && self.claims.get(id, group).is_some() {
+            self.claims.withdraw(id, group);
+            self.set_stage(id, Stage::Wanting);
+            if let Some(known) = step.cx.process(id) {
+                self.count_slots(known);
+            }
         }
-    }
-
-    /// The groups with an overdue claim: a process that can do without their machines does not wait
-    /// for them.
-    pub(crate) fn silent_groups(&self) -> BTreeSet<GroupId> {
-        let claims = self.demands.values().flat_map(|demand| &demand.claims);
-        let overdue = claims.filter(|(_, claim)| claim.is_overdue());
-        overdue.map(|(&group, _)| group).collect()
     }
 
     /// Tells a group manager of the same program which slots the processes hold there, since either
@@ -226,13 +209,28 @@ impl Market {
             // It ended meanwhile, and the release went before the grant: give it back again.
             return step.cx.effect(Effect::ToGroup(group, ToGroup::Release(id)));
         }
-        if self.answered(step, group, id, number).is_none() {
+        let Some(claim) = self.answered(step, group, id, number) else {
             return;
-        }
+        };
+        let holds = |step: &Step<'_>, resource: ResourceId| {
+            let known = step.cx.process(id);
+            known.map_or(0, |known| known.granted(resource))
+        };
+        let wants = claim.wants.iter();
+        let wants = wants.map(|want| (want.resource, want.slots + holds(step, want.resource)));
+        let wants: Vec<(ResourceId, u32)> = wants.collect();
         let grants = grants.iter().map(Into::into).collect();
         let holding = Holding { number, grants };
         let granted = Event::Granted { group, holding };
         step.cx.record(Stream::Process(id), granted);
+        if let Some(known) = step.cx.process(id) {
+            self.count_slots(known);
+        }
+        for (resource, slots) in wants {
+            if holds(step, resource) < slots {
+                self.slots.exhaust(resource);
+            }
+        }
         if let Some(demand) = self.demands.get_mut(&id)
             && let Stage::Claiming { has_grants, .. } = &mut demand.stage
         {
@@ -255,11 +253,14 @@ impl Market {
         let holding = Holding { number, grants };
         let granted = Event::Granted { group, holding };
         step.cx.record(Stream::Process(id), granted);
+        if let Some(known) = step.cx.process(id) {
+            self.count_slots(known);
+        }
+        for want in &claim.wants {
+            // Others were first, and the next offer tells what they leave.
+            self.slots.exhaust(want.resource);
+        }
         if !claim.wants.is_empty() {
-            // The offer was older than what others claimed: wait for the next one.
-            if let Some(link) = self.groups.get_mut(&group) {
-                link.offer = None;
-            }
             step.timers
                 .set(Timer::AttachGroup(group), step.now.mono + limits::REPEAT);
         }
@@ -275,16 +276,16 @@ impl Market {
         id: ProcessId,
         number: u32,
     ) -> Option<Claim> {
-        let demand = self.demands.get_mut(&id)?;
-        let is_open = |claim: &Claim| claim.number == number;
-        demand.claims.get(&group).filter(|claim| is_open(claim))?;
-        let claim = demand.claims.remove(&group)?;
-        if demand.claims.is_empty() {
+        self.demands.get(&id)?;
+        let is_open = |claim: &&Claim| claim.number == number;
+        self.claims.get(id, group).filter(is_open)?;
+        let claim = self.claims.remove(id, group)?;
+        if self.claims.of(id).next().is_none() {
             step.timers.cancel(Timer::Claim(id));
         }
         if claim.is_overdue() {
             // Processes may be planned on the machines of this group again.
-            self.n_offers += 1;
+            self.retry(true);
         }
         Some(claim)
     }
@@ -294,21 +295,21 @@ impl Market {
         let Some(demand) = self.demands.get_mut(&id) else {
             return;
         };
-        let is_claiming = matches!(demand.stage, Stage::Claiming { .. });
-        if !is_claiming {
+        if !matches!(demand.stage, Stage::Claiming { .. }) {
             return step.marks.want_plans();
         }
-        if demand.claims.values().any(|claim| !claim.wants.is_empty()) {
+        if self.claims.of(id).any(|(_, claim)| !claim.wants.is_empty()) {
             return;
         }
         let Stage::Claiming {
             plan,
             is_estimate,
             has_grants,
-        } = std::mem::replace(&mut demand.stage, Stage::Wanting)
+        } = std::mem::take(&mut demand.stage)
         else {
             return;
         };
+        self.set_stage(id, Stage::Wanting);
         let Some(known) = step.cx.process(id) else {
             return;
         };
@@ -318,19 +319,19 @@ impl Market {
         if !missing {
             return self.take_plan(step, id, *plan, is_estimate);
         }
+        let Some(demand) = self.demands.get_mut(&id) else {
+            return;
+        };
         if has_grants {
             // The process keeps the granted slots and is planned on them alone.
             demand.n_replans += 1;
             if demand.n_replans <= limits::REPLANS_MAX {
                 self.partly_granted.insert(id);
-                step.marks.want_plans();
             }
-            return;
+        } else {
+            demand.waiting_for = Some("the machines are held by other processes".to_owned());
         }
-        demand.waiting_for = Some("the machines are held by other processes".to_owned());
-        if self.offered().next().is_some() {
-            step.marks.want_plans();
-        }
+        step.marks.want_plans();
     }
 }
 

@@ -2,7 +2,7 @@
 //! only if nothing has changed meanwhile. First come, first served: the process that was submitted
 //! first is planned first, and the others wait until it has its slots.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::limits::CORES_MAX;
 use model::{
@@ -11,6 +11,7 @@ use model::{
 use schedule::{Refusal, SchedulerKind};
 use wire::group::Offered;
 
+use super::queue::Turn;
 use super::{Demand, GroupLink, Market, Stage};
 use crate::enact::problem::{gives_work, knows_work, problem, refusal_fault};
 use crate::io::{Effect, PlanRequest, PlanResult};
@@ -29,33 +30,31 @@ const LINK_UNKNOWN: NetworkLink = NetworkLink {
 };
 
 impl Market {
-    /// Requests a plan for the first process that wants one, unless a plan is being made.
+    /// Plans the processes that want it, one after another, as long as there are slots for the next one.
     pub(crate) fn plan_next(&mut self, step: &mut Step<'_>, machines: &Machines) {
         for id in std::mem::take(&mut self.partly_granted) {
             self.plan_on_grants(step, machines, id);
         }
-        while let Some(id) = self.next_to_plan(step) {
+        while let Some(id) = self.next_to_plan() {
             let Some(known) = step.cx.process(id) else {
                 return;
             };
             let is_first = known.state.plan.generation.0 == 0;
-            if !is_first && !is_stranded(known, machines) {
-                // The machine that it waited for has come back meanwhile.
+            if known.phase() != Phase::Running || !is_first && !is_stranded(known, machines) {
+                // It ends, or the machine that it waited for has come back meanwhile.
                 self.set_stage(id, Stage::Settled);
                 continue;
             }
-            let resources: Vec<Resource> = self
-                .answering()
-                .filter(|(_, offered)| machines.is_trusted(offered.resource))
-                .filter_map(|(_, offered)| {
-                    let held = known.granted(offered.resource);
-                    resource(offered, offered.free.saturating_add(held))
-                })
-                .collect();
-            if self.request_plan(step, id, resources) {
-                return;
+            let held = known.grants().map(|grant| grant.resource);
+            let places: BTreeSet<ResourceId> = self.slots.open().chain(held).collect();
+            let resources = places.into_iter().filter_map(|place| {
+                let slots = self.slots.free(place).saturating_add(known.granted(place));
+                resource(self.answering(machines, place)?, slots)
+            });
+            let resources: Vec<Resource> = resources.collect();
+            if !self.request_plan(step, id, resources) {
+                self.note_tried(id);
             }
-            self.note_tried(id);
         }
     }
 
@@ -75,84 +74,75 @@ impl Market {
 
     /// It is time to see whether a process can be planned with what there is.
     pub(crate) fn plan_anew(&mut self, step: &mut Step<'_>, id: ProcessId) {
-        if let Some(demand) = self.demands.get_mut(&id) {
+        if let Some(demand) = self.demands.get_mut(&id)
+            && matches!(demand.stage, Stage::Wanting)
+        {
             demand.tried = None;
+            self.set_stage(id, Stage::Wanting);
         }
         step.marks.want_plans();
     }
 
-    /// Notes that a process could not be planned with the current offers. It is not tried again
-    /// before the next offer, so it does not delay processes that replan on slots they hold.
+    /// Notes that a process could not be planned with the slots that there are. It is not tried again
+    /// before others are free, so it does not delay processes that replan on slots they hold.
     fn note_tried(&mut self, id: ProcessId) {
         let n_offers = self.n_offers;
-        if let Some(demand) = self.demands.get_mut(&id) {
-            demand.tried = Some(n_offers);
+        let Some(demand) = self.demands.get_mut(&id) else {
+            return;
+        };
+        demand.tried = Some(n_offers);
+        let turn = demand.turn(id);
+        if demand.has_plan {
+            self.queue.set_tried(turn);
+        } else if demand.wants_absent {
+            self.queue.set_absent(turn);
         }
     }
 
-    /// The process to plan next; none while one is planned or waits for the answers to its claims,
-    /// unless these are overdue: then the others are planned without the groups that are silent.
+    /// The process to plan next; none while one is planned, or as many claims are open as may be.
     ///
     /// Processes without a plan are planned in the order of their submission. One that was tried in
-    /// vain holds up those after it, but where it needs a group that does not answer. A process that
-    /// has a plan may replan out of turn, because others may wait for the slots that it holds.
-    fn next_to_plan(&self, step: &Step<'_>) -> Option<ProcessId> {
-        type Turn = (model::Wall, ProcessId);
-        let (mut first, mut first_again): (Option<(Turn, bool)>, Option<Turn>) = (None, None);
-        for (&id, demand) in &self.demands {
-            if demand.claims.values().any(|claim| !claim.is_overdue()) {
-                return None;
-            }
-            match demand.stage {
-                Stage::Planning { .. } => return None,
-                Stage::Settled | Stage::Claiming { .. } => {}
-                Stage::Wanting => {
-                    let Some(known) = step.cx.process(id) else {
-                        continue;
-                    };
-                    if known.phase() != Phase::Running {
-                        continue;
-                    }
-                    let turn = (known.submitted, id);
-                    let is_tried = demand.tried == Some(self.n_offers);
-                    if known.state.plan.generation.0 == 0 {
-                        if is_tried && demand.wants_absent {
-                            continue;
-                        }
-                        let it = (turn, is_tried);
-                        first = Some(first.map_or(it, |least| least.min(it)));
-                    } else if !is_tried {
-                        first_again = Some(first_again.map_or(turn, |least| least.min(turn)));
-                    }
-                }
-            }
+    /// vain, or waits for the answer to a question, holds up those after it, but where it needs a group
+    /// that does not answer. A process that has a plan may replan out of turn, because others may wait
+    /// for the slots that it holds.
+    fn next_to_plan(&self) -> Option<ProcessId> {
+        if !self.planning.is_empty() || self.claims.is_full() {
+            return None;
         }
-        let first = first.filter(|(_, is_tried)| !is_tried);
-        let turns = first.map(|(turn, _)| turn).into_iter().chain(first_again);
-        turns.min().map(|(_, id)| id)
+        let is_tried = |id: ProcessId| {
+            let demand = self.demands.get(&id);
+            demand.is_none_or(|demand| demand.tried == Some(self.n_offers))
+        };
+        let may_go = |&(_, id): &Turn| !is_tried(id) && !self.claims.holds_back(id);
+        let first = self.queue.first().filter(may_go);
+        let again = self.queue.again().find(may_go);
+        first.into_iter().chain(again).min().map(|(_, id)| id)
     }
 
     /// Has a process planned again on the slots that it holds.
     fn plan_on_grants(&mut self, step: &mut Step<'_>, machines: &Machines, id: ProcessId) {
-        let resources: Vec<Resource> = self
-            .answering()
-            .filter(|(_, offered)| machines.is_trusted(offered.resource))
-            .filter_map(|(_, offered)| {
-                let held = step
-                    .cx
-                    .process(id)
-                    .map_or(0, |known| known.granted(offered.resource));
-                resource(offered, held)
-            })
-            .collect();
+        let Some(known) = step.cx.process(id) else {
+            return;
+        };
+        let places: BTreeSet<ResourceId> = known.grants().map(|grant| grant.resource).collect();
+        let resources = places
+            .into_iter()
+            .filter_map(|place| resource(self.answering(machines, place)?, known.granted(place)));
+        let resources: Vec<Resource> = resources.collect();
         self.request_plan(step, id, resources);
     }
 
-    /// The machines of groups that answer claims.
-    fn answering(&self) -> impl Iterator<Item = (GroupId, &Offered)> {
-        let silent = self.silent_groups();
-        self.offered()
-            .filter(move |(group, _)| !silent.contains(group))
+    /// A machine for plans: it takes work, and its group answers claims.
+    fn answering(&self, machines: &Machines, resource: ResourceId) -> Option<&Offered> {
+        let may_serve = machines.is_trusted(resource) && !self.claims.is_silent(resource.group);
+        self.offered_at(resource).filter(|_| may_serve)
+    }
+
+    /// The offered machines of groups that answer claims.
+    fn all_answering(&self) -> impl Iterator<Item = &Offered> {
+        let offered = self.offered();
+        let answering = offered.filter(|(group, _)| !self.claims.is_silent(*group));
+        answering.map(|(_, one)| one)
     }
 
     /// Returns true if a machine that fits an activity can only be in a group that does not answer.
@@ -160,23 +150,22 @@ impl Market {
         let Refusal::NoResource { activity, .. } = refusal else {
             return false;
         };
-        let silent = self.silent_groups();
         let answers = |group: &GroupId| {
             let link = self.groups.get(group);
-            link.is_some_and(|link| link.offer.is_some()) && !silent.contains(group)
+            link.is_some_and(|link| link.offer.is_some()) && !self.claims.is_silent(*group)
         };
         let mut groups = self.groups.keys().chain(&step.config.groups);
         let is_any_away = !groups.all(answers);
         let Some(declared) = known.definition().activity(*activity) else {
             return false;
         };
-        let fits = |(_, one): (GroupId, &Offered)| {
+        let fits = |one: &Offered| {
             let mut labels = declared.labels.iter();
             one.slots >= declared.cores
                 && declared.memory.is_none_or(|memory| memory <= one.memory)
                 && labels.all(|(name, value)| one.labels.get(name) == Some(value))
         };
-        is_any_away && !self.answering().any(fits)
+        is_any_away && !self.all_answering().any(fits)
     }
 
     /// Requests a plan. Returns true if there is any machine to plan for.
@@ -192,7 +181,7 @@ impl Market {
         let link = step.config.link.unwrap_or(LINK_UNKNOWN);
         let Ok(platform) = Platform::new(resources, Network::uniform(link)) else {
             let any = self.offered().next().is_some();
-            let is_answered = self.answering().next().is_some();
+            let is_answered = self.all_answering().next().is_some();
             if let Some(demand) = self.demands.get_mut(&id) {
                 let why = match (any, is_answered) {
                     (true, true) => "the machines are held by other processes",
@@ -210,12 +199,15 @@ impl Market {
         let request = problem(known, platform, scheduler, step.config.link.is_some());
         let basis = self.next_basis();
         let n_offers = self.n_offers;
-        let offered = self.offered().count();
-        let is_whole = request.platform.resources().len() == offered
-            && self
-                .offered()
-                .zip(request.platform.resources())
-                .all(|((_, one), used)| one.resource == used.id && one.slots == used.slots);
+        let used = request.platform.resources();
+        let is_wholly_used = |one: &Resource| {
+            let offered = self.offered_at(one.id);
+            offered.is_some_and(|offered| offered.slots == one.slots)
+        };
+        let is_whole = used.iter().all(is_wholly_used) && used.len() == self.offered().count();
+        // To hand it to another thread would take longer.
+        let is_small = known.definition().activities().len() == 1
+            && used.len() <= limits::PLAN_AT_ONCE_MACHINES_MAX;
         self.set_stage(
             id,
             Stage::Planning {
@@ -224,22 +216,31 @@ impl Market {
                 is_whole,
             },
         );
-        step.cx.effect(Effect::Plan(Box::new(PlanRequest {
+        let asked = PlanRequest {
             process: id,
             basis,
             request,
-        })));
+        };
+        if is_small {
+            let result = schedule::plan(&asked.request);
+            let made = PlanResult {
+                process: id,
+                basis,
+                result,
+            };
+            self.on_planned(step, made);
+        } else {
+            step.cx.effect(Effect::Plan(Box::new(asked)));
+        }
         true
     }
 
     /// The algorithm for a process. A search would only polish a guess where nobody gave any work,
     /// and hold up the others where several wait.
     fn scheduler_for(&self, step: &Step<'_>, id: ProcessId, known: &Process) -> SchedulerKind {
-        let is_waiting = |(&other, demand): (&ProcessId, &Demand)| {
-            other != id && matches!(demand.stage, Stage::Wanting)
-        };
         let searches = step.config.scheduler == SchedulerKind::Xavantes;
-        if searches && (!gives_work(known) || self.demands.iter().any(is_waiting)) {
+        let is_single = known.definition().activities().len() == 1;
+        if searches && (is_single || !gives_work(known) || self.queue.has_others(id)) {
             return SchedulerKind::Best;
         }
         step.config.scheduler
@@ -268,7 +269,7 @@ impl Market {
             return;
         };
         if known.phase() != Phase::Running {
-            demand.stage = Stage::Settled;
+            self.set_stage(id, Stage::Settled);
             return step.marks.want_plans();
         }
         match result {
@@ -299,9 +300,14 @@ impl Market {
             return;
         };
         demand.wants_absent = wants_absent;
-        demand.stage = Stage::Wanting;
         demand.waiting_for = Some(format!("a machine that fits: {refusal}"));
-        demand.tried = Some(n_offers);
+        self.set_stage(id, Stage::Wanting);
+        if n_offers == self.n_offers {
+            self.note_tried(id);
+        }
+        let Some(demand) = self.demands.get_mut(&id) else {
+            return;
+        };
         // A process that has a plan waits for a machine that fits for as long as it takes. And a
         // machine that fits may only be held by others, so patience begins only when such a machine
         // is gone.
@@ -316,7 +322,7 @@ impl Market {
             };
             if until <= step.now.mono && self.groups.values().all(is_fresh) {
                 let fault = refusal_fault(known, refusal);
-                demand.stage = Stage::Settled;
+                self.set_stage(id, Stage::Settled);
                 step.cx
                     .record(Stream::Process(id), Event::Faulted(Box::new(fault)));
                 return step.marks.mark(id);
@@ -340,10 +346,12 @@ impl Market {
         let Some(known) = step.cx.process(id) else {
             return;
         };
-        let offered = self.offered().map(|(_, one)| one);
-        let machines: Vec<(ResourceId, String)> = offered
-            .filter(|one| !known.names_machine(one.resource))
-            .map(|one| (one.resource, one.name.clone()))
+        let planned = plan.entries.iter().map(|entry| entry.resource);
+        let held = known.grants().map(|grant| grant.resource);
+        let named: BTreeSet<ResourceId> = planned.chain(held).collect();
+        let named = named.into_iter().filter(|one| !known.names_machine(*one));
+        let machines: Vec<(ResourceId, String)> = named
+            .filter_map(|one| Some((one, self.offered_at(one)?.name.clone())))
             .collect();
         let before = &known.state.plan;
         let event = if before.generation.0 == 0 {
@@ -357,8 +365,9 @@ impl Market {
             Event::Replanned(Box::new(replanned))
         };
         step.cx.record(Stream::Process(id), event);
+        self.set_stage(id, Stage::Settled);
         if let Some(demand) = self.demands.get_mut(&id) {
-            demand.stage = Stage::Settled;
+            demand.has_plan = true;
             demand.waiting_for = None;
             demand.n_replans = 0;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::{GroupId, ProcessId};
 use wire::group::ToGroup;
 
-use super::Market;
+use super::{GroupLink, Market};
 use crate::io::Effect;
 use crate::limits;
 use crate::record::Event;
@@ -41,8 +41,12 @@ impl Market {
         if known.state.is_released || !known.phase().has_ended() {
             return false;
         }
-        if let Some(demand) = self.demands.get_mut(&id) {
-            demand.claims.clear();
+        self.claims.remove_all(id);
+        let groups = &self.groups;
+        let is_shared = |group| groups.get(&group).is_some_and(GroupLink::is_shared);
+        if self.slots.give_back(id, is_shared) {
+            self.retry(false);
+            step.marks.want_plans();
         }
         let has_claimed = self.demands.get(&id).is_none_or(|demand| {
             let may_have = demand.is_inherited && !known.definition.activities().is_empty();
@@ -67,6 +71,15 @@ impl Market {
         }
         step.timers
             .set(Timer::Release(id), step.now.mono + limits::REPEAT);
+    }
+
+    /// A group manager is there: tells it again which slots are given back, before its offer.
+    pub(super) fn release_again(&self, step: &mut Step<'_>, group: GroupId) {
+        for (&id, said) in &self.releasing {
+            if !said.contains(&group) && self.may_hold(step, id).contains(&group) {
+                step.cx.effect(Effect::ToGroup(group, ToGroup::Release(id)));
+            }
+        }
     }
 
     /// A group manager holds nothing for a process.

@@ -54,6 +54,7 @@ fn offer(group: GroupId) -> Offer {
             yours: 0,
         }],
         leaving: Vec::new(),
+        is_shared: false,
     }
 }
 

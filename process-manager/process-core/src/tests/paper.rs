@@ -1,5 +1,6 @@
 //! A journal and an outbox on paper, for tests of one part.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use expression::Programs;
@@ -37,6 +38,8 @@ pub(crate) struct Bench {
 #[derive(Default)]
 pub(crate) struct Paper {
     states: BTreeMap<Stream, State>,
+    /// States that were read.
+    pub(crate) n_reads: Cell<usize>,
     pub(crate) events: Vec<(Stream, Event)>,
     pub(crate) effects: Vec<Effect>,
 }
@@ -222,10 +225,12 @@ pub(crate) fn outcome(attempt: AttemptId, end: End) -> Outcome {
 
 impl Ledger for Paper {
     fn state(&self, stream: Stream) -> Option<&State> {
+        self.n_reads.update(|n| n + 1);
         self.states.get(&stream)
     }
 
     fn states(&self) -> Box<dyn Iterator<Item = (Stream, &State)> + '_> {
+        self.n_reads.update(|n| n + self.states.len());
         Box::new(self.states.iter().map(|(&stream, state)| (stream, state)))
     }
 

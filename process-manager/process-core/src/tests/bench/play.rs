@@ -30,6 +30,7 @@ impl Bench {
                     epoch: Epoch(1),
                     resources,
                     leaving: Vec::new(),
+                    is_shared: false,
                 };
                 self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
             }

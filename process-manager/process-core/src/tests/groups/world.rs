@@ -220,6 +220,9 @@ impl World {
     /// A group offers a machine, which may not be its own.
     pub(super) fn offer_of(&mut self, group: GroupId, resource: ResourceId) {
         let (free, slots) = (self.free[&group], self.slots);
+        let held = self.held.iter().filter(|((of, _), _)| *of == group);
+        let yours = held.flat_map(|(_, (_, grants))| grants.iter().map(|grant| grant.slots));
+        let yours = yours.sum();
         let kind = if group == A { "a" } else { "b" };
         let offered = Offered {
             resource,
@@ -227,15 +230,16 @@ impl World {
             power: 1.0,
             slots,
             free,
+            yours,
             memory: Bytes(1 << 30),
             labels: BTreeMap::from([("kind".to_owned(), kind.to_owned())]),
             bulk: None,
-            yours: 0,
         };
         let offer = Offer {
             epoch: Epoch(1),
             resources: vec![offered],
             leaving: Vec::new(),
+            is_shared: false,
         };
         self.give(Input::Group(group, FromGroup::Offer(offer)));
     }

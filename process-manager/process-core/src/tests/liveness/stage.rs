@@ -329,6 +329,7 @@ impl Stage {
             epoch: Epoch(1),
             resources: self.machines.iter().copied().map(offered).collect(),
             leaving: self.leaving.clone(),
+            is_shared: false,
         };
         self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
     }
