@@ -62,6 +62,13 @@ impl ActivityManager {
         }
     }
 
+    pub(crate) fn on_power(&mut self, cx: &mut Context<'_, Self>, now: Mono, power: f64) {
+        self.config.power = power;
+        if self.group.is_up {
+            self.register(cx, now);
+        }
+    }
+
     pub(crate) fn on_group(&mut self, cx: &mut Context<'_, Self>, now: Mono, message: ToResource) {
         self.group.heard = now;
         match message {

@@ -91,6 +91,8 @@ pub enum Input {
     /// The number of slots that the group may grant from here on, at most the machine's. Running
     /// commands go on.
     Lend(u32),
+    /// The power of a core was measured anew.
+    Power(f64),
     /// Asks which of these processes are not served here: [`Effect::Unserved`].
     Served(Vec<ProcessId>),
     /// The daemon must end: nothing is lent or sent to the executor from here on, and

@@ -50,6 +50,7 @@ impl Machine for ActivityManager {
                 self.end_tails(cx);
             }
             Input::Lend(slots) => self.on_lend(cx, now, slots),
+            Input::Power(power) => self.on_power(cx, now, power),
             Input::Served(ids) => self.on_served(cx, ids),
             Input::Leave => self.on_leave(cx, now),
             Input::Staged { attempt, result } => self.on_staged(now, attempt, result),

@@ -76,10 +76,15 @@ pub fn minute_of_day(now: Wall) -> u32 {
 }
 
 impl Ceilings {
-    /// The reason why nothing is lent at this minute under this load of others; none if the machine
-    /// is lent.
-    pub fn closed(&self, others: f64, minute: u32, was_closed: bool) -> Option<String> {
-        if let Some(hours) = self.hours.filter(|hours| !hours.contains(minute)) {
+    /// The reason why nothing is lent at this minute of the day under this load of others; none if
+    /// the machine is lent.
+    pub fn closed(
+        &self,
+        others: f64,
+        minute: impl FnOnce() -> u32,
+        was_closed: bool,
+    ) -> Option<String> {
+        if let Some(hours) = self.hours.filter(|hours| !hours.contains(minute())) {
             return Some(format!("its owner lends it {hours}"));
         }
         let ceiling = self.load_max?;
@@ -125,18 +130,18 @@ mod tests {
             load_max: Some(1.0),
             hours: None,
         };
-        assert_eq!(ceilings.closed(1.0, 0, false), None);
+        assert_eq!(ceilings.closed(1.0, || 0, false), None);
         let why = "others use 1.1 cores of it, and 1.0 are the ceiling";
-        assert_eq!(ceilings.closed(1.1, 0, false).as_deref(), Some(why));
-        assert!(ceilings.closed(0.9, 0, true).is_some());
-        assert_eq!(ceilings.closed(0.8, 0, true), None);
+        assert_eq!(ceilings.closed(1.1, || 0, false).as_deref(), Some(why));
+        assert!(ceilings.closed(0.9, || 0, true).is_some());
+        assert_eq!(ceilings.closed(0.8, || 0, true), None);
         let night = Ceilings {
             hours: Hours::parse("20:00-06:00"),
             ..ceilings
         };
-        let why = night.closed(0.0, 12 * 60, false);
+        let why = night.closed(0.0, || 12 * 60, false);
         assert_eq!(why.as_deref(), Some("its owner lends it 20:00-06:00"));
-        assert_eq!(night.closed(0.0, 21 * 60, false), None);
-        assert_eq!(Ceilings::default().closed(99.0, 0, false), None);
+        assert_eq!(night.closed(0.0, || 21 * 60, false), None);
+        assert_eq!(Ceilings::default().closed(99.0, || 0, false), None);
     }
 }

@@ -376,6 +376,11 @@ impl Handle {
         self.inbox().tell(Input::Lend(slots));
     }
 
+    /// Reports another power of the machine's cores to the group.
+    pub fn set_power(&self, power: f64) {
+        self.inbox().tell(Input::Power(power));
+    }
+
     /// Adds files to the blob store durably, in order.
     pub fn add_files(&self, paths: &[PathBuf]) -> Result<Vec<Artifact>, AddFilesError> {
         let artifacts: Result<Vec<Artifact>, AddError> =

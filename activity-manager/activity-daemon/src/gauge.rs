@@ -38,7 +38,7 @@ pub struct Reading {
 struct Ticks {
     total: u64,
     busy: u64,
-    /// Ticks of the commands' session.
+    /// Ticks of the executor and its commands.
     own: u64,
 }
 
@@ -53,10 +53,11 @@ impl Gauge {
         }
     }
 
-    /// Samples; commands are those of this session.
-    pub fn read(&mut self, session: Option<u32>) -> Reading {
+    /// Samples. Commands are the processes below this executor; without one, everything counts as
+    /// others'.
+    pub fn read(&mut self, executor: Option<u32>) -> Reading {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-        let own = session.map_or(0, ticks_of_session);
+        let own = executor.map_or(0, ticks_of_commands);
         let now = total_and_busy(&stat).map(|(total, busy)| Ticks { total, busy, own });
         let (busy, others) = match (self.before, now) {
             (Some(before), Some(now)) => now.since(before, self.cores),
@@ -118,32 +119,22 @@ fn total_and_busy(stat: &str) -> Option<(u64, u64)> {
     Some((total, total - idle))
 }
 
-/// Times of all processes of a session, and of their ended children.
-fn ticks_of_session(session: u32) -> u64 {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return 0;
-    };
-    let is_process = |name: &std::ffi::OsStr| {
-        let first = name.as_encoded_bytes().first();
-        first.is_some_and(u8::is_ascii_digit)
-    };
-    entries
-        .flatten()
-        .filter(|entry| is_process(&entry.file_name()))
-        .filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok())
-        .filter_map(|stat| ticks_of(&stat, session))
+/// Times of the executor, of all processes below it, and of their ended children. What else runs on
+/// the machine is not read, however much it is.
+fn ticks_of_commands(executor: u32) -> u64 {
+    let commands = activity_executor::descendants(executor);
+    let all = std::iter::once(executor).chain(commands);
+    all.filter_map(|pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok())
+        .filter_map(|stat| ticks_of(&stat))
         .sum()
 }
 
-/// From `/proc/PID/stat`: user and system time of the process and its ended children, if it is in
-/// the session. The name, in parentheses, may contain anything.
-fn ticks_of(stat: &str, session: u32) -> Option<u64> {
+/// From `/proc/PID/stat`: user and system time of the process and its ended children. The name, in
+/// parentheses, may contain anything.
+fn ticks_of(stat: &str) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
-    // The session is field 6 and the times are 14 to 17; the first one here is field 3.
-    if fields.get(3)?.parse() != Ok(session) {
-        return None;
-    }
+    // The times are fields 14 to 17; the first one here is field 3.
     let times = fields.get(11..15)?.iter();
     times.map(|time| time.parse::<u64>().ok()).sum()
 }
@@ -174,9 +165,8 @@ mod tests {
         assert_eq!(total_and_busy(stat), Some((1_010, 160)));
         assert_eq!(total_and_busy("intr 1 2"), None);
         let of = "7 (a) b (c) S 1 7 42 0 -1 4194304 1 2 3 4 10 20 30 40 20 0 1 0 5 6 7";
-        assert_eq!(ticks_of(of, 42), Some(100));
-        assert_eq!(ticks_of(of, 7), None);
-        assert_eq!(ticks_of("7 (cut", 42), None);
+        assert_eq!(ticks_of(of), Some(100));
+        assert_eq!(ticks_of("7 (cut"), None);
         assert_eq!(first_number("0.52 0.58 0.59 1/977 3"), Some(0.52));
         let memory = "MemTotal: 8 kB\nMemAvailable:       2048 kB\n";
         assert_eq!(available(memory), Some(2 << 20));
@@ -196,7 +186,7 @@ mod tests {
         };
         assert_eq!(after.since(before, 4.0), (3.0, 1.0));
         assert_eq!(after.since(after, 4.0), (0.0, 0.0));
-        // A new session has used less.
+        // A new executor has used less.
         assert_eq!(before.since(after, 4.0), (0.0, 0.0));
     }
 
@@ -208,5 +198,6 @@ mod tests {
         let reading = gauge.read(Some(std::process::id()));
         assert!(reading.busy <= f64::from(cores()));
         assert!(reading.memory_free.0 > 0 && reading.disk_free.0 > 0);
+        assert!(ticks_of_commands(std::process::id()) <= ticks_of_commands(1));
     }
 }

@@ -24,7 +24,7 @@ use crate::commands::CommandSettings;
 use crate::eviction::Evictor;
 use crate::files::Files;
 use crate::gauge::{Gauge, cores};
-use crate::power::power;
+use crate::power::PowerMeter;
 use crate::{Commands, Handle, MachineProfile, Retention};
 use crate::{isolation, traversal};
 
@@ -238,7 +238,12 @@ impl program::Service for Service {
         settings.commands.approve()?;
         let me = credentials.identity().clone();
         let slots = settings.n_slots();
-        let measured = settings.power.unwrap_or_else(|| power(&place.directory));
+        let meter = match settings.power {
+            Some(_) => None,
+            None => Some(PowerMeter::of(&place.directory, clock::mono())),
+        };
+        let measured = meter.as_ref().map(PowerMeter::power);
+        let power = settings.power.or(measured).unwrap_or(1.0);
         let gm = &settings.group_manager.address;
         let (blobs, transfers) = settings.files.start(place, &credentials, gm)?;
         let evictor = settings.files.evictor(&blobs, &place.directory)?;
@@ -255,7 +260,7 @@ impl program::Service for Service {
                 .stream_mebibytes
                 .map(|mebibytes| u64::from(mebibytes) << 20),
             profile: Some(MachineProfile {
-                power: measured,
+                power,
                 memory: settings.memory,
                 ..MachineProfile::default()
             }),
@@ -285,6 +290,7 @@ impl program::Service for Service {
         let mut watch = Watch {
             manager: Arc::clone(&manager),
             gauge: Gauge::of(&place.directory),
+            meter,
             ceilings: settings.ceilings,
             slots,
             is_closed: false,
@@ -411,6 +417,8 @@ impl program::Service for Service {
 struct Watch {
     manager: Arc<Handle>,
     gauge: Gauge,
+    /// None if the configuration gives the power.
+    meter: Option<PowerMeter>,
     ceilings: Ceilings,
     slots: u32,
     is_closed: bool,
@@ -421,8 +429,20 @@ struct Watch {
 
 impl Watch {
     fn look(&mut self) -> Load {
-        let reading = self.gauge.read(self.manager.executor_pid());
-        let minute = minute_of_day(clock::wall());
+        // Only a ceiling tells commands from what others run.
+        let pid = self
+            .ceilings
+            .load_max
+            .and_then(|_| self.manager.executor_pid());
+        let reading = self.gauge.read(pid);
+        let busy = reading.busy / f64::from(cores());
+        if let Some(meter) = &mut self.meter
+            && let Some(power) = meter.look(clock::mono(), busy)
+        {
+            self.manager.set_power(power);
+            tracing::info!(power, "the power of a core was measured");
+        }
+        let minute = || minute_of_day(clock::wall());
         let closed = self.ceilings.closed(reading.others, minute, self.is_closed);
         if self.is_closed != closed.is_some() {
             self.is_closed = closed.is_some();

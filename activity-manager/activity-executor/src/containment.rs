@@ -28,6 +28,7 @@ use crate::sys;
 
 use self::cgroup::{MemoryGroup, Own, ProcessGroup, ProcessLimit, SlotGroup};
 pub(crate) use self::descendants::Children;
+pub use self::descendants::descendants;
 use self::descendants::{add_descendants, kill_tree, signal_if};
 pub(crate) use self::leftovers::{Leftovers, end_all};
 

@@ -53,7 +53,7 @@ mod throttle;
 
 pub use account::{Account, AccountError, Accounts};
 pub use client::{Connection, ReceiveError, Receiver, Sender, Spawn, SpawnError, spawn};
-pub use containment::ContainmentChoice;
+pub use containment::{ContainmentChoice, descendants};
 pub use ground::remove_tree;
 pub use limits::{IoClass, Limits};
 pub use log::{LogError, LogReader, Stream, log_directory, open_log, read_log, segment_number};

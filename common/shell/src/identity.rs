@@ -13,6 +13,7 @@ mod issued;
 mod key;
 mod lock;
 mod pem;
+mod reader;
 mod registrar;
 mod renewal;
 mod revocation;
@@ -24,6 +25,7 @@ pub use credentials::{Credentials, CredentialsError};
 pub use files::{FileError, write_secret};
 pub use issued::{IssuedCertificates, IssuedError, Origin, Signed};
 pub use key::{Key, KeyError};
+pub use reader::CredentialsReader;
 pub use registrar::{
     AUTHORITY_LIFE, CERTIFICATE_LIFE, Entry, Registrar, RegistrarError, is_address,
 };

@@ -11,7 +11,7 @@ use thiserror::Error;
 use wire::admin::{Contact, Load, Presence, Refused, Request, Response};
 
 use crate::clock;
-use crate::identity::{Credentials, CredentialsError, Renewal, is_address};
+use crate::identity::{Credentials, CredentialsError, CredentialsReader, Renewal, is_address};
 use crate::log_part::log_part;
 use crate::quic::{LinkError, RequestClient, Stopper};
 
@@ -87,6 +87,7 @@ impl Membership {
             shared: Arc::clone(&shared),
             line,
             identity: identity.to_owned(),
+            credentials: CredentialsReader::of(identity),
             log: log.to_owned(),
             say: Box::new(say),
             renew_from: Mono(0),
@@ -149,6 +150,7 @@ struct Member {
     shared: Arc<Shared>,
     line: RequestClient,
     identity: PathBuf,
+    credentials: CredentialsReader,
     log: PathBuf,
     say: Box<dyn FnMut() -> Said + Send>,
     renew_from: Mono,
@@ -178,11 +180,11 @@ impl Member {
     }
 
     fn present(&mut self) -> Result<(), MembershipError> {
-        let credentials = Credentials::load(&self.identity)?;
+        let credentials = self.credentials.read(clock::wall())?;
         let Said { load, trouble } = (self.say)();
         let presence = Presence {
             program: env!("CARGO_PKG_VERSION").to_owned(),
-            revision: credentials.revocations().iter().count() as u64,
+            revision: credentials.revocations().len() as u64,
             load,
             trouble,
         };
@@ -211,7 +213,7 @@ impl Member {
     }
 
     fn renew(&mut self) -> Result<(), MembershipError> {
-        let credentials = Credentials::load(&self.identity)?;
+        let credentials = self.credentials.read(clock::wall())?;
         if let Some(ending) = credentials.ending(clock::wall())
             && clock::mono() >= self.warn_from
         {

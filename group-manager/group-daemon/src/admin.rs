@@ -299,7 +299,7 @@ impl AdminServer {
 
 /// A number that increases with each revocation.
 fn revision(revocations: &Revocations) -> u64 {
-    revocations.iter().count() as u64
+    revocations.len() as u64
 }
 
 fn process_managers(registrar: &Registrar) -> Vec<Contact> {

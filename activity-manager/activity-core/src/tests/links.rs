@@ -79,6 +79,16 @@ fn a_machine_tells_at_once_that_it_lends_less_and_never_more_than_it_has() {
 }
 
 #[test]
+fn another_power_is_told_at_once_where_somebody_is_there_to_be_told() {
+    let mut bench = Bench::new(2, 0);
+    assert_eq!(bench.all([Input::Power(1.25)]), "");
+    let register = "group: register here e1 slots=2\n";
+    assert_eq!(bench.all([Input::Up(Peer::Group)]), register);
+    assert_eq!(bench.all([Input::Power(1.0)]), register);
+    assert_eq!(bench.drive.machine().config.power, 1.0);
+}
+
+#[test]
 fn a_machine_registers_until_it_was_told_number_and_grants() {
     let mut bench = Bench::new(2, 0);
     let register = "group: register here e1 slots=2\n";

@@ -85,6 +85,17 @@ impl Descendant {
     }
 }
 
+/// The processes below one of this machine: what it has started and what those have. One that forks
+/// meanwhile may be missed.
+pub fn descendants(root: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    if let Ok(root) = i32::try_from(root) {
+        add_descendants(root, &mut found);
+    }
+    let pids = found.iter().map(|one| one.pid.unsigned_abs());
+    pids.collect()
+}
+
 /// Appends all processes below `root`, without it, parents first.
 pub(crate) fn add_descendants(root: i32, all: &mut Vec<Descendant>) {
     let begin = all.len();

@@ -21,6 +21,9 @@ const KEY: &str = "certificate.key";
 const AUTHORITY: &str = "authority.pem";
 const REVOKED: &str = "revoked";
 
+/// All of them.
+pub(super) const FILES: [&str; 4] = [CERTIFICATE, KEY, AUTHORITY, REVOKED];
+
 /// A certificate with its key, the trusted authority, and the revoked certificates. Read again as a
 /// whole after a change.
 #[derive(Clone)]

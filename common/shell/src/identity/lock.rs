@@ -5,6 +5,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
+use model::{Span, Wall};
+
 use super::files::{FileError, SECRET};
 
 /// The file that is locked.
@@ -63,5 +65,12 @@ impl Stamp {
             bytes: metadata.len(),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         }
+    }
+
+    /// Returns true if the last change was so long ago.
+    pub(super) fn is_older(&self, age: Span, now: Wall) -> bool {
+        let (seconds, nanoseconds) = self.changed;
+        let micros = seconds.saturating_mul(1_000_000) + nanoseconds / 1_000;
+        u64::try_from(micros).is_ok_and(|changed| Wall(changed) + age <= now)
     }
 }

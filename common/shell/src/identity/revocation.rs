@@ -112,6 +112,16 @@ impl Revocations {
         Ok(())
     }
 
+    /// The number of revoked certificates.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns true if no certificate is revoked.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns true if a certificate is revoked.
     pub fn contains(&self, serial: &Serial) -> bool {
         self.0.contains_key(serial)
