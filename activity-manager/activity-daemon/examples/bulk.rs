@@ -265,6 +265,7 @@ fn attach(peers: &Peers<String>, inbox: &Inbox<Came>) -> Box<dyn Fn(Link) + Send
             message: |_, text| Came::Message(text),
             up: |_| Came::Up,
             down: |_| Came::Down,
+            lane: shell::in_turn,
         };
         peers.attach(link.open::<String, String>(), &inbox, 0, received);
     })

@@ -350,6 +350,7 @@ impl Handle {
             message: |_, message| Input::Group(message),
             up: |_| Input::Up(Peer::Group),
             down: |_| Input::Down(Peer::Group),
+            lane: shell::in_turn,
         };
         self.group.attach(end, self.inbox(), GROUP, received);
     }
@@ -360,6 +361,7 @@ impl Handle {
             message: Input::Process,
             up: |number| Input::Up(Peer::Process(number)),
             down: |number| Input::Down(Peer::Process(number)),
+            lane: shell::in_turn,
         };
         self.processes.attach(end, self.inbox(), number, received);
     }

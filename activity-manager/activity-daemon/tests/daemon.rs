@@ -251,6 +251,7 @@ impl Bench {
                 message: |_, message| FromGroupSide::Message(message),
                 up: |_| FromGroupSide::Link,
                 down: |_| FromGroupSide::Link,
+                lane: shell::in_turn,
             },
         );
         handle.connect_group(theirs);
@@ -279,6 +280,7 @@ impl Bench {
                 message: |_, message| FromProcessSide::Message(message),
                 up: |_| FromProcessSide::Link,
                 down: |_| FromProcessSide::Link,
+                lane: shell::in_turn,
             },
         );
         handle.connect_process(0, theirs);

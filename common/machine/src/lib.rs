@@ -9,6 +9,7 @@
 //! This crate knows no manager, no store and no connection. Read [`Machine`], then [`Drive`].
 
 pub mod golden;
+mod lanes;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -18,6 +19,7 @@ use std::fmt::Debug;
 
 use model::{Mono, Now};
 
+pub use lanes::{Lane, Lanes};
 pub use timers::Timers;
 
 /// Weight of the events that may follow a snapshot before the next one, beside twice the snapshot's
@@ -79,6 +81,11 @@ pub trait Machine: Sized {
     fn snapshot(state: &Self::State) -> Self::Snapshot;
     /// Restores a state from the state after the first event, and a snapshot.
     fn restore(founded: Self::State, snapshot: Self::Snapshot) -> Self::State;
+    /// The lane in which an input waits.
+    fn lane(input: &Self::Input) -> Lane {
+        let _ = input;
+        Lane::Peers
+    }
     /// Takes one input.
     fn step(&mut self, cx: &mut Context<'_, Self>, now: Now, input: Self::Input);
     /// Handles due timers.

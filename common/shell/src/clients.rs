@@ -393,7 +393,8 @@ fn read_all<I>(client: u64, mut stream: UnixStream, shared: &Shared<I>, connecti
     }
     connection.finish();
     lock(&shared.connections).remove(&client);
-    shared.inbox.tell((shared.inputs.gone)(client));
+    // It comes after the requests of the client.
+    shared.inbox.tell_of_client((shared.inputs.gone)(client));
 }
 
 fn write_all(mut stream: UnixStream, connection: &Connection) {

@@ -6,16 +6,16 @@
 //! the cost of a step. The lock of the queue guards the choice of the running thread, so that
 //! exactly one runs the loop and no input is overlooked.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
+use machine::{Lane, Lanes};
 use model::{Mono, Span};
 use thiserror::Error;
 
 use crate::clock;
-use crate::limits::{INBOX_BYTES_MAX, INBOX_INPUTS_MAX};
+use crate::limits::{INBOX_BYTES_MAX, INBOX_INPUTS_MAX, INBOX_URGENT_MAX};
 use crate::store::Committed;
 
 /// Decodes an input from a message's bytes, in the receiver's thread; none if they are no message.
@@ -25,7 +25,7 @@ pub(crate) type Opener<I> = Arc<dyn Fn(&[u8]) -> Option<I> + Send + Sync>;
 pub fn inbox<I>() -> (Inbox<I>, InputReceiver<I>) {
     let shared = Arc::new(Shared {
         state: Mutex::new(State {
-            items: VecDeque::new(),
+            items: Lanes::default(),
             bytes: 0,
             committed: None,
             is_closed: false,
@@ -57,7 +57,7 @@ pub struct Inbox<I>(Arc<Shared<I>>);
 /// The receiver of a core's inputs.
 pub struct InputReceiver<I> {
     shared: Arc<Shared<I>>,
-    taken: Vec<Item<I>>,
+    taken: Vec<(Lane, Item<I>)>,
 }
 
 /// Why an input was refused.
@@ -79,7 +79,7 @@ struct Shared<I> {
 }
 
 struct State<I> {
-    items: VecDeque<Item<I>>,
+    items: Lanes<Item<I>>,
     bytes: usize,
     committed: Option<Committed>,
     is_closed: bool,
@@ -110,8 +110,8 @@ impl<I> Inbox<I> {
     /// Sends one input if there is room, and wakes the core.
     pub fn try_send(&self, input: I) -> Result<(), Refused> {
         let mut state = self.0.lock();
-        state.room(0)?;
-        state.items.push_back(Item::Ready(input));
+        state.room(Lane::Peers, 0)?;
+        state.items.push(Lane::Peers, Item::Ready(input));
         self.0.wake(state);
         Ok(())
     }
@@ -128,7 +128,16 @@ impl<I> Inbox<I> {
     pub fn tell_all(&self, inputs: impl IntoIterator<Item = I>) {
         let mut state = self.0.lock();
         if !state.is_closed {
-            state.items.extend(inputs.into_iter().map(Item::Ready));
+            state.add(Lane::Peers, inputs);
+            self.0.wake(state);
+        }
+    }
+
+    /// [`Inbox::tell`] for what must come after the requests of a client.
+    pub(crate) fn tell_of_client(&self, input: I) {
+        let mut state = self.0.lock();
+        if !state.is_closed {
+            state.add(Lane::Clients, [input]);
             self.0.wake(state);
         }
     }
@@ -138,17 +147,17 @@ impl<I> Inbox<I> {
     pub fn tell_inline(&self, inputs: impl IntoIterator<Item = I>) {
         let mut state = self.0.lock();
         if !state.is_closed {
-            state.items.extend(inputs.into_iter().map(Item::Ready));
+            state.add(Lane::Peers, inputs);
             self.0.run(state);
         }
     }
 
-    /// Sends inputs in order and waits while the queue is full. For readers of connections, which
-    /// thereby stop reading.
+    /// Sends inputs of a client in order and waits while many inputs of clients wait. For readers of
+    /// their connections, which thereby stop reading.
     pub fn send_all(&self, inputs: impl IntoIterator<Item = I>) -> Result<(), Refused> {
         let mut state = self.0.lock();
         for input in inputs {
-            while let Err(refused) = state.room(0) {
+            while let Err(refused) = state.room(Lane::Clients, 0) {
                 if refused == Refused::Closed {
                     return Err(refused);
                 }
@@ -159,7 +168,7 @@ impl<I> Inbox<I> {
                 state = wait(&self.0.emptied, state);
                 state.n_senders_asleep -= 1;
             }
-            state.items.push_back(Item::Ready(input));
+            state.items.push(Lane::Clients, Item::Ready(input));
         }
         self.0.wake(state);
         Ok(())
@@ -171,18 +180,25 @@ impl<I> Inbox<I> {
     }
 
     /// Queues a message without waking the core; [`Inbox::wake`] must follow.
-    pub(crate) fn offer(&self, bytes: Vec<u8>, open: &Opener<I>) -> Result<(), Refused> {
+    pub(crate) fn offer(
+        &self,
+        lane: Lane,
+        bytes: Vec<u8>,
+        open: &Opener<I>,
+    ) -> Result<(), Refused> {
         let mut state = self.0.lock();
-        state.room(bytes.len())?;
+        state.room(lane, bytes.len())?;
         state.bytes += bytes.len();
-        state.items.push_back(Item::Sealed(bytes, Arc::clone(open)));
+        let sealed = Item::Sealed(bytes, Arc::clone(open));
+        state.items.push(lane, sealed);
         Ok(())
     }
 
-    /// Returns true if the queue is less than half full.
+    /// Returns true if the queue is less than half full of messages of links.
     pub(crate) fn has_drained(&self) -> bool {
         let state = self.0.lock();
-        state.items.len() < INBOX_INPUTS_MAX / 2 && state.bytes < INBOX_BYTES_MAX / 2
+        let n_inputs = state.items.len_of(Lane::Peers);
+        n_inputs < INBOX_INPUTS_MAX / 2 && state.bytes < INBOX_BYTES_MAX / 2
     }
 
     /// Wakes the core if it sleeps and has inputs.
@@ -313,16 +329,17 @@ impl<I> InputReceiver<I> {
             n_inputs_max: 1,
             until: Until::Awake,
         };
-        let mut inputs = Vec::with_capacity(1);
+        let mut inputs = Lanes::default();
         self.take(condition, &mut inputs, &mut None);
-        inputs.pop()
+        inputs.pop().map(|(_, input)| input)
     }
 
     /// Takes inputs, and the journal if it was returned. Leaves the loop if there is nothing to do.
+    /// Urgent inputs are taken whatever the condition says of inputs.
     pub(crate) fn take(
         &mut self,
         condition: WaitCondition,
-        inputs: &mut Vec<I>,
+        inputs: &mut Lanes<I>,
         committed: &mut Option<Committed>,
     ) -> Taken {
         let mut state = self.shared.lock();
@@ -332,14 +349,22 @@ impl<I> InputReceiver<I> {
             return Taken::Nothing;
         }
         *committed = state.committed.take();
-        let n_inputs = condition.n_inputs_max.min(state.items.len());
-        self.taken.extend(state.items.drain(..n_inputs));
-        for item in &self.taken {
+        while let Some(item) = state.items.pop_from(Lane::Urgent) {
+            self.taken.push((Lane::Urgent, item));
+        }
+        for _ in 0..condition.n_inputs_max {
+            let Some(next) = state.items.pop() else {
+                break;
+            };
+            self.taken.push(next);
+        }
+        for (_, item) in &self.taken {
             if let Item::Sealed(bytes, _) = item {
                 state.bytes = state.bytes.saturating_sub(bytes.len());
             }
         }
-        if state.n_senders_asleep > 0 && state.items.len() < INBOX_INPUTS_MAX / 2 {
+        let n_of_clients = state.items.len_of(Lane::Clients);
+        if state.n_senders_asleep > 0 && n_of_clients < INBOX_INPUTS_MAX / 2 {
             self.shared.emptied.notify_all();
         }
         let taken = if state.is_closed {
@@ -348,10 +373,13 @@ impl<I> InputReceiver<I> {
             Taken::Work
         };
         drop(state);
-        for item in self.taken.drain(..) {
-            match item {
-                Item::Ready(input) => inputs.push(input),
-                Item::Sealed(bytes, open) => inputs.extend(open(&bytes)),
+        for (lane, item) in self.taken.drain(..) {
+            let input = match item {
+                Item::Ready(input) => Some(input),
+                Item::Sealed(bytes, open) => open(&bytes),
+            };
+            if let Some(input) = input {
+                inputs.push(lane, input);
             }
         }
         taken
@@ -406,12 +434,24 @@ impl<I> State<I> {
         calls
     }
 
-    fn room(&self, bytes: usize) -> Result<(), Refused> {
+    fn add(&mut self, lane: Lane, inputs: impl IntoIterator<Item = I>) {
+        for input in inputs {
+            self.items.push(lane, Item::Ready(input));
+        }
+    }
+
+    fn room(&self, lane: Lane, bytes: usize) -> Result<(), Refused> {
         if self.is_closed {
             return Err(Refused::Closed);
         }
-        let fits = self.bytes + bytes <= INBOX_BYTES_MAX || self.bytes == 0;
-        if self.items.len() < INBOX_INPUTS_MAX && fits {
+        let n_inputs_max = match lane {
+            Lane::Urgent => INBOX_URGENT_MAX,
+            Lane::Peers | Lane::Clients => INBOX_INPUTS_MAX,
+        };
+        // Urgent messages are short, and their number is bounded.
+        let is_short = self.bytes + bytes <= INBOX_BYTES_MAX || self.bytes == 0;
+        let fits = is_short || lane == Lane::Urgent;
+        if self.items.len_of(lane) < n_inputs_max && fits {
             Ok(())
         } else {
             Err(Refused::Full)

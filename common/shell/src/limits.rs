@@ -6,8 +6,16 @@ use model::Span;
 /// the first waits for the last for some milliseconds at most.
 pub const STEP_INPUTS_MAX: usize = 256;
 
-/// Inputs that wait for a core. Senders batch, so a full queue means that the core has stopped.
+/// Time after which a step takes no further input: urgent inputs that have come meanwhile are taken
+/// first. What waits for the flush of the batch waits for so long at most.
+pub const STEP_TIME_MAX: Span = Span::from_millis(20);
+
+/// Inputs of one lane that wait for a core. Senders batch, so a full queue means that the core has
+/// stopped.
 pub const INBOX_INPUTS_MAX: usize = 16_384;
+
+/// Urgent inputs that wait for a core: several of each machine of a large group.
+pub const INBOX_URGENT_MAX: usize = 4_096;
 
 /// Bytes of messages that wait for a core: two of the longest.
 pub const INBOX_BYTES_MAX: usize = 2 * wire::MESSAGE_BYTES_MAX;
@@ -26,15 +34,17 @@ pub const COMMIT_WAITING_BATCHES_MAX: usize = 256;
 /// again and again of a receiver that does not keep up.
 pub const LINK_PAUSE: Span = Span::from_millis(100);
 
-/// Clients that may be connected at the same time: people and scripts of one user.
-pub const CLIENTS_MAX: usize = 64;
+/// Clients that may be connected at the same time: people and scripts of one user, who may watch
+/// some hundred processes.
+pub const CLIENTS_MAX: usize = 256;
 
-/// Clients on other machines that may be connected at the same time, of all users together.
-pub const REMOTE_CLIENTS_MAX: usize = 256;
+/// Clients on other machines that may be connected at the same time, of all users together. Each
+/// has two threads and some 100 KiB.
+pub const REMOTE_CLIENTS_MAX: usize = 1_024;
 
-/// Connections of one user on other machines: some terminals and scripts. A user who opens more
-/// takes no places of others.
-pub const REMOTE_CONNECTIONS_EACH_MAX: usize = 32;
+/// Connections of one user on other machines: scripts that watch some hundred processes. A user who
+/// opens more takes no places of others.
+pub const REMOTE_CONNECTIONS_EACH_MAX: usize = 256;
 
 /// Bytes of the longest request from another machine: the longest readable definition.
 pub const REMOTE_MESSAGE_BYTES_MAX: usize = 64 << 20;
@@ -113,8 +123,8 @@ pub const REFUSED_SOURCES_MAX: usize = 256;
 pub const REFUSED_PERIOD: Span = Span::from_secs(60);
 
 /// Links to other machines, dialled and accepted together: ten times the machines of a large
-/// group.
-pub const LINKS_MAX: usize = 1_024;
+/// group, and those of users.
+pub const LINKS_MAX: usize = 1_024 + REMOTE_CLIENTS_MAX;
 
 /// Longest time from a peer's first packet to the end of its greeting.
 pub const LINK_GREETING_MAX: Span = Span::from_secs(5);
@@ -151,8 +161,11 @@ pub const LINK_KNOCK_MAX: Span = Span::from_secs(1);
 /// times this value, and again after six times. A longer way costs some packets.
 pub const LINK_FIRST_ROUND_TRIP: Span = Span::from_millis(100);
 
-/// Bulk connections that others may have to this program: as many as links.
-pub const BULK_CONNECTIONS_MAX: usize = LINKS_MAX;
+/// Bulk connections that others may have to this program: as many as links to machines.
+pub const BULK_CONNECTIONS_MAX: usize = 1_024;
+
+/// Bulk connections of one user: some terminals and scripts that fetch files.
+pub const BULK_CONNECTIONS_OF_USER_MAX: usize = 32;
 
 /// Bulk connections of one machine: one, and another while the first is given up.
 pub const BULK_CONNECTIONS_EACH_MAX: usize = 2;

@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use machine::Lane;
 use minicbor::{Decode, Encode};
 use model::Mono;
 
@@ -54,6 +55,13 @@ pub struct Received<R, I, K = Key> {
     pub up: fn(K) -> I,
     /// The link cannot be used; messages may have been lost.
     pub down: fn(K) -> I,
+    /// The lane of an encoded message.
+    pub lane: fn(&[u8]) -> Lane,
+}
+
+/// The lane of a link whose messages all wait for their turn.
+pub fn in_turn(_: &[u8]) -> Lane {
+    Lane::Peers
 }
 
 /// The number of a link in its manager, where its peers have no ids.
@@ -119,6 +127,7 @@ struct Manager<R, I, K> {
     key: K,
     received: Received<R, I, K>,
     open: Opener<I>,
+    lane: fn(&[u8]) -> Lane,
 }
 
 impl<S, R> End<S, R>
@@ -152,6 +161,7 @@ where
         let manager = Manager {
             inbox: inbox.clone(),
             key,
+            lane: received.lane,
             received,
             open,
         };
@@ -259,7 +269,7 @@ impl Wire {
 
 impl<R, I: Send, K: Copy + Send + Sync> Attached for Manager<R, I, K> {
     fn offer(&self, bytes: Vec<u8>) -> Result<(), Refused> {
-        self.inbox.offer(bytes, &self.open)
+        self.inbox.offer((self.lane)(&bytes), bytes, &self.open)
     }
 
     fn wake(&self, how: Wake) {

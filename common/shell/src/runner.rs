@@ -1,6 +1,7 @@
 //! The loop of a daemon: a thread that drives one [`Drive`].
 //!
-//! The loop takes waiting inputs, steps them, closes the batch, makes the events durable, and only
+//! The loop takes waiting inputs, the urgent ones first, steps them for some milliseconds at most,
+//! closes the batch, makes the events durable, and only
 //! then carries out the effects. It flushes a small batch itself if no more inputs wait, so that a
 //! single hop of a chain does not pay for a switch of threads. Otherwise a thread of its own
 //! flushes the journal and returns it, and the loop steps the next batches meanwhile.
@@ -20,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use journal::{CommitError, Journal};
-use machine::{Drive, Machine};
+use machine::{Drive, Lane, Lanes, Machine};
 use model::{Mono, Now, Span};
 use thiserror::Error;
 
@@ -29,6 +30,7 @@ use crate::failpoint::Failpoint;
 use crate::inbox::{Inbox, InputReceiver, Taken, Turns, Until, WaitCondition};
 use crate::limits::{
     COMMIT_INLINE_BYTES_MAX, COMMIT_WAITING_BATCHES_MAX, COMMIT_WAITING_BYTES_MAX, STEP_INPUTS_MAX,
+    STEP_TIME_MAX,
 };
 use crate::store::{Committed, Flusher, Store, encode};
 
@@ -136,7 +138,8 @@ where
             waiting: Vec::new(),
             waiting_bytes: 0,
             n_flushed: first.number,
-            inputs: Vec::new(),
+            inputs: Lanes::default(),
+            immediate: Vec::new(),
             woken: Mono(0),
             counts: Arc::clone(&counts),
             failpoint: Failpoint::of(name),
@@ -320,8 +323,10 @@ struct Loop<M: Machine, O> {
     waiting_bytes: usize,
     /// All batches up to this one are durable.
     n_flushed: u64,
-    /// Inputs of the next step.
-    inputs: Vec<M::Input>,
+    /// Inputs of the next steps.
+    inputs: Lanes<M::Input>,
+    /// The results of effects that are there at once.
+    immediate: Vec<M::Input>,
     /// The last time at which timers were checked.
     woken: Mono,
     counts: Arc<Counts>,
@@ -385,6 +390,14 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
 
     fn step(&mut self) {
         let now: Now = clock::now();
+        // A machine that has asked in time is not given up because this loop was late.
+        for _ in 0..STEP_INPUTS_MAX {
+            let Some(input) = self.inputs.pop_from(Lane::Urgent) else {
+                break;
+            };
+            self.drive.step(now, input);
+            add(&self.counts.inputs, 1);
+        }
         if self.due().is_some_and(|due| due <= now.mono) {
             self.woken = now.mono;
             if self
@@ -392,15 +405,27 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
                 .next_wakeup()
                 .is_some_and(|due| due <= now.mono)
             {
-                self.handler.wake(now.mono, &mut self.inputs);
+                self.handler.wake(now.mono, &mut self.immediate);
+                self.take_immediate();
             }
             if self.drive.next_wakeup().is_some_and(|due| due <= now.mono) {
                 self.drive.wake(now);
             }
         }
-        add(&self.counts.inputs, self.inputs.len());
-        for input in self.inputs.drain(..) {
+        let mut n_inputs = 0;
+        while let Some((_, input)) = self.inputs.pop() {
             self.drive.step(now, input);
+            n_inputs += 1;
+            if clock::mono().since(now.mono) >= STEP_TIME_MAX {
+                break;
+            }
+        }
+        add(&self.counts.inputs, n_inputs);
+    }
+
+    fn take_immediate(&mut self) {
+        for input in self.immediate.drain(..) {
+            self.inputs.push(Lane::Peers, input);
         }
     }
 
@@ -437,7 +462,7 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
         };
         let is_small = self.waiting_bytes <= COMMIT_INLINE_BYTES_MAX;
         self.waiting_bytes = 0;
-        if is_small && self.receiver.is_empty() {
+        if is_small && self.inputs.is_empty() && self.receiver.is_empty() {
             let result = journal.commit(&self.waiting);
             self.waiting.clear();
             add(&self.counts.flushes_inline, 1);
@@ -470,7 +495,8 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
         let effects = self.drive.flushed(self.n_flushed);
         if !effects.is_empty() {
             add(&self.counts.effects, effects.len());
-            self.handler.carry_out(effects, &mut self.inputs);
+            self.handler.carry_out(effects, &mut self.immediate);
+            self.take_immediate();
         }
     }
 

@@ -63,9 +63,53 @@ pub fn patience(length: Span) -> Span {
     length + Span(length.0 / DRIFT) + MARGIN
 }
 
+/// Returns true for the encoded messages of an activity manager that a lease depends on: `Renew`, and
+/// `Holding`, before which it would not be answered. They overtake others at the process manager, which
+/// therefore asks before it decodes.
+pub fn is_urgent(bytes: &[u8]) -> bool {
+    const HOLDING: u32 = 0;
+    const RENEW: u32 = 7;
+    let mut decoder = minicbor::Decoder::new(bytes);
+    // An enum is an array of the number of its variant and the fields.
+    let variant = decoder.array().and_then(|_| decoder.u32());
+    variant.is_ok_and(|variant| [HOLDING, RENEW].contains(&variant))
+}
+
 #[cfg(test)]
 mod tests {
+    use model::Epoch;
+
     use super::*;
+    use crate::attempt::FromActivity;
+
+    #[test]
+    fn messages_that_leases_depend_on_are_told_by_their_bytes() {
+        let renew = FromActivity::Renew {
+            epoch: Epoch(3),
+            number: 70_000,
+        };
+        let holding = FromActivity::Holding {
+            epoch: Epoch(3),
+            ask: 1,
+            part: 0,
+            n_parts: 1,
+            attempts: Vec::new(),
+            lease: Some(LENGTH),
+            has_forgotten: false,
+        };
+        assert!(is_urgent(&crate::encode(&renew)) && is_urgent(&crate::encode(&holding)));
+        let others = [
+            FromActivity::Accepted(Vec::new()),
+            FromActivity::Outcomes(Vec::new()),
+            FromActivity::Started(Vec::new()),
+        ];
+        for other in others {
+            assert!(!is_urgent(&crate::encode(&other)), "{other:?}");
+        }
+        for odd in [&[][..], &[0x82], &[0x82, 0x20], &[7], b"\xff\xff"] {
+            assert!(!is_urgent(odd));
+        }
+    }
 
     const LENGTHS: [Span; 4] = [SHORTEST, LENGTH, Span::from_secs(61), LONGEST];
 

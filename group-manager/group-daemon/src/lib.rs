@@ -163,6 +163,7 @@ impl Handle {
             message: Input::Activity,
             up: |connection| Input::Up(Peer::Activity(connection)),
             down: |connection| Input::Down(Peer::Activity(connection)),
+            lane: shell::in_turn,
         };
         self.machines
             .attach(end, self.runner.inbox(), connection, received);
@@ -174,6 +175,7 @@ impl Handle {
             message: Input::Process,
             up: |number| Input::Up(Peer::Process(number)),
             down: |number| Input::Down(Peer::Process(number)),
+            lane: shell::in_turn,
         };
         self.processes
             .attach(end, self.runner.inbox(), number, received);

@@ -47,6 +47,7 @@ impl Bench {
                 message: |_, message| Came::Message(message),
                 up: |_| Came::Link,
                 down: |_| Came::Link,
+                lane: shell::in_turn,
             },
         );
         handle.connect_process(0, theirs);
@@ -60,6 +61,7 @@ impl Bench {
                 message: |_, message| Came::Message(message),
                 up: |_| Came::Link,
                 down: |_| Came::Link,
+                lane: shell::in_turn,
             },
         );
         handle.connect_activity(theirs);

@@ -1,5 +1,6 @@
 //! The inputs and the effects of a process manager.
 
+use machine::Lane;
 use model::{Bytes, GroupId, Plan, ProcessId, ResourceId};
 use wire::attempt::{FromActivity, ToActivity};
 use wire::client::{Answer, Request};
@@ -58,6 +59,25 @@ impl Input {
             | Request::Tail(_)
             | Request::Log { .. }
             | Request::Machines) => Input::Request(client, caller, number, request),
+        }
+    }
+
+    /// The lane in which it waits: leases end where they are not answered for some seconds.
+    pub fn lane(&self) -> Lane {
+        match self {
+            Input::Activity(_, FromActivity::Renew { .. } | FromActivity::Holding { .. }) => {
+                Lane::Urgent
+            }
+            Input::Request(..) | Input::Submission(..) | Input::ClientGone(_) => Lane::Clients,
+            Input::Group(..)
+            | Input::GroupUp(_)
+            | Input::GroupDown(_)
+            | Input::Activity(..)
+            | Input::ActivityNamed(..)
+            | Input::ActivityUp(_)
+            | Input::ActivityDown(_)
+            | Input::Planned(_)
+            | Input::Room(_) => Lane::Peers,
         }
     }
 }

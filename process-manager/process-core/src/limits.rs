@@ -19,8 +19,16 @@ pub const SILENCE: Span = Span::from_secs(15);
 /// The greatest age of an offer that may end a process for want of a machine: a group repeats its
 /// offer every five seconds.
 pub const OFFER_FRESH: Span = Span::from_secs(6);
-/// Watchers are told at most this often.
+/// A watcher is told at most this often.
 pub const WATCH: Span = Span::from_millis(100);
+/// Timers that ring in one step: thousands of processes may wait for the same moment, and leases are
+/// answered between two steps.
+pub const TIMERS_A_STEP: usize = 64;
+/// Processes that go on in one step; the others go on in the next one.
+pub const PROGRESS_A_STEP: usize = 256;
+/// Reports in a second to all watchers together, but for those of the end of a process. Many
+/// watchers are told less often, so that they do not slow down what they watch.
+pub const REPORTS_A_SECOND: u64 = 200;
 /// Attempts that may be out on a machine for each of its slots...
 pub const WINDOW_PER_SLOT: u32 = 8;
 /// ...and beside them: so many that short activities never wait for a flush, so few that what

@@ -1,10 +1,11 @@
 //! The contract of a process manager: its parts in the surroundings of a step.
 
-use machine::{Context, Machine};
+use machine::{Context, Lane, Machine};
 use model::{Epoch, Mono, Now};
 
 use crate::config::Config;
 use crate::io::{Effect, Input};
+use crate::limits;
 use crate::parts::Parts;
 use crate::record::Event;
 use crate::step::{Ledger, Shared};
@@ -71,6 +72,10 @@ impl Machine for ProcessManager {
         founded.restore(snapshot)
     }
 
+    fn lane(input: &Input) -> Lane {
+        input.lane()
+    }
+
     fn step(&mut self, cx: &mut Context<'_, Self>, now: Now, input: Input) {
         let step = &mut self.shared.step(cx, now);
         self.parts.take(step, input);
@@ -79,7 +84,11 @@ impl Machine for ProcessManager {
 
     fn wake(&mut self, cx: &mut Context<'_, Self>, now: Now) {
         let step = &mut self.shared.step(cx, now);
-        while let Some(timer) = step.timers.take_due(step.now.mono) {
+        // The others are due at once, after the inputs that have come meanwhile.
+        for _ in 0..limits::TIMERS_A_STEP {
+            let Some(timer) = step.timers.take_due(step.now.mono) else {
+                break;
+            };
             self.parts.ring(step, timer);
         }
         self.parts.progress_all(step);

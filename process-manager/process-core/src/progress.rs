@@ -1,10 +1,11 @@
 //! Progress of a process after each recorded fact: evaluates decisions, plans and claims machines,
 //! sends ready activities, stops attempts, closes the process at its end.
 
-use model::{ProcessId, ResourceId};
+use model::{ProcessId, ResourceId, Span};
 
 use crate::budget::Slice;
 use crate::enact::evaluate::decide;
+use crate::limits;
 use crate::parts::Parts;
 use crate::record::{Event, Phase};
 use crate::step::Step;
@@ -13,11 +14,17 @@ use crate::timer::Timer;
 
 impl Parts {
     /// The progress pass at the end of a step: once for each process that something has happened to,
-    /// and then for the next one to plan.
+    /// and then for the next one to plan. Where these are many, the rest goes on in the next step.
     pub(crate) fn progress_all(&mut self, step: &mut Step<'_>) {
+        let mut n_left = limits::PROGRESS_A_STEP;
         loop {
             while let Some(id) = step.marks.processes.pop_first() {
                 self.progress(step, id);
+                n_left = n_left.saturating_sub(1);
+                if n_left == 0 && !step.marks.processes.is_empty() {
+                    step.timers.set_once(Timer::Turns, step.now.mono + Span(1));
+                    return;
+                }
             }
             if !std::mem::take(&mut step.marks.wants_plans) {
                 return;

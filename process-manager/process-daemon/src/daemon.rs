@@ -9,7 +9,7 @@ use model::{Bytes, Definition, GroupId, Identity, NetworkLink, ResourceId, Span}
 use process_core::{Caller, ClientId, Input, ProcessManager, Retention, Room, Submission};
 use schedule::SchedulerKind;
 use shell::{
-    Client, ClientError, ClientInputs, Clients, ClientsError, End, Peers, Received, RunError,
+    Client, ClientError, ClientInputs, Clients, ClientsError, End, Lane, Peers, Received, RunError,
     Runner, Stats,
 };
 use thiserror::Error;
@@ -134,6 +134,7 @@ impl Handle {
             message: Input::Group,
             up: Input::GroupUp,
             down: Input::GroupDown,
+            lane: shell::in_turn,
         };
         self.groups
             .attach(end, self.runner.inbox(), group, received);
@@ -145,6 +146,10 @@ impl Handle {
             message: Input::Activity,
             up: Input::ActivityUp,
             down: Input::ActivityDown,
+            lane: |bytes| match wire::lease::is_urgent(bytes) {
+                true => Lane::Urgent,
+                false => Lane::Peers,
+            },
         };
         self.machines
             .attach(end, self.runner.inbox(), resource, received);

@@ -22,6 +22,7 @@ mod namespaces;
 mod private;
 mod relay;
 mod sockets;
+mod watchers;
 mod world;
 
 use serde_json::Value;

@@ -19,6 +19,8 @@ pub struct Known {
     pub expected: BTreeMap<ProcessId, Expected>,
     /// True if messages are lost.
     pub is_lossy: bool,
+    /// The longest step of a process manager while there are faults.
+    pub step_max: Span,
     /// The process that each process mends.
     pub bases: BTreeMap<ProcessId, ProcessId>,
     /// The durable state of each process on the process manager's disk.
@@ -143,6 +145,8 @@ impl Known {
             | Seen::GroupDurable(..)
             | Seen::Leases(..)
             | Seen::Heard(..)
+            | Seen::Renews { .. }
+            | Seen::Renewed { .. }
             | Seen::Managers { .. }
             | Seen::Sizes(_)
             | Seen::Bereft(..)

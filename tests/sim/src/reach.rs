@@ -10,7 +10,7 @@ use simulator::Setup;
 use crate::seeds::{Failed, Passed, run_seed};
 
 /// Pairs of a rule and profiles in which it has nothing to judge, and why.
-pub const UNREACHABLE: [Unreachable; 3] = [
+pub const UNREACHABLE: [Unreachable; 4] = [
     Unreachable {
         rule: "once",
         profiles: &["calm", "lossy", "crashes", "hard"],
@@ -20,6 +20,11 @@ pub const UNREACHABLE: [Unreachable; 3] = [
         rule: "elsewhere",
         profiles: &["calm", "lossy", "crashes", "hard"],
         reason: "without leases no machine is given up",
+    },
+    Unreachable {
+        rule: "leases",
+        profiles: &["calm", "lossy", "crashes", "hard"],
+        reason: "without leases nobody asks for one",
     },
     Unreachable {
         rule: "copies",

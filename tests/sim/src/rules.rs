@@ -5,6 +5,7 @@ mod copies;
 mod effects;
 mod elsewhere;
 mod ending;
+mod leases;
 mod once;
 mod order;
 mod outcome;
@@ -128,13 +129,18 @@ impl Rules {
                 Box::<effects::Effects>::default(),
             ),
         ];
-        let lossy = known.is_lossy;
+        rules.push(entry(
+            "leases",
+            "leases (a request for a lease is answered within a second)",
+            Box::<leases::Leases>::default(),
+        ));
+        let (lossy, step_max) = (known.is_lossy, known.step_max);
         let n_managers = 1 + known.managers.values().max().copied().unwrap_or_default();
         rules.extend((0..n_managers).map(|manager| {
             entry(
                 "elsewhere",
                 "lost (what a machine had that is gone starts elsewhere in time)",
-                Box::new(elsewhere::Elsewhere::new(manager, lossy)),
+                Box::new(elsewhere::Elsewhere::new(manager, lossy, step_max)),
             )
         }));
         Rules { known, rules }

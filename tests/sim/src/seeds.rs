@@ -58,6 +58,7 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
     let mut n_new = 0;
     let mut known = Known {
         is_lossy: setup.faults.loss != Rate::NEVER,
+        step_max: setup.step_max(seed),
         ..Known::default()
     };
     let mut behaviours = BTreeMap::new();

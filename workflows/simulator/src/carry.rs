@@ -1,6 +1,7 @@
 //! The effects of managers, and the inputs that reach them from outside.
 
 use process_core::{PlanRequest, PlanResult};
+use wire::attempt::ToActivity;
 use wire::group::{FromGroup, ToGroup};
 
 use crate::connections::Link;
@@ -191,6 +192,15 @@ impl Sim {
                         continue;
                     };
                     observer.see(self.at, &Seen::ToActivity(machine, &message))?;
+                    if let ToActivity::Renewed { epoch, number, .. } = message {
+                        let renewed = Seen::Renewed {
+                            manager,
+                            machine,
+                            epoch,
+                            number,
+                        };
+                        observer.see(self.at, &renewed)?;
+                    }
                     let link = Link::ProcessActivity(manager, machine);
                     self.send(link, 0, wire::encode(&message));
                 }

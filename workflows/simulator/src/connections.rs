@@ -1,6 +1,7 @@
 //! The connections between managers: dialled, cut, noticed, and what is sent over them.
 
 use model::Span;
+use wire::attempt::FromActivity;
 
 use crate::mangle::mangle;
 use crate::network::Wire;
@@ -272,6 +273,15 @@ impl Sim {
             }
             if let (Link::ProcessActivity(manager, machine), 0) = (link, to) {
                 observer.see(self.at, &Seen::Heard(manager, machine))?;
+                if let Ok(FromActivity::Renew { epoch, number }) = wire::decode(&bytes) {
+                    let renews = Seen::Renews {
+                        manager,
+                        machine,
+                        epoch,
+                        number,
+                    };
+                    observer.see(self.at, &renews)?;
+                }
             }
             return self.deliver(link, to, &bytes);
         }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
-use machine::{Drive, Machine};
+use machine::{Drive, Lane, Lanes, Machine};
 use model::{Mono, Now, Span, Wall};
 
 use crate::disk::{Disk, Events, Written};
@@ -14,6 +14,10 @@ use crate::setup::Faults;
 
 /// Inputs that a manager steps before it closes a batch, at most.
 const STEPS_MAX: u64 = 256;
+/// Time after which a manager takes no further input before it closes a batch.
+const STEP_TIME_MAX: Span = Span::from_millis(20);
+/// The part of the time of others that an urgent input's step takes.
+const URGENT_PART: u64 = 64;
 /// Wake-ups at the same moment before it is taken for a loop without end.
 const WAKES_MAX: u32 = 10_000;
 /// The calendar's time at which a run begins.
@@ -56,7 +60,7 @@ pub(crate) struct Host<M: Machine> {
     drive: Option<Drive<M>>,
     /// The clock of this life has an origin of its own.
     origin: u64,
-    inbox: VecDeque<M::Input>,
+    inbox: Lanes<M::Input>,
     disk: Disk<M>,
     /// Batches on their way to the disk, and when each will be there.
     writing: VecDeque<(Mono, Written<M>)>,
@@ -64,6 +68,10 @@ pub(crate) struct Host<M: Machine> {
     full_until: Mono,
     /// Until when the program is stopped.
     pub(crate) frozen_until: Mono,
+    /// Until when its loop is at a step.
+    pub(crate) busy_until: Mono,
+    /// Where steps take time: their lengths are drawn, up to a longest one.
+    pace: Option<(Random, Span)>,
     /// Drift of its clock against the simulation, in millionths.
     drift: i64,
     /// Lead of its calendar, in microseconds.
@@ -71,6 +79,26 @@ pub(crate) struct Host<M: Machine> {
     /// When a turn is entered for.
     pub(crate) turn_at: Option<Mono>,
     n_wakes: (Mono, u32),
+}
+
+/// A moment so much later.
+fn later(now: Now, span: Span) -> Now {
+    Now {
+        mono: now.mono + span,
+        wall: now.wall + span,
+    }
+}
+
+/// The time that the step of an input of a lane takes.
+fn step_time(pace: &mut Option<(Random, Span)>, lane: Lane) -> Span {
+    let Some((random, longest)) = pace else {
+        return Span::ZERO;
+    };
+    let drawn = random.below(longest.0);
+    match lane {
+        Lane::Urgent => Span(drawn / URGENT_PART),
+        Lane::Peers | Lane::Clients => Span(drawn),
+    }
 }
 
 /// The result of a turn.
@@ -102,11 +130,13 @@ where
             epoch: 0,
             drive: None,
             origin: 0,
-            inbox: VecDeque::new(),
+            inbox: Lanes::default(),
             disk: Disk::new(),
             writing: VecDeque::new(),
             full_until: Mono(0),
             frozen_until: Mono(0),
+            busy_until: Mono(0),
+            pace: None,
             drift: 0,
             wall_ahead: 0,
             turn_at: None,
@@ -176,10 +206,15 @@ where
         Ok(())
     }
 
+    /// Its steps take up to so long from here on; no time where there is no pace.
+    pub(crate) fn set_pace(&mut self, pace: Option<(Random, Span)>) {
+        self.pace = pace;
+    }
+
     /// Something for the manager; dropped while it is down.
     pub(crate) fn put(&mut self, input: M::Input) {
         if self.drive.is_some() {
-            self.inbox.push_back(input);
+            self.inbox.push(M::lane(&input), input);
         }
     }
 
@@ -202,19 +237,26 @@ where
         crashes: &mut Crashes,
         faults: &Faults,
     ) -> Result<Turn, String> {
-        let now = self.now(at);
+        let begun = self.now(at);
         let Some(drive) = &mut self.drive else {
             return Ok(Turn::Idle);
         };
+        let mut took = Span::ZERO;
         for _ in 0..random.between(1, STEPS_MAX) {
-            let Some(input) = self.inbox.pop_front() else {
+            let Some((lane, input)) = self.inbox.pop() else {
                 break;
             };
             if crashes.strikes(random) {
                 return Ok(Turn::Died);
             }
-            drive.step(now, input);
+            drive.step(later(begun, took), input);
+            took = took + step_time(&mut self.pace, lane);
+            if took >= STEP_TIME_MAX {
+                break;
+            }
         }
+        let (at, now) = (at + took, later(begun, took));
+        self.busy_until = at;
         if drive.next_wakeup().is_some_and(|wakeup| wakeup <= now.mono) {
             self.n_wakes = if self.n_wakes.0 == at {
                 (at, self.n_wakes.1 + 1)
@@ -352,6 +394,7 @@ where
         self.inbox.clear();
         self.turn_at = None;
         self.frozen_until = Mono(0);
+        self.busy_until = Mono(0);
         let mut events = Vec::new();
         for (_, written) in std::mem::take(&mut self.writing) {
             if !random.happens(faults.kept) {

@@ -26,6 +26,7 @@ mod observe;
 mod random;
 mod setup;
 mod sim;
+mod slow;
 mod stores;
 mod trace;
 mod users;

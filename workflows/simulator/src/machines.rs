@@ -472,6 +472,7 @@ impl Sim {
             | Happening::Idle { .. }
             | Happening::Jump(_)
             | Happening::FillDisk(_)
+            | Happening::Crowd(_)
             | Happening::LoseFiles(_)
             | Happening::Burn(_)
             | Happening::KillProcessManager(_)

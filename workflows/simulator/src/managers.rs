@@ -154,14 +154,19 @@ impl Sim {
     pub(crate) fn turn_soon(&mut self, node: Node) {
         let at = self.at;
         let soon = at + Span(self.random.below(TURN.0));
-        let (has_work, wakeup, turn_at) = match node {
+        let (has_work, wakeup, busy_until, turn_at) = match node {
             Node::Group(group) => when(&mut self.groups[group]),
             Node::Process(process) => when(&mut self.processes[process]),
             Node::Activity(machine) => when(&mut self.machines.get(machine).host),
         };
+        // Before the next turn the loop takes note of flushes that have ended during its step.
+        let next = match busy_until > at {
+            true => busy_until + Span(1),
+            false => at,
+        };
         let wanted = match (has_work, wakeup) {
-            (true, _) => soon,
-            (false, Some(wakeup)) => wakeup.max(at),
+            (true, _) => soon.max(next),
+            (false, Some(wakeup)) => wakeup.max(next),
             (false, None) => return,
         };
         if turn_at.is_none_or(|before| wanted < before) {
@@ -238,6 +243,19 @@ impl Sim {
                     number,
                 },
             );
+            return Ok(());
+        }
+        if let Node::Process(process) = node
+            && let busy_until = self.processes[process].busy_until
+            && busy_until > at
+        {
+            // The loop takes note of it after its step.
+            let flushed = Happening::Flushed {
+                node,
+                epoch,
+                number,
+            };
+            self.calendar.enter(busy_until, flushed);
             return Ok(());
         }
         let Sim {
@@ -328,12 +346,13 @@ fn group_id(group: usize, n_groups: usize) -> GroupId {
     }
 }
 
-fn when<M: Machine>(host: &mut Host<M>) -> (bool, Option<Mono>, &mut Option<Mono>)
+fn when<M: Machine>(host: &mut Host<M>) -> (bool, Option<Mono>, Mono, &mut Option<Mono>)
 where
     M::State: Debug,
     M::Event: Debug,
 {
-    (host.has_work(), host.wakeup(), &mut host.turn_at)
+    let (has_work, wakeup) = (host.has_work(), host.wakeup());
+    (has_work, wakeup, host.busy_until, &mut host.turn_at)
 }
 
 /// The turn for which the manager was entered; none where it is another one.

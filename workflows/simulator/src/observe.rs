@@ -1,7 +1,7 @@
 //! The observable events of a run: writes on disks, messages sent and received, commands that run,
 //! answers to users. Nothing here is a core's own bookkeeping.
 
-use model::{ActivityId, AttemptId, GroupId, Mono, ProcessId, Span};
+use model::{ActivityId, AttemptId, Epoch, GroupId, Mono, ProcessId, Span};
 use wire::attempt::ToActivity;
 use wire::client::{Answer, Submit};
 use wire::group::FromGroup;
@@ -50,6 +50,28 @@ pub enum Seen<'a> {
     Leases(usize, Span),
     /// At a process manager has arrived a message of a machine's activity manager.
     Heard(usize, usize),
+    /// At a process manager has arrived a machine's request for its lease...
+    Renews {
+        /// Which process manager, counted from 0.
+        manager: usize,
+        /// Which machine, counted from 0.
+        machine: usize,
+        /// The epoch of its activity manager.
+        epoch: Epoch,
+        /// The number of the request in that epoch.
+        number: u32,
+    },
+    /// ...and the process manager answers it.
+    Renewed {
+        /// Which process manager, counted from 0.
+        manager: usize,
+        /// Which machine, counted from 0.
+        machine: usize,
+        /// The epoch of its activity manager.
+        epoch: Epoch,
+        /// The number of the request in that epoch.
+        number: u32,
+    },
     /// A process manager and the group managers run, or no longer.
     Managers {
         /// Which process manager, counted from 0.

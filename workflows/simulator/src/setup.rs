@@ -28,6 +28,9 @@ pub struct Setup {
     pub lengths: &'static [u64],
     /// True if each machine has a store of its own and processes want copies; else they share one.
     pub has_stores: bool,
+    /// Runs in which the steps of process managers take time while there are faults, and clients crowd
+    /// there.
+    pub slow: Rate,
     /// Largest drift of a computer's clock against the simulation, in millionths.
     pub drift_max: u64,
     /// The faults.
@@ -128,6 +131,9 @@ pub(crate) const LINGER: Span = Span::from_secs(10);
 /// A long absence of a manager.
 pub(crate) const LONG_AWAY: (Span, Span) = (Span::from_secs(8), Span::from_secs(14));
 
+/// The longest steps of a slow run, of which it has one, in milliseconds.
+const STEPS: [u64; 3] = [20, 80, 250];
+
 impl Faults {
     /// Delays and flushes, and nothing that goes wrong.
     pub const fn none() -> Faults {
@@ -182,6 +188,7 @@ impl Setup {
             lease: None,
             lengths: &[],
             has_stores: false,
+            slow: Rate::NEVER,
             drift_max: 0,
             faults: Faults::none(),
             fault_phase: millis(0, 0),
@@ -279,6 +286,7 @@ impl Setup {
             slots: (1, 3),
             runs: millis(1, 20_000),
             lease: Some(wire::lease::LENGTH),
+            slow: Rate::percent(25),
             drift_max: 4_000,
             faults,
             fault_phase: millis(1_000, 60_000),
@@ -362,6 +370,16 @@ impl Setup {
             faults,
             n_happenings_max: 20_000,
             ..Setup::leases()
+        }
+    }
+
+    /// The longest time that a step of a process manager takes in the run of a seed, while there are
+    /// faults. Drawn apart from everything else.
+    pub fn step_max(&self, seed: u64) -> Span {
+        let mut random = Random::new(seed ^ 0x736c_6f77_7374_6570);
+        match random.happens(self.slow) {
+            true => random.pick(&STEPS).map_or(Span::ZERO, Span::from_millis),
+            false => Span::ZERO,
         }
     }
 

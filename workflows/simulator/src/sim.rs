@@ -151,6 +151,8 @@ pub(crate) enum Happening {
     },
     KillExecutor(usize),
     FillDisk(Node),
+    /// Many requests of a client come to a process manager at once.
+    Crowd(usize),
     LoseFiles(usize),
     /// A machine is cut off for long, and has lost files when it is there again.
     Burn(usize),
@@ -252,6 +254,7 @@ impl Sim {
             random,
         };
         sim.set_drifts();
+        sim.slow_down(seed);
         sim.lay_out(submissions);
         sim
     }
@@ -537,6 +540,10 @@ impl Sim {
                 self.fill_disk(node);
                 Ok(())
             }
+            Happening::Crowd(manager) => {
+                self.crowd(manager);
+                Ok(())
+            }
         }
     }
 
@@ -553,6 +560,9 @@ impl Sim {
         for node in self.nodes() {
             self.set_full_until(node, self.at);
             self.thaw(node);
+        }
+        for process in &mut self.processes {
+            process.set_pace(None);
         }
         self.healed_at = Some(self.at);
         for link in self.links() {

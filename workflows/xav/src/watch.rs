@@ -3,8 +3,10 @@
 
 use model::{Definition, ProcessId, Span};
 use serde_json::json;
+use shell::quic::LinkError;
 use shell::{Client, ClientError, Signal, Signals};
 use wire::client::{Answer, Phase, Request, Status};
+use wire::hello::Refusal;
 
 use crate::arguments::Watch;
 use crate::ask::{Source, unfit};
@@ -68,7 +70,6 @@ impl Watched<'_> {
         quietly: bool,
     ) -> Result<(End, bool), Failure> {
         let mut client = self.host.client()?;
-        let mut questions = self.host.client()?;
         let mut watch = client
             .watch(self.process)
             .map_err(|error| Failure::because(&error))?;
@@ -88,7 +89,8 @@ impl Watched<'_> {
                         display.tell("the process manager can be reached again\n");
                     }
                     if progress.phase == Phase::Faulting && !told_faults && !quietly {
-                        let status = self.status(&mut questions)?;
+                        // The watch goes on over its connection.
+                        let status = self.status(&mut self.host.client()?)?;
                         display.tell(&self.faults(&status));
                         told_faults = !status.faults.is_empty();
                     }
@@ -98,9 +100,7 @@ impl Watched<'_> {
                     if let (Some(error), false) = (watch.trouble(), is_lost) {
                         is_lost = true;
                         if !quietly {
-                            display.tell(&format!(
-                                "the process manager cannot be reached ({error}): trying again\n"
-                            ));
+                            display.tell(&lost(&error));
                         }
                     }
                     display.tick(self.definition, now);
@@ -111,7 +111,7 @@ impl Watched<'_> {
                 Err(error) => return Err(Failure::because(&error)),
             }
         }
-        let status = self.status(&mut questions)?;
+        let status = self.status(&mut client)?;
         Ok((End::Process(Box::new(status)), told_faults))
     }
 
@@ -191,6 +191,15 @@ pub(crate) fn watch(arguments: &Watch) -> Outcome {
         }
         (End::Signal(signal), _) => Ok(left(&watched, signal)),
     }
+}
+
+/// What is told when there are no reports.
+fn lost(error: &LinkError) -> String {
+    if let LinkError::RefusedByPeer(Refusal::Full) = error {
+        return "waiting for a place: the process manager has as many connections as it may have\n"
+            .to_owned();
+    }
+    format!("the process manager cannot be reached ({error}): trying again\n")
 }
 
 fn ended(

@@ -4,7 +4,7 @@ use super::*;
 
 /// Takes inputs once there is something to do.
 fn take(receiver: &mut InputReceiver<u64>, n_inputs_max: usize, until: Until) -> Vec<u64> {
-    let mut inputs = Vec::new();
+    let mut inputs = Lanes::default();
     let condition = WaitCondition {
         n_inputs_max,
         until,
@@ -13,7 +13,7 @@ fn take(receiver: &mut InputReceiver<u64>, n_inputs_max: usize, until: Until) ->
         Inbox(Arc::clone(&receiver.shared)).enter();
         receiver.take(condition, &mut inputs, &mut None);
     }
-    inputs
+    std::iter::from_fn(|| inputs.pop().map(|(_, input)| input)).collect()
 }
 
 #[test]
@@ -41,7 +41,11 @@ fn a_full_queue_refuses_and_a_reader_waits_for_room() {
     assert!(inputs.into_iter().eq(0..N));
     reader.join().unwrap().unwrap();
     inbox.send_all(0..INBOX_INPUTS_MAX as u64).unwrap();
-    assert_eq!(inbox.try_send(7), Err(Refused::Full));
+    // A peer is not kept out by clients, nor an urgent message by other peers.
+    while inbox.try_send(7) != Err(Refused::Full) {}
+    let open: Opener<u64> = Arc::new(|_| Some(8));
+    inbox.offer(Lane::Urgent, vec![0], &open).unwrap();
+    assert_eq!(take(&mut receiver, 3, Until::Awake), [8, 7, 0, 7]);
 }
 
 #[test]
@@ -49,13 +53,15 @@ fn bytes_are_bounded_but_for_a_single_message() {
     let (inbox, mut receiver) = inbox();
     let open: Opener<u64> = Arc::new(|bytes| Some(bytes.len() as u64));
     // Zeroed pages that are never touched cost no memory.
-    inbox.offer(vec![0; INBOX_BYTES_MAX + 1], &open).unwrap();
-    assert_eq!(inbox.offer(vec![0], &open), Err(Refused::Full));
+    inbox
+        .offer(Lane::Peers, vec![0; INBOX_BYTES_MAX + 1], &open)
+        .unwrap();
+    assert_eq!(inbox.offer(Lane::Peers, vec![0], &open), Err(Refused::Full));
     assert_eq!(
         take(&mut receiver, 9, Until::Something),
         [INBOX_BYTES_MAX as u64 + 1]
     );
-    inbox.offer(vec![0; 2], &open).unwrap();
+    inbox.offer(Lane::Peers, vec![0; 2], &open).unwrap();
     assert_eq!(take(&mut receiver, 9, Until::Something), [2]);
 }
 
@@ -85,7 +91,10 @@ impl Turns for Counter {
             n_inputs_max: 2,
             until: Until::Something,
         };
-        while receiver.take(condition, inputs, &mut None) == Taken::Work {}
+        let mut taken = Lanes::default();
+        while receiver.take(condition, &mut taken, &mut None) == Taken::Work {
+            inputs.extend(std::iter::from_fn(|| taken.pop().map(|(_, input)| input)));
+        }
     }
 }
 

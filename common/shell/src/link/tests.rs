@@ -7,6 +7,7 @@ const RECEIVED: Received<u64, String> = Received {
     message: |key, number| format!("{key}: {number}"),
     up: |key| format!("{key}: up"),
     down: |key| format!("{key}: down"),
+    lane: super::in_turn,
 };
 
 fn all(receiver: &mut InputReceiver<String>) -> Vec<String> {
@@ -14,9 +15,9 @@ fn all(receiver: &mut InputReceiver<String>) -> Vec<String> {
         n_inputs_max: usize::MAX,
         until: Until::Awake,
     };
-    let mut inputs = Vec::new();
+    let mut inputs = machine::Lanes::default();
     receiver.take(condition, &mut inputs, &mut None);
-    inputs
+    std::iter::from_fn(|| inputs.pop().map(|(_, input)| input)).collect()
 }
 
 #[test]

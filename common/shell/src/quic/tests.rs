@@ -42,6 +42,7 @@ const RECEIVED: Received<String, Came> = Received {
     message: Came::Message,
     up: Came::Up,
     down: Came::Down,
+    lane: crate::in_turn,
 };
 
 /// A daemon with links and a manager that only listens.

@@ -220,6 +220,37 @@ fn a_watcher_is_told_of_changes_at_most_ten_times_a_second_and_of_the_end_at_onc
 }
 
 #[test]
+fn many_watchers_are_told_less_often_and_all_of_them_of_the_end() {
+    const N: u64 = 60;
+    let (mut bench, mut clients, others) = bench();
+    for client in 1..=N {
+        ask(
+            &mut bench,
+            &mut clients,
+            &others,
+            client,
+            Request::Watch(ID),
+        );
+    }
+    assert_eq!(progress(&mut bench).len(), 60);
+    clients.touch(ID);
+    clients.notify_watchers(&mut bench.step(), others.shown(), ID);
+    let due = bench.shared.timers.next().unwrap();
+    let interval = Span(N * 1_000_000 / limits::REPORTS_A_SECOND);
+    assert_eq!(due, bench.now.mono + interval);
+    for client in 1..N {
+        clients.gone(&mut bench.step(), ClientId(client));
+    }
+    // The one that is left is told as often as one alone.
+    bench.pass(limits::WATCH);
+    clients.notify_watchers(&mut bench.step(), others.shown(), ID);
+    assert_eq!(progress(&mut bench).len(), 1);
+    close(&mut bench);
+    clients.notify_watchers(&mut bench.step(), others.shown(), ID);
+    assert_eq!(progress(&mut bench).len(), 1);
+}
+
+#[test]
 fn a_client_that_has_gone_is_told_nothing() {
     let (mut bench, mut clients, mut others) = bench();
     bench.record(Event::Sent(

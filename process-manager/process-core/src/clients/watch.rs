@@ -55,6 +55,12 @@ impl Watchers {
         let watchers = self.by_asking.range(all);
         watchers.map(|(&asking, watcher)| (asking, watcher))
     }
+
+    /// The time between two reports to one of them.
+    fn interval(&self) -> Span {
+        let n_watchers = self.by_asking.len() as u64;
+        limits::WATCH.max(Span(n_watchers * 1_000_000 / limits::REPORTS_A_SECOND))
+    }
 }
 
 impl Clients {
@@ -124,8 +130,9 @@ impl Clients {
             .iter()
             .filter_map(|asking| Some((asking.0, asking.1, all.get(asking)?.told)))
             .collect();
+        let interval = self.watchers.interval();
         for (client, number, told) in watchers {
-            let due = told + limits::WATCH;
+            let due = told + interval;
             if ended || due <= step.now.mono {
                 self.tell_watcher(step, shown, (client, number));
             } else {

@@ -79,6 +79,8 @@ impl Rule for Effects {
             | Seen::Troubled(_)
             | Seen::Leases(..)
             | Seen::Heard(..)
+            | Seen::Renews { .. }
+            | Seen::Renewed { .. }
             | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)

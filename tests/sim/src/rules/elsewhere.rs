@@ -25,6 +25,12 @@ const SENT: Span = Span::from_millis(300);
 /// ...and where messages are lost, one in five times with their answer, each of them repeated every
 /// second.
 const SENT_LOSSY: Span = Span::from_secs(15);
+/// The longest steps that these times take more where steps take time: a lease that has ended is
+/// noticed between two steps...
+const STEPS_RECORDED: u64 = 4;
+/// ...and what was lost is planned, claimed and sent by some inputs, which take turns with those of
+/// clients.
+const STEPS_SENT: u64 = 40;
 /// Time for which managers and a machine reach each other before everybody concerned knows it: offers
 /// and registrations are repeated each five seconds.
 const SETTLED: Span = Span::from_secs(15);
@@ -42,6 +48,8 @@ pub(super) struct Elsewhere {
     manager: usize,
     /// True if messages are lost.
     is_lossy: bool,
+    /// The longest step of the process manager.
+    step_max: Span,
     /// The length of leases in this life; none where there are no leases.
     length: Option<Span>,
     /// The longest that an earlier life may have told of shortly before this one began.
@@ -73,10 +81,11 @@ pub(super) struct Elsewhere {
 
 impl Elsewhere {
     /// For a process manager, in a run of such messages.
-    pub(super) fn new(manager: usize, is_lossy: bool) -> Elsewhere {
+    pub(super) fn new(manager: usize, is_lossy: bool, step_max: Span) -> Elsewhere {
         Elsewhere {
             manager,
             is_lossy,
+            step_max,
             ..Elsewhere::default()
         }
     }
@@ -186,7 +195,7 @@ impl Elsewhere {
             if known.at.since(from.max(runs_since)) > length {
                 judged.count();
             }
-            if late > RECORDED {
+            if late > RECORDED + Span(self.step_max.0 * STEPS_RECORDED) {
                 let told = known.at.since(from);
                 return Err(format!(
                     "{attempt} is out on machine {machine}, {told} after a word from there"
@@ -202,6 +211,7 @@ impl Elsewhere {
             return Ok(());
         };
         let sent = if self.is_lossy { SENT_LOSSY } else { SENT };
+        let sent = sent + Span(self.step_max.0 * STEPS_SENT);
         for (&(id, activity), &since) in &self.waiting {
             let since = since.max(self.astray(known));
             if known.at.since(since) <= sent || known.at.since(together) <= SETTLED {

@@ -68,6 +68,8 @@ impl Rule for Ending {
             | Seen::Troubled(_)
             | Seen::Leases(..)
             | Seen::Heard(..)
+            | Seen::Renews { .. }
+            | Seen::Renewed { .. }
             | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)

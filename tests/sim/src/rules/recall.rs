@@ -55,6 +55,8 @@ impl Rule for Recall {
             | Seen::Troubled(_)
             | Seen::Leases(..)
             | Seen::Heard(..)
+            | Seen::Renews { .. }
+            | Seen::Renewed { .. }
             | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)

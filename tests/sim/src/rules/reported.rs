@@ -74,6 +74,8 @@ impl Rule for Reported {
             | Seen::Troubled(_)
             | Seen::Leases(..)
             | Seen::Heard(..)
+            | Seen::Renews { .. }
+            | Seen::Renewed { .. }
             | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)

@@ -81,6 +81,8 @@ impl Rule for Submission {
             | Seen::Troubled(_)
             | Seen::Leases(..)
             | Seen::Heard(..)
+            | Seen::Renews { .. }
+            | Seen::Renewed { .. }
             | Seen::Managers { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)

@@ -25,8 +25,8 @@ use super::{
 };
 use crate::clock;
 use crate::limits::{
-    BULK_CONNECTIONS_EACH_MAX, BULK_CONNECTIONS_MAX, BULK_PARKED_MAX, BULK_PIECE_BYTES,
-    BULK_SIGN_OF_LIFE, BULK_SILENCE_MAX, LINK_GREETING_MAX, REMOTE_CONNECTIONS_EACH_MAX,
+    BULK_CONNECTIONS_EACH_MAX, BULK_CONNECTIONS_MAX, BULK_CONNECTIONS_OF_USER_MAX, BULK_PARKED_MAX,
+    BULK_PIECE_BYTES, BULK_SIGN_OF_LIFE, BULK_SILENCE_MAX, LINK_GREETING_MAX,
 };
 
 /// Partly received blobs of interrupted uploads, by peer. The oldest one is dropped first.
@@ -130,7 +130,7 @@ fn enter(shared: &Arc<Shared>, entry: PeerEntry) -> Option<ServedPeer> {
     let n_max = if entry.identity.role().is_manager() {
         BULK_CONNECTIONS_EACH_MAX
     } else {
-        REMOTE_CONNECTIONS_EACH_MAX
+        BULK_CONNECTIONS_OF_USER_MAX
     };
     if n_of_peer >= n_max {
         return None;

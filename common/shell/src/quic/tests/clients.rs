@@ -241,7 +241,10 @@ fn one_user_takes_no_places_of_others() {
         .map(|_| clients.connect_as(&ana).unwrap())
         .collect();
     let refused = clients.connect_as(&ana).unwrap_err().to_string();
-    assert_eq!(refused, "xav://grid/lab/user/n2 has 32 connections");
+    assert_eq!(
+        refused,
+        format!("xav://grid/lab/user/n2 has {REMOTE_CONNECTIONS_EACH_MAX} connections")
+    );
     remote.push(clients.connect_as(&ben).unwrap());
     assert!(clients.join().is_ok());
 }
