@@ -23,7 +23,7 @@ use crate::{ActivityGraph, ActivityId, Bytes, NodeId, Span, Type, Value, Work};
 #[derive(Clone, Debug)]
 pub struct Definition(Arc<Checked>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Checked {
     draft: Draft,
     parents: Vec<Option<NodeId>>,
@@ -65,6 +65,10 @@ pub struct Draft {
     /// The tree; node 0 is the root, and a child has a larger number than its parent.
     #[n(7)]
     pub nodes: Vec<Node>,
+    /// Its turn among the waiting processes of its owner: a greater number goes first. 0 where
+    /// nothing is said.
+    #[n(8)]
+    pub priority: Option<i32>,
 }
 
 /// The way of data from activity to activity.
@@ -294,6 +298,10 @@ pub struct Activity {
     /// True if it must never run twice, whatever becomes of an attempt.
     #[cbor(n(15), default)]
     pub at_most_once: bool,
+    /// Its turn among the activities of its process that are ready for the same machine: a greater
+    /// number goes first. 0 where nothing is said.
+    #[n(16)]
+    pub priority: Option<i32>,
 }
 
 /// The command line of an activity.
@@ -475,6 +483,18 @@ impl Definition {
         &self.0.draft
     }
 
+    /// The same definition with this priority, which is at most [`limits::PRIORITY_MAX`] either way.
+    pub fn with_priority(mut self, priority: i32) -> Definition {
+        let max = limits::PRIORITY_MAX;
+        Arc::make_mut(&mut self.0).draft.priority = Some(priority.clamp(-max, max));
+        self
+    }
+
+    /// The process's priority; 0 where nothing is said.
+    pub fn priority(&self) -> i32 {
+        self.0.draft.priority.unwrap_or_default()
+    }
+
     /// The process's name.
     pub fn name(&self) -> &str {
         &self.0.draft.name
@@ -628,6 +648,7 @@ impl Activity {
             cache: false,
             repeatable: false,
             at_most_once: false,
+            priority: None,
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::step::Step;
 use crate::timer::Timer;
 
 use claim::Claims;
-use queue::{Queue, Turn};
+use queue::{Class, Queue, Turn};
 use slots::Slots;
 
 /// Offers, and the processes that want slots or hold some.
@@ -65,7 +65,9 @@ struct GroupLink {
 #[derive(Debug, Default)]
 struct Demand {
     stage: Stage,
-    submitted: Wall,
+    /// When it was submitted, or a process of its owner with which it has exchanged its turn.
+    turn: Wall,
+    class: Class,
     has_plan: bool,
     n_replans: u32,
     /// True if an earlier epoch has taken it up, and may have claimed slots for it in any group.
@@ -117,7 +119,11 @@ impl Market {
             true => Stage::Wanting,
         };
         let demand = Demand {
-            submitted: process.submitted,
+            turn: process.submitted,
+            class: Class {
+                owner: process.owner.clone(),
+                priority: process.definition.priority(),
+            },
             has_plan: process.state.plan.generation.0 > 0,
             is_inherited: !is_new,
             ..Demand::default()
@@ -230,12 +236,12 @@ impl Market {
         let Some(demand) = self.demands.get_mut(&id) else {
             return;
         };
-        let turn = demand.turn(id);
+        let turn = demand.turn_of(id);
         self.queue.remove(turn);
         self.planning.remove(&id);
         match &stage {
             Stage::Wanting if demand.has_plan => self.queue.want_again(turn),
-            Stage::Wanting => self.queue.want_first(turn),
+            Stage::Wanting => self.queue.want_first(turn, demand.class.clone()),
             Stage::Planning { .. } => {
                 self.planning.insert(id);
             }
@@ -281,8 +287,8 @@ impl GroupLink {
 }
 
 impl Demand {
-    fn turn(&self, id: ProcessId) -> Turn {
-        (self.submitted, id)
+    fn turn_of(&self, id: ProcessId) -> Turn {
+        (self.turn, id)
     }
 }
 

@@ -54,6 +54,7 @@ pub(crate) enum Shape {
     Duration,
     Size,
     Cores,
+    Priority,
     Labels,
     Retry,
     Join,
@@ -126,6 +127,11 @@ pub(crate) const PROCESS: Table = Table {
             "copies",
             Shape::Copies,
             "Machines that keep a copy of what activities produce, beside those that made it: 0 or 1",
+        ),
+        key(
+            "priority",
+            Shape::Priority,
+            "Its turn among the waiting processes of its owner: a greater number goes first",
         ),
         must("body", Shape::Step, "What is done"),
     ],
@@ -294,9 +300,14 @@ pub(crate) const ACTIVITY: Table = Table {
             Shape::Truth,
             "Whether it is never run twice, whatever becomes of an attempt",
         ),
+        key(
+            "priority",
+            Shape::Priority,
+            "Its turn among activities that are ready for the same machine: a greater number goes first",
+        ),
         JOIN,
     ],
-    later: &["disk", "gpu", "on-partition", "priority", "replicas"],
+    later: &["disk", "gpu", "on-partition", "replicas"],
 };
 
 pub(crate) const ASSIGN: Table = Table {

@@ -290,9 +290,18 @@ impl<'t> Reader<'t, '_> {
         Some(text)
     }
 
+    /// A number that the check of the definition bounds.
+    fn priority(&mut self, at: Id) -> Option<i32> {
+        self.integer(at, "a whole number")
+    }
+
     fn whole(&mut self, at: Id, wanted: &str) -> Option<u32> {
+        self.integer(at, wanted)
+    }
+
+    fn integer<N: TryFrom<i64>>(&mut self, at: Id, wanted: &str) -> Option<N> {
         self.literal(at, wanted)?;
-        let number = self.tree.whole(at);
+        let number = self.tree.integer(at);
         if number.is_none() {
             let written = shorten(self.tree.text(at).unwrap_or_default());
             self.error(at, format!("`{written}` where {wanted} is expected"));

@@ -1,7 +1,7 @@
 //! The language as a JSON Schema (draft 2020-12), for editors. It is made of the tables that the
 //! reader reads by, so the two cannot part.
 
-use model::limits::COPIES_MAX;
+use model::limits::{COPIES_MAX, PRIORITY_MAX};
 use serde_json::{Map, Value, json};
 
 use crate::keys::{
@@ -107,6 +107,9 @@ fn shape(shape: Shape) -> Value {
         }),
         Shape::Cores => json!({
             "type": "integer", "minimum": 1, "maximum": model::limits::CORES_MAX,
+        }),
+        Shape::Priority => json!({
+            "type": "integer", "minimum": -PRIORITY_MAX, "maximum": PRIORITY_MAX,
         }),
         Shape::Retry => table(&RETRY),
         Shape::Join => json!({ "anyOf": [{ "enum": ["all", "any"] }, expression] }),

@@ -434,6 +434,9 @@ fn run(definition: &Definition, activity: &Activity, mut put: impl FnMut(&str, V
     if activity.at_most_once {
         put("at_most_once", true.into());
     }
+    if let Some(priority) = activity.priority {
+        put("priority", priority.into());
+    }
     let retry = &activity.retry;
     if retry.attempts > 1 {
         let on: Vec<Value> = retry

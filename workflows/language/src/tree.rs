@@ -420,12 +420,12 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The value, where it is a whole number.
-    pub(crate) fn whole(&self, id: Id) -> Option<u32> {
+    /// The value, where it is a whole number of this type.
+    pub(crate) fn integer<N: TryFrom<i64>>(&self, id: Id) -> Option<N> {
         let Value::Int(number) = self.value(id) else {
             return None;
         };
-        u32::try_from(number).ok()
+        N::try_from(number).ok()
     }
 
     /// The value, where it is a number.

@@ -30,7 +30,10 @@ pub(crate) fn submit(arguments: &Submit) -> Outcome {
         return Err(Failure::refused("xav submit gives a process to a grid, and none is named")
             .help("name it with --grid DIR|NAME or `xav grid use`; xav run FILE runs it on this machine"));
     };
-    let source = source_file::compile(&arguments.file, &arguments.recording, arguments.json)?;
+    let mut source = source_file::compile(&arguments.file, &arguments.recording, arguments.json)?;
+    if let Some(priority) = arguments.priority {
+        source.definition = source.definition.with_priority(priority);
+    }
     let order = order(
         &source,
         &arguments.inputs,

@@ -17,7 +17,7 @@ use self::words::{
     check_expression, check_identifier, check_name, check_path, check_type, shorten,
 };
 use super::limits::{
-    COPIES_MAX, DECLARED_MAX, DEPTH_MAX, NAME_BYTES_MAX, NODES_MAX, VALUES_BYTES_MAX,
+    COPIES_MAX, DECLARED_MAX, DEPTH_MAX, NAME_BYTES_MAX, NODES_MAX, PRIORITY_MAX, VALUES_BYTES_MAX,
 };
 use super::order::Order;
 use super::{Checked, Draft, Join, Link, NodeKind, OutputSource, Place, Problem, Source};
@@ -220,6 +220,16 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
     }
     if draft.copies > COPIES_MAX {
         problems.add(None, "copies", format!("{} copies; 0 or 1", draft.copies));
+    }
+    check_priority(draft.priority, None, problems);
+}
+
+fn check_priority(priority: Option<i32>, node: Option<NodeId>, problems: &mut Problems) {
+    if let Some(priority) = priority
+        && !(-PRIORITY_MAX..=PRIORITY_MAX).contains(&priority)
+    {
+        let says = format!("{priority}; a whole number from -{PRIORITY_MAX} to {PRIORITY_MAX}");
+        problems.add(node, "priority", says);
     }
 }
 

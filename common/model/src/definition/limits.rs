@@ -31,6 +31,8 @@ pub const VALUE_DEPTH_MAX: usize = 128;
 pub const ORDER_STEPS_MAX: usize = 100_000_000;
 /// Machines that keep a copy of what an activity has produced, beside the one that made it.
 pub const COPIES_MAX: u32 = 1;
+/// The greatest priority, and as a negative number the least.
+pub const PRIORITY_MAX: i32 = 1_000;
 /// Tries of one activity.
 pub const ATTEMPTS_MAX: u32 = 1_000;
 /// Slots that one activity may ask for.

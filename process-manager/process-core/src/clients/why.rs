@@ -190,7 +190,7 @@ fn ready(process: &Process, activity: ActivityId, seen: Seen<'_>) -> Reason {
     };
     let queue = process.index.ready.get(&entry.map(|entry| entry.resource));
     let n_before = queue.map_or(0, |queue| {
-        let before = queue.iter().take_while(|(_, other)| *other != activity);
+        let before = queue.iter().take_while(|turn| turn.activity != activity);
         before.count() as u32
     });
     Reason::Queue {

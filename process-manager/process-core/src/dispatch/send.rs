@@ -65,7 +65,7 @@ impl Attempts {
             }
             let next = queue
                 .iter()
-                .map(|&(_, activity)| activity)
+                .map(|turn| turn.activity)
                 .filter(|&activity| !known.awaits_recomputation(activity))
                 .filter(|&activity| !grid.files.holds_back(id, activity))
                 .take(window - n_out);

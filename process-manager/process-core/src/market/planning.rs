@@ -45,6 +45,9 @@ impl Market {
                 self.set_stage(id, Stage::Settled);
                 continue;
             }
+            if is_first {
+                self.take_turn(id);
+            }
             let held = known.grants().map(|grant| grant.resource);
             let places: BTreeSet<ResourceId> = self.slots.open().chain(held).collect();
             let resources = places.into_iter().filter_map(|place| {
@@ -55,6 +58,27 @@ impl Market {
             if !self.request_plan(step, id, resources) {
                 self.note_tried(id);
             }
+        }
+    }
+
+    /// A process that is planned by its priority exchanges its turn with the process whose turn it is,
+    /// which has the same owner: others wait for as many processes as before.
+    fn take_turn(&mut self, id: ProcessId) {
+        let Some((at, overtaken)) = self.queue.first_turn() else {
+            return;
+        };
+        let Some(demand) = self.demands.get_mut(&id).filter(|_| overtaken != id) else {
+            return;
+        };
+        let later = std::mem::replace(&mut demand.turn, at);
+        let (turn, class) = (demand.turn_of(id), demand.class.clone());
+        self.queue.remove((later, id));
+        self.queue.want_first(turn, class);
+        if let Some(demand) = self.demands.get_mut(&overtaken) {
+            demand.turn = later;
+            let (turn, class) = (demand.turn_of(overtaken), demand.class.clone());
+            self.queue.remove((at, overtaken));
+            self.queue.want_first(turn, class);
         }
     }
 
@@ -91,7 +115,7 @@ impl Market {
             return;
         };
         demand.tried = Some(n_offers);
-        let turn = demand.turn(id);
+        let turn = demand.turn_of(id);
         if demand.has_plan {
             self.queue.set_tried(turn);
         } else if demand.wants_absent {
@@ -101,7 +125,7 @@ impl Market {
 
     /// The process to plan next; none while one is planned, or as many claims are open as may be.
     ///
-    /// Processes without a plan are planned in the order of their submission. One that was tried in
+    /// Processes without a plan are planned in the order of [`Queue`](super::Queue). One that was tried in
     /// vain, or waits for the answer to a question, holds up those after it, but where it needs a group
     /// that does not answer. A process that has a plan may replan out of turn, because others may wait
     /// for the slots that it holds.

@@ -1,19 +1,26 @@
-//! The processes that want a plan, in the order in which they are planned: that of their submission.
+//! The processes that want a plan, in the order in which they are planned: first come, first served
+//! between owners, and by priority among the processes of one owner.
 
-use std::collections::BTreeSet;
+mod waiting;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ProcessId, Wall};
 
-/// The place of a process in the order: when it was submitted.
+pub(super) use waiting::Class;
+use waiting::Waiting;
+
+/// The place of a process in the order: its time, which is that of its submission unless it has
+/// exchanged its turn with another one.
 pub(super) type Turn = (Wall, ProcessId);
 
 /// Processes that want a plan.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     /// Those without a plan. The first one that was tried in vain holds up those after it.
-    first: BTreeSet<Turn>,
+    first: Waiting,
     /// Those without a plan that need a machine of a group which does not answer: they hold up nobody.
-    absent: BTreeSet<Turn>,
+    absent: BTreeMap<Turn, Class>,
     /// Those that have a plan, and need another.
     again: BTreeSet<Turn>,
     /// The same, where they were tried in vain since slots became free last.
@@ -22,8 +29,8 @@ pub(super) struct Queue {
 
 impl Queue {
     /// A process wants its first plan.
-    pub(super) fn want_first(&mut self, turn: Turn) {
-        self.first.insert(turn);
+    pub(super) fn want_first(&mut self, turn: Turn, class: Class) {
+        self.first.insert(turn, class);
     }
 
     /// A process wants another plan.
@@ -33,21 +40,16 @@ impl Queue {
 
     /// A process wants no plan.
     pub(super) fn remove(&mut self, turn: Turn) {
-        let sets = [
-            &mut self.first,
-            &mut self.absent,
-            &mut self.again,
-            &mut self.tried,
-        ];
-        for set in sets {
-            set.remove(&turn);
-        }
+        self.first.remove(turn);
+        self.absent.remove(&turn);
+        self.again.remove(&turn);
+        self.tried.remove(&turn);
     }
 
     /// The process can only be planned once another group answers.
     pub(super) fn set_absent(&mut self, turn: Turn) {
-        if self.first.remove(&turn) {
-            self.absent.insert(turn);
+        if let Some(class) = self.first.remove(turn) {
+            self.absent.insert(turn, class);
         }
     }
 
@@ -65,12 +67,20 @@ impl Queue {
 
     /// Other machines may be there than before.
     pub(super) fn retry_absent(&mut self) {
-        self.first.append(&mut self.absent);
+        for (turn, class) in std::mem::take(&mut self.absent) {
+            self.first.insert(turn, class);
+        }
     }
 
     /// The first process without a plan that may hold up others.
     pub(super) fn first(&self) -> Option<Turn> {
-        self.first.first().copied()
+        self.first.first()
+    }
+
+    /// The earliest turn of a process without a plan: its owner is the next one, whichever of his
+    /// processes he takes.
+    pub(super) fn first_turn(&self) -> Option<Turn> {
+        self.first.turns().next().copied()
     }
 
     /// Processes that may be planned again, in their order.
@@ -80,7 +90,8 @@ impl Queue {
 
     /// Returns true if a process other than this one waits for a plan.
     pub(super) fn has_others(&self, id: ProcessId) -> bool {
-        let sets = [&self.first, &self.absent, &self.again, &self.tried];
-        sets.into_iter().flatten().any(|&(_, other)| other != id)
+        let waiting = self.first.turns().chain(self.absent.keys());
+        let mut all = waiting.chain(&self.again).chain(&self.tried);
+        all.any(|&(_, other)| other != id)
     }
 }

@@ -88,8 +88,8 @@ impl Process {
             self.name_machine(*resource, name);
         }
         let ready = std::mem::take(&mut self.index.ready);
-        for (_, activity) in ready.into_values().flatten() {
-            self.queue(activity);
+        for turn in ready.into_values().flatten() {
+            self.queue(turn.activity);
         }
     }
 

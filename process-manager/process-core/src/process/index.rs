@@ -1,5 +1,6 @@
 //! Indexes over the state of a process: queues and counts, rebuilt after a restart.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -12,9 +13,9 @@ use crate::record::ActivityPhase;
 /// Indexes over the state of a process, all derived from it.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Index {
-    /// Ready activities, by planned machine and in the order of the plan; under `None` if there is
-    /// no plan.
-    pub(crate) ready: BTreeMap<Option<ResourceId>, BTreeSet<(Span, ActivityId)>>,
+    /// Ready activities, by planned machine and in the order in which they are sent; under `None` if
+    /// there is no plan.
+    pub(crate) ready: BTreeMap<Option<ResourceId>, BTreeSet<Turn>>,
     /// Attempts that are out, with their machines. An activity may have several.
     out: BTreeMap<(ActivityId, u32), ResourceId>,
     /// The same, by machine.
@@ -35,6 +36,15 @@ pub(crate) struct Index {
     pub(crate) recomputations: BTreeSet<ActivityId>,
     /// Outputs of all activities.
     pub(crate) n_produced: usize,
+}
+
+/// The turn of a ready activity among those of its machine: the greater priority first, then the
+/// earlier planned start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Turn {
+    priority: Reverse<i32>,
+    start: Span,
+    pub(crate) activity: ActivityId,
 }
 
 /// Activities that may be cache hits, in the order in which they became ready. The list only grows
@@ -155,26 +165,31 @@ impl Process {
         }
     }
 
-    fn place(&self, activity: ActivityId) -> (Option<ResourceId>, Span) {
-        match self.state.plan.entry(activity) {
+    /// The planned machine of an activity, and its turn there.
+    fn turn(&self, activity: ActivityId) -> (Option<ResourceId>, Turn) {
+        let (resource, start) = match self.state.plan.entry(activity) {
             Some(entry) => (Some(entry.resource), entry.start),
             None => (None, Span::ZERO),
-        }
+        };
+        let declared = self.definition().activity(activity);
+        let priority = declared.and_then(|declared| declared.priority);
+        let turn = Turn {
+            priority: Reverse(priority.unwrap_or_default()),
+            start,
+            activity,
+        };
+        (resource, turn)
     }
 
     pub(crate) fn queue(&mut self, activity: ActivityId) {
-        let (resource, start) = self.place(activity);
-        self.index
-            .ready
-            .entry(resource)
-            .or_default()
-            .insert((start, activity));
+        let (resource, turn) = self.turn(activity);
+        self.index.ready.entry(resource).or_default().insert(turn);
     }
 
     fn unqueue(&mut self, activity: ActivityId) {
-        let (resource, start) = self.place(activity);
+        let (resource, turn) = self.turn(activity);
         if let Some(queue) = self.index.ready.get_mut(&resource) {
-            queue.remove(&(start, activity));
+            queue.remove(&turn);
             if queue.is_empty() {
                 self.index.ready.remove(&resource);
             }

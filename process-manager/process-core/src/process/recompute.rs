@@ -257,7 +257,7 @@ impl Process {
     pub(crate) fn waiting_for(&self, maker: ActivityId) -> Vec<ActivityId> {
         let ready = self.index.ready.values().flatten();
         ready
-            .map(|&(_, activity)| activity)
+            .map(|turn| turn.activity)
             .filter(|&activity| self.makers(activity).any(|one| one == maker))
             .filter(|&activity| self.activity(activity).phase == ActivityPhase::Ready)
             .collect()

@@ -78,6 +78,8 @@ pub(super) struct Bench {
     pub(super) claims_lost: u32,
     /// The algorithms that were asked for plans, in the order in which they were.
     pub(super) planned_by: Vec<schedule::SchedulerKind>,
+    /// The processes that they were for.
+    pub(super) planned_for: Vec<model::ProcessId>,
 }
 
 pub(super) fn well(_: &Dispatch) -> Option<(End, i32, String)> {
@@ -137,6 +139,7 @@ impl Bench {
             grants: 0,
             claims_lost: 0,
             planned_by: Vec::new(),
+            planned_for: Vec::new(),
         };
         bench.connect();
         bench

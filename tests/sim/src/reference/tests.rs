@@ -31,6 +31,7 @@ fn activity(name: &str, inputs: Vec<Staged>) -> Node {
         cache: false,
         repeatable: false,
         at_most_once: false,
+        priority: None,
     };
     Node {
         name: name.to_owned(),

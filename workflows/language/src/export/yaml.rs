@@ -104,6 +104,9 @@ impl Writer<'_> {
         if self.draft.copies > 0 {
             let _ = writeln!(self.text, "copies: {}", self.draft.copies);
         }
+        if let Some(priority) = self.draft.priority {
+            let _ = writeln!(self.text, "priority: {priority}");
+        }
     }
 
     /// The tree, a step for each node from the root down.
@@ -292,6 +295,9 @@ impl Writer<'_> {
         }
         if activity.at_most_once {
             line("at-most-once", "true".to_owned());
+        }
+        if let Some(priority) = activity.priority {
+            line("priority", priority.to_string());
         }
         self.mapping(level, "labels", &labels);
         if activity.retry != Retry::default() {

@@ -393,7 +393,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn whole(&mut self, at: Id, max: u32, wanted: &str) -> Option<u32> {
-        let number = self.tree.whole(at);
+        let number = self.tree.integer(at);
         let number = number.filter(|number| (1..=max).contains(number));
         if number.is_none() {
             match self.tree.text(at) {

@@ -84,6 +84,7 @@ impl Reader<'_, '_> {
             cache: self.truth_of(fields.get("cache")),
             repeatable,
             at_most_once,
+            priority: fields.get("priority").and_then(|at| self.priority(at)),
         }
     }
 

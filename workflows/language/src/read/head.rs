@@ -63,6 +63,7 @@ impl Reader<'_, '_> {
                 None => {}
             }
         }
+        self.draft.priority = fields.get("priority").and_then(|at| self.priority(at));
         if let Some(at) = fields.get("outputs") {
             for (name, value) in self.entries(at, "a mapping (name: `${...}` or activity.output)") {
                 self.output(name, value);

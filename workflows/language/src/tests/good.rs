@@ -25,6 +25,7 @@ outputs:
 files: [first.sh]
 data: direct
 copies: 1
+priority: -7
 body:
   parallel:
     - activity: first
@@ -43,6 +44,7 @@ body:
       retry: { attempts: 3, backoff: 100ms, on: [1, lost, timeout] }
       cache: true
       repeatable: true
+      priority: 12
     - sequence:
         name: later
         do:
@@ -108,6 +110,7 @@ fn everything_is_read() {
     assert_eq!(first.labels, [("os".to_owned(), "linux".to_owned())]);
     assert_eq!(first.timeout, Some(Span::from_secs(3600)));
     assert!(first.cache);
+    assert_eq!((draft.priority, first.priority), (Some(-7), Some(12)));
     assert!(first.repeatable && !first.at_most_once);
     let on = vec![RetryOn::Exit(1), RetryOn::Lost, RetryOn::Timeout];
     assert_eq!(

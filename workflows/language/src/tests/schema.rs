@@ -157,6 +157,7 @@ fn example(table: &Table, key: &str) -> String {
         ("a process", "inputs") => format!("inputs: {{ i: file }}\n{}", activity("cores: 1")),
         ("a process", "data") => format!("data: direct\n{}", activity("cores: 1")),
         ("a process", "copies") => format!("copies: 1\n{}", activity("cores: 1")),
+        ("a process", "priority") => format!("priority: -3\n{}", activity("cores: 1")),
         ("a process", _) => activity("cores: 1"),
         ("an input", _) => format!(
             "inputs: {{ i: {{ type: int, default: 3, minimum: 1, maximum: 5 }} }}\n{}",
@@ -190,6 +191,7 @@ fn example(table: &Table, key: &str) -> String {
             "stdout" | "stderr" => activity(&format!("{key}: {{ into: v }}")),
             "work" | "timeout" => activity(&format!("{key}: 1s")),
             "cores" => activity("cores: 2"),
+            "priority" => activity("priority: 2"),
             "memory" => activity("memory: 1MiB"),
             "labels" => activity("labels: { os: linux }"),
             "retry" => activity("retry: { attempts: 2 }"),

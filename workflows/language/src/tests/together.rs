@@ -91,6 +91,23 @@ fn a_tag_does_not_end_the_reading() {
 }
 
 #[test]
+fn a_priority_is_a_whole_number_within_bounds() {
+    let activity = |priority: &str| {
+        around(&format!(
+            "{WRITER}    - {{ activity: a, run: [a], priority: {priority} }}"
+        ))
+    };
+    check(
+        &activity("-1001"),
+        &["9:42: -1001; a whole number from -1000 to 1000"],
+    );
+    check(
+        &activity("high"),
+        &["9:42: `high` where a whole number is expected"],
+    );
+}
+
+#[test]
 fn cycles_and_orders_are_told_beside_other_mistakes() {
     check(
         &around(&format!(

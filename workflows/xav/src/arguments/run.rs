@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use model::Span;
+use model::limits::PRIORITY_MAX;
 use schedule::SchedulerKind;
 
 use super::{GridChoice, State, Which};
@@ -83,6 +84,13 @@ pub(crate) struct Submit {
     pub(crate) inputs: Vec<String>,
     #[command(flatten)]
     pub(crate) grid: GridChoice,
+    /// Its turn among your processes that wait: a greater number, up to 1000, goes first
+    ///
+    /// It stands in place of the definition's `priority`; 0 where neither says anything. Processes
+    /// of others are not overtaken by it.
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i32).range(-i64::from(PRIORITY_MAX)..=i64::from(PRIORITY_MAX)))]
+    pub(crate) priority: Option<i32>,
     #[command(flatten)]
     pub(crate) ending: Ending,
     /// Print JSON

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::problems::Problems;
 use super::words::{check_name, check_path, check_template};
-use super::{check_source, check_variable};
+use super::{check_priority, check_source, check_variable};
 use crate::definition::limits::{ATTEMPTS_MAX, CORES_MAX, NAME_BYTES_MAX, PARTS_MAX};
 use crate::definition::{Activity, Command, Draft, NodeKind, Produced, Source, Stdin};
 use crate::{NodeId, Type, Work};
@@ -144,6 +144,7 @@ pub(super) fn check_activity(
     if activity.timeout.is_some_and(|timeout| timeout.0 == 0) {
         problems.add(here, "timeout", "0 seconds; nothing can end in that");
     }
+    check_priority(activity.priority, here, problems);
     let attempts = activity.retry.attempts;
     if attempts == 0 || attempts > ATTEMPTS_MAX {
         problems.add(

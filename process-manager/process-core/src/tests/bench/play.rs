@@ -168,6 +168,7 @@ impl Bench {
             Effect::Registered(..) | Effect::Foreign(..) => {}
             Effect::Plan(request) => {
                 self.planned_by.push(request.request.scheduler);
+                self.planned_for.push(request.process);
                 let result = schedule::plan(&request.request);
                 let (process, basis) = (request.process, request.basis);
                 self.give(Input::Planned(Box::new(PlanResult {
