@@ -180,13 +180,22 @@ pub(crate) fn executor_under(home: &Path) -> Option<Pid> {
         .find_map(|entry| {
             let command = fs::read(entry.path().join("cmdline")).ok()?;
             let command = String::from_utf8_lossy(&command).into_owned();
-            // Its guardian has the same arguments.
-            let is_guardian =
-                fs::read(entry.path().join("comm")).is_ok_and(|name| name == b"guardian\n");
-            let is_it = command.contains("__executor") && command.contains(&home) && !is_guardian;
+            // Its guardian has the same arguments, and so has a command that it is just starting.
+            let is_it = command.contains("__executor")
+                && command.contains(&home)
+                && is_below_a_guardian(&entry.path());
             let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
             if is_it { Pid::from_raw(pid) } else { None }
         })
+}
+
+/// Returns true if the parent of a process, given by its directory in `/proc`, is a guardian.
+fn is_below_a_guardian(process: &Path) -> bool {
+    let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+    let mut lines = status.lines();
+    let parent = lines.find_map(|line| line.strip_prefix("PPid:"));
+    let name = parent.map(|parent| Path::new("/proc").join(parent.trim()).join("comm"));
+    name.is_some_and(|name| fs::read(name).is_ok_and(|name| name == b"guardian\n"))
 }
 
 /// One life: killed when the log has a drawn number of lines and a drawn moment has passed.

@@ -21,6 +21,10 @@ use crate::wait;
 /// Slots of each machine.
 const SLOTS: usize = 2;
 
+/// Commands that have ended and of which an executor alone knows: those in its slots, and as many that ended
+/// before and that it gathers for one message.
+const HELD_MAX: usize = 2 * SLOTS;
+
 /// The time around the kill of an executor or its daemon in which an end may be lost. An end is durable at
 /// the process manager some milliseconds later, or when that is back; and a command may outlive its
 /// executor by as little.
@@ -96,7 +100,7 @@ impl Subject<'_> {
         let again = ran_again(&status, &ended, &killed);
         let n_of = |reason| again.iter().filter(|(_, why)| *why == reason).count();
         assert!(
-            n_of(Reason::Nothing) == 0 && n_of(Reason::Executor) <= SLOTS,
+            n_of(Reason::Nothing) == 0 && n_of(Reason::Executor) <= HELD_MAX,
             "{told}: commands that ended and ran again: {again:?}\n{}\n{}",
             tried_again(&status),
             world.logs()
