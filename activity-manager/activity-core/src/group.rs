@@ -1,12 +1,20 @@
 //! The link to the group manager: registration, the slots that are lent, and grants.
 
-use machine::Context;
-use model::Mono;
-use wire::resource::{Facts, FromResource, ToResource};
+use std::collections::BTreeSet;
 
+use machine::Context;
+use model::{Mono, ProcessId};
+use wire::resource::{
+    Facts, FromResource, PROCESSES_ASKED_MAX, ProcessGrant, QuestionId, ToResource,
+};
+
+use crate::attempt::{Attempt, AttemptState};
 use crate::io::{Config, Effect};
 use crate::manager::{ActivityManager, epoch};
 use crate::parts::leaving::Leaving;
+
+/// Unused processes whose grants wait for the group manager's word: a machine has no more grants.
+const WITHDRAWN_MAX: usize = 65_536;
 
 impl ActivityManager {
     pub(crate) fn on_group_up(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
@@ -69,6 +77,35 @@ impl ActivityManager {
         }
     }
 
+    /// The group manager ends what unused processes hold: these start nothing more here, until
+    /// grants that know of the answer allow it again.
+    fn on_inquire(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        question: QuestionId,
+        mut processes: Vec<ProcessId>,
+    ) {
+        // Before the executor has told its attempts, any process may have some.
+        if question <= self.group.closed || !self.executor.is_known {
+            return;
+        }
+        let room = WITHDRAWN_MAX.saturating_sub(self.group.withdrawn.len());
+        processes.truncate(room.min(PROCESSES_ASKED_MAX));
+        let is_over = |attempt: &&Attempt| matches!(attempt.state, AttemptState::Ended(_));
+        let busy = self.attempts.iter().filter(|attempt| !is_over(attempt));
+        let busy: BTreeSet<ProcessId> = busy.map(|attempt| attempt.id.process).collect();
+        processes.retain(|process| !busy.contains(process));
+        for &process in &processes {
+            self.attempts.withdraw(process);
+            self.group.withdrawn.insert(process, question);
+        }
+        cx.effect(Effect::ToGroup(FromResource::Unused {
+            epoch: epoch(cx),
+            question,
+            processes,
+        }));
+    }
+
     pub(crate) fn on_group(&mut self, cx: &mut Context<'_, Self>, now: Mono, message: ToResource) {
         self.group.heard = now;
         match message {
@@ -79,11 +116,19 @@ impl ActivityManager {
                     cx.effect(Effect::Numbered(resource));
                 }
             }
-            ToResource::Grants(grants) => {
+            ToResource::Grants(grants, closed) => {
                 self.group.has_grants = true;
-                let gone = self.attempts.set_grants(&grants);
+                let lifted = self.group.close(closed);
+                let is_valid = |grant: &&ProcessGrant| !self.group.is_withdrawn(grant.process);
+                let grants: Vec<ProcessGrant> = grants.iter().filter(is_valid).copied().collect();
+                let mut gone = self.attempts.set_grants(&grants);
+                gone.extend(lifted);
                 self.release(cx, gone);
             }
+            ToResource::Inquire {
+                question,
+                processes,
+            } => self.on_inquire(cx, question, processes),
         }
     }
 }

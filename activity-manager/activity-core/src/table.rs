@@ -154,6 +154,16 @@ impl Attempts {
         before
     }
 
+    /// A process has no grant until the next ones come.
+    pub(crate) fn withdraw(&mut self, process: ProcessId) {
+        if let Some(share) = self.shares.get_mut(&process) {
+            share.granted = 0;
+            if share.n_known == 0 {
+                self.shares.remove(&process);
+            }
+        }
+    }
+
     /// Sets the process manager that gets the attempt's reports from here on.
     pub(crate) fn set_owner(&mut self, id: AttemptId, owner: u32) {
         if let Some(attempt) = self.by_id.get_mut(&id) {

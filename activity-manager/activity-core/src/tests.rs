@@ -2,6 +2,7 @@
 
 mod bench;
 mod drain;
+mod endings;
 mod files;
 mod lease;
 mod links;

@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use shell::{InputReceiver, Peers, Received};
 use tempfile::TempDir;
 use wire::attempt::{Dispatch, End, FromActivity, Outcome, Stdin, ToActivity};
-use wire::resource::{FromResource, ProcessGrant, ToResource};
+use wire::resource::{FromResource, ProcessGrant, QuestionId, ToResource};
 
 const PATIENCE: Span = Span::from_secs(20);
 const PROCESS: ProcessId = ProcessId(7);
@@ -258,7 +258,8 @@ impl Bench {
         let facts = loop {
             match from_resource.next_within(PATIENCE).unwrap() {
                 FromGroupSide::Message(FromResource::Register { facts, .. }) => break facts,
-                FromGroupSide::Link | FromGroupSide::Message(FromResource::Alive) => {}
+                FromGroupSide::Link
+                | FromGroupSide::Message(FromResource::Alive | FromResource::Unused { .. }) => {}
             }
         };
         assert_eq!((facts.name.as_str(), facts.slots), ("here", 2));
@@ -268,7 +269,7 @@ impl Bench {
             process: PROCESS,
             slots: 2,
         };
-        to_resource.send(0, &ToResource::Grants(vec![grant]));
+        to_resource.send(0, &ToResource::Grants(vec![grant], QuestionId::default()));
         to_resource.wake_receivers();
         assert_eq!(handle.number(Duration::from_secs(20)), Some(RESOURCE));
         let (ours, theirs) = shell::link();

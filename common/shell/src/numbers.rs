@@ -82,6 +82,11 @@ impl Numbers {
         Ok(number)
     }
 
+    /// The number of a peer that has one.
+    pub fn known(&self, name: &str) -> Option<u32> {
+        self.numbers.get(name).copied()
+    }
+
     fn add(&mut self, name: &str) -> Result<u32, NumbersError> {
         if self.names.len() >= NUMBERS_MAX {
             return Err(NumbersError::Full);
@@ -105,6 +110,8 @@ mod tests {
         // Common 32-bit hashes collide on these two names.
         assert_eq!(numbers.of("costarring").unwrap(), 1);
         assert_eq!(numbers.of("liquid").unwrap(), 2);
+        assert_eq!(numbers.known("pm1"), Some(3));
+        assert_eq!(numbers.known("pm2"), None);
         assert_eq!(numbers.of("costarring").unwrap(), 1);
         drop(numbers);
         let mut numbers = Numbers::kept_in(&path).unwrap();

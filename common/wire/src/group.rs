@@ -33,22 +33,35 @@ pub enum ToGroup {
         /// The slots wanted.
         #[n(2)]
         wants: Vec<Want>,
+        /// The sender's epoch: a claim of an earlier one that comes late takes nothing.
+        #[cbor(n(3), default)]
+        epoch: Epoch,
     },
     /// The process needs nothing any more. Answered by `Released`.
     #[n(2)]
     Release(#[n(0)] ProcessId),
-    /// All processes of the sender that have not given back all their slots. It is sent if both
-    /// managers are one program with two journals, since one of the two may have been lost: at the
-    /// beginning of a connection, and again when the receiver has told its epoch.
+    /// All processes of the sender that have not given back all their slots. It is sent at the
+    /// beginning of a connection if both managers are one program with two journals, since the
+    /// receiver's may have been lost.
     #[n(3)]
-    Holds {
-        /// The processes.
+    Holds(#[n(0)] Vec<Held>),
+    /// Asks what the receiver holds for the sender's processes, and gives back what it holds for
+    /// any other: once in each connection and for each epoch of the receiver, repeated until
+    /// answered by `Holdings`.
+    #[n(4)]
+    Confirm {
+        /// The sender's epoch.
         #[n(0)]
-        held: Vec<Held>,
-        /// The receiver's epoch, if the sender knows it. Then grants of an earlier epoch to other
-        /// processes are free again.
+        epoch: Epoch,
+        /// The receiver's epoch, as it has offered: in another one the list may be out of date.
         #[n(1)]
-        epoch: Option<Epoch>,
+        group: Epoch,
+        /// The number of the question.
+        #[n(2)]
+        number: u32,
+        /// All processes of the sender that have not given back all their slots.
+        #[n(3)]
+        processes: Vec<ProcessId>,
     },
 }
 
@@ -57,11 +70,11 @@ impl ToGroup {
     pub fn foreign(&self, group: GroupId) -> Option<ResourceId> {
         let named: Vec<ResourceId> = match self {
             ToGroup::Claim { wants, .. } => wants.iter().map(|want| want.resource).collect(),
-            ToGroup::Holds { held, .. } => {
+            ToGroup::Holds(held) => {
                 let grants = held.iter().flat_map(|held| &held.grants);
                 grants.map(|grant| grant.resource).collect()
             }
-            ToGroup::Attach { .. } | ToGroup::Release(_) => Vec::new(),
+            ToGroup::Attach { .. } | ToGroup::Release(_) | ToGroup::Confirm { .. } => Vec::new(),
         };
         named.into_iter().find(|machine| machine.group != group)
     }
@@ -124,6 +137,23 @@ pub enum FromGroup {
     /// The process holds nothing here.
     #[n(3)]
     Released(#[n(0)] ProcessId),
+    /// What the sender holds for the processes of a `Confirm`.
+    #[n(4)]
+    Holdings {
+        /// The epoch of the receiver that has asked.
+        #[n(0)]
+        epoch: Epoch,
+        /// The number of the question.
+        #[n(1)]
+        number: u32,
+        /// The processes that hold slots, and those without any whose last claim is remembered.
+        /// All others have nothing.
+        #[n(2)]
+        held: Vec<Held>,
+        /// Grants of the receiver's processes that the sender has ended in its epoch.
+        #[cbor(n(3), default)]
+        n_revoked: u64,
+    },
 }
 
 impl FromGroup {
@@ -140,6 +170,10 @@ impl FromGroup {
             }
             FromGroup::Granted { grants, .. } => {
                 grants.iter().map(|grant| grant.resource).find(is_foreign)
+            }
+            FromGroup::Holdings { held, .. } => {
+                let grants = held.iter().flat_map(|held| &held.grants);
+                grants.map(|grant| grant.resource).find(is_foreign)
             }
             FromGroup::Refused { .. } | FromGroup::Released(_) => None,
         }
@@ -163,6 +197,10 @@ pub struct Offer {
     /// claims them first after the next offer.
     #[cbor(n(3), default)]
     pub is_shared: bool,
+    /// Grants of the receiver's processes that the sender has ended in its epoch. With another
+    /// number than in the last `Holdings`, the receiver asks again.
+    #[cbor(n(4), default)]
+    pub n_revoked: u64,
 }
 
 /// One machine of an offer.

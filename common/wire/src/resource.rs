@@ -22,6 +22,34 @@ pub enum FromResource {
     /// The sender is alive. Repeated if machines are watched; not answered.
     #[n(1)]
     Alive,
+    /// The answer to `Inquire`: nothing of these processes waits, is staged, runs or is collected,
+    /// and nothing of them starts until later grants allow it.
+    #[n(2)]
+    Unused {
+        /// The sender's epoch.
+        #[n(0)]
+        epoch: Epoch,
+        /// The question.
+        #[n(1)]
+        question: QuestionId,
+        /// The processes.
+        #[n(2)]
+        processes: Vec<ProcessId>,
+    },
+}
+
+/// Processes of one question at most; there is another one after its answer.
+pub const PROCESSES_ASKED_MAX: usize = 1_024;
+
+/// The number of a question, which counts up over all epochs of its sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub struct QuestionId {
+    /// The sender's epoch.
+    #[n(0)]
+    pub epoch: Epoch,
+    /// The number in this epoch, from 1 on.
+    #[n(1)]
+    pub number: u64,
 }
 
 /// The properties of a machine.
@@ -61,7 +89,24 @@ pub enum ToResource {
     /// All grants on this machine; replaces the grants sent before. Sent again at each change and
     /// each registration.
     #[n(1)]
-    Grants(#[n(0)] Vec<ProcessGrant>),
+    Grants(
+        #[n(0)] Vec<ProcessGrant>,
+        /// The last question of the sender that is closed. Processes that the receiver has called
+        /// unused in answer to a later one have no grant.
+        #[cbor(n(1), default)]
+        QuestionId,
+    ),
+    /// Asks which of these processes nothing is left of, since their process manager does not
+    /// answer. Repeated until answered by `Unused`.
+    #[n(2)]
+    Inquire {
+        /// The number of the question.
+        #[n(0)]
+        question: QuestionId,
+        /// At most [`PROCESSES_ASKED_MAX`] processes.
+        #[n(1)]
+        processes: Vec<ProcessId>,
+    },
 }
 
 /// A grant of a machine's slots to one process.

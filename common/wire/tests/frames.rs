@@ -19,7 +19,7 @@ use wire::executor::Kept;
 use wire::frame::{self, FrameBuffer};
 use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup, Want};
 use wire::hello::{Hello, PROTOCOLS};
-use wire::resource::{Facts, FromResource, ProcessGrant, ToResource};
+use wire::resource::{Facts, FromResource, ProcessGrant, QuestionId, ToResource};
 use wire::{Envelope, bulk};
 
 /// Bytes of the longest frame that is read here.
@@ -93,15 +93,15 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
                 resource: ResourceId::local(1),
                 slots: 4,
             }],
+            epoch: Epoch(2),
         },
         ToGroup::Release(ProcessId(9)),
-        ToGroup::Holds {
-            held: vec![Held {
-                process: ProcessId(9),
-                number: 2,
-                grants: Vec::new(),
-            }],
-            epoch: Some(Epoch(3)),
+        ToGroup::Holds(vec![held()]),
+        ToGroup::Confirm {
+            epoch: Epoch(2),
+            group: Epoch(3),
+            number: 4,
+            processes: vec![ProcessId(9)],
         },
     ]));
     all.extend(golden(from_group()));
@@ -110,15 +110,36 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
             epoch: Epoch(5),
             facts: facts(),
         },
+        FromResource::Unused {
+            epoch: Epoch(5),
+            question: QuestionId {
+                epoch: Epoch(3),
+                number: 5,
+            },
+            processes: vec![ProcessId(9)],
+        },
         FromResource::Alive,
     ]));
     all.extend(golden(vec![
         ToResource::Registered(ResourceId::local(4)),
-        ToResource::Grants(vec![ProcessGrant {
-            id: GrantId(8),
-            process: ProcessId(9),
-            slots: 2,
-        }]),
+        ToResource::Grants(
+            vec![ProcessGrant {
+                id: GrantId(8),
+                process: ProcessId(9),
+                slots: 2,
+            }],
+            QuestionId {
+                epoch: Epoch(3),
+                number: 4,
+            },
+        ),
+        ToResource::Inquire {
+            question: QuestionId {
+                epoch: Epoch(3),
+                number: 5,
+            },
+            processes: vec![ProcessId(9)],
+        },
     ]));
     all.extend(golden(vec![
         Envelope {
@@ -374,6 +395,7 @@ fn from_group() -> Vec<FromGroup> {
             }],
             leaving: vec![ResourceId::local(2)],
             is_shared: true,
+            n_revoked: 1,
         }),
         FromGroup::Granted {
             number: 3,
@@ -384,7 +406,25 @@ fn from_group() -> Vec<FromGroup> {
                 slots: 2,
             }],
         },
+        FromGroup::Holdings {
+            epoch: Epoch(2),
+            number: 4,
+            held: vec![held()],
+            n_revoked: 1,
+        },
     ]
+}
+
+fn held() -> Held {
+    Held {
+        process: ProcessId(9),
+        number: 2,
+        grants: vec![Grant {
+            id: GrantId(8),
+            resource: ResourceId::local(1),
+            slots: 2,
+        }],
+    }
 }
 
 fn answers() -> Vec<Envelope<Answer>> {

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Context;
-use model::{Epoch, GrantId, ProcessId};
-use wire::group::{FromGroup, Held, RESOURCES_MAX, Want};
+use model::{GrantId, Mono, ProcessId};
+use wire::group::{FromGroup, RESOURCES_MAX, Want};
 
 use crate::io::{Effect, Stream};
+use crate::link::Presence;
 use crate::manager::{GroupManager, state};
 use crate::record::{Event, Grant, MachineNumber};
-use crate::state::State;
 
 /// Processes that hold something. The claims of others are refused.
-const HOLDINGS_MAX: usize = 100_000;
+pub(crate) const HOLDINGS_MAX: usize = 100_000;
 /// Refusals remembered, so that a repeat of a claim is refused too. A forgotten one may be granted
 /// to a repeat that comes very late; its process then holds it until its end.
 const REFUSED_MAX: usize = 16_384;
@@ -22,10 +22,14 @@ impl GroupManager {
         &mut self,
         cx: &mut Context<'_, Self>,
         from: u32,
-        number: u32,
-        process: ProcessId,
+        (process, number): (ProcessId, u32),
         wants: &[Want],
     ) {
+        let holding = state(cx).holding(process);
+        if holding.is_some_and(|holding| holding.manager.is_some_and(|of| of != from)) {
+            let refused = FromGroup::Refused { number, process };
+            return cx.effect(Effect::ToProcess(from, refused));
+        }
         let granted = state(cx).holding(process).map(|holding| holding.number);
         let released = state(cx).released(process);
         if granted.is_none() && released.is_some_and(|last| number <= last) {
@@ -58,43 +62,6 @@ impl GroupManager {
         cx.effect(Effect::ToProcess(from, answer));
     }
 
-    /// Restores holdings that the process manager of this program has recorded: what is
-    /// lacking here was lost with this manager's journal; what an earlier epoch of this manager has
-    /// granted to others was lost with that one's. In a grid neither is believed: machines would have
-    /// other numbers.
-    pub(crate) fn on_holds(
-        &mut self,
-        cx: &mut Context<'_, Self>,
-        from: u32,
-        held: &[Held],
-        epoch: Option<Epoch>,
-    ) {
-        if self.config.lease.is_some() {
-            return;
-        }
-        // A copy that comes late does not know of what was claimed since.
-        if epoch == Some(state(cx).epoch()) {
-            let known: BTreeSet<ProcessId> = held.iter().map(|one| one.process).collect();
-            let holders = state(cx).holdings().map(|(process, _)| process);
-            let is_lost = |one: &ProcessId| !known.contains(one) && !self.granted.contains(one);
-            let lost: Vec<ProcessId> = holders.filter(is_lost).collect();
-            for process in lost {
-                self.give_back(cx, process);
-            }
-        }
-        for one in held.iter().take(HOLDINGS_MAX) {
-            if state(cx).released(one.process).is_some() {
-                continue;
-            }
-            let lacking = self.lacking(state(cx), one);
-            if !lacking.is_empty() {
-                let last = state(cx).holding(one.process).map(|known| known.number);
-                let number = last.map_or(one.number, |last| last.max(one.number));
-                self.grant(cx, from, (one.process, number), lacking);
-            }
-        }
-    }
-
     /// The free part of the wanted slots, first come, first served.
     fn grants_for(&self, cx: &Context<'_, Self>, process: ProcessId, wants: &[Want]) -> Vec<Grant> {
         let state = state(cx);
@@ -125,7 +92,7 @@ impl GroupManager {
         grants
     }
 
-    fn grant(
+    pub(crate) fn grant(
         &mut self,
         cx: &mut Context<'_, Self>,
         from: u32,
@@ -144,6 +111,10 @@ impl GroupManager {
         );
         self.granted.insert(process);
         self.refused.remove(&process);
+        if self.process_managers.presence(from) != Presence::Attached {
+            // A late claim of one that is away: what it is granted ends as well.
+            self.endings.look_at(Mono(0));
+        }
         self.has_changed = true;
         for resource in resources {
             self.push_grants(cx, resource);
@@ -158,8 +129,12 @@ impl GroupManager {
     }
 
     pub(crate) fn on_release(&mut self, cx: &mut Context<'_, Self>, from: u32, process: ProcessId) {
-        if state(cx).holding(process).is_some() {
-            self.give_back(cx, process);
+        let holding = state(cx).holding(process);
+        if let Some(holding) = holding {
+            // Nobody gives back what processes of another process manager hold.
+            if holding.manager.is_none_or(|of| of == from) {
+                self.give_back(cx, process);
+            }
         } else if state(cx).released(process).is_none() {
             // Whatever of its claims is still on its way comes too late.
             self.remember_refused(process, u32::MAX);
@@ -168,7 +143,7 @@ impl GroupManager {
     }
 
     /// All that a process holds is free again.
-    fn give_back(&mut self, cx: &mut Context<'_, Self>, process: ProcessId) {
+    pub(crate) fn give_back(&mut self, cx: &mut Context<'_, Self>, process: ProcessId) {
         let holding = state(cx).holding(process);
         let grants = holding.iter().flat_map(|holding| &holding.grants);
         let resources: BTreeSet<MachineNumber> = grants.map(|grant| grant.resource).collect();
@@ -182,39 +157,8 @@ impl GroupManager {
         }
     }
 
-    /// The slots that a process was granted and does not hold here, as grants with unused numbers.
-    fn lacking(&self, state: &State, held: &Held) -> Vec<Grant> {
-        let mut slots: BTreeMap<MachineNumber, u32> = BTreeMap::new();
-        for grant in held.grants.iter().take(RESOURCES_MAX) {
-            let Some(number) = self.number(grant.resource) else {
-                continue;
-            };
-            let slots = slots.entry(number).or_default();
-            *slots = slots.saturating_add(grant.slots);
-        }
-        for grant in state
-            .holding(held.process)
-            .iter()
-            .flat_map(|one| &one.grants)
-        {
-            if let Some(slots) = slots.get_mut(&grant.resource) {
-                *slots = slots.saturating_sub(grant.slots);
-            }
-        }
-        let GrantId(last) = state.last_grant();
-        let lacking = slots.into_iter().filter(|&(_, slots)| slots > 0);
-        (last + 1..)
-            .zip(lacking)
-            .map(|(id, (resource, slots))| Grant {
-                id: GrantId(id),
-                resource,
-                slots,
-            })
-            .collect()
-    }
-
     /// Grants as process managers are told of them.
-    fn told(&self, grants: &[Grant]) -> Vec<wire::group::Grant> {
+    pub(crate) fn told(&self, grants: &[Grant]) -> Vec<wire::group::Grant> {
         let group = self.config.group;
         grants.iter().map(|grant| grant.of(group)).collect()
     }

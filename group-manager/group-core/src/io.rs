@@ -7,13 +7,29 @@ use wire::group::{FromGroup, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
 /// The settings of a group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Which group.
     pub group: GroupId,
     /// The length of its members' leases ([`wire::lease`]): its machines are watched. None where all
     /// is one program.
     pub lease: Option<Span>,
+    /// Time after which a process manager that is away loses what its processes hold and do not use.
+    pub holdings_end_after: Span,
+}
+
+/// The usual time after which holdings of an absent process manager end: long against a restart of
+/// its machine's network, short against the patience of those who wait for the slots.
+pub const HOLDINGS_END_AFTER: Span = Span::from_secs(60);
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            group: GroupId::default(),
+            lease: None,
+            holdings_end_after: HOLDINGS_END_AFTER,
+        }
+    }
 }
 
 /// Who is at the other end of a connection.
@@ -42,6 +58,9 @@ pub enum Input {
     /// Whose connection an activity manager's is, before it is up: it registers under this name and
     /// no other. Where nobody says so, it is believed.
     Introduced(u32, String),
+    /// The certificate of a process manager is revoked: its holdings end as soon as machines hold
+    /// nothing of its processes, unless it connects again.
+    Barred(u32),
     /// Somebody asks about all machines, by a number of the question.
     Survey(u64),
     /// A machine is to be empty, or is to be offered again, by a number of the question.

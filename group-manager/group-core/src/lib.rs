@@ -9,11 +9,14 @@
 //! Read [`GroupManager`] and [`Input`] first, then [`State`].
 
 mod claims;
+mod confirm;
+mod endings;
 mod io;
 mod link;
 mod machines;
 mod manager;
 mod offers;
+mod questions;
 pub mod record;
 mod register;
 mod state;
@@ -22,7 +25,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-pub use io::{Config, Effect, Input, Peer, Record, Stream};
+pub use io::{Config, Effect, HOLDINGS_END_AFTER, Input, Peer, Record, Stream};
 pub use machines::{Machine, Standing};
 pub use manager::GroupManager;
 pub use record::{Event, Snapshot};

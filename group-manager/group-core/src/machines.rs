@@ -145,6 +145,17 @@ impl Machines {
         is_one_silent
     }
 
+    /// When a machine was heard last in this epoch.
+    pub(crate) fn heard(&self, resource: MachineNumber) -> Option<Mono> {
+        self.by_number.get(&resource)?.heard.at
+    }
+
+    /// The machine at the other end of a connection.
+    pub(crate) fn at(&self, connection: u32) -> Option<(MachineNumber, &Machine)> {
+        let mut machines = self.iter();
+        machines.find(|(_, machine)| machine.connection == Some(connection))
+    }
+
     /// When [`Machines::check`] is due.
     pub(crate) fn due(&self) -> Option<Mono> {
         self.checks.first().map(|&(at, _)| at)

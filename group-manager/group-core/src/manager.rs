@@ -3,22 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Context;
-use model::{Mono, ProcessId, ResourceId};
+use model::{Epoch, Mono, ProcessId, ResourceId};
 use wire::lease;
 use wire::resource::ToResource;
 
 use crate::io::{Config, Effect, Stream};
-use crate::link::ProcessLinks;
+use crate::link::{Met, ProcessLinks};
 use crate::machines::{Machine, Machines, Standing};
-use crate::record::MachineNumber;
+use crate::questions::Endings;
+use crate::record::{Holding, MachineNumber};
 use crate::state::State;
 
 /// The logic of one group manager.
 ///
 /// ```text
 /// activity managers --> Register        <-- Registered, Grants (all grants of the machine)
+///                   --> Unused          <-- Inquire (about processes whose manager is away)
 /// process managers  --> Attach          <-- Offer, and again at each change
 ///                   --> Claim, Release  <-- Granted or Refused, Released
+///                   --> Confirm         <-- Holdings (of all its processes)
 ///                   --> Holds           (where both are one program)
 /// ```
 ///
@@ -30,9 +33,11 @@ pub struct GroupManager {
     /// The machine of each connection, where that is known.
     pub(crate) introduced: BTreeMap<u32, String>,
     pub(crate) process_managers: ProcessLinks,
+    pub(crate) endings: Endings,
     /// The numbers of the last claims that were refused.
     pub(crate) refused: BTreeMap<ProcessId, u32>,
-    /// Processes that were granted something in this epoch, and hold it.
+    /// Processes that were granted something in this epoch and in the present one of their process
+    /// manager, and hold it: a list of its processes may have been sent before.
     pub(crate) granted: BTreeSet<ProcessId>,
     pub(crate) has_changed: bool,
     pub(crate) offered: Option<Mono>,
@@ -68,6 +73,31 @@ impl GroupManager {
         self.machines.standing(resource, now, length)
     }
 
+    /// True if a message is of the sender's present epoch, or begins a later one.
+    pub(crate) fn is_present(&mut self, cx: &Context<'_, Self>, from: u32, epoch: Epoch) -> bool {
+        match self.process_managers.meet(from, epoch) {
+            Met::Ignored => false,
+            Met::Present => true,
+            Met::Later => {
+                let state = state(cx);
+                self.granted.retain(|&process| {
+                    let holding = state.holding(process);
+                    holding.is_some_and(|holding| holding.manager != Some(from))
+                });
+                true
+            }
+        }
+    }
+
+    /// True if a holding is of a process of this process manager.
+    pub(crate) fn is_of(&self, holding: &Holding, from: u32) -> bool {
+        match holding.manager {
+            Some(manager) => manager == from,
+            // In one program there is one process manager. In a grid, the next claim tells.
+            None => !self.is_watching(),
+        }
+    }
+
     /// True if machines are watched.
     pub(crate) fn is_watching(&self) -> bool {
         self.config.lease.is_some()
@@ -93,7 +123,9 @@ impl GroupManager {
         let connection = machine.and_then(|machine| machine.connection);
         if let Some(connection) = connection {
             let grants = state(cx).grants(resource);
-            cx.effect(Effect::ToActivity(connection, ToResource::Grants(grants)));
+            let closed = self.endings.closed(state(cx).epoch(), resource);
+            let grants = ToResource::Grants(grants, closed);
+            cx.effect(Effect::ToActivity(connection, grants));
         }
     }
 }

@@ -54,6 +54,7 @@ impl GroupManager {
         Offer {
             resources: offer.resources.into_iter().map(own).collect(),
             is_shared,
+            n_revoked: self.process_managers.n_revoked(to),
             ..offer
         }
     }
@@ -98,6 +99,7 @@ impl GroupManager {
                 .into_iter()
                 .map(|(number, _)| self.id(number))
                 .collect(),
+            n_revoked: 0,
         }
     }
 

@@ -79,6 +79,11 @@ impl State {
                 }
             }
             Event::Released { process, forgets } => self.release(*process, *forgets),
+            Event::Revoked {
+                process,
+                resource,
+                forgets,
+            } => self.revoke(*process, *resource, *forgets),
             Event::Drained { name, is_drained } => {
                 if *is_drained {
                     self.drained.insert(name.clone());
@@ -187,6 +192,17 @@ impl State {
         of_it.copied().unwrap_or_default()
     }
 
+    /// The machines of which something is held, with the process managers of the holders.
+    pub(crate) fn holders(
+        &self,
+    ) -> impl Iterator<Item = (MachineNumber, impl Iterator<Item = Option<u32>>)> {
+        let of = |(&machine, held): (&MachineNumber, &'_ Held)| {
+            let managers: Vec<Option<u32>> = held.by_manager.keys().copied().collect();
+            (machine, managers.into_iter())
+        };
+        self.held.iter().map(of)
+    }
+
     pub(crate) fn n_resources(&self) -> usize {
         self.names.len()
     }
@@ -255,6 +271,23 @@ impl State {
             if held.all == 0 {
                 self.held.remove(&resource);
             }
+        }
+    }
+
+    /// A process holds nothing on a machine any more.
+    fn revoke(&mut self, process: ProcessId, resource: MachineNumber, forgets: Option<ProcessId>) {
+        let Some(holding) = self.holdings.get_mut(&process) else {
+            return;
+        };
+        let manager = holding.manager;
+        let is_there = |grant: &mut Grant| grant.resource == resource;
+        let ended: Vec<Grant> = holding.grants.extract_if(.., is_there).collect();
+        let is_empty = holding.grants.is_empty();
+        for grant in ended {
+            self.remove_grant(manager, grant);
+        }
+        if is_empty {
+            self.release(process, forgets);
         }
     }
 

@@ -6,7 +6,7 @@ use wire::group::{FromGroup, ToGroup};
 use wire::resource::FromResource;
 
 use crate::io::{Effect, Input, Peer, Stream};
-use crate::manager::GroupManager;
+use crate::manager::{GroupManager, state};
 use crate::record::{Event, Snapshot};
 use crate::state::State;
 
@@ -41,7 +41,12 @@ impl Machine for GroupManager {
             cx.effect(Effect::Foreign(*from, machine));
         }
         match input {
-            Input::Up(_) => {}
+            Input::Up(Peer::Activity(_)) => {}
+            Input::Up(Peer::Process(number)) => self.process_managers.admit(number),
+            Input::Barred(number) => {
+                self.process_managers.bar(number);
+                self.endings.look_at(now.mono);
+            }
             Input::Down(Peer::Activity(connection)) => {
                 self.introduced.remove(&connection);
                 self.has_changed |= self.machines.disconnect(connection, None);
@@ -49,7 +54,18 @@ impl Machine for GroupManager {
             Input::Introduced(connection, name) => {
                 self.introduced.insert(connection, name);
             }
-            Input::Down(Peer::Process(number)) => self.process_managers.detach(number),
+            Input::Down(Peer::Process(number)) => {
+                self.process_managers.detach(number, now.mono);
+                self.endings.look_at(now.mono);
+            }
+            Input::Activity(
+                connection,
+                FromResource::Unused {
+                    epoch,
+                    question,
+                    processes,
+                },
+            ) => self.on_unused(cx, now.mono, (connection, epoch), question, &processes),
             Input::Activity(connection, FromResource::Register { epoch, facts }) => {
                 self.on_register(cx, now, connection, epoch, facts);
             }
@@ -58,7 +74,9 @@ impl Machine for GroupManager {
                 self.has_changed |= self.machines.on_alive(now, connection, is_watching);
             }
             Input::Process(from, ToGroup::Attach { epoch }) => {
-                if self.process_managers.attach(from, epoch) {
+                if self.is_present(cx, from, epoch) {
+                    self.process_managers.attach(from);
+                    self.close_questions(cx);
                     let offer = self.offer_to(cx, self.offer(cx), from);
                     cx.effect(Effect::ToProcess(from, FromGroup::Offer(offer)));
                 }
@@ -69,13 +87,28 @@ impl Machine for GroupManager {
                     number,
                     process,
                     wants,
+                    epoch,
                 },
             ) => {
-                self.on_claim(cx, from, number, process, &wants);
+                if self.is_present(cx, from, epoch) {
+                    self.on_claim(cx, from, (process, number), &wants);
+                }
             }
             Input::Process(from, ToGroup::Release(process)) => self.on_release(cx, from, process),
-            Input::Process(from, ToGroup::Holds { held, epoch }) => {
-                self.on_holds(cx, from, &held, epoch);
+            Input::Process(from, ToGroup::Holds(held)) => self.on_holds(cx, from, &held),
+            Input::Process(
+                from,
+                ToGroup::Confirm {
+                    epoch,
+                    group,
+                    number,
+                    processes,
+                },
+            ) => {
+                // Claims that came since the offer of an earlier epoch are not known there.
+                if self.is_present(cx, from, epoch) && group == state(cx).epoch() {
+                    self.on_confirm(cx, from, (epoch, number), &processes);
+                }
             }
             Input::Known(records) => self.on_known(cx, records),
             Input::Survey(question) => self.on_survey(cx, question),
@@ -90,10 +123,12 @@ impl Machine for GroupManager {
 
     fn wake(&mut self, cx: &mut Context<'_, Self>, now: Now) {
         self.has_changed |= self.machines.check(now.mono);
+        self.end_holdings(cx, now.mono);
         self.push_offers(cx, now.mono);
     }
 
-    fn resume(&mut self, cx: &mut Context<'_, Self>, _: Now) {
+    fn resume(&mut self, cx: &mut Context<'_, Self>, now: Now) {
+        self.endings.begin(now.mono);
         let epoch = cx.state(Stream::Manager).map_or(Epoch(0), State::epoch);
         cx.record(Stream::Manager, Event::Epoch(Epoch(epoch.0 + 1)));
     }
@@ -102,6 +137,7 @@ impl Machine for GroupManager {
         self.offers_due()
             .into_iter()
             .chain(self.machines.due())
+            .chain(self.endings_due())
             .min()
     }
 }

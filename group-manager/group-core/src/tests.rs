@@ -2,6 +2,8 @@
 
 mod bench;
 mod claims;
+mod confirm;
+mod endings;
 mod machines;
 mod watch;
 mod world;

@@ -9,7 +9,7 @@ use model::{Identity, Role, Span};
 use shell::identity::{Entry, Registrar, RegistrarError, Revocations, Terms, TokenId};
 use shell::program;
 use shell::quic::RequestOrigin;
-use shell::{Lack, RefusalLine, RefusalLog, clock};
+use shell::{Lack, Numbers, RefusalLine, RefusalLog, clock};
 use wire::admin::{
     CertificateLine, Contact, Join, Joined, LogRequest, Presence, Present, Refused, Request,
     Response, Warning,
@@ -37,6 +37,8 @@ pub struct AdminServer {
     pub log: PathBuf,
     /// Set when a certificate was revoked.
     pub has_news: Arc<AtomicBool>,
+    /// The numbers of process managers.
+    pub numbers: Arc<Mutex<Numbers>>,
     /// The members that report to it.
     pub members: Members,
     /// Reports that its own disk is full.
@@ -210,8 +212,23 @@ impl AdminServer {
             .collect();
         for line in &lines {
             tracing::info!(member = line.identity, "a certificate was revoked");
+            self.bar(&registrar, &line.identity);
         }
         Ok(Response::Revoked(lines))
+    }
+
+    /// Tells the core of a process manager that has no certificate any more.
+    fn bar(&self, registrar: &Registrar, identity: &str) {
+        let Ok(identity) = identity.parse::<Identity>() else {
+            return;
+        };
+        let newest = registrar.newest(identity.role(), identity.name());
+        let is_renewed = newest
+            .is_some_and(|signed| signed.identity == identity && signed.not_after > clock::wall());
+        if identity.role() == Role::Pm && !is_renewed {
+            let number = lock(&self.numbers).known(&identity.label());
+            number.into_iter().for_each(|one| self.manager.bar(one));
+        }
     }
 
     fn present(&mut self, who: &Identity, presence: Presence) -> Answer {

@@ -25,6 +25,7 @@ use wire::group::{FromGroup, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
 pub use admin::AdminServer;
+pub use group_core::HOLDINGS_END_AFTER;
 pub use members::Members;
 pub use service::{Service, Settings};
 
@@ -46,6 +47,8 @@ pub struct Config {
     pub reserve: Bytes,
     /// The length of its members' leases; none if all managers are one program.
     pub lease: Option<Span>,
+    /// Time after which a process manager that is away loses what its processes hold and do not use.
+    pub holdings_end_after: Span,
     /// Called once, from the manager's thread, if it ends by an error.
     pub failed: Box<dyn FnOnce(&RunError) + Send>,
 }
@@ -101,6 +104,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let core = GroupManager::new(group_core::Config {
         group: config.group,
         lease: config.lease,
+        holdings_end_after: config.holdings_end_after,
     });
     let runner = Runner::start(
         "group",
@@ -198,6 +202,12 @@ impl Handle {
         };
         let ask = |question| self.runner.inbox().tell(drain(question));
         self.questions.drained.ask(ask)
+    }
+
+    /// The certificate of a process manager is revoked: its holdings end as soon as machines hold
+    /// nothing of its processes.
+    pub fn bar(&self, process_manager: u32) {
+        self.runner.inbox().tell(Input::Barred(process_manager));
     }
 
     /// Its journal, if a damaged one was set aside at the start.

@@ -17,7 +17,7 @@ use wire::hello::Refusal;
 
 use crate::issue;
 use crate::members::Members;
-use crate::{AdminServer, Handle};
+use crate::{AdminServer, HOLDINGS_END_AFTER, Handle};
 
 /// Bytes reserved on the disk for grants when it is full.
 const RESERVE: Bytes = Bytes(16 << 20);
@@ -51,6 +51,7 @@ pub struct Settings {
     pub(crate) authority: Option<PathBuf>,
     pub(crate) address: Option<String>,
     pub(crate) certificate_life: Option<Span>,
+    pub(crate) holdings_end_after: Option<Span>,
 }
 
 impl program::Service for Service {
@@ -74,6 +75,7 @@ impl program::Service for Service {
                 is_address(text).then(|| text.to_owned())
             }),
             certificate_life: config.optional_span("certificate-life"),
+            holdings_end_after: config.optional_span("holdings-end-after"),
         }
     }
 
@@ -107,9 +109,13 @@ impl program::Service for Service {
             group: credentials.fingerprint().group(),
             reserve: RESERVE,
             lease: Some(wire::lease::LENGTH),
+            holdings_end_after: settings.holdings_end_after.unwrap_or(HOLDINGS_END_AFTER),
             failed,
         })?);
         let has_news: Arc<AtomicBool> = Arc::default();
+        // Holdings name process managers by these numbers.
+        let numbers = Numbers::kept_in(&place.directory.join(NUMBERS))?;
+        let numbers = Arc::new(Mutex::new(numbers));
         let room = Room::of(&crate::journal_directory(&place.directory), RESERVE);
         let admin = AdminServer {
             registrar: registrar.clone(),
@@ -119,13 +125,12 @@ impl program::Service for Service {
             identity: place.identity.clone(),
             log: place.log(),
             has_news: Arc::clone(&has_news),
+            numbers: Arc::clone(&numbers),
             members: Members::default(),
             lack: room.lack().clone(),
             not_let_in: RefusalLog::default(),
         };
         let theirs = Arc::clone(&manager);
-        // Holdings name process managers by these numbers.
-        let numbers = Mutex::new(Numbers::kept_in(&place.directory.join(NUMBERS))?);
         let on_link = move |link: shell::quic::Link| match link.peer.role() {
             Role::Pm => {
                 let mut numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);

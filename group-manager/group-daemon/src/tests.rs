@@ -33,6 +33,7 @@ impl Bench {
             group: GroupId::new(3),
             reserve: model::Bytes::ZERO,
             lease: None,
+            holdings_end_after: HOLDINGS_END_AFTER,
             failed: Box::new(|error| panic!("{error}")),
         });
         let handle = handle.unwrap();
@@ -135,6 +136,7 @@ fn a_grant_outlives_its_manager_and_a_machine_keeps_its_number() {
         number: 1,
         process: ProcessId(9),
         wants,
+        epoch: Epoch(1),
     };
     bench.ask(&claim);
     assert_eq!(bench.granted(), [(resource, 2)]);

@@ -7,6 +7,8 @@
 
 mod claim;
 mod claims;
+mod holdings;
+mod inquiry;
 mod planning;
 mod queue;
 mod release;
@@ -26,6 +28,8 @@ use crate::step::Step;
 use crate::timer::Timer;
 
 use claim::Claims;
+pub(crate) use inquiry::Answered;
+use inquiry::Inquiry;
 use queue::{Class, Queue, Turn};
 use slots::Slots;
 
@@ -48,6 +52,7 @@ pub(crate) struct Market {
     partly_granted: BTreeSet<ProcessId>,
     n_offers: u64,
     n_basis: u64,
+    n_inquiries: u32,
 }
 
 /// The connection to a group manager, and its last offer.
@@ -57,8 +62,12 @@ struct GroupLink {
     offer: Option<Offer>,
     /// When the offer came.
     offered: Mono,
-    /// The epoch of its manager that was told what processes hold.
-    told: Option<Epoch>,
+    /// The epoch of its manager that has told what processes hold, and the number of grants that it
+    /// had ended by then.
+    confirmed: Option<(Epoch, u64)>,
+    inquiry: Option<Inquiry>,
+    /// Until when processes of earlier epochs wait for that.
+    patient_until: Mono,
 }
 
 /// A process that has not given back all its slots.
@@ -137,11 +146,12 @@ impl Market {
     pub(crate) fn group_up(&mut self, step: &mut Step<'_>, group: GroupId) {
         let link = GroupLink {
             is_up: true,
+            patient_until: step.now.mono + limits::REPEAT,
             ..GroupLink::default()
         };
         self.groups.insert(group, link);
         self.slots.clear(group);
-        self.tell_holdings(step, group, None);
+        self.tell_holdings(step, group);
         self.release_again(step, group);
         self.attach_group(step, group);
         self.claim_again(step, group);
@@ -155,6 +165,7 @@ impl Market {
             step.cx.effect(Effect::ToGroup(group, attach));
             let next = step.now.mono + limits::REPEAT;
             step.timers.set(Timer::AttachGroup(group), next);
+            step.marks.want_plans();
         }
     }
 
@@ -168,15 +179,12 @@ impl Market {
         let Some(link) = self.groups.get_mut(&group) else {
             return;
         };
-        let epoch = Some(offer.epoch);
-        let was_told = std::mem::replace(&mut link.told, epoch) == epoch;
+        let told = (offer.epoch, offer.n_revoked);
         self.slots.offer(group, &offer);
         let before = link.offer.replace(offer);
         link.offered = step.now.mono;
         let is_alike = before.is_some_and(|before| has_machines_of(link, &before));
-        if !was_told {
-            self.tell_holdings(step, group, epoch);
-        }
+        self.inquire(step, group, told);
         self.retry(!is_alike);
         let next = step.now.mono + limits::SILENCE;
         step.timers.set(Timer::AttachGroup(group), next);

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use model::{GroupId, ResourceId};
-use wire::group::Offer;
+use model::{AttemptId, GroupId, ProcessId, ResourceId};
+use wire::group::{Held, Offer};
 
 use crate::enact::judge::Gone;
+use crate::market::Answered;
 use crate::parts::Parts;
 use crate::step::Step;
 
@@ -36,6 +37,38 @@ impl Parts {
         }
         for resource in self.machines.take_doubted() {
             self.attach_machine(step, resource);
+        }
+    }
+
+    /// A group manager tells what it holds for processes. Those that lack slots of their plans are
+    /// planned again, and attempts that cannot start without a grant are taken back.
+    pub(crate) fn on_holdings(
+        &mut self,
+        step: &mut Step<'_>,
+        group: GroupId,
+        answered: Answered,
+        held: Vec<Held>,
+    ) {
+        for id in self.market.on_holdings(step, group, answered, held) {
+            self.take_back_ungranted(step, group, id);
+            self.market.plan_again(step, &self.machines, id);
+        }
+        step.marks.want_plans();
+    }
+
+    /// Asks machines for the attempts of a process that holds nothing there.
+    fn take_back_ungranted(&mut self, step: &mut Step<'_>, group: GroupId, id: ProcessId) {
+        let Some(known) = step.cx.process(id) else {
+            return;
+        };
+        let busy = known.busy_machines().filter(|place| place.group == group);
+        let ungranted = busy.filter(|&place| known.granted(place) == 0);
+        let ungranted: Vec<ResourceId> = ungranted.collect();
+        for resource in ungranted {
+            let unstarted = self.attempts.unstarted_at(step, resource).into_iter();
+            let of_it: Vec<AttemptId> = unstarted.filter(|one| one.process == id).collect();
+            self.machines.ask_back(resource, of_it);
+            self.take_back(step, resource);
         }
     }
 

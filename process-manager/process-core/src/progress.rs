@@ -56,7 +56,9 @@ impl Parts {
             Phase::Running if !is_advanced => {}
             Phase::Running => {
                 let is_idle = |place: &Option<ResourceId>| {
-                    place.is_none_or(|place| !self.machines.is_trusted(place))
+                    place.is_none_or(|place| {
+                        !self.machines.is_trusted(place) || known.granted(place) == 0
+                    })
                 };
                 if step.config.lease.is_some() && known.index.ready.keys().any(is_idle) {
                     self.market.plan_again(step, &self.machines, id);

@@ -7,6 +7,7 @@ use wire::group::FromGroup;
 
 use crate::clients::Consequence;
 use crate::io::{Effect, Input};
+use crate::market::Answered;
 use crate::parts::Parts;
 use crate::process::Process;
 use crate::record::Event;
@@ -54,6 +55,19 @@ impl Parts {
         }
         match message {
             FromGroup::Offer(offer) => self.on_offer(step, group, offer),
+            FromGroup::Holdings {
+                epoch,
+                number,
+                held,
+                n_revoked,
+            } => {
+                let answered = Answered {
+                    epoch,
+                    number,
+                    n_revoked,
+                };
+                self.on_holdings(step, group, answered, held);
+            }
             answer @ (FromGroup::Granted { .. }
             | FromGroup::Refused { .. }
             | FromGroup::Released(_)) => {
@@ -85,6 +99,7 @@ impl Parts {
     pub(crate) fn ring(&mut self, step: &mut Step<'_>, timer: Timer) {
         match timer {
             Timer::AttachGroup(group) => self.market.attach_group(step, group),
+            Timer::Inquiry(group) => self.market.repeat_inquiry(step, group),
             Timer::AttachMachine(resource) => self.attach_machine(step, resource),
             Timer::Suspect(resource) => self.look_at(step, resource),
             Timer::Retract(resource) => self.take_back(step, resource),

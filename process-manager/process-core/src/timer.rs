@@ -8,6 +8,7 @@ use crate::submission::ClientId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
     AttachGroup(GroupId),
+    Inquiry(GroupId),
     AttachMachine(ResourceId),
     Suspect(ResourceId),
     Retract(ResourceId),

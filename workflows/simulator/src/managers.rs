@@ -35,6 +35,7 @@ impl Sim {
                 let config = group_core::Config {
                     group: group_id(group, groups.len()),
                     lease: setup.lease,
+                    ..group_core::Config::default()
                 };
                 let fresh = || GroupManager::new(config);
                 groups[group].start(fresh, *at, random, setup.looks_closely)

@@ -88,6 +88,7 @@ impl Grid {
                     directory: path.join("gm"),
                     group: GROUP,
                     lease: None,
+                    holdings_end_after: group_daemon::HOLDINGS_END_AFTER,
                     reserve: Bytes::ZERO,
                     failed: breakdown.teller(),
                 })

@@ -10,7 +10,7 @@ use wire::executor::{
     Captured, DaemonHello, Ended, ExecutorHello, Exit, FromExecutor, Lease, PROTOCOL, Started,
     ToExecutor,
 };
-use wire::resource::{FromResource, ProcessGrant, ToResource};
+use wire::resource::{FromResource, ProcessGrant, QuestionId, ToResource};
 
 use crate::{ActivityManager, Config, Effect, Event, Input, Peer, State, Stream};
 
@@ -220,6 +220,11 @@ pub(super) fn dispatch(attempts: Vec<Dispatch>) -> Input {
 }
 
 pub(super) fn grants(slots: &[(u64, u32)]) -> Input {
+    grants_after(0, slots)
+}
+
+/// Grants of a group manager that has closed its questions up to this number.
+pub(super) fn grants_after(closed: u64, slots: &[(u64, u32)]) -> Input {
     let grant = |(index, &(process, slots)): (usize, &(u64, u32))| ProcessGrant {
         id: model::GrantId(index as u64),
         process: ProcessId(process),
@@ -227,7 +232,23 @@ pub(super) fn grants(slots: &[(u64, u32)]) -> Input {
     };
     Input::Group(ToResource::Grants(
         slots.iter().enumerate().map(grant).collect(),
+        question(closed),
     ))
+}
+
+fn question(number: u64) -> QuestionId {
+    QuestionId {
+        epoch: Epoch(1),
+        number,
+    }
+}
+
+/// The group manager asks which of these processes are unused.
+pub(super) fn inquire(number: u64, processes: &[u64]) -> Input {
+    Input::Group(ToResource::Inquire {
+        question: question(number),
+        processes: processes.iter().map(|&id| ProcessId(id)).collect(),
+    })
 }
 
 pub(super) fn hello(instance: u64) -> FromExecutor {
@@ -315,6 +336,14 @@ fn line(effect: &Effect) -> String {
             )
         }
         Effect::ToGroup(FromResource::Alive) => "group: alive".to_owned(),
+        Effect::ToGroup(FromResource::Unused {
+            question,
+            processes,
+            ..
+        }) => {
+            let processes: String = processes.iter().map(|one| format!(" {}", one.0)).collect();
+            format!("group: #{} unused{processes}", question.number)
+        }
         Effect::ToProcess(number, message) => format!("pm{number}: {}", answer(message)),
         Effect::Execute(message) => format!("executor: {}", order(message)),
         Effect::Stage {

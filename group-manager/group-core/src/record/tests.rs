@@ -49,6 +49,11 @@ fn events() -> Vec<Event> {
             grants: grants(),
             manager: Some(5),
         },
+        Event::Revoked {
+            process,
+            resource: MachineNumber(3),
+            forgets: Some(ProcessId(76)),
+        },
     ]
 }
 
@@ -60,6 +65,7 @@ fn name(event: &Event) -> &'static str {
         Event::Granted { .. } => "granted",
         Event::Released { .. } => "released",
         Event::Drained { .. } => "drained",
+        Event::Revoked { .. } => "revoked",
     }
 }
 

@@ -59,6 +59,21 @@ pub enum Event {
         #[n(1)]
         is_drained: bool,
     },
+    /// What a process held on a machine has ended: its process manager was away, and the machine had
+    /// nothing of it.
+    #[n(5)]
+    Revoked {
+        /// The process.
+        #[n(0)]
+        process: ProcessId,
+        /// The machine.
+        #[n(1)]
+        resource: MachineNumber,
+        /// If this was all that it held: the earlier release that is remembered no longer because of
+        /// this one.
+        #[n(2)]
+        forgets: Option<ProcessId>,
+    },
 }
 
 /// The number of a machine in its group.

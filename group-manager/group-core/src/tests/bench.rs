@@ -4,7 +4,7 @@ use machine::{Codec, Drive, History, Machine};
 use model::{Bytes, Epoch, GrantId, GroupId, Mono, Now, ProcessId, ResourceId, Span, Wall};
 use wire::admin::Node;
 use wire::group::{FromGroup, Grant, Held, Offer, ToGroup, Want};
-use wire::resource::{Facts, FromResource, ToResource};
+use wire::resource::{Facts, FromResource, QuestionId, ToResource};
 
 use crate::{Config, Effect, Event, GroupManager, Input, Peer, Record, Snapshot, State, Stream};
 
@@ -33,6 +33,7 @@ impl Bench {
         let manager = GroupManager::new(Config {
             group: GROUP,
             lease,
+            ..Config::default()
         });
         let drive = Drive::start(manager, Vec::new(), now);
         let mut bench = Bench {
@@ -76,6 +77,11 @@ impl Bench {
 
     /// Another life: what was recorded is all that is left, beside the repository.
     pub(super) fn restart(&mut self) {
+        self.restart_watching(None);
+    }
+
+    /// The same, where machines are watched if leases have a length.
+    pub(super) fn restart_watching(&mut self, lease: Option<Span>) {
         let Some((founding, tail)) = self.events.split_first() else {
             return;
         };
@@ -88,7 +94,8 @@ impl Bench {
         };
         let manager = GroupManager::new(Config {
             group: GROUP,
-            lease: None,
+            lease,
+            ..Config::default()
         });
         self.drive = Drive::start(manager, vec![history], self.now);
         self.effects();
@@ -185,6 +192,21 @@ pub(super) fn claim(process: u64, number: u32, wants: &[(u32, u32)]) -> Input {
             number,
             process,
             wants,
+            epoch: Epoch(1),
+        },
+    )
+}
+
+/// A process manager of this epoch lists its processes to this epoch of the group manager.
+pub(super) fn confirm(epoch: u64, group: u64, processes: &[u64]) -> Input {
+    let processes = processes.iter().map(|&id| ProcessId(id)).collect();
+    Input::Process(
+        0,
+        ToGroup::Confirm {
+            epoch: Epoch(epoch),
+            group: Epoch(group),
+            number: 9,
+            processes,
         },
     )
 }
@@ -192,9 +214,8 @@ pub(super) fn claim(process: u64, number: u32, wants: &[(u32, u32)]) -> Input {
 /// A process, the number of its last claim, and slots of machines.
 type Holds<'a> = (u64, u32, &'a [(u32, u32)]);
 
-/// The holdings of processes, as announced at the beginning of a connection, or to this epoch of the
-/// group manager.
-pub(super) fn holds(epoch: Option<u64>, held: &[Holds<'_>]) -> Input {
+/// The holdings of processes, as announced at the beginning of a connection.
+pub(super) fn holds(held: &[Holds<'_>]) -> Input {
     let grant = |&(resource, slots): &(u32, u32)| Grant {
         id: GrantId(77),
         resource: ResourceId::new(GROUP, resource),
@@ -205,11 +226,7 @@ pub(super) fn holds(epoch: Option<u64>, held: &[Holds<'_>]) -> Input {
         number,
         grants: grants.iter().map(grant).collect(),
     });
-    let told = ToGroup::Holds {
-        held: held.collect(),
-        epoch: epoch.map(Epoch),
-    };
-    Input::Process(0, told)
+    Input::Process(0, ToGroup::Holds(held.collect()))
 }
 
 /// The same input about the machines of another group.
@@ -222,13 +239,21 @@ pub(super) fn of(group: GroupId, input: Input) -> Input {
         ToGroup::Claim { wants, .. } => {
             wants.iter_mut().for_each(|want| there(&mut want.resource));
         }
-        ToGroup::Holds { held, .. } => {
+        ToGroup::Holds(held) => {
             let grants = held.iter_mut().flat_map(|held| &mut held.grants);
             grants.for_each(|grant| there(&mut grant.resource));
         }
-        ToGroup::Attach { .. } | ToGroup::Release(_) => {}
+        ToGroup::Attach { .. } | ToGroup::Release(_) | ToGroup::Confirm { .. } => {}
     }
     Input::Process(from, message)
+}
+
+/// The same claim in another epoch of the process manager.
+pub(super) fn in_epoch(present: u64, mut input: Input) -> Input {
+    if let Input::Process(_, ToGroup::Claim { epoch, .. }) = &mut input {
+        *epoch = Epoch(present);
+    }
+    input
 }
 
 /// The same message of another process manager.
@@ -237,6 +262,27 @@ pub(super) fn by(manager: u32, mut input: Input) -> Input {
         *from = manager;
     }
     input
+}
+
+/// A machine of this epoch calls processes unused.
+pub(super) fn unused(
+    connection: u32,
+    epoch: u64,
+    (asked_in, number): (u64, u64),
+    processes: &[u64],
+) -> Input {
+    let processes = processes.iter().map(|&id| ProcessId(id)).collect();
+    Input::Activity(
+        connection,
+        FromResource::Unused {
+            epoch: Epoch(epoch),
+            question: QuestionId {
+                epoch: Epoch(asked_in),
+                number,
+            },
+            processes,
+        },
+    )
 }
 
 pub(super) fn release(process: u64) -> Input {
@@ -258,7 +304,21 @@ pub(super) fn show(effects: &[Effect]) -> String {
 fn line(effect: &Effect) -> String {
     match effect {
         Effect::ToActivity(to, ToResource::Registered(id)) => format!("am{to}: registered {id}"),
-        Effect::ToActivity(to, ToResource::Grants(grants)) => {
+        Effect::ToActivity(
+            to,
+            ToResource::Inquire {
+                question,
+                processes,
+            },
+        ) => {
+            let processes = processes.iter().map(|one| format!(" p{}", one.0));
+            let processes: String = processes.collect();
+            format!(
+                "am{to}: inquire {}#{}{processes}",
+                question.epoch, question.number
+            )
+        }
+        Effect::ToActivity(to, ToResource::Grants(grants, _)) => {
             let grants: String = grants
                 .iter()
                 .map(|grant| format!(" p{}:{}", grant.process.0, grant.slots))
@@ -283,6 +343,11 @@ fn line(effect: &Effect) -> String {
     }
 }
 
+fn slots(grants: &[Grant]) -> String {
+    let show = |grant: &Grant| format!(" {}:{}", grant.resource, grant.slots);
+    grants.iter().map(show).collect()
+}
+
 fn answer(message: &FromGroup) -> String {
     assert_eq!(message.foreign(GROUP), None);
     match message {
@@ -291,6 +356,7 @@ fn answer(message: &FromGroup) -> String {
             resources,
             leaving,
             is_shared: _,
+            n_revoked: _,
         }) => {
             let resources: String = resources
                 .iter()
@@ -303,10 +369,19 @@ fn answer(message: &FromGroup) -> String {
             number,
             process,
             grants,
+        } => format!("granted p{} #{number}{}", process.0, slots(grants)),
+        FromGroup::Holdings {
+            epoch,
+            number,
+            held,
+            n_revoked: _,
         } => {
-            let show = |grant: &Grant| format!(" {}:{}", grant.resource, grant.slots);
-            let grants: String = grants.iter().map(show).collect();
-            format!("granted p{} #{number}{grants}", process.0)
+            assert_eq!(*number, 9);
+            let held = held.iter().map(|one| {
+                let (process, number) = (one.process.0, one.number);
+                format!(" p{process} #{number}{}", slots(&one.grants))
+            });
+            format!("{epoch} holds{}", held.collect::<String>())
         }
         FromGroup::Refused { number, process } => format!("refused p{} #{number}", process.0),
         FromGroup::Released(process) => format!("released p{}", process.0),

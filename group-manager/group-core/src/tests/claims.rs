@@ -139,14 +139,11 @@ fn what_a_lost_journal_held_is_told_again_by_the_process_manager() {
     // This manager knows nothing of process 1, and its grants have other numbers than before.
     let log = bench.all([
         claim(2, 1, &[(0, 1)]),
-        holds(
-            None,
-            &[
-                (1, 3, &[(0, 2), (0, 1), (1, 1)]),
-                (2, 1, &[(0, 1)]),
-                (3, 0, &[]),
-            ],
-        ),
+        holds(&[
+            (1, 3, &[(0, 2), (0, 1), (1, 1)]),
+            (2, 1, &[(0, 1)]),
+            (3, 0, &[]),
+        ]),
     ]);
     assert_eq!(
         log,
@@ -156,7 +153,7 @@ fn what_a_lost_journal_held_is_told_again_by_the_process_manager() {
          am2: grants p1:1\n"
     );
     assert_eq!(
-        bench.all([holds(None, &[(1, 3, &[(0, 3), (1, 1)]), (2, 1, &[(0, 1)])])]),
+        bench.all([holds(&[(1, 3, &[(0, 3), (1, 1)]), (2, 1, &[(0, 1)])])]),
         ""
     );
     // The next claim follows the last one that was answered, and a release gives all back.
@@ -168,35 +165,6 @@ fn what_a_lost_journal_held_is_told_again_by_the_process_manager() {
          am1: grants p2:1\n\
          am2: grants\n\
          pm0: released p1\n"
-    );
-    bench.check_replay();
-}
-
-#[test]
-fn slots_of_processes_that_their_manager_has_lost_are_free_again() {
-    let mut bench = Bench::ready();
-    bench.all([claim(1, 1, &[(0, 2)]), claim(2, 1, &[(1, 1)])]);
-    bench.restart();
-    bench.all([register(1, "a", 4), register(2, "b", 2), attach(1)]);
-    let late = || holds(Some(1), &[]);
-    assert_eq!(
-        bench.all([late(), holds(None, &[])]),
-        "",
-        "it is of an earlier life"
-    );
-    // An earlier answer does not know later claims.
-    let log = bench.all([
-        claim(3, 1, &[(0, 1)]),
-        holds(Some(2), &[(2, 0, &[])]),
-        claim(4, 1, &[(0, 3)]),
-    ]);
-    assert_eq!(
-        log,
-        "am1: grants p1:2 p3:1\n\
-         pm0: granted p3 #1 r0:1\n\
-         am1: grants p3:1\n\
-         am1: grants p3:1 p4:3\n\
-         pm0: granted p4 #1 r0:3\n"
     );
     bench.check_replay();
 }
@@ -295,7 +263,7 @@ fn a_machine_of_another_group_is_not_granted() {
     let foreign = GroupId::new(5);
     let log = bench.all([
         of(foreign, claim(1, 1, &[(0, 1)])),
-        of(foreign, holds(None, &[(2, 1, &[(0, 1)])])),
+        of(foreign, holds(&[(2, 1, &[(0, 1)])])),
         claim(3, 1, &[(0, 1)]),
     ]);
     assert_eq!(

@@ -6,7 +6,7 @@ use model::ProcessId;
 use proptest::prelude::*;
 use wire::group::FromGroup;
 
-use super::bench::{Bench, attach, claim, down, facts, register_in, release};
+use super::bench::{Bench, attach, claim, confirm, down, facts, in_epoch, register_in, release};
 use crate::record::MachineNumber;
 use crate::{Effect, Input, Peer};
 
@@ -29,6 +29,11 @@ enum Action {
         wants: Vec<(u32, u32)>,
     },
     Release(u64),
+    Confirm {
+        epoch: u64,
+        group: u64,
+        processes: Vec<u64>,
+    },
     Wait(u64),
     Restart,
 }
@@ -46,7 +51,15 @@ fn action() -> impl Strategy<Value = Action> {
         number,
         wants,
     });
+    let processes = proptest::collection::vec(0u64..4, 0..4);
+    let confirm =
+        (1u64..3, 1u64..4, processes).prop_map(|(epoch, group, processes)| Action::Confirm {
+            epoch,
+            group,
+            processes,
+        });
     prop_oneof![
+        2 => confirm,
         3 => register,
         1 => (0u32..4).prop_map(Action::Down),
         1 => (0u64..3).prop_map(Action::Attach),
@@ -76,7 +89,13 @@ proptest! {
                 Action::Attach(epoch) => bench.feed(attach(epoch)),
                 Action::Detach => bench.feed(Input::Down(Peer::Process(0))),
                 Action::Claim { process, number, wants } => {
-                    bench.feed(claim(process, number, &wants))
+                    bench.feed(in_epoch(2, claim(process, number, &wants)))
+                }
+                Action::Confirm { epoch, group, processes } => {
+                    let effects = bench.feed(confirm(epoch, group, &processes));
+                    let held = |process| bench.state().holding(ProcessId(process)).is_some();
+                    granted.retain(|&(holder, _), _| held(holder));
+                    effects
                 }
                 Action::Release(process) => {
                     granted.retain(|(holder, _), _| *holder != process);
@@ -103,6 +122,15 @@ proptest! {
                         for one in offer.resources {
                             let held = bench.state().held(MachineNumber(one.resource.number));
                             prop_assert_eq!(u64::from(one.free) + held, u64::from(one.slots));
+                        }
+                    }
+                    FromGroup::Holdings { held, .. } => {
+                        for one in held {
+                            let holding = bench.state().holding(one.process);
+                            let ids = holding.into_iter().flat_map(|holding| &holding.grants);
+                            let ids: Vec<u64> = ids.map(|grant| grant.id.0).collect();
+                            let told: Vec<u64> = one.grants.iter().map(|grant| grant.id.0).collect();
+                            prop_assert_eq!(told, ids);
                         }
                     }
                     FromGroup::Released(process) => {

@@ -78,6 +78,7 @@ fn bench(draft: Draft) -> (Bench, Attempts, Others) {
         resources: resources.into(),
         leaving: Vec::new(),
         is_shared: false,
+        n_revoked: 0,
     };
     let (mut files, mut market) = (Files::default(), Market::default());
     files.begin(bench.process(), true);

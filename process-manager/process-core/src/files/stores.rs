@@ -130,6 +130,7 @@ mod tests {
                 resources: resources.collect(),
                 leaving: Vec::new(),
                 is_shared: false,
+                n_revoked: 0,
             }
         };
         let mut stores = Stores::default();

@@ -79,6 +79,7 @@ fn offer(address: &str) -> Offer {
         resources: resources.into(),
         leaving: Vec::new(),
         is_shared: false,
+        n_revoked: 0,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{GroupId, ProcessId};
+use model::{Epoch, GroupId, ProcessId};
 use wire::group::{ToGroup, Want};
 
 use crate::limits;
@@ -11,7 +11,7 @@ use crate::limits;
 #[derive(Debug)]
 pub(crate) struct Claim {
     pub(crate) number: u32,
-    /// None where it only asks what was granted under its number.
+    /// None where its plan was given up: it only asks what was granted under its number.
     pub(crate) wants: Vec<Want>,
     pub(crate) n_repeats: u32,
     /// Repeats after which its plan is given up where other groups offer machines.
@@ -55,11 +55,12 @@ impl Claim {
         self.n_repeats >= self.n_repeats_max
     }
 
-    pub(crate) fn message(&self, process: ProcessId) -> ToGroup {
+    pub(crate) fn message(&self, process: ProcessId, epoch: Epoch) -> ToGroup {
         ToGroup::Claim {
             number: self.number,
             process,
             wants: self.wants.clone(),
+            epoch,
         }
     }
 }

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use model::{Epoch, GroupId, Plan, ProcessId, ResourceId};
-use wire::group::{FromGroup, Grant, Held, ToGroup, Want};
+use model::{Entry, GroupId, Plan, ProcessId, ResourceId};
+use wire::group::{FromGroup, Grant, ToGroup, Want};
 
 use super::claim::Claim;
 use super::{GroupLink, Market, Stage};
@@ -37,6 +37,7 @@ impl Market {
             FromGroup::Offer(offer) => {
                 self.on_offer(step, group, offer);
             }
+            FromGroup::Holdings { .. } => {}
         }
         None
     }
@@ -85,7 +86,8 @@ impl Market {
         };
         self.set_stage(id, claiming);
         for (group, claim) in claims {
-            step.cx.effect(Effect::ToGroup(group, claim.message(id)));
+            let message = claim.message(id, step.epoch);
+            step.cx.effect(Effect::ToGroup(group, message));
             self.claims.add(id, group, claim);
         }
         if let Some(known) = step.cx.process(id) {
@@ -104,7 +106,8 @@ impl Market {
         self.claims.repeat(id);
         for (group, claim) in self.claims.of(id) {
             if self.groups.get(&group).is_some_and(|link| link.is_up) {
-                step.cx.effect(Effect::ToGroup(group, claim.message(id)));
+                let message = claim.message(id, step.epoch);
+                step.cx.effect(Effect::ToGroup(group, message));
             }
         }
         step.timers
@@ -115,24 +118,11 @@ impl Market {
         step.marks.want_plans();
     }
 
-    /// A group manager is there: asks what it has granted to processes of an earlier epoch that have no
-    /// plan, and claims again what it has not answered.
+    /// A group manager is there: claims again what it has not answered.
     pub(crate) fn claim_again(&mut self, step: &mut Step<'_>, of: GroupId) {
-        for (&id, demand) in &mut self.demands {
-            let inherits = demand.is_inherited && !demand.asked.contains(&of);
-            if let Some(known) = step.cx.process(id)
-                && inherits
-                && known.state.plan.generation.0 == 0
-                && matches!(demand.stage, Stage::Wanting)
-            {
-                // A claim for nothing, with the number that a claim of that epoch would have.
-                let question = Claim::new(known.claim_number(of) + 1);
-                self.claims.add(id, of, question);
-                demand.asked.insert(of);
-            }
-        }
         for (id, claim) in self.claims.to(of) {
-            step.cx.effect(Effect::ToGroup(of, claim.message(id)));
+            let message = claim.message(id, step.epoch);
+            step.cx.effect(Effect::ToGroup(of, message));
             step.timers
                 .set_once(Timer::Claim(id), step.now.mono + limits::REPEAT);
         }
@@ -170,35 +160,8 @@ impl Market {
         }
     }
 
-    /// Tells a group manager of the same program which slots the processes hold there, since either
-    /// journal may have been lost: at the beginning of a connection, so that claims add to these
-    /// slots, and when the `epoch` of the group manager is known, so that it frees slots that no
-    /// process holds any more. Machines of another program may have other numbers by then.
-    pub(crate) fn tell_holdings(
-        &mut self,
-        step: &mut Step<'_>,
-        group: GroupId,
-        epoch: Option<Epoch>,
-    ) {
-        if step.config.lease.is_some() {
-            return;
-        }
-        let held = |&id: &ProcessId| {
-            let holding = step.cx.process(id)?.state.holdings.get(&group);
-            let Holding { number, grants } = holding.cloned().unwrap_or_default();
-            Some(Held {
-                process: id,
-                number,
-                grants: grants.iter().map(Into::into).collect(),
-            })
-        };
-        let held = self.demands.keys().filter_map(held).collect();
-        step.cx
-            .effect(Effect::ToGroup(group, ToGroup::Holds { held, epoch }));
-    }
-
     /// A group manager has granted all or a part of a claim.
-    fn on_granted(
+    pub(super) fn on_granted(
         &mut self,
         step: &mut Step<'_>,
         group: GroupId,
@@ -269,7 +232,7 @@ impl Market {
 
     /// The open claim that an answer is for, which is open no more; none where the answer comes late
     /// or twice.
-    fn answered(
+    pub(super) fn answered(
         &mut self,
         step: &mut Step<'_>,
         group: GroupId,
@@ -291,7 +254,7 @@ impl Market {
     }
 
     /// Goes on with a process of which a claim was answered, once all of them are.
-    fn on_answers(&mut self, step: &mut Step<'_>, id: ProcessId) {
+    pub(super) fn on_answers(&mut self, step: &mut Step<'_>, id: ProcessId) {
         let Some(demand) = self.demands.get_mut(&id) else {
             return;
         };
@@ -339,14 +302,17 @@ impl Market {
 fn needs(definition: &model::Definition, plan: &Plan) -> Vec<Want> {
     let mut wants: std::collections::BTreeMap<ResourceId, u32> = std::collections::BTreeMap::new();
     for entry in &plan.entries {
-        let cores = definition
-            .activity(entry.activity)
-            .map_or(1, |activity| activity.cores);
         let slots = wants.entry(entry.resource).or_default();
-        *slots = (*slots).max(entry.slot + cores);
+        *slots = (*slots).max(last_slot(definition, entry));
     }
     wants
         .into_iter()
         .map(|(resource, slots)| Want { resource, slots })
         .collect()
+}
+
+/// The slots of its machine that must be held for an entry: it uses the last of them.
+pub(super) fn last_slot(definition: &model::Definition, entry: &Entry) -> u32 {
+    let activity = definition.activity(entry.activity);
+    entry.slot + activity.map_or(1, |activity| activity.cores)
 }

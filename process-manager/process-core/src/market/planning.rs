@@ -11,6 +11,7 @@ use model::{
 use schedule::{Refusal, SchedulerKind};
 use wire::group::Offered;
 
+use super::claims::last_slot;
 use super::queue::Turn;
 use super::{Demand, GroupLink, Market, Stage};
 use crate::enact::problem::{gives_work, knows_work, problem, refusal_fault};
@@ -35,7 +36,7 @@ impl Market {
         for id in std::mem::take(&mut self.partly_granted) {
             self.plan_on_grants(step, machines, id);
         }
-        while let Some(id) = self.next_to_plan() {
+        while let Some(id) = self.next_to_plan(step) {
             let Some(known) = step.cx.process(id) else {
                 return;
             };
@@ -129,13 +130,18 @@ impl Market {
     /// vain, or waits for the answer to a question, holds up those after it, but where it needs a group
     /// that does not answer. A process that has a plan may replan out of turn, because others may wait
     /// for the slots that it holds.
-    fn next_to_plan(&self) -> Option<ProcessId> {
+    fn next_to_plan(&self, step: &Step<'_>) -> Option<ProcessId> {
         if !self.planning.is_empty() || self.claims.is_full() {
             return None;
         }
+        let mut links = self.groups.values();
+        let is_unconfirmed = links.any(|link| link.is_unconfirmed(step.now.mono));
         let is_tried = |id: ProcessId| {
             let demand = self.demands.get(&id);
-            demand.is_none_or(|demand| demand.tried == Some(self.n_offers))
+            demand.is_none_or(|demand| {
+                let is_unknown = demand.is_inherited && !demand.has_plan && is_unconfirmed;
+                is_unknown || demand.tried == Some(self.n_offers)
+            })
         };
         let may_go = |&(_, id): &Turn| !is_tried(id) && !self.claims.holds_back(id);
         let first = self.queue.first().filter(may_go);
@@ -412,8 +418,8 @@ fn resource(offered: &Offered, slots: u32) -> Option<Resource> {
     })
 }
 
-/// Returns true if a planned process has unsent activities without a place, or on a machine that
-/// takes no work.
+/// Returns true if a planned process has unsent activities without a place, on a machine that takes no
+/// work, or on slots that it does not hold.
 fn is_stranded(known: &Process, machines: &Machines) -> bool {
     let plan = &known.state.plan;
     if plan.generation.0 == 0 || known.phase() != Phase::Running {
@@ -430,12 +436,14 @@ fn is_stranded(known: &Process, machines: &Machines) -> bool {
         | ActivityPhase::Skipped
         | ActivityPhase::Stopped => false,
     };
-    let mut trusted: BTreeMap<ResourceId, bool> = BTreeMap::new();
+    // The slots of each machine that may be used.
+    let mut usable: BTreeMap<ResourceId, u32> = BTreeMap::new();
     plan.entries.iter().any(|entry| {
         let place = entry.resource;
-        let is_trusted = trusted
-            .entry(place)
-            .or_insert_with(|| machines.is_trusted(place));
-        !*is_trusted && waits(entry.activity)
+        let usable = *usable.entry(place).or_insert_with(|| {
+            let is_trusted = machines.is_trusted(place);
+            if is_trusted { known.granted(place) } else { 0 }
+        });
+        usable < last_slot(known.definition(), entry) && waits(entry.activity)
     })
 }

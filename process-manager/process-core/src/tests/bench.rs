@@ -1,7 +1,7 @@
 //! A process manager with a group manager and a machine that do what they should, played by hand,
 //! and small definitions to give it.
 
-mod play;
+pub(in crate::tests) mod play;
 
 use std::collections::{BTreeMap, BTreeSet};
 

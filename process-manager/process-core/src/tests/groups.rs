@@ -181,11 +181,11 @@ fn after_a_restart_each_group_tells_what_an_earlier_epoch_was_granted() {
     world.restart();
     world.said();
     world.up(A);
-    // Group A tells again what it has granted; group B has not been heard yet.
-    assert_eq!(world.said()[0], "g1 claim 0 p1");
+    // Group A has told what it has granted; group B has not been heard yet.
     assert!(world.planned().is_empty());
     world.moods.insert(B, Mood::Grants);
     world.up(B);
+    assert_eq!(world.said(), ["g2 claim 1 p1"]);
     assert_eq!(world.planned(), BTreeSet::from([1]));
     assert_eq!(world.free, BTreeMap::from([(A, 9), (B, 9)]));
 }

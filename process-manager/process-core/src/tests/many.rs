@@ -7,7 +7,7 @@ use model::{
 };
 use wire::attempt::{End, FromActivity, ToActivity};
 use wire::client::Request;
-use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup, Want};
+use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup, Want};
 
 use super::bench::{controller, draft, ids, leaf, submission};
 use super::paper::{Bench, outcome};
@@ -86,6 +86,7 @@ impl World {
                     number,
                     process,
                     wants,
+                    epoch: _,
                 },
             ) => {
                 self.n_claims += 1;
@@ -127,7 +128,31 @@ impl World {
                 };
                 Some(Input::Planned(Box::new(made)))
             }
-            Effect::ToGroup(_, ToGroup::Holds { .. })
+            Effect::ToGroup(
+                _,
+                ToGroup::Confirm {
+                    epoch,
+                    number,
+                    processes,
+                    ..
+                },
+            ) => {
+                let held = processes.into_iter().filter_map(|process| {
+                    Some(Held {
+                        process,
+                        number: 1,
+                        grants: self.held.get(&process)?.clone(),
+                    })
+                });
+                let holdings = FromGroup::Holdings {
+                    epoch,
+                    number,
+                    held: held.collect(),
+                    n_revoked: 0,
+                };
+                Some(Input::Group(GROUP, holdings))
+            }
+            Effect::ToGroup(_, ToGroup::Holds(_))
             | Effect::ToActivity(..)
             | Effect::Answer { .. }
             | Effect::Registered(..)

@@ -171,6 +171,15 @@ impl Elsewhere {
                     }
                 }
             }
+            GroupEvent::Revoked {
+                process, resource, ..
+            } => {
+                let resource = resource.of(group);
+                let holders = self.holders.get_mut(&resource);
+                if holders.is_some_and(|holders| holders.remove(process)) {
+                    self.freed.insert(resource, at);
+                }
+            }
             GroupEvent::Epoch(_) | GroupEvent::Named { .. } | GroupEvent::Drained { .. } => {}
         }
     }

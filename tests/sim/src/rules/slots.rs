@@ -63,6 +63,11 @@ impl Slots {
                     |holder: &ProcessId, at: &ResourceId| holder != process || at.group != group;
                 self.granted.retain(|(holder, at), _| is_other(holder, at));
             }
+            Event::Revoked {
+                process, resource, ..
+            } => {
+                self.granted.remove(&(*process, resource.of(group)));
+            }
             Event::Drained { .. } => {}
         }
         Ok(())

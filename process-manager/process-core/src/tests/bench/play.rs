@@ -2,12 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use model::{Bytes, Epoch, GrantId};
+use machine::Drive;
+use model::{Bytes, Epoch, GrantId, GroupId};
 use wire::attempt::{Checked, Copy, End, FromActivity, ToActivity};
-use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
+use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup};
 
 use super::{Bench, GROUP, MACHINE};
-use crate::{Effect, Input, PlanResult};
+use crate::{Effect, Input, PlanResult, ProcessManager, State, Stream};
+
+/// The answer of a group manager that has granted what the process manager has recorded.
+pub(in crate::tests) fn confirmed(
+    drive: &Drive<ProcessManager>,
+    group: GroupId,
+    message: ToGroup,
+) -> FromGroup {
+    let ToGroup::Confirm {
+        epoch,
+        number,
+        processes,
+        ..
+    } = message
+    else {
+        panic!("{message:?} is no question for holdings");
+    };
+    let held = processes.into_iter().filter_map(|process| {
+        let Some(State::Process(known)) = drive.states().get(Stream::Process(process)) else {
+            return None;
+        };
+        let holding = known.state.holdings.get(&group)?;
+        Some(Held {
+            process,
+            number: holding.number,
+            grants: holding.grants.iter().map(Into::into).collect(),
+        })
+    });
+    FromGroup::Holdings {
+        epoch,
+        number,
+        held: held.collect(),
+        n_revoked: 0,
+    }
+}
 
 impl Bench {
     pub(in crate::tests) fn play(&mut self, effect: Effect) {
@@ -31,6 +66,7 @@ impl Bench {
                     resources,
                     leaving: Vec::new(),
                     is_shared: false,
+                    n_revoked: 0,
                 };
                 self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
             }
@@ -43,6 +79,7 @@ impl Bench {
                     number,
                     process,
                     wants,
+                    epoch: _,
                 },
             ) => {
                 self.grants += 1;
@@ -66,7 +103,11 @@ impl Bench {
                     },
                 ));
             }
-            Effect::ToGroup(_, ToGroup::Holds { held, .. }) => self.told_held = held,
+            Effect::ToGroup(_, ToGroup::Holds(held)) => self.told_held = held,
+            Effect::ToGroup(group, message @ ToGroup::Confirm { .. }) => {
+                let answer = confirmed(&self.drive, group, message);
+                self.give(Input::Group(group, answer));
+            }
             Effect::ToGroup(_, ToGroup::Release(process)) => {
                 self.give(Input::Group(GROUP, FromGroup::Released(process)));
             }

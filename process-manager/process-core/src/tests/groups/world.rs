@@ -9,7 +9,7 @@ use model::{
 };
 use wire::attempt::ToActivity;
 use wire::client::Request;
-use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
+use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup};
 
 use crate::Caller;
 use crate::record::Event;
@@ -139,7 +139,14 @@ impl World {
                     self.give(Input::Group(group, FromGroup::Released(id)));
                 }
             }
-            Effect::ToGroup(_, ToGroup::Holds { .. }) => {}
+            Effect::ToGroup(_, ToGroup::Holds(_)) => {}
+            Effect::ToGroup(group, message @ ToGroup::Confirm { .. }) => {
+                if self.moods[&group] == Mood::Silent {
+                    self.unanswered.push((group, message));
+                } else {
+                    self.answer(group, message);
+                }
+            }
             Effect::Plan(request) => {
                 let result = schedule::plan(&request.request);
                 let (process, basis) = (request.process, request.basis);
@@ -158,6 +165,34 @@ impl World {
         }
     }
 
+    /// Answers a question for holdings.
+    fn confirm(&mut self, group: GroupId, message: ToGroup) {
+        let ToGroup::Confirm {
+            epoch,
+            number,
+            processes,
+            ..
+        } = message
+        else {
+            return;
+        };
+        let held = processes.into_iter().filter_map(|process| {
+            let (number, grants) = self.held.get(&(group, process))?;
+            Some(Held {
+                process,
+                number: *number,
+                grants: grants.clone(),
+            })
+        });
+        let holdings = FromGroup::Holdings {
+            epoch,
+            number,
+            held: held.collect(),
+            n_revoked: 0,
+        };
+        self.give(Input::Group(group, holdings));
+    }
+
     /// Answers a claim like a group manager: a claim with the number of a granted one gets the same
     /// grants, whatever it asks for.
     pub(super) fn answer(&mut self, group: GroupId, message: ToGroup) {
@@ -165,9 +200,10 @@ impl World {
             number,
             process,
             wants,
+            epoch: _,
         } = message
         else {
-            return;
+            return self.confirm(group, message);
         };
         let refuses = self.moods[&group] == Mood::Refuses || wants.is_empty();
         let held = self.held.entry((group, process)).or_default();
@@ -240,6 +276,7 @@ impl World {
             resources: vec![offered],
             leaving: Vec::new(),
             is_shared: false,
+            n_revoked: 0,
         };
         self.give(Input::Group(group, FromGroup::Offer(offer)));
     }

@@ -12,6 +12,7 @@ use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
 use crate::Caller;
 use crate::record::{Event, Verdict};
+use crate::tests::bench::play::confirmed;
 use crate::tests::bench::{GROUP, KEY, controller, draft, edit, ids, leaf, submission};
 use crate::{ClientId, Effect, Input, PlanResult, Stream};
 use crate::{Config, ProcessManager};
@@ -173,7 +174,11 @@ impl Stage {
     pub(super) fn play(&mut self, effect: Effect) {
         match effect {
             Effect::ToGroup(_, ToGroup::Attach { .. }) => self.offer(),
-            Effect::ToGroup(_, ToGroup::Holds { .. }) => {
+            Effect::ToGroup(group, message @ ToGroup::Confirm { .. }) => {
+                let answer = confirmed(&self.drive, group, message);
+                self.give(Input::Group(group, answer));
+            }
+            Effect::ToGroup(_, ToGroup::Holds(_)) => {
                 panic!("with leases machines are known by others")
             }
             Effect::ToGroup(_, ToGroup::Release(process)) => {
@@ -185,6 +190,7 @@ impl Stage {
                     number,
                     process,
                     wants,
+                    epoch: _,
                 },
             ) => {
                 let grants = wants.iter().map(|want| {
@@ -330,6 +336,7 @@ impl Stage {
             resources: self.machines.iter().copied().map(offered).collect(),
             leaving: self.leaving.clone(),
             is_shared: false,
+            n_revoked: 0,
         };
         self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
     }
