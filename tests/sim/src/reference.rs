@@ -33,8 +33,12 @@ pub struct Expected {
     pub variables: Vec<(String, Value)>,
     /// Its outputs, where it completes.
     pub outputs: Vec<(String, Value)>,
-    /// The most slots that one of its activities wants: without a machine that has them it faults.
+    /// The most slots that one of its activities wants, whether it runs or not: without a machine that
+    /// has them it may fault, since it is planned before all is decided.
     pub cores_max: u32,
+    /// The most slots that one of the activities that run wants: without a machine that has them it
+    /// faults.
+    pub cores_run: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,16 +89,30 @@ pub fn expected(generated: &Generated) -> Expected {
         expected.phase = Phase::Faulted;
     }
     expected.cores_max = generated.cores_max;
+    let running = expected.needs.keys();
+    let cores = running.filter_map(|&id| Some(activity(generated, id)?.cores));
+    expected.cores_run = cores.max().unwrap_or(0);
     expected.goes_on = goes_on;
     expected.faulted = faulted;
     expected
+}
+
+fn activity(generated: &Generated, id: ActivityId) -> Option<&Activity> {
+    match &generated.submit.draft.nodes[id.node().index()].kind {
+        NodeKind::Activity(activity) => Some(activity),
+        NodeKind::Sequence(_)
+        | NodeKind::Parallel { .. }
+        | NodeKind::If { .. }
+        | NodeKind::Assign(_)
+        | NodeKind::Empty => None,
+    }
 }
 
 fn never_ends_well(generated: &Generated, id: ActivityId) -> bool {
     let Some(behaviour) = generated.behaviours.get(&id) else {
         return false;
     };
-    let NodeKind::Activity(activity) = &generated.submit.draft.nodes[id.node().index()].kind else {
+    let Some(activity) = activity(generated, id) else {
         return false;
     };
     let retry = &activity.retry;
@@ -167,6 +185,7 @@ impl<'a> Interpreter<'a> {
                 variables: Vec::new(),
                 outputs: Vec::new(),
                 cores_max: 0,
+                cores_run: 0,
             },
         }
     }

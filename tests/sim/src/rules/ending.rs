@@ -104,12 +104,13 @@ fn closed(
     if phase == Phase::Cancelled && known.cancels.contains(&id) && process.is_cancelling {
         return Ok(());
     }
-    let fits = known
-        .slots
-        .values()
-        .any(|slots| *slots >= expected.cores_max);
-    let wanted = if fits { expected.phase } else { Phase::Faulted };
-    if phase != wanted && !(phase == Phase::Faulted && process.has_excuse()) {
+    let fits = |cores: u32| known.slots.values().any(|slots| *slots >= cores);
+    let wanted = match fits(expected.cores_run) {
+        true => expected.phase,
+        false => Phase::Faulted,
+    };
+    let may_fault = process.has_excuse() || !fits(expected.cores_max);
+    if phase != wanted && !(phase == Phase::Faulted && may_fault) {
         return Err(format!("{id} has {}, not {}", phase.word(), wanted.word()));
     }
     if phase != Phase::Completed {
