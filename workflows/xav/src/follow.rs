@@ -48,7 +48,11 @@ impl Followed<'_> {
     pub(crate) fn finish(self, signals: &Signals, how: Following) -> Outcome {
         let quietly = how.quiet || how.json;
         let mut display = Display::begin(self.definition, self.process, quietly);
-        let followed = self.watched().follow(signals, &mut display, quietly);
+        let client = self.watched().host.client();
+        let followed = client.and_then(|mut client| {
+            self.watched()
+                .follow(&mut client, signals, &mut display, quietly)
+        });
         display.end();
         match followed {
             Ok((End::Process(ended), told_faults)) => self.ended(&ended, told_faults, how),

@@ -150,14 +150,14 @@ pub(crate) fn results(arguments: &Results) -> Outcome {
             Exported::found(&definition, &status.outputs, &directory.results(process))
         }
         (Location::Grid(home), Some(to)) => {
-            submit::fetch(home, process, &definition, &status.outputs, &absolute(to)?)?
+            submit::fetch_anew(home, process, &definition, &status.outputs, &absolute(to)?)?
         }
         (Location::Grid(home), None) => {
             let there = home::results(process)?;
             let found = Exported::found(&definition, &status.outputs, &there);
             match found.has_all(&status.outputs) {
                 true => found,
-                false => submit::fetch(home, process, &definition, &status.outputs, &there)?,
+                false => submit::fetch_anew(home, process, &definition, &status.outputs, &there)?,
             }
         }
     };

@@ -74,7 +74,8 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
         Location::Here(directory) => directory,
         Location::Grid(home) => {
             remote::only(arguments.following)?;
-            submit::give(&home, &mut home.client()?, &order)?;
+            let mut client = home.client()?;
+            submit::give(&home, &mut client, &order)?;
             let task = Task {
                 home: &home,
                 process: key.process(),
@@ -82,7 +83,7 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
                 origin: &order.origin,
                 options: options.as_deref(),
             };
-            return task.to_the_end(arguments.following);
+            return task.to_the_end(&mut client, arguments.following);
         }
     };
     run::warn_root();

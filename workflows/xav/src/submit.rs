@@ -72,7 +72,6 @@ pub(crate) fn run(arguments: &Run, remote: &Remote) -> Outcome {
     )?;
     let (home, mut client) = remote.first()?;
     give(&home, &mut client, &order)?;
-    drop(client);
     let options = arguments.grid.options();
     let process = order.key.process();
     let task = Task {
@@ -82,8 +81,8 @@ pub(crate) fn run(arguments: &Run, remote: &Remote) -> Outcome {
         origin: &order.origin,
         options: options.as_deref(),
     };
-    let outcome = task.to_the_end(how);
-    in_grid::what_is_over_its_time(&home, process, how);
+    let outcome = task.to_the_end(&mut client, how);
+    in_grid::what_is_over_its_time(&home, &mut client, process, how);
     outcome
 }
 
@@ -148,9 +147,29 @@ fn with_files(
     Ok(request)
 }
 
-/// Fetches the outputs that are files or directories, and writes them below a directory.
-pub(crate) fn fetch(
+/// [`fetch`] over a connection of its own.
+pub(crate) fn fetch_anew(
     home: &Home,
+    process: ProcessId,
+    definition: &Definition,
+    outputs: &[(String, Value)],
+    to: &Path,
+) -> Result<Exported, Failure> {
+    match export::has_files(outputs) {
+        true => fetch(
+            (home, &mut home.client()?),
+            process,
+            definition,
+            outputs,
+            to,
+        ),
+        false => Ok(Exported::default()),
+    }
+}
+
+/// Fetches the outputs that are files or directories, and writes them below a directory.
+fn fetch(
+    (home, client): (&Home, &mut Client),
     process: ProcessId,
     definition: &Definition,
     outputs: &[(String, Value)],
@@ -159,7 +178,7 @@ pub(crate) fn fetch(
     if !export::has_files(outputs) {
         return Ok(Exported::default());
     }
-    let transfers = Transfers::begin(home, &mut home.client()?)?;
+    let transfers = Transfers::begin(home, client)?;
     let exported = export::all(
         |artifact, path| transfers.fetch(process, artifact, path),
         definition,
@@ -186,7 +205,7 @@ pub(crate) struct Task<'a> {
 impl Task<'_> {
     /// Watches it to its end, and tells how it went and what it gave. A signal ends that, and not
     /// the process.
-    pub(crate) fn to_the_end(&self, how: Following) -> Outcome {
+    pub(crate) fn to_the_end(&self, client: &mut Client, how: Following) -> Outcome {
         let signals = follow::signals()?;
         let quietly = how.quiet || how.json;
         let watched = Watched {
@@ -197,14 +216,14 @@ impl Task<'_> {
             options: self.options,
         };
         let mut display = Display::begin(self.definition, self.process, quietly);
-        let followed = watched.follow(&signals, &mut display, quietly);
+        let followed = watched.follow(client, &signals, &mut display, quietly);
         display.end();
         match followed {
             Ok((End::Process(status), told_faults)) => {
                 if !told_faults && !how.json {
                     screen::tell(&watched.faults(&status));
                 }
-                self.ended(&status, how)
+                self.ended(client, &status, how)
             }
             Ok((End::Signal(signal), _)) => self.left(&watched, signal, how),
             Err(failure) if failure.help.is_none() => {
@@ -215,10 +234,10 @@ impl Task<'_> {
         }
     }
 
-    fn ended(&self, ended: &Status, how: Following) -> Outcome {
+    fn ended(&self, client: &mut Client, ended: &Status, how: Following) -> Outcome {
         let to = home::results(self.process)?;
         let exported = fetch(
-            self.home,
+            (self.home, client),
             self.process,
             self.definition,
             &ended.outputs,
@@ -230,7 +249,7 @@ impl Task<'_> {
             screen::json(&document)?;
         } else {
             if !how.quiet {
-                screen::tell(&render::ending(ended, self.n_slots(ended)));
+                screen::tell(&render::ending(ended, n_slots(client, ended)));
             }
             screen::out(&follow::outputs(&ended.outputs, &exported, how.quiet))?;
         }
@@ -250,19 +269,19 @@ impl Task<'_> {
         }
         Ok(status)
     }
+}
 
-    /// Slots of the machines that it has used; none where those are not known any more.
-    fn n_slots(&self, status: &Status) -> Option<u32> {
-        let answer = self.home.client().ok()?.ask(Request::Machines).ok()?;
-        let Answer::Machines(machines) = answer else {
-            return None;
-        };
-        let used = status.machines.iter().map(|(resource, _)| {
-            let known = machines.iter().find(|one| one.resource == *resource);
-            known.map(|one| one.slots)
-        });
-        used.sum()
-    }
+/// Slots of the machines that a process has used; none where those are not known any more.
+fn n_slots(client: &mut Client, status: &Status) -> Option<u32> {
+    let answer = client.ask(Request::Machines).ok()?;
+    let Answer::Machines(machines) = answer else {
+        return None;
+    };
+    let used = status.machines.iter().map(|(resource, _)| {
+        let known = machines.iter().find(|one| one.resource == *resource);
+        known.map(|one| one.slots)
+    });
+    used.sum()
 }
 
 /// Goes on waiting for a process of a grid, which goes on by itself.
@@ -291,5 +310,5 @@ pub(crate) fn resume(
         origin: &origin,
         options,
     }
-    .to_the_end(how)
+    .to_the_end(&mut home.client()?, how)
 }

@@ -65,11 +65,11 @@ impl Watched<'_> {
     /// faults have been shown.
     pub(crate) fn follow(
         &self,
+        client: &mut Client,
         signals: &Signals,
         display: &mut Display,
         quietly: bool,
     ) -> Result<(End, bool), Failure> {
-        let mut client = self.host.client()?;
         let mut watch = client
             .watch(self.process)
             .map_err(|error| Failure::because(&error))?;
@@ -111,7 +111,7 @@ impl Watched<'_> {
                 Err(error) => return Err(Failure::because(&error)),
             }
         }
-        let status = self.status(&mut client)?;
+        let status = self.status(client)?;
         Ok((End::Process(Box::new(status)), told_faults))
     }
 
@@ -180,7 +180,8 @@ pub(crate) fn watch(arguments: &Watch) -> Outcome {
         options: options.as_deref(),
     };
     let mut display = Display::begin(&definition, process, arguments.json);
-    let followed = watched.follow(&signals, &mut display, arguments.json);
+    let mut client = host.client()?;
+    let followed = watched.follow(&mut client, &signals, &mut display, arguments.json);
     display.end();
     match followed? {
         (End::Process(status), told_faults) => {

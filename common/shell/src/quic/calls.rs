@@ -31,9 +31,9 @@ use crate::clock;
 use crate::identity::Credentials;
 use crate::limits::{LINK_GREETING_MAX, LINK_RETRY_MAX};
 
-/// Time for which the end waits for its farewell to be sent. A manager that misses it notices
-/// silence instead.
-pub(super) const FAREWELL: Duration = Duration::from_millis(10);
+/// Time for which the end waits for its farewell to be sent, which takes a turn of the thread; every
+/// command waits for it. A manager that misses it notices silence instead.
+pub(super) const FAREWELL: Duration = Duration::from_millis(1);
 
 /// The streams to one manager, one at a time. Dropping it ends the last one.
 pub(crate) struct Calls {

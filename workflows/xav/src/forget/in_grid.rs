@@ -7,7 +7,7 @@ use std::fs;
 use model::ProcessId;
 use serde_json::json;
 use shell::Client;
-use wire::client::Summary;
+use wire::client::{Answer, Request, Summary};
 
 use super::{FORGETTING_TIME, FORGOTTEN_MAX, forget_one, is_older, is_over, not_ended, said};
 use crate::arguments::{Following, Forget};
@@ -66,19 +66,27 @@ pub(super) fn forget(remote: &Remote, arguments: &Forget) -> Outcome {
 /// Forgets what of the user's own is over its time at a process manager, after a run there; not the
 /// process of that run. It fails nothing. The process manager forgets by itself, once in a while: this
 /// takes effect at once, and removes what was fetched to this machine.
-pub(crate) fn what_is_over_its_time(home: &Home, own: ProcessId, following: Following) {
+pub(crate) fn what_is_over_its_time(
+    home: &Home,
+    client: &mut Client,
+    own: ProcessId,
+    following: Following,
+) {
     let give_up = shell::clock::mono() + FORGETTING_TIME;
-    let Ok(known) = home.list() else { return };
+    client.set_patience(FORGETTING_TIME);
+    let Ok(Answer::Processes(known)) = client.ask(Request::List) else {
+        return;
+    };
     let (me, now) = (home.remote().identity().to_string(), shell::clock::wall());
     let is_meant = |one: &&Summary| {
         one.process != own && one.owner.as_deref() == Some(me.as_str()) && is_over(one, now)
     };
-    let (mut client, mut n_forgotten) = (None, 0);
+    let mut n_forgotten = 0;
     for summary in known.iter().filter(is_meant).take(FORGOTTEN_MAX) {
         if shell::clock::mono() >= give_up {
             break;
         }
-        if forget_at(home, summary, &mut client).is_ok() {
+        if forget_by(client, summary).is_ok() {
             n_forgotten += 1;
         }
     }
@@ -96,14 +104,18 @@ fn forget_at(
     summary: &Summary,
     kept: &mut Option<(String, Client)>,
 ) -> Result<(), Failure> {
-    if !summary.phase.has_ended() {
-        return Err(not_ended(summary));
-    }
     let is_same = matches!(kept, Some((name, _)) if name == home.name());
     if !is_same {
         *kept = Some((home.name().to_owned(), home.client()?));
     }
     let (_, client) = kept.as_mut().expect("it was put there");
+    forget_by(client, summary)
+}
+
+fn forget_by(client: &mut Client, summary: &Summary) -> Result<(), Failure> {
+    if !summary.phase.has_ended() {
+        return Err(not_ended(summary));
+    }
     forget_one(client, summary.process)?;
     // Fetched results go with the process; there may be none.
     if let Ok(results) = home::results(summary.process) {
