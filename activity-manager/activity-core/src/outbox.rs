@@ -113,7 +113,12 @@ impl Answers {
         }
     }
 
-    fn send(self, attempts: &Attempts, mut send: impl FnMut(FromActivity)) {
+    fn send(mut self, attempts: &Attempts, mut send: impl FnMut(FromActivity)) {
+        // An outcome says when its attempt has started.
+        self.started.retain(|started| {
+            let state = attempts.get(started.attempt).map(|attempt| &attempt.state);
+            !matches!(state, Some(AttemptState::Ended(_)))
+        });
         for part in self.accepted.chunks(ATTEMPTS_MAX) {
             send(FromActivity::Accepted(part.to_vec()));
         }

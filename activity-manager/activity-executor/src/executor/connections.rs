@@ -11,8 +11,9 @@ use crate::store::Answer;
 
 /// Time for which events are gathered before they are sent while more commands wait than there are
 /// cores: no answer of the daemon could start anything earlier then. Each write costs a fifth of a
-/// command here, and more on the other side.
-const GATHER: Span = Span::from_millis(2);
+/// command here, and several times as much on the way: messages, and a flush of the process manager.
+/// Even the shortest commands do not use up in this time what the daemon sends ahead.
+const GATHER: Span = Span::from_millis(8);
 
 impl Executor {
     pub(super) fn accept(&mut self) {
