@@ -2,6 +2,7 @@
 //! few and while thousands wait, and how soon work goes on after a restart.
 
 mod client;
+mod growth;
 mod measure;
 mod report;
 
@@ -17,7 +18,7 @@ const USAGE: &str = "\
 usage: cargo compare many [--runs N] [--only PART] [--seconds N] [--processes N] [--waiting N]
                           [--programs DIR] [--beside DIR] [--dir DIR]
   --runs N        repetitions of everything, of which the median counts (default 3)
-  --only PART     wide, rate, waiting or restart
+  --only PART     wide, rate, waiting, restart or growth
   --seconds N     length of the command of the wide part (default 10)
   --processes N   processes of the rate part (default 1000)
   --waiting N     processes that wait in the last two parts (default 9900)
@@ -38,10 +39,17 @@ enum Part {
     Rate,
     Waiting,
     Restart,
+    Growth,
 }
 
 impl Part {
-    const ALL: [Part; 4] = [Part::Wide, Part::Rate, Part::Waiting, Part::Restart];
+    const ALL: [Part; 5] = [
+        Part::Wide,
+        Part::Rate,
+        Part::Waiting,
+        Part::Restart,
+        Part::Growth,
+    ];
 }
 
 /// Sizes of the parts.
@@ -121,6 +129,10 @@ fn measure(
         Part::Restart => {
             let restart = measure::restart(programs, &dir, sizes, keys)?;
             figures.restart.push(restart);
+        }
+        Part::Growth => {
+            let growth = growth::measure(programs, &dir, keys)?;
+            figures.growth.extend(growth);
         }
     }
     Ok(())

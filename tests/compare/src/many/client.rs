@@ -140,6 +140,20 @@ impl Client {
 
 /// A process of activities in a row, each of which runs this command line.
 pub(super) fn row(n_activities: u32, command: &[&str]) -> Draft {
+    let root = NodeKind::Sequence((1..=n_activities).map(NodeId).collect());
+    of_leaves(root, n_activities, command)
+}
+
+/// A process of activities side by side.
+pub(super) fn flat(n_activities: u32, command: &[&str]) -> Draft {
+    let root = NodeKind::Parallel {
+        children: (1..=n_activities).map(NodeId).collect(),
+        links: Vec::new(),
+    };
+    of_leaves(root, n_activities, command)
+}
+
+fn of_leaves(root: NodeKind, n_activities: u32, command: &[&str]) -> Draft {
     let leaf = |number: u32| {
         let words = command.iter().map(|word| Template((*word).to_owned()));
         let activity = Activity::new(Command::List(words.collect()));
@@ -151,7 +165,7 @@ pub(super) fn row(n_activities: u32, command: &[&str]) -> Draft {
     };
     let root = Node {
         name: String::new(),
-        kind: NodeKind::Sequence((1..=n_activities).map(NodeId).collect()),
+        kind: root,
         join: Join::All,
     };
     let leaves = (1..=n_activities).map(leaf);
@@ -163,7 +177,8 @@ pub(super) fn row(n_activities: u32, command: &[&str]) -> Draft {
 }
 
 #[test]
-fn a_row_is_a_definition() {
-    let definition = row(10, &["/bin/true"]).check();
-    assert_eq!(definition.unwrap().activities().len(), 10);
+fn rows_and_flat_processes_are_definitions() {
+    for draft in [row(10, &["/bin/true"]), flat(10, &["/bin/true"])] {
+        assert_eq!(draft.check().unwrap().activities().len(), 10);
+    }
 }

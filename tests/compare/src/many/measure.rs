@@ -10,6 +10,7 @@ use wire::client::Phase;
 
 use super::Sizes;
 use super::client::{Client, row};
+use super::growth::Growth;
 use crate::definitions::COMMAND;
 use crate::grid::world::{Grid, Size, until};
 use crate::observer::cpu_exactly;
@@ -33,6 +34,7 @@ pub(super) struct Figures {
     pub(super) rate: Vec<Rate>,
     pub(super) waiting: Vec<Waiting>,
     pub(super) restart: Vec<Restart>,
+    pub(super) growth: Vec<Growth>,
 }
 
 /// Many small processes.
@@ -76,20 +78,20 @@ impl Keys {
         Keys(u64::from(std::process::id()) << 32)
     }
 
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 += 1;
         self.0
     }
 }
 
 /// A grid with a client on the socket of its process manager.
-struct World {
+pub(super) struct World {
     grid: Grid,
-    client: Client,
+    pub(super) client: Client,
 }
 
 impl World {
-    fn start(programs: &Path, dir: &Path, machines: usize) -> Result<World> {
+    pub(super) fn start(programs: &Path, dir: &Path, machines: usize) -> Result<World> {
         let slots = 1;
         let grid = Grid::start(programs, dir, Size { machines, slots })?;
         let client = Client::connect(&socket(&grid))?;
@@ -115,7 +117,7 @@ impl World {
     }
 
     /// CPU seconds of process manager and group manager.
-    fn cpu(&self) -> [f64; 2] {
+    pub(super) fn cpu(&self) -> [f64; 2] {
         [&self.grid.pm, &self.grid.gm].map(|one| cpu_exactly(&one.process()).unwrap_or(f64::NAN))
     }
 

@@ -3,6 +3,7 @@
 use std::thread;
 
 use super::Options;
+use super::growth::{Growth, Of};
 use super::measure::Figures;
 use crate::beside::Beside;
 use crate::figures::{Figure, Table, file_system};
@@ -103,5 +104,32 @@ pub(super) fn text(options: &Options, now: &Figures, before: &Figures) -> String
         Some(_) => beside.text(),
         None => table.text(),
     });
+    for (figures, name) in [(before, "before"), (now, "now")] {
+        if !figures.growth.is_empty() {
+            text.push_str(&format!("\n{}", growth(figures, name).text()));
+        }
+    }
     text
+}
+
+fn growth(figures: &Figures, build: &str) -> Table<5> {
+    let head = "CPU s of the process manager, by";
+    let mut table = Table::new([head, build, "at sizes", "exponent", "bar"]);
+    for of in Of::ALL {
+        let runs: Vec<&Growth> = figures.growth.iter().filter(|one| one.of == of).collect();
+        let exponents = Figure::of(runs.iter().map(|one| one.exponent()));
+        let Some(last) = runs.last() else { continue };
+        let words = |each: fn(&(usize, f64)) -> String| {
+            let words: Vec<String> = last.costs.iter().map(each).collect();
+            words.join(", ")
+        };
+        table.row([
+            of.name().to_owned(),
+            words(|&(_, cost)| format!("{cost:.2}")),
+            words(|&(size, _)| size.to_string()),
+            exponents.text(2),
+            "≤ 1.05".to_owned(),
+        ]);
+    }
+    table
 }
