@@ -165,6 +165,11 @@ impl Machines {
         self.by_number.get(&resource)
     }
 
+    /// The number of machines that were ever heard of.
+    pub(crate) fn n_known(&self) -> usize {
+        self.by_number.len()
+    }
+
     /// All machines in the order of their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (MachineNumber, &Machine)> {
         self.by_number

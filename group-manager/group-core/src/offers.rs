@@ -9,8 +9,13 @@ use crate::io::Effect;
 use crate::manager::{GroupManager, state};
 use crate::record::MachineNumber;
 
-/// Time for which changes are gathered before an offer: a hundred claims at once are one offer.
+/// Time for which changes are gathered before an offer to a process manager that is alone: it counts
+/// its own slots by itself, and does not wait for the offer.
 const OFFER_GAP: Span = Span::from_millis(50);
+/// The same where others are connected, since slots that were given back wait for the offer...
+const OFFER_GAP_SHARED: Span = Span::from_millis(10);
+/// ...and at least this for each machine: to make an offer, and to read it, takes longer then.
+const OFFER_GAP_EACH: Span = Span(100);
 /// Period of repeating an unchanged offer, since nobody acknowledges it.
 const OFFER_PERIOD: Span = Span::from_secs(5);
 
@@ -22,11 +27,7 @@ impl GroupManager {
             return;
         }
         let silent = self.offered.map(|offered| now.since(offered));
-        let gap = if self.has_changed {
-            OFFER_GAP
-        } else {
-            OFFER_PERIOD
-        };
+        let gap = self.offer_gap();
         if silent.is_some_and(|silent| silent < gap) {
             return;
         }
@@ -105,13 +106,22 @@ impl GroupManager {
 
     /// When [`GroupManager::push_offers`] is due.
     pub(crate) fn offers_due(&self) -> Option<Mono> {
-        let gap = if self.has_changed {
-            OFFER_GAP
-        } else {
-            OFFER_PERIOD
-        };
         let attached = self.process_managers.any_attached();
         let offered = self.offered.filter(|_| attached);
-        offered.map(|offered| offered + gap)
+        offered.map(|offered| offered + self.offer_gap())
+    }
+
+    /// The time from one offer to the next.
+    fn offer_gap(&self) -> Span {
+        if !self.has_changed {
+            return OFFER_PERIOD;
+        }
+        if self.process_managers.attached().nth(1).is_none() {
+            return OFFER_GAP;
+        }
+        let of_machines = OFFER_GAP_EACH
+            .0
+            .saturating_mul(self.machines.n_known() as u64);
+        OFFER_GAP_SHARED.max(Span(of_machines))
     }
 }

@@ -17,6 +17,7 @@ mod lease;
 mod leave;
 mod limits;
 mod logs;
+mod many;
 mod member;
 mod namespaces;
 mod private;

@@ -202,6 +202,31 @@ fn each_process_manager_is_told_which_slots_its_processes_hold() {
 }
 
 #[test]
+fn a_process_manager_beside_another_is_told_sooner_what_is_free() {
+    let is_shared = |effects: Vec<Effect>| -> Vec<bool> {
+        let told = effects.iter().filter_map(|effect| {
+            let Effect::ToProcess(_, FromGroup::Offer(offer)) = effect else {
+                return None;
+            };
+            Some(offer.is_shared)
+        });
+        told.collect()
+    };
+    let mut bench = Bench::ready();
+    // The first change after a while is told at once.
+    bench.wait(50);
+    bench.feed(claim(1, 1, &[(0, 1)]));
+    bench.feed(release(1));
+    assert_eq!(is_shared(bench.wait(10)), []);
+    assert_eq!(is_shared(bench.wait(40)), [false]);
+    bench.feed(by(1, attach(1)));
+    bench.wait(50);
+    bench.feed(claim(2, 1, &[(0, 1)]));
+    bench.feed(release(2));
+    assert_eq!(is_shared(bench.wait(10)), [true, true]);
+}
+
+#[test]
 fn a_holding_of_an_earlier_version_gets_its_process_manager_with_the_next_claim() {
     let grant = |id| Grant {
         id: GrantId(id),

@@ -78,7 +78,7 @@ impl Attempts {
                 let wait = limits::GRANT_LATE
                     .0
                     .saturating_mul(1 << open.n_early.min(8));
-                open.n_early += 1;
+                open.n_early = open.n_early.saturating_add(1);
                 let next = step.now.mono + Span(wait).min(limits::REPEAT);
                 step.timers.set(Timer::Unacknowledged(id, resource), next);
             }

@@ -168,6 +168,30 @@ fn an_attempt_is_sent_again_until_it_was_heard_of() {
 }
 
 #[test]
+fn an_attempt_that_came_before_its_grant_is_sent_again_soon_and_less_soon_each_time() {
+    let (mut bench, mut attempts, _) = sent();
+    let a = attempt(1, 1);
+    let mut waits = Vec::new();
+    for _ in 0..9 {
+        attempts.repeat_soon(&mut bench.step(), FIRST, &[a]);
+        waits.extend(
+            bench
+                .shared
+                .timers
+                .next()
+                .map(|at| at.since(bench.now.mono)),
+        );
+    }
+    assert_eq!(waits[..3], [10, 20, 40].map(Span::from_millis));
+    assert_eq!(waits[7..], [limits::REPEAT; 2]);
+    // It was heard of meanwhile, and the next refusal is the first one again.
+    attempts.heard(FIRST, [a].into_iter());
+    attempts.repeat_soon(&mut bench.step(), FIRST, &[a]);
+    let next = bench.shared.timers.next();
+    assert_eq!(next, Some(bench.now.mono + Span::from_millis(10)));
+}
+
+#[test]
 fn a_machine_that_lists_others_has_lost_what_it_was_sent_and_stops_what_nobody_wants() {
     let (mut bench, mut attempts, others) = sent();
     let unknown = attempt(2, 7);
