@@ -1,10 +1,10 @@
 //! The progress of attempts that wait: their staging, and their way to the executor.
 
 use machine::Context;
-use model::{AttemptId, Mono, Span};
+use model::{AttemptId, Mono, ProcessId, Span};
 use wire::executor::Start;
 
-use crate::attempt::AttemptState;
+use crate::attempt::{Attempt, AttemptState};
 use crate::io::{KNOWN_BYTES_MAX, Stream};
 use crate::manager::ActivityManager;
 use crate::record::Event;
@@ -19,20 +19,41 @@ impl ActivityManager {
         let room = Room {
             slots: self.config.slots,
             prefetch: self.config.prefetch,
+            memory: self.config.memory,
         };
         let takes = self.executor.is_ready && !self.watch.is_silent();
         let hands_over = takes && self.attempts.bytes() < KNOWN_BYTES_MAX;
-        for process in self.attempts.pending() {
+        let pending = self.attempts.pending();
+        for &process in &pending {
             while let Some(id) = self.attempts.next_to_stage(process, room) {
                 self.stage(cx, now, id);
             }
-            while hands_over
-                && let Some(id) = self.attempts.next_to_hand(process, room)
-                && self.may_hand_over(now, id)
+        }
+        while hands_over && self.hand_over_next(cx, now, &pending, room) {}
+    }
+
+    /// Sends the attempts to the executor that say nothing of memory, and then one that does. Returns
+    /// true if there was one, after which others of its process may follow.
+    fn hand_over_next(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Mono,
+        processes: &[ProcessId],
+        room: Room,
+    ) -> bool {
+        for &process in processes {
+            while let Some(attempt) = self.attempts.next_to_hand(process, room)
+                && self.may_hand_over(now, attempt)
             {
-                self.hand_over(cx, now, id);
+                self.hand_over(cx, now, attempt.id);
             }
         }
+        let may_go = |attempt: &Attempt| self.may_hand_over(now, attempt);
+        let next = self.attempts.next_with_memory(processes, room, may_go);
+        if let Some(id) = next {
+            self.hand_over(cx, now, id);
+        }
+        next.is_some()
     }
 
     fn stage(&mut self, cx: &mut Context<'_, Self>, now: Mono, id: AttemptId) {
@@ -48,11 +69,10 @@ impl ActivityManager {
     }
 
     /// Returns true if its process manager answers and the grants of this machine are valid.
-    fn may_hand_over(&self, now: Mono, id: AttemptId) -> bool {
+    fn may_hand_over(&self, now: Mono, attempt: &Attempt) -> bool {
         let has_grant =
             self.config.lease.is_none() || now.since(self.group.heard) <= GRANTS_ALONE_MAX;
-        let attempt = self.attempts.get(id);
-        has_grant && attempt.is_some_and(|attempt| self.may_start(attempt.owner))
+        has_grant && self.may_start(attempt.owner)
     }
 
     fn hand_over(&mut self, cx: &mut Context<'_, Self>, now: Mono, id: AttemptId) {

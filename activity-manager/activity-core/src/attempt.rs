@@ -23,7 +23,7 @@
 //! once, from `Queued` when the executor confirms it. The attempt is removed then, without an
 //! outcome.
 
-use model::{AttemptId, Mono, Produced, Wall};
+use model::{AttemptId, Bytes, Mono, Produced, Wall};
 use wire::attempt::{Dispatch, Outcome, Stdin};
 use wire::executor::Start;
 
@@ -38,6 +38,8 @@ pub(crate) struct Attempt {
     pub(crate) owner: u32,
     /// Slots that it holds.
     pub(crate) cores: u32,
+    /// Memory that it may use; zero where nothing is said.
+    pub(crate) memory: Bytes,
     /// Its position in the order of dispatch.
     pub(crate) order: u64,
     /// When it was last requested from the executor or a worker, or its outcome last sent.

@@ -271,6 +271,7 @@ impl ActivityManager {
             id,
             owner: note.owner,
             cores: note.cores.clamp(1, self.config.slots),
+            memory: note.memory.unwrap_or_default(),
             order,
             asked: now,
             stopping: false,

@@ -228,6 +228,7 @@ impl ActivityManager {
             id,
             owner: from,
             cores: dispatch.cores.max(1),
+            memory: dispatch.memory.unwrap_or_default(),
             order: self.attempts.next_order(),
             asked: now,
             stopping: false,

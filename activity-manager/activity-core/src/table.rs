@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{AttemptId, Mono, ProcessId};
+use model::{AttemptId, Bytes, Mono, ProcessId};
 use wire::resource::ProcessGrant;
 
 use crate::attempt::{Attempt, AttemptState};
@@ -23,6 +23,8 @@ pub(crate) struct Attempts {
     n_dispatched: u64,
     n_held_back: usize,
     cores_running: u64,
+    /// Memory that attempts at the executor may use together.
+    memory_handed: u64,
     bytes: usize,
 }
 
@@ -37,11 +39,12 @@ struct Share {
     cores_handed: u64,
 }
 
-/// The limits on staged and sent attempts, in cores.
+/// The limits on staged and sent attempts: cores, and the memory of the machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     pub(crate) slots: u32,
     pub(crate) prefetch: u32,
+    pub(crate) memory: Bytes,
 }
 
 impl Attempts {
@@ -53,7 +56,11 @@ impl Attempts {
 
     pub(crate) fn insert(&mut self, attempt: Attempt) {
         let Attempt {
-            id, order, cores, ..
+            id,
+            order,
+            cores,
+            memory,
+            ..
         } = attempt;
         self.bytes += attempt.state.weight();
         let share = self.shares.entry(id.process).or_default();
@@ -63,6 +70,7 @@ impl Attempts {
         }
         if attempt.state.is_handed() {
             share.cores_handed += u64::from(cores);
+            self.memory_handed = self.memory_handed.saturating_add(memory.0);
         }
         match &attempt.state {
             AttemptState::Waiting(_) => {
@@ -93,7 +101,12 @@ impl Attempts {
 
     pub(crate) fn remove(&mut self, id: AttemptId) -> Option<Attempt> {
         let attempt = self.by_id.remove(&id)?;
-        let Attempt { order, cores, .. } = attempt;
+        let Attempt {
+            order,
+            cores,
+            memory,
+            ..
+        } = attempt;
         self.bytes -= attempt.state.weight();
         let share = self
             .shares
@@ -105,6 +118,7 @@ impl Attempts {
         }
         if attempt.state.is_handed() {
             share.cores_handed -= u64::from(cores);
+            self.memory_handed = self.memory_handed.saturating_sub(memory.0);
         }
         match &attempt.state {
             AttemptState::Waiting(_) => {
@@ -224,16 +238,44 @@ impl Attempts {
         fits.then_some(id)
     }
 
-    /// The next attempt of a process to send to the executor. If the process has the whole machine,
-    /// the executor's own count of cores is enough, and it may get more than can run, so that no
-    /// core waits for this daemon. Otherwise the grant is enforced here.
-    pub(crate) fn next_to_hand(&self, process: ProcessId, room: Room) -> Option<AttemptId> {
+    /// The next attempt of a process to send to the executor, where it says nothing of memory. If the
+    /// process has the whole machine, the executor's own count of cores is enough, and it may get more
+    /// than can run, so that no core waits for this daemon. Otherwise the grant is enforced here.
+    pub(crate) fn next_to_hand(&self, process: ProcessId, room: Room) -> Option<&Attempt> {
+        let attempt = self.next_within_grant(process, room)?;
+        (attempt.memory == Bytes::ZERO).then_some(attempt)
+    }
+
+    /// Of the attempts of these processes that would be next, and `may_go`, the first one that demands
+    /// memory, where the machine has as much left. It is the first by its dispatch, so that many small
+    /// demands do not keep a large one waiting for ever.
+    pub(crate) fn next_with_memory(
+        &self,
+        processes: &[ProcessId],
+        room: Room,
+        may_go: impl Fn(&Attempt) -> bool,
+    ) -> Option<AttemptId> {
+        let processes = processes.iter();
+        let next = processes.filter_map(|&process| self.next_within_grant(process, room));
+        let asking = next.filter(|attempt| attempt.memory > Bytes::ZERO && may_go(attempt));
+        let first = asking.min_by_key(|attempt| attempt.order)?;
+        self.has_memory_for(first, room).then_some(first.id)
+    }
+
+    fn next_within_grant(&self, process: ProcessId, room: Room) -> Option<&Attempt> {
         let share = self.shares.get(&process)?;
         let (_, &id) = share.staged.first_key_value()?;
-        let cores = self.by_id.get(&id)?.cores;
+        let attempt = self.by_id.get(&id)?;
         let is_whole = share.granted >= room.slots;
-        let fits = is_whole || share.cores_handed + u64::from(cores) <= u64::from(share.granted);
-        fits.then_some(id)
+        let cores = share.cores_handed + u64::from(attempt.cores);
+        (is_whole || cores <= u64::from(share.granted)).then_some(attempt)
+    }
+
+    /// Returns true if an attempt and those at the executor have enough memory together. One alone may
+    /// want more than there is: whoever planned it knew a larger machine.
+    fn has_memory_for(&self, attempt: &Attempt, room: Room) -> bool {
+        let together = self.memory_handed.saturating_add(attempt.memory.0);
+        self.memory_handed == 0 || together <= room.memory.0
     }
 
     pub(crate) fn cores_running(&self) -> u64 {

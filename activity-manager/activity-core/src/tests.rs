@@ -6,6 +6,7 @@ mod endings;
 mod files;
 mod lease;
 mod links;
+mod memory;
 mod states;
 mod watch;
 mod world;

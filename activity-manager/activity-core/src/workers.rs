@@ -32,6 +32,7 @@ impl ActivityManager {
                     outputs: dispatch.outputs.clone(),
                     wants_stdout: dispatch.wants_stdout,
                     wants_stderr: dispatch.wants_stderr,
+                    memory: dispatch.memory,
                 };
                 attempt.directory = Some(directory.clone().into_boxed_str());
                 attempt.state =

@@ -63,6 +63,7 @@ fn note() -> Note {
         }],
         wants_stdout: true,
         wants_stderr: true,
+        memory: None,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Codec;
 use minicbor::{Decode, Encode};
-use model::{AttemptId, Epoch, Produced};
+use model::{AttemptId, Bytes, Epoch, Produced};
 
 /// A durable fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -71,6 +71,9 @@ pub struct Note {
     /// True if all of stderr is wanted.
     #[n(5)]
     pub wants_stderr: bool,
+    /// Memory that it may use.
+    #[n(6)]
+    pub memory: Option<Bytes>,
 }
 
 impl Note {
