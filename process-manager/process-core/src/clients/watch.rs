@@ -1,11 +1,9 @@
 //! Watchers of processes: clients that are told of the progress.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Mono, NodeId, NodeKind, Now, ProcessId, Span, Wall};
-use wire::client::{
-    Answer, CONTROLLERS_SHOWN_MAX, ControllerProgress, Progress, RUNNING_SHOWN_MAX, Running,
-};
+use model::{Mono, Now, ProcessId, Span, Wall};
+use wire::client::{Answer, ControllerProgress, Progress, RUNNING_SHOWN_MAX, Running};
 
 use super::{Asking, Clients, Shown, tell};
 use crate::dispatch::Commands;
@@ -209,34 +207,14 @@ fn progress(process: &Process, running: Option<&Commands>, now: Now, revision: u
     }
 }
 
-/// The controllers nearest the root, in the order of a breadth-first walk.
 fn controllers(process: &Process) -> Vec<ControllerProgress> {
-    let definition = process.definition();
-    let mut shown = Vec::new();
-    let mut open = VecDeque::from([NodeId(0)]);
-    while let Some(node) = open.pop_front() {
-        if shown.len() == CONTROLLERS_SHOWN_MAX {
-            break;
-        }
-        match &definition.node(node).kind {
-            NodeKind::Sequence(children)
-            | NodeKind::Parallel { children, .. }
-            | NodeKind::If { children, .. } => {
-                shown.push(ControllerProgress {
-                    node,
-                    n_ended: process.index.n_ended[node.index()],
-                    n_all: process.index.n_all[node.index()],
-                });
-                let room = CONTROLLERS_SHOWN_MAX * 4;
-                let n_more = room.saturating_sub(open.len());
-                let is_controller =
-                    |child: &&NodeId| !definition.node(**child).children().is_empty();
-                open.extend(children.iter().filter(is_controller).take(n_more));
-            }
-            NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => {}
-        }
-    }
-    shown
+    let index = &process.index;
+    let shown = index.shown.iter().map(|&node| ControllerProgress {
+        node,
+        n_ended: index.n_ended[node.index()],
+        n_all: index.n_all[node.index()],
+    });
+    shown.collect()
 }
 
 /// About how long a process will still take: by what its activities took so far, else by its plan.

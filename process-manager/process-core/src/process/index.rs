@@ -1,11 +1,11 @@
 //! Indexes over the state of a process: queues and counts, rebuilt after a restart.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-use model::{ActivityId, AttemptId, NodeId, ResourceId, Span, Value};
-use wire::client::Totals;
+use model::{ActivityId, AttemptId, Definition, NodeId, NodeKind, ResourceId, Span, Value};
+use wire::client::{CONTROLLERS_SHOWN_MAX, Totals};
 
 use crate::process::Process;
 use crate::record::ActivityPhase;
@@ -27,6 +27,9 @@ pub(crate) struct Index {
     pub(crate) n_ended: Vec<u32>,
     /// Activities below each controller.
     pub(crate) n_all: Vec<u32>,
+    /// The controllers that watchers are shown: those nearest the root, in the order of a breadth-first
+    /// walk.
+    pub(crate) shown: Vec<NodeId>,
     pub(crate) fresh: Fresh,
     /// Activities whose outputs need a copy that is not recorded yet.
     pub(crate) uncopied: BTreeSet<ActivityId>,
@@ -218,6 +221,7 @@ impl Process {
         self.index = Index {
             n_ended: n_zero.clone(),
             n_all: n_zero,
+            shown: shown(&self.definition),
             ..Index::default()
         };
         let variables = self.state.variables.iter();
@@ -254,6 +258,30 @@ impl Process {
             }
         }
     }
+}
+
+fn shown(definition: &Definition) -> Vec<NodeId> {
+    let mut shown = Vec::new();
+    let mut open = VecDeque::from([NodeId(0)]);
+    while let Some(node) = open.pop_front() {
+        if shown.len() == CONTROLLERS_SHOWN_MAX {
+            break;
+        }
+        match &definition.node(node).kind {
+            NodeKind::Sequence(children)
+            | NodeKind::Parallel { children, .. }
+            | NodeKind::If { children, .. } => {
+                shown.push(node);
+                let room = CONTROLLERS_SHOWN_MAX * 4;
+                let n_more = room.saturating_sub(open.len());
+                let is_controller =
+                    |child: &&NodeId| !definition.node(**child).children().is_empty();
+                open.extend(children.iter().filter(is_controller).take(n_more));
+            }
+            NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => {}
+        }
+    }
+    shown
 }
 
 pub(crate) fn has_ended(phase: ActivityPhase) -> bool {
