@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use machine::Context;
-use model::{AttemptId, Epoch, Mono, ResourceId, Span};
+use model::{AttemptId, Epoch, Mono, ProcessId, ResourceId, Span};
 use wire::attempt::{Outcome, Started};
 
 use crate::attempt::{Attempt, AttemptState};
@@ -87,6 +87,12 @@ impl ActivityManager {
     /// Number of known attempts that are not acknowledged.
     pub fn n_attempts(&self) -> usize {
         self.attempts.len()
+    }
+
+    /// The same, of these processes.
+    pub fn n_attempts_of(&self, is_wanted: impl Fn(ProcessId) -> bool) -> usize {
+        let attempts = self.attempts.iter();
+        attempts.filter(|one| is_wanted(one.id.process)).count()
     }
 }
 

@@ -139,6 +139,38 @@ fn a_grid_is_made_once_and_its_keys_are_its_owners() {
 }
 
 #[test]
+fn slots_of_a_process_manager_whose_certificate_is_revoked_are_free_when_its_leases_have_ended() {
+    let yard = Yard::new();
+    // Its absence alone would end nothing here.
+    let config = yard.sandbox.path("lab/gm/gm.toml");
+    let text = fs::read_to_string(&config).unwrap() + "holdings-end-after = \"1h\"\n";
+    fs::write(&config, text).unwrap();
+    let (_gm, _pm) = (yard.gm(), yard.pm());
+    let token = yard.token(&["--role", "am"]);
+    let join = [
+        "join", &token, "--dir", "lab/am1", "--name", "am1", "--run", "--slots", "2", "--shared",
+    ];
+    let _am = start(&yard.sandbox, "xavantes-am", &join);
+    yard.wait_for("am1", "ready");
+    let file = yard.sandbox.file(
+        "long.yaml",
+        "xavantes: 1\nname: long\nbody: { activity: one, cores: 2, run: [sleep, '600'] }\n",
+    );
+    let done = yard.xav(&["submit", &file, "--grid", "lab"]);
+    assert_eq!(done.status, Some(0), "{done:?}");
+    let held = |slots: u32| {
+        wait::until("slots to be held, or free", || {
+            let node = yard.wait_for("am1", "ready");
+            (node["held"] == slots).then_some(())
+        });
+    };
+    held(2);
+    let revoked = yard.xav(&["cert", "revoke", "pm/pm", "--grid", "lab"]);
+    assert_eq!(revoked.status, Some(0), "{revoked:?}");
+    held(0);
+}
+
+#[test]
 fn two_machines_join_are_looked_at_drained_and_revoked() {
     let yard = Yard::new();
     let mut gm = yard.gm();

@@ -11,6 +11,7 @@ mod flood;
 mod freeze;
 mod frozen_executor;
 mod held;
+mod holdings;
 mod intruder;
 mod kills;
 mod lease;

@@ -43,6 +43,8 @@ pub struct Known {
     pub slots: BTreeMap<usize, u32>,
     /// The process manager of each process, where it is not the first one.
     pub managers: BTreeMap<ProcessId, usize>,
+    /// Process managers that are lost for good.
+    pub lost: BTreeSet<usize>,
     /// From when to when each process manager reached each machine; the end of the last time is open
     /// while it does.
     pub reached: BTreeMap<(usize, usize), Times>,
@@ -141,6 +143,9 @@ impl Known {
                     *end = Some(at);
                 }
             }
+            Seen::ManagerLost(manager) => {
+                self.lost.insert(*manager);
+            }
             Seen::ProcessDurable(Stream::Manager, _)
             | Seen::GroupDurable(..)
             | Seen::Leases(..)
@@ -148,6 +153,7 @@ impl Known {
             | Seen::Renews { .. }
             | Seen::Renewed { .. }
             | Seen::Managers { .. }
+            | Seen::Joined { .. }
             | Seen::Sizes(_)
             | Seen::Bereft(..)
             | Seen::ToActivity(..)
@@ -172,6 +178,11 @@ impl Known {
     /// The process manager of a process.
     pub fn manager_of(&self, process: ProcessId) -> usize {
         self.managers.get(&process).copied().unwrap_or_default()
+    }
+
+    /// True if only a lost process manager knows a process.
+    pub fn is_lost(&self, process: ProcessId) -> bool {
+        self.lost.contains(&self.manager_of(process))
     }
 
     /// The longest time without a break for which a process manager reached a machine since then.

@@ -10,7 +10,7 @@ use simulator::Setup;
 use crate::seeds::{Failed, Passed, run_seed};
 
 /// Pairs of a rule and profiles in which it has nothing to judge, and why.
-pub const UNREACHABLE: [Unreachable; 4] = [
+pub const UNREACHABLE: [Unreachable; 5] = [
     Unreachable {
         rule: "once",
         profiles: &["calm", "lossy", "crashes", "hard"],
@@ -27,9 +27,16 @@ pub const UNREACHABLE: [Unreachable; 4] = [
         reason: "without leases nobody asks for one",
     },
     Unreachable {
+        rule: "holdings",
+        profiles: &[
+            "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths", "copies",
+        ],
+        reason: "no process manager is lost for good",
+    },
+    Unreachable {
         rule: "copies",
         profiles: &[
-            "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths",
+            "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths", "lost",
         ],
         reason: "machines that share one store have nothing to copy",
     },

@@ -5,6 +5,7 @@ mod copies;
 mod effects;
 mod elsewhere;
 mod ending;
+mod holdings;
 mod leases;
 mod once;
 mod order;
@@ -122,6 +123,11 @@ impl Rules {
                 "slots",
                 "slots are never oversubscribed",
                 Box::<slots::Slots>::default(),
+            ),
+            entry(
+                "holdings",
+                "holdings (slots of a lost process manager come back in time, and no others)",
+                Box::<holdings::Holdings>::default(),
             ),
             entry(
                 "effects",

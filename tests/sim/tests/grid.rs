@@ -77,6 +77,11 @@ fn all_rules_hold_where_files_are_lost_of_which_there_are_copies() {
 }
 
 #[test]
+fn all_rules_hold_where_a_process_manager_is_lost_for_good() {
+    hold("lost");
+}
+
+#[test]
 fn the_same_seed_is_the_same_run_to_the_byte() {
     for profile in Setup::NAMES {
         let setup = Setup::named(profile).expect("the profile is one of ours");

@@ -76,6 +76,17 @@ impl Sim {
         for manager in 0..self.processes.len() {
             self.look_whom_one_reaches(manager, observer)?;
         }
+        for machine in 0..self.machines.n() {
+            let link = Link::GroupActivity(machine);
+            let is_joined = self.is_up(Node::Group(self.machines.group_of(machine)))
+                && self.is_up(Node::Activity(machine))
+                && self.wire(link).carries
+                && self.hears(link);
+            if self.machines.get(machine).is_joined != is_joined {
+                self.machines.get(machine).is_joined = is_joined;
+                observer.see(self.at, &Seen::Joined { machine, is_joined })?;
+            }
+        }
         Ok(())
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use model::{AttemptId, Mono, Span, Wall};
+use model::{AttemptId, Mono, ProcessId, Span, Wall};
 use wire::executor::{
     Captured, Ended, ExecutorHello, Exit, FromExecutor, Held, Lease, PROTOCOL, Phase, Start,
     Started, ToExecutor,
@@ -65,9 +65,10 @@ impl Executor {
         self.instance != 0
     }
 
-    /// Nothing runs, waits or is held.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.attempts.is_empty()
+    /// True if anything runs, waits or is held of other processes than these.
+    pub(crate) fn has_any_but(&self, lost: &BTreeSet<ProcessId>) -> bool {
+        let mut attempts = self.attempts.keys();
+        attempts.any(|attempt| !lost.contains(&attempt.process))
     }
 
     /// True if this run of an attempt goes on.

@@ -17,6 +17,7 @@ mod disk;
 mod executor;
 pub mod generate;
 mod host;
+mod lost;
 mod machines;
 mod managers;
 mod mangle;

@@ -1,7 +1,7 @@
 //! The machines: activity managers with their executors, their directories and the workers beside
 //! them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use activity_core::{ActivityManager, Config, Input, Trouble, Workplace};
 use model::{
@@ -51,6 +51,8 @@ pub(crate) struct Machine {
     group: usize,
     /// True for each process manager that reaches it, with its group manager.
     pub(crate) is_reached: Vec<bool>,
+    /// True if it and the manager of its group reach each other.
+    pub(crate) is_joined: bool,
     /// When the last message arrives on each way of the local link, which keeps the order.
     last: [Mono; 2],
 }
@@ -99,6 +101,7 @@ impl Machines {
                 workplaces: BTreeMap::new(),
                 group: number as usize % n_groups,
                 is_reached: vec![false; setup.process_managers.1 as usize],
+                is_joined: false,
                 last: [Mono(0); 2],
             }
         });
@@ -161,11 +164,10 @@ impl Machines {
         &mut self.list[machine]
     }
 
-    pub(crate) fn what_goes_on(&self) -> Option<String> {
-        let at = self
-            .list
-            .iter()
-            .position(|machine| !machine.executor.is_empty())?;
+    /// What is at executors, beside attempts of processes that nobody knows any more.
+    pub(crate) fn what_goes_on(&self, lost: &BTreeSet<ProcessId>) -> Option<String> {
+        let mut machines = self.list.iter();
+        let at = machines.position(|machine| machine.executor.has_any_but(lost))?;
         Some(format!("the executor of machine {at} holds attempts"))
     }
 
@@ -475,6 +477,7 @@ impl Sim {
             | Happening::Crowd(_)
             | Happening::LoseFiles(_)
             | Happening::Burn(_)
+            | Happening::LoseManager(_)
             | Happening::KillProcessManager(_)
             | Happening::Planned { .. }
             | Happening::Ask(_)

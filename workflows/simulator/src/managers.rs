@@ -11,7 +11,7 @@ use process_core::ProcessManager;
 use crate::host::{Crashes, Host, Turn};
 use crate::observe::{Observer, Seen};
 use crate::random::Random;
-use crate::setup::{Faults, LONG_AWAY, PATIENCE};
+use crate::setup::{Faults, PATIENCE};
 use crate::sim::{Happening, Node, Sim};
 
 /// The longest wait between an input and the turn that steps it.
@@ -19,6 +19,9 @@ const TURN: Span = Span(200);
 
 impl Sim {
     pub(crate) fn start(&mut self, node: Node, observer: &mut dyn Observer) -> Result<(), String> {
+        if self.is_lost(node) {
+            return Ok(());
+        }
         self.note(&[2], || format!("{node:?} starts"));
         let mut lease = None;
         let Sim {
@@ -123,7 +126,7 @@ impl Sim {
             }
         }
         let away = if self.random.happens(self.faults.long_away) {
-            LONG_AWAY
+            self.faults.long_away_for
         } else {
             self.faults.away
         };

@@ -91,6 +91,15 @@ pub enum Seen<'a> {
         /// True if it can.
         is_reached: bool,
     },
+    /// A process manager, counted from 0, is lost for good.
+    ManagerLost(usize),
+    /// A machine and the manager of its group run and reach each other, or no longer.
+    Joined {
+        /// Which machine, counted from 0.
+        machine: usize,
+        /// True if they do.
+        is_joined: bool,
+    },
     /// From here on nothing goes wrong.
     Healed,
     /// Sizes of all kept data once everything is at rest; just before `AtRest`.

@@ -85,6 +85,11 @@ pub struct Faults {
     pub away: (Span, Span),
     /// Absences that are so long that executors give up waiting.
     pub long_away: Rate,
+    /// Time for which such an absence lasts.
+    pub long_away_for: (Span, Span),
+    /// Process managers that are lost for good, with their disks, from and to. Their processes need
+    /// not end, and clients ask them in vain.
+    pub lost_managers: (u64, u64),
     /// Executors killed, from and to.
     pub executor_kills: (u64, u64),
     /// Starts that an executor refuses because its queue is full.
@@ -154,6 +159,8 @@ impl Faults {
             n_crashes_max: 0,
             away: millis(10, 800),
             long_away: Rate::NEVER,
+            long_away_for: LONG_AWAY,
+            lost_managers: (0, 0),
             executor_kills: (0, 0),
             full: Rate::NEVER,
             flush_fails: Rate::NEVER,
@@ -355,6 +362,37 @@ impl Setup {
         }
     }
 
+    /// Two process managers, of which one is lost for good at any time; they and the others are away
+    /// for so long at times that their holdings end.
+    pub fn lost() -> Setup {
+        let faults = Faults {
+            cuts: (0, 4),
+            crash: Rate(1_500),
+            n_crashes_max: 4,
+            long_away: Rate::percent(40),
+            long_away_for: (Span::from_secs(8), Span::from_secs(100)),
+            executor_kills: (0, 1),
+            freezes: (0, 2),
+            deafnesses: (1, 4),
+            deaf_for: (Span::from_millis(500), Span::from_secs(100)),
+            unpluggings: (0, 1),
+            lost_managers: (0, 1),
+            ..Setup::leases().faults
+        };
+        Setup {
+            groups: (1, 1),
+            process_managers: (2, 2),
+            machines: (1, 3),
+            // A process manager that only the group manager cannot reach keeps its commands.
+            runs: millis(1, 60_000),
+            ends_within: Span::from_secs(7_200),
+            faults,
+            // Longer than the absence by which holdings end.
+            fault_phase: millis(1_000, 240_000),
+            ..Setup::leases()
+        }
+    }
+
     /// Peers and clients say what they should not.
     pub fn mangled() -> Setup {
         let faults = Faults {
@@ -395,8 +433,8 @@ impl Setup {
     }
 
     /// The names that [`Setup::named`] knows.
-    pub const NAMES: [&'static str; 8] = [
-        "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths", "copies",
+    pub const NAMES: [&'static str; 9] = [
+        "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths", "copies", "lost",
     ];
 
     /// A setup by its name.
@@ -410,6 +448,7 @@ impl Setup {
             "harsh" => Some(Setup::harsh()),
             "lengths" => Some(Setup::lengths()),
             "copies" => Some(Setup::copies()),
+            "lost" => Some(Setup::lost()),
             _ => None,
         }
     }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use activity_core::ActivityManager;
 use group_core::GroupManager;
 use model::{Artifact, AttemptId, Mono, ProcessId, ResourceId, Span};
 use process_core::{PlanResult, ProcessManager};
@@ -156,6 +155,8 @@ pub(crate) enum Happening {
     LoseFiles(usize),
     /// A machine is cut off for long, and has lost files when it is there again.
     Burn(usize),
+    /// A process manager is lost for good.
+    LoseManager(usize),
     /// A process manager dies before it has given up a machine.
     KillProcessManager(usize),
     /// A machine has what it was asked to keep.
@@ -204,6 +205,8 @@ pub struct Sim {
     /// The records of each group manager's repository.
     pub(crate) records: Vec<BTreeMap<Vec<u8>, Vec<u8>>>,
     pub(crate) released: BTreeSet<ProcessId>,
+    /// Process managers that are lost for good.
+    pub(crate) lost: BTreeSet<usize>,
     pub(crate) stores: Stores,
     /// For each process manager: true if it runs, and if it and all group managers reach each other.
     pub(crate) managers: Vec<(bool, bool)>,
@@ -245,6 +248,7 @@ impl Sim {
             by_number: BTreeMap::new(),
             records: vec![BTreeMap::new(); n_groups],
             released: BTreeSet::new(),
+            lost: BTreeSet::new(),
             stores: Stores::default(),
             managers: vec![(false, false); n_processes],
             healed_at: None,
@@ -387,6 +391,14 @@ impl Sim {
         if !self.random.happens(Rate::percent(25)) {
             self.faults.trouble = Rate::NEVER;
         }
+        let (least, most) = self.faults.lost_managers;
+        if most > 0 {
+            for _ in 0..self.random.between(least, most) {
+                let at = Mono(self.random.below(phase.0));
+                let manager = self.any_process_manager();
+                self.calendar.enter(at, Happening::LoseManager(manager));
+            }
+        }
         self.calendar.enter(Mono(phase.0), Happening::Heal);
     }
 
@@ -523,6 +535,7 @@ impl Sim {
                 self.burn(machine);
                 Ok(())
             }
+            Happening::LoseManager(manager) => self.lose_manager(manager, observer),
             Happening::KillProcessManager(manager) => self.kill_process_manager(manager, observer),
             happening @ (Happening::Staged { .. }
             | Happening::Copied { .. }
@@ -612,6 +625,7 @@ impl Sim {
         let running = self.processes.iter().filter_map(Host::machine);
         let mut tails = self.groups.iter().filter_map(Host::long_tail);
         let mut of_processes = self.processes.iter().filter_map(Host::long_tail);
+        let lost = self.processes_of_lost();
         let mut sizes = Sizes {
             n_live: running.map(live).sum(),
             long_tail: tails.next().or(of_processes.next()),
@@ -619,10 +633,13 @@ impl Sim {
         };
         for machine in 0..self.machines.n() {
             let host = &self.machines.get(machine).host;
-            let n_attempts = host.machine().map_or(0, ActivityManager::n_attempts);
+            // Outcomes for a lost process manager are held for ever.
+            let is_known = |process: ProcessId| !lost.contains(&process);
+            let n_attempts = host.machine().map_or(0, |one| one.n_attempts_of(is_known));
             let state = host.state(activity_core::Stream::Manager);
+            let starting = state.into_iter().flat_map(|state| state.starting.keys());
             sizes.n_attempts += n_attempts;
-            sizes.n_starting += state.map_or(0, |state| state.starting.len());
+            sizes.n_starting += starting.filter(|one| is_known(one.process)).count();
             sizes.long_tail = sizes.long_tail.or(host.long_tail());
         }
         sizes
@@ -632,21 +649,24 @@ impl Sim {
         if self.healed_at.is_none() {
             return Some("there are faults".to_owned());
         }
-        if let Some(client) = self.clients.iter().find(|client| !client.is_done()) {
+        let served = |client: &&Client| !self.lost.contains(&client.manager);
+        let mut clients = self.clients.iter().filter(served);
+        if let Some(client) = clients.find(|client| !client.is_done()) {
             return Some(format!(
                 "nobody has told a client how {} ended",
                 client.process()
             ));
         }
-        if let Some(client) = self
-            .clients
-            .iter()
-            .find(|client| !self.released.contains(&client.process()))
-        {
+        let mut clients = self.clients.iter().filter(served);
+        if let Some(client) = clients.find(|client| !self.released.contains(&client.process())) {
             return Some(format!("{} holds its slots", client.process()));
         }
+        if let Some(process) = self.held_by_lost() {
+            return Some(format!("{process} of a lost process manager holds slots"));
+        }
         // Unacknowledged outcomes are held for it until it is back.
-        if !self.processes.iter().all(Host::is_up) {
+        let mut others = (0..self.processes.len()).filter(|one| !self.lost.contains(one));
+        if !others.all(|one| self.processes[one].is_up()) {
             return Some("a process manager is away".to_owned());
         }
         let mut running = self.processes.iter().filter_map(Host::machine);
@@ -654,6 +674,17 @@ impl Sim {
         if self.setup.has_stores && copying {
             return Some("there are no copies of files that are wanted".to_owned());
         }
-        self.machines.what_goes_on()
+        let lost = self.processes_of_lost();
+        self.machines.what_goes_on(&lost)
+    }
+
+    /// Looks for rest once all clients know the end that have somebody to ask.
+    pub(crate) fn rest_if_done(&mut self) {
+        let lost = &self.lost;
+        let is_done = |client: &Client| client.is_done() || lost.contains(&client.manager);
+        if self.clients.iter().all(is_done) && self.rests_since.is_none() {
+            self.rests_since = Some(self.at);
+            self.after(LOOK, Happening::Look);
+        }
     }
 }

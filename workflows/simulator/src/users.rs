@@ -4,17 +4,18 @@ use model::Span;
 use wire::Envelope;
 use wire::client::{Answer, Request};
 
-use crate::client::{self, Client};
+use crate::client;
 use crate::mangle::mangle;
 use crate::observe::{Observer, Seen};
-use crate::sim::{Happening, LOOK, Node, Sim};
+use crate::sim::{Happening, Node, Sim};
 
 /// Time for which a client waits that resumes a process which has not ended.
 const BASE_LOOK: Span = Span::from_millis(300);
 
 impl Sim {
     pub(crate) fn ask(&mut self, number: usize, observer: &mut dyn Observer) -> Result<(), String> {
-        if self.clients[number].is_done() {
+        let is_lost = self.lost.contains(&self.clients[number].manager);
+        if self.clients[number].is_done() || is_lost {
             return Ok(());
         }
         if self.waits_for_base(number) {
@@ -155,10 +156,7 @@ impl Sim {
         });
         self.clients[number].told(&answer);
         observer.see(self.at, &Seen::Told(number, &answer))?;
-        if self.clients.iter().all(Client::is_done) && self.rests_since.is_none() {
-            self.rests_since = Some(self.at);
-            self.after(LOOK, Happening::Look);
-        }
+        self.rest_if_done();
         Ok(())
     }
 }

@@ -40,6 +40,8 @@ struct Ground {
     weather: Option<Weather>,
     /// Further settings of the process managers.
     of_pms: String,
+    /// Further settings of the group manager.
+    of_gm: String,
     /// MiB for the state of each daemon of a role.
     disk: Option<(Role, u32)>,
     /// The setting by which commands run as other accounts, where they do not run as the manager.
@@ -106,6 +108,16 @@ impl World {
         World::of(1, n_ams, ground)
     }
 
+    /// One with short leases, in which holdings of an absent process manager end after so long.
+    pub(super) fn whose_holdings_end(n_pms: usize, n_ams: usize, after: &str) -> World {
+        let ground = Ground {
+            of_pms: "lease = \"5s\"\n".to_owned(),
+            of_gm: format!("holdings-end-after = \"{after}\"\n"),
+            ..Ground::default()
+        };
+        World::of(n_pms, n_ams, ground)
+    }
+
     /// One with a process manager and machines that have further settings.
     pub(super) fn with_machines(n_ams: usize, settings: &str) -> World {
         let ground = Ground {
@@ -146,6 +158,7 @@ impl World {
         let Ground {
             weather,
             of_pms,
+            of_gm,
             disk,
             accounts,
             has_store,
@@ -189,9 +202,9 @@ impl World {
             }
             None => target,
         };
-        let gm = member(Role::Gm, 1, "");
-        let of_gm = format!("group-manager = {}\n", gm.peer());
-        let of_pm = format!("{of_gm}socket = \"pm.sock\"\n{of_pms}");
+        let gm = member(Role::Gm, 1, &of_gm);
+        let gm_of_pm = format!("group-manager = {}\n", gm.peer());
+        let of_pm = format!("{gm_of_pm}socket = \"pm.sock\"\n{of_pms}");
         let pms: Vec<Member> = (1..=n_pms)
             .map(|number| member(Role::Pm, number, &of_pm))
             .collect();

@@ -82,6 +82,8 @@ impl Rule for Effects {
             | Seen::Renews { .. }
             | Seen::Renewed { .. }
             | Seen::Managers { .. }
+            | Seen::ManagerLost(_)
+            | Seen::Joined { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)
             | Seen::Bereft(..)

@@ -42,7 +42,8 @@ impl Rule for Ending {
                 told(known, status)
             }
             Seen::AtRest => {
-                for process in &self.submitted {
+                let submitted = self.submitted.iter();
+                for process in submitted.filter(|&&process| !known.is_lost(process)) {
                     judged.count();
 
                     if !self.told.contains_key(process) {
@@ -71,6 +72,8 @@ impl Rule for Ending {
             | Seen::Renews { .. }
             | Seen::Renewed { .. }
             | Seen::Managers { .. }
+            | Seen::ManagerLost(_)
+            | Seen::Joined { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)
             | Seen::Bereft(..)

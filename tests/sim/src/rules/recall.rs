@@ -58,6 +58,8 @@ impl Rule for Recall {
             | Seen::Renews { .. }
             | Seen::Renewed { .. }
             | Seen::Managers { .. }
+            | Seen::ManagerLost(_)
+            | Seen::Joined { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)
             | Seen::Bereft(..)

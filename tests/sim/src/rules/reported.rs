@@ -77,6 +77,8 @@ impl Rule for Reported {
             | Seen::Renews { .. }
             | Seen::Renewed { .. }
             | Seen::Managers { .. }
+            | Seen::ManagerLost(_)
+            | Seen::Joined { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)
             | Seen::Bereft(..)

@@ -60,7 +60,8 @@ impl Rule for Submission {
             }
             Seen::AtRest => {
                 judged.count_if(!self.submitted.is_empty());
-                if self.acknowledged != self.submitted {
+                let mut open = self.submitted.difference(&self.acknowledged);
+                if open.any(|&process| !known.is_lost(process)) {
                     return Err("a submission was never acknowledged".to_owned());
                 }
             }
@@ -84,6 +85,8 @@ impl Rule for Submission {
             | Seen::Renews { .. }
             | Seen::Renewed { .. }
             | Seen::Managers { .. }
+            | Seen::ManagerLost(_)
+            | Seen::Joined { .. }
             | Seen::Reached { .. }
             | Seen::Sizes(_)
             | Seen::Bereft(..)

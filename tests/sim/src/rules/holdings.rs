@@ -1,0 +1,175 @@
+//! Slots of a process manager that is lost for good come back in time, and nothing ends that its process
+//! manager is there for or that a command uses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use group_core::Event;
+use model::{Mono, ProcessId, ResourceId, Span};
+use simulator::Seen;
+
+use super::{Judged, Rule};
+use crate::known::Known;
+
+/// Time for which a group manager and a machine reach each other before slots of a lost process manager
+/// are free there: a minute of absence, a lease, and the rest for questions and flushes.
+const FREE_AFTER: Span = Span::from_secs(75);
+/// Time of absence without which nothing ends, by a clock that may go a little faster.
+const KEPT_FOR: Span = Span::from_secs(59);
+/// Time for which a process manager reaches the group manager before that knows it.
+const KNOWN_AFTER: Span = Span::from_secs(6);
+
+/// The holdings of all processes, and when who reached whom.
+#[derive(Debug, Default)]
+pub(super) struct Holdings {
+    held: BTreeMap<ProcessId, BTreeSet<ResourceId>>,
+    /// Since when each machine and the manager of its group reach each other.
+    joined: BTreeMap<usize, Mono>,
+    /// When each process manager was lost.
+    lost: BTreeMap<usize, Mono>,
+    /// Since when each process manager and the group manager reach each other.
+    together: BTreeMap<usize, Mono>,
+    /// The end of the last time that they did for so long that the group manager knew it.
+    parted: BTreeMap<usize, Mono>,
+}
+
+impl Holdings {
+    fn group(
+        &mut self,
+        known: &Known,
+        of: impl Fn(group_core::record::MachineNumber) -> ResourceId,
+        event: &Event,
+        judged: &mut Judged,
+    ) -> Result<(), String> {
+        match event {
+            Event::Granted {
+                process, grants, ..
+            } => {
+                let held = self.held.entry(*process).or_default();
+                held.extend(grants.iter().map(|grant| of(grant.resource)));
+            }
+            Event::Released { process, .. } => {
+                self.held.remove(process);
+            }
+            Event::Revoked {
+                process, resource, ..
+            } => {
+                let resource = of(*resource);
+                judged.count_if(known.is_lost(*process));
+                if let Some(held) = self.held.get_mut(process) {
+                    held.remove(&resource);
+                }
+                self.may_end(known, *process, resource)?;
+            }
+            Event::Epoch(_) | Event::Named { .. } | Event::Drained { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// What a process holds on a machine ends.
+    fn may_end(
+        &self,
+        known: &Known,
+        process: ProcessId,
+        resource: ResourceId,
+    ) -> Result<(), String> {
+        let manager = known.manager_of(process);
+        let together = self.together.get(&manager);
+        let is_there = together.is_some_and(|&since| known.at.since(since) > KNOWN_AFTER);
+        let parted = self.parted.get(&manager);
+        let was_there = parted.is_some_and(|&until| known.at.since(until) < KEPT_FOR);
+        if is_there || was_there {
+            return Err(format!(
+                "{process} loses its slots of {resource}, and its process manager was there"
+            ));
+        }
+        let machine = known.machines.get(&resource);
+        let mut running = known.running.iter();
+        let used = running.find(|(attempt, (at, _))| {
+            attempt.process == process && Some(at) == machine && !known.is_repeatable(**attempt)
+        });
+        match used {
+            Some((attempt, _)) => Err(format!(
+                "{process} loses its slots of {resource}, where {attempt} runs"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Slots of lost process managers that are held for too long.
+    fn overdue(&self, known: &Known) -> Result<(), String> {
+        for (process, resources) in &self.held {
+            let Some(&lost) = self.lost.get(&known.manager_of(*process)) else {
+                continue;
+            };
+            for resource in resources {
+                let machine = known.machines.get(resource);
+                let joined = machine.and_then(|machine| self.joined.get(machine));
+                let Some(&joined) = joined else { continue };
+                if known.at.since(joined.max(lost)) > FREE_AFTER {
+                    return Err(format!(
+                        "{process} holds slots of {resource}, and its process manager is lost"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Rule for Holdings {
+    fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
+        if !self.lost.is_empty() {
+            self.overdue(known)?;
+        }
+        match seen {
+            Seen::ManagerLost(manager) => {
+                self.lost.insert(*manager, known.at);
+            }
+            Seen::Joined { machine, is_joined } => {
+                self.joined.remove(machine);
+                if *is_joined {
+                    self.joined.insert(*machine, known.at);
+                }
+            }
+            Seen::Managers { manager, both, .. } => {
+                let since = self.together.remove(manager);
+                if let Some(since) = since
+                    && known.at.since(since) > KNOWN_AFTER
+                {
+                    self.parted.insert(*manager, known.at);
+                }
+                if *both {
+                    self.together.insert(*manager, known.at);
+                }
+            }
+            Seen::GroupDurable(group, event) => {
+                return self.group(known, |number| number.of(*group), event, judged);
+            }
+            Seen::Machine { .. }
+            | Seen::Submits(_)
+            | Seen::Cancels(_)
+            | Seen::ProcessDurable(..)
+            | Seen::ToActivity(..)
+            | Seen::FromGroup(_)
+            | Seen::Answers(..)
+            | Seen::Told(..)
+            | Seen::Numbered(..)
+            | Seen::Started(_)
+            | Seen::Ended(_)
+            | Seen::Plans(_)
+            | Seen::HasPlanned(_)
+            | Seen::Stages(..)
+            | Seen::Troubled(_)
+            | Seen::Leases(..)
+            | Seen::Heard(..)
+            | Seen::Renews { .. }
+            | Seen::Renewed { .. }
+            | Seen::Reached { .. }
+            | Seen::Sizes(_)
+            | Seen::Bereft(..)
+            | Seen::Healed
+            | Seen::AtRest => {}
+        }
+        Ok(())
+    }
+}
