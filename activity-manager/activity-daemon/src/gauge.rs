@@ -1,6 +1,7 @@
 //! The load of this machine, of others' programs and of commands.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use model::Bytes;
@@ -8,6 +9,9 @@ use model::Bytes;
 /// The weight of the newest sample in the load of others, so that a burst of a second closes
 /// nothing.
 const NEWEST: f64 = 0.2;
+
+/// Bytes of the system's files that are read: the first lines of each.
+const FIRST_BYTES: usize = 512;
 
 /// Samples the machine. The first sample has nothing to compare with.
 #[derive(Debug)]
@@ -53,10 +57,15 @@ impl Gauge {
         }
     }
 
+    /// Cores of the machine that this program may use.
+    pub fn cores(&self) -> f64 {
+        self.cores
+    }
+
     /// Samples. Commands are the processes below this executor; without one, everything counts as
     /// others'.
     pub fn read(&mut self, executor: Option<u32>) -> Reading {
-        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let stat = first_bytes("/proc/stat");
         let own = executor.map_or(0, ticks_of_commands);
         let now = total_and_busy(&stat).map(|(total, busy)| Ticks { total, busy, own });
         let (busy, others) = match (self.before, now) {
@@ -70,8 +79,8 @@ impl Gauge {
             self.others = Some(smoothed);
         }
         self.before = now;
-        let loads = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let loads = first_bytes("/proc/loadavg");
+        let memory = first_bytes("/proc/meminfo");
         Reading {
             busy,
             others: self.others.unwrap_or_default(),
@@ -95,6 +104,15 @@ impl Ticks {
         let busy = part(self.busy, before.busy);
         (busy, (busy - part(self.own, before.own)).max(0.0))
     }
+}
+
+/// The beginning of one of the system's files, by one read: what is needed comes first, and the
+/// rest may be as long as the machine is large.
+fn first_bytes(path: &str) -> String {
+    let mut bytes = [0; FIRST_BYTES];
+    let read = File::open(path).and_then(|mut file| file.read(&mut bytes));
+    let read = bytes.get(..read.unwrap_or(0)).unwrap_or_default();
+    String::from_utf8_lossy(read).into_owned()
 }
 
 /// Cores that this program may use.

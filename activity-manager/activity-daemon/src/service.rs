@@ -293,6 +293,7 @@ impl program::Service for Service {
             meter,
             ceilings: settings.ceilings,
             slots,
+            cores: cores(),
             is_closed: false,
             accounts: isolation::told(&accounts),
             load: Arc::default(),
@@ -421,6 +422,8 @@ struct Watch {
     meter: Option<PowerMeter>,
     ceilings: Ceilings,
     slots: u32,
+    /// Cores that this program may use.
+    cores: u32,
     is_closed: bool,
     /// The separation by accounts.
     accounts: &'static str,
@@ -435,7 +438,7 @@ impl Watch {
             .load_max
             .and_then(|_| self.manager.executor_pid());
         let reading = self.gauge.read(pid);
-        let busy = reading.busy / f64::from(cores());
+        let busy = reading.busy / self.gauge.cores();
         if let Some(meter) = &mut self.meter
             && let Some(power) = meter.look(clock::mono(), busy)
         {
@@ -451,7 +454,7 @@ impl Watch {
             tracing::info!(why = closed, "what is lent has changed");
         }
         let load = Load {
-            cores: cores(),
+            cores: self.cores,
             slots: self.slots,
             busy: reading.busy,
             queue: reading.queue,

@@ -132,6 +132,10 @@ pub const LINK_GREETING_MAX: Span = Span::from_secs(5);
 /// Interval at which something is sent on an idle link.
 pub const LINK_KEEP_ALIVE: Span = Span::from_millis(500);
 
+/// The same for a connection for requests: longer than the time between two reports of a member, so
+/// that one that reports sends nothing else.
+pub const REQUEST_KEEP_ALIVE: Span = Span::from_millis(1_400);
+
 /// Time without packets after which a peer counts as gone: six lost packets in a row.
 pub const LINK_SILENCE_MAX: Span = Span::from_secs(3);
 

@@ -162,7 +162,7 @@ impl Member {
         // A repeated failure is logged once.
         let mut last = String::new();
         loop {
-            let done = self.present().and_then(|()| self.renew());
+            let done = self.report();
             match done {
                 Ok(()) => last.clear(),
                 Err(error) => {
@@ -179,8 +179,13 @@ impl Member {
         }
     }
 
-    fn present(&mut self) -> Result<(), MembershipError> {
+    fn report(&mut self) -> Result<(), MembershipError> {
         let credentials = self.credentials.read(clock::wall())?;
+        self.present(&credentials)?;
+        self.renew(&credentials)
+    }
+
+    fn present(&mut self, credentials: &Credentials) -> Result<(), MembershipError> {
         let Said { load, trouble } = (self.say)();
         let presence = Presence {
             program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -212,8 +217,7 @@ impl Member {
         Ok(())
     }
 
-    fn renew(&mut self) -> Result<(), MembershipError> {
-        let credentials = self.credentials.read(clock::wall())?;
+    fn renew(&mut self, credentials: &Credentials) -> Result<(), MembershipError> {
         if let Some(ending) = credentials.ending(clock::wall())
             && clock::mono() >= self.warn_from
         {

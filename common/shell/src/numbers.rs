@@ -110,8 +110,9 @@ mod tests {
         // Common 32-bit hashes collide on these two names.
         assert_eq!(numbers.of("costarring").unwrap(), 1);
         assert_eq!(numbers.of("liquid").unwrap(), 2);
+        assert_eq!(numbers.known("pm1"), None);
+        assert_eq!(numbers.of("pm1").unwrap(), 3);
         assert_eq!(numbers.known("pm1"), Some(3));
-        assert_eq!(numbers.known("pm2"), None);
         assert_eq!(numbers.of("costarring").unwrap(), 1);
         drop(numbers);
         let mut numbers = Numbers::kept_in(&path).unwrap();

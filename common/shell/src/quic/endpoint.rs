@@ -42,7 +42,11 @@ pub(super) fn endpoint(
 pub(super) fn server_config(trust: &Trust) -> ServerConfig {
     let mut config = ServerConfig::with_crypto(Arc::clone(&trust.server) as _);
     let mut transport = transport();
-    transport.receive_window(VarInt::from_u32(UNKNOWN_WINDOW_BYTES));
+    transport
+        .receive_window(VarInt::from_u32(UNKNOWN_WINDOW_BYTES))
+        // The side that has dialled sends something in time, and its packets and their
+        // confirmations show each side that the other one is there.
+        .keep_alive_interval(None);
     config.transport_config(Arc::new(transport));
     config
         .max_incoming(INCOMING_MAX)

@@ -21,6 +21,7 @@ use super::request_server;
 use super::retry;
 use super::trust;
 use crate::identity::{Credentials, Fingerprint};
+use crate::limits::REQUEST_KEEP_ALIVE;
 
 /// Number of tries while the server drops the handshake in favour of others.
 const CROWDED_TRIES_MAX: u32 = 10;
@@ -229,6 +230,8 @@ async fn dial(shared: &Shared, address: &str, peer: &Identity) -> Result<Connect
 
 pub(super) fn client_config(crypto: QuicClientConfig) -> ClientConfig {
     let mut config = ClientConfig::new(Arc::new(crypto));
-    config.transport_config(Arc::new(transport()));
+    let mut transport = transport();
+    transport.keep_alive_interval(Some(duration(REQUEST_KEEP_ALIVE)));
+    config.transport_config(Arc::new(transport));
     config
 }

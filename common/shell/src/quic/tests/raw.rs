@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::Epoch;
-use quinn::{ClientConfig, Connection, Endpoint, RecvStream, SendStream};
+use quinn::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, TransportConfig};
 use tokio::runtime::{Builder, Runtime};
 use wire::frame::{self, FrameBuffer};
 use wire::hello::{HELLO_BYTES_MAX, Hello, PROTOCOLS};
 
+use super::super::endpoint::duration;
 use super::super::trust::Trust;
 use super::*;
+use crate::limits::LINK_KEEP_ALIVE;
 
 pub(super) struct Raw {
     pub(super) runtime: Runtime,
@@ -31,7 +33,12 @@ impl Raw {
         let trust = Trust::of(credentials).unwrap();
         let _entered = runtime.enter();
         let mut endpoint = Endpoint::client(any_port()).unwrap();
-        endpoint.set_default_client_config(ClientConfig::new(Arc::clone(&trust.client) as _));
+        let mut config = ClientConfig::new(Arc::clone(&trust.client) as _);
+        // The side that dials keeps a connection alive.
+        let mut transport = TransportConfig::default();
+        transport.keep_alive_interval(Some(duration(LINK_KEEP_ALIVE)));
+        config.transport_config(Arc::new(transport));
+        endpoint.set_default_client_config(config);
         let hello = Hello {
             protocols: PROTOCOLS,
             identity: credentials.identity().to_string(),
