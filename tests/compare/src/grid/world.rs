@@ -36,7 +36,7 @@ pub(crate) struct Grid {
     dir: PathBuf,
     pub(crate) gm: Daemon,
     pub(crate) pm: Daemon,
-    ams: Vec<Daemon>,
+    pub(crate) ams: Vec<Daemon>,
     executors: Vec<PathBuf>,
     /// The socket of its process manager, below a directory whose name is short enough for sockets.
     socket: PathBuf,
@@ -93,6 +93,11 @@ impl Daemon {
 
     pub(crate) fn process(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}", self.child.id()))
+    }
+
+    /// Stops it, or lets it go on, as a signal says.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
+        kill_process(Pid::from_child(&self.child), signal).context("could not signal a daemon")
     }
 
     /// Ends it at once.

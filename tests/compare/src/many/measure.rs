@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use model::ProcessId;
+use rustix::process::Signal;
 use wire::client::Phase;
 
 use super::Sizes;
@@ -66,6 +67,8 @@ pub(super) struct Waiting {
 pub(super) struct Restart {
     /// Seconds until a process has completed.
     pub(super) first: f64,
+    /// The same, where one of the machines is stopped meanwhile.
+    pub(super) first_beside_stopped: f64,
     /// Seconds of the slowest `xav list`.
     pub(super) list: f64,
 }
@@ -249,11 +252,30 @@ pub(super) fn restart(
     sizes: &Sizes,
     keys: &mut Keys,
 ) -> Result<Restart> {
-    let mut world = World::start(programs, dir, MACHINES)?;
-    let length = sizes.seconds.max(10).to_string();
-    let (long, _) = world.submit(keys, 1, (1, &["/bin/sleep", length.as_str()]))?;
+    let whole = restart_beside(programs, &dir.join("whole"), sizes, (keys, false))?;
+    let stopped = restart_beside(programs, &dir.join("stopped"), sizes, (keys, true))?;
+    Ok(Restart {
+        first_beside_stopped: stopped.first,
+        list: whole.list.max(stopped.list),
+        ..whole
+    })
+}
+
+/// The same, where a machine may be stopped for a while when the process manager is killed.
+fn restart_beside(
+    programs: &Path,
+    dir: &Path,
+    sizes: &Sizes,
+    (keys, is_one_stopped): (&mut Keys, bool),
+) -> Result<Restart> {
+    std::fs::create_dir_all(dir)?;
+    let mut world = World::start(programs, &dir.join("grid"), MACHINES)?;
+    let (long, _) = world.submit(keys, 1, (1, &["/bin/sleep", LONG]))?;
     world.submit(keys, sizes.waiting - 1, (ROW, &[COMMAND]))?;
     let n_before = completed(&mut world.client)?;
+    if is_one_stopped {
+        world.grid.ams[0].signal(Signal::STOP)?;
+    }
     world.grid.pm.kill()?;
     let began = Instant::now();
     world.grid.pm.start_again()?;
@@ -270,12 +292,26 @@ pub(super) fn restart(
             "nothing goes on after the restart"
         );
     };
+    if is_one_stopped {
+        while began.elapsed() < STOPPED {
+            list = list.max(world.list()?);
+        }
+        world.grid.ams[0].signal(Signal::CONT)?;
+    }
     world.client.wait(long[0])?;
     let n_attempts = world.client.n_attempts(long[0])?;
     ensure!(n_attempts == 1, "a lease ran out: {n_attempts} attempts");
-    Ok(Restart { first, list })
+    Ok(Restart {
+        first,
+        first_beside_stopped: f64::NAN,
+        list,
+    })
 }
 
+/// Seconds of a command that runs all the while: it must not be lost.
+const LONG: &str = "40";
+/// For how long a machine is stopped: less than its lease.
+const STOPPED: Duration = Duration::from_secs(5);
 /// The longest wait for work after a restart.
 const PATIENCE: Duration = Duration::from_secs(600);
 

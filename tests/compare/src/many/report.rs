@@ -11,7 +11,7 @@ use crate::figures::{Figure, Table, file_system};
 /// A measure: its name, the values of a build, digits, and the bar.
 type Measure = (&'static str, fn(&Figures) -> Vec<f64>, usize, &'static str);
 
-const MEASURES: [Measure; 9] = [
+const MEASURES: [Measure; 11] = [
     (
         "eight processes of one sleep on eight machines: s beyond the sleep",
         |all| all.wide.clone(),
@@ -66,6 +66,23 @@ const MEASURES: [Measure; 9] = [
         2,
         "≤ 2",
     ),
+    (
+        "the same with a machine stopped for 5 s",
+        |all| {
+            all.restart
+                .iter()
+                .map(|one| one.first_beside_stopped)
+                .collect()
+        },
+        2,
+        "≤ 2",
+    ),
+    (
+        "restart while many wait: slowest list, s",
+        |all| all.restart.iter().map(|one| one.list).collect(),
+        2,
+        "≤ 1",
+    ),
 ];
 
 /// Tables in Markdown.
@@ -81,13 +98,7 @@ pub(super) fn text(options: &Options, now: &Figures, before: &Figures) -> String
     );
     let mut table = Table::new(["measure", "", "bar"]);
     let mut beside = Beside::new();
-    let restart_list: Measure = (
-        "restart while many wait: slowest list, s",
-        |all| all.restart.iter().map(|one| one.list).collect(),
-        2,
-        "≤ 1",
-    );
-    for (name, of, digits, bar) in MEASURES.into_iter().chain([restart_list]) {
+    for (name, of, digits, bar) in MEASURES {
         let values = of(now);
         if values.is_empty() {
             continue;
