@@ -56,6 +56,14 @@ impl Files {
             if !is_any && holder.is_some() && machines.is_young(step) {
                 return false;
             }
+            // Those that were named did not have it, and another one will be named soon.
+            let mut unnamed = [holder, copy].into_iter().flatten();
+            let is_again = message.attempt.number > 1;
+            if is_again
+                && unnamed.any(|one| one != receiver && self.is_unnamed(step, machines, one))
+            {
+                return false;
+            }
             let holders = self.stores.known().filter(may_have);
             let mut holders: Vec<ResourceId> = holders.take(SOURCES_MAX).collect();
             // A machine that is silent would make the receiver wait, so it comes last.
@@ -78,6 +86,13 @@ impl Files {
         known.cloned().collect()
     }
 
+    /// Returns true if a machine is there and its address is not: its group has not offered it in this
+    /// epoch, which is young.
+    fn is_unnamed(&self, step: &Step<'_>, machines: &Machines, resource: ResourceId) -> bool {
+        let is_known = self.stores.get(resource).is_some();
+        !is_known && machines.is_reachable(resource) && machines.is_young(step)
+    }
+
     /// The present moment, counted as [`super::stores::Stores`] does. None before a group has named its
     /// machines, since no source is known then.
     pub(crate) fn moment(&self) -> Option<u64> {
@@ -86,7 +101,7 @@ impl Files {
 
     /// Keeps of the inputs that an attempt reports as lacking those that are truly gone. A machine that
     /// has returned since the attempt was sent may have the file, and so may one that is silent and not
-    /// lost. `told` is the moment at which the attempt was sent with the addresses of its files. An
+    /// lost, or that was not named because its group had not offered it. `told` is the moment at which the attempt was sent with the addresses of its files. An
     /// attempt of an earlier epoch may have been told any sources, so its report proves nothing.
     pub(crate) fn keep_lacking(
         &self,
@@ -113,7 +128,9 @@ impl Files {
             let copied = maker(source).and_then(|maker| open.copied.get(&maker));
             copied.is_some_and(|at| *at > told)
                 || holders.any(|one| {
-                    self.stores.is_found_since(told, one) || machines.may_return(step, one)
+                    self.stores.is_found_since(told, one)
+                        || machines.may_return(step, one)
+                        || self.is_unnamed(step, machines, one)
                 })
         };
         inputs.retain(|input| !has_changed(source(*input)));

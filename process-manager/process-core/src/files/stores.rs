@@ -35,9 +35,11 @@ impl Stores {
                 name: one.name.clone(),
                 address: address.clone(),
             };
-            let before = self.known.insert(one.resource, holder);
-            if before.is_some_and(|before| before.address != *address) {
-                self.find(one.resource);
+            match self.known.insert(one.resource, holder) {
+                Some(before) if before.address == *address => {}
+                Some(_) => self.find(one.resource),
+                // Whoever was sent before does not know of it.
+                None => self.note_found(one.resource),
             }
         }
     }
@@ -67,9 +69,13 @@ impl Stores {
     pub(super) fn find(&mut self, resource: ResourceId) {
         self.lost.remove(&resource);
         if self.known.contains_key(&resource) {
-            let moment = self.next_moment();
-            self.found.insert(resource, moment);
+            self.note_found(resource);
         }
+    }
+
+    fn note_found(&mut self, resource: ResourceId) {
+        let moment = self.next_moment();
+        self.found.insert(resource, moment);
     }
 
     /// Notes the epoch of a machine. Returns true if the machine has lost its disk: epochs count up

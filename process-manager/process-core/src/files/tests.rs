@@ -4,7 +4,7 @@ use model::{
     ActivityId, Artifact, ArtifactKind, Bytes, Draft, Epoch, Hash, NodeId, NodeKind, Output,
     OutputSource, Produced, ResourceId, Source, Staged,
 };
-use wire::attempt::{Checked, Copied, End, ToActivity};
+use wire::attempt::{Checked, Copied, Dispatch, End, ToActivity};
 use wire::group::{Offer, Offered};
 
 use super::{Files, Finding};
@@ -255,4 +255,66 @@ fn a_lacking_input_is_gone_unless_one_of_its_machines_has_returned() {
     assert_eq!(lacking(&mut bench, &files, told), gone);
     files.on_copied(&mut bench.step(), &machines, COPY, vec![copied()]);
     assert_eq!(lacking(&mut bench, &files, told), not_gone);
+}
+
+fn dispatch(number: u32) -> Dispatch {
+    let (command, env, inputs, outputs) = (vec!["b".to_owned()], vec![], vec![], vec![]);
+    Dispatch {
+        attempt: attempt(2, number),
+        command,
+        env,
+        stdin: wire::attempt::Stdin::Empty,
+        inputs,
+        outputs,
+        wants_stdout: false,
+        wants_stderr: false,
+        cores: 1,
+        memory: None,
+        timeout: None,
+        sources: Vec::new(),
+        at_most_once: false,
+        user: None,
+    }
+}
+
+/// After a restart of its process manager a machine may be connected before its group offers it.
+#[test]
+fn a_lacking_input_is_not_gone_while_a_machine_that_has_it_is_not_offered() {
+    let lease = Some(wire::lease::LENGTH);
+    let mut bench = Bench::new(Config {
+        lease,
+        ..Config::default()
+    });
+    let (mut files, mut machines) = made(&mut bench, true);
+    machines.begin(&mut bench.step(), lease);
+    files.on_copied(&mut bench.step(), &machines, COPY, vec![copied()]);
+    // Another epoch, to which the machine that has made the file was not offered yet.
+    let mut files = Files::default();
+    files.begin(bench.process(), false);
+    let mut without_maker = offer("1");
+    without_maker.resources.retain(|one| one.resource != MAKER);
+    files.learn(&without_maker);
+    let named = |bench: &mut Bench, files: &Files, number| {
+        let mut message = dispatch(number);
+        let step = bench.step();
+        let process = step.cx.process(ID).unwrap();
+        let is_named = files.name_sources(&step, &machines, process, THIRD, &mut message);
+        let sources = message.sources.into_iter().flat_map(|one| one.holders);
+        is_named.then(|| sources.collect::<Vec<ResourceId>>())
+    };
+    let lacks = |bench: &mut Bench, files: &Files, told| {
+        let mut lacking = outcome(attempt(2, 1), End::Lacking(vec![0]));
+        files.keep_lacking(&bench.step(), &machines, &mut lacking, told);
+        lacking.end == End::Lacking(vec![0])
+    };
+    assert_eq!(named(&mut bench, &files, 1), Some(vec![COPY]));
+    let told = files.moment();
+    assert!(!lacks(&mut bench, &files, told));
+    // The next attempt waits for the offer.
+    assert_eq!(named(&mut bench, &files, 2), None);
+    files.learn(&offer("1"));
+    assert!(!lacks(&mut bench, &files, told));
+    assert_eq!(named(&mut bench, &files, 2), Some(vec![MAKER, COPY]));
+    let told = files.moment();
+    assert!(lacks(&mut bench, &files, told));
 }
