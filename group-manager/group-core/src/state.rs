@@ -308,7 +308,12 @@ impl State {
         }
         if let Some(forgotten) = forgets {
             self.released.remove(&forgotten);
-            self.released_order.retain(|&one| one != forgotten);
+            // It is the oldest one in every journal that this version writes.
+            if self.released_order.front() == Some(&forgotten) {
+                self.released_order.pop_front();
+            } else {
+                self.released_order.retain(|&one| one != forgotten);
+            }
         }
     }
 }
