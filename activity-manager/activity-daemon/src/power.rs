@@ -1,10 +1,9 @@
 //! The speed of a core of this machine: measured while the machine is idle, and stored.
 //!
-//! A measurement counts only if nothing else has used the machine meanwhile: a core that shares its
-//! caches and units with a busy one is slower by up to a half, so managers that measure side by side
-//! would find equal cores different. The time is that of the thread, not of the clock, so that
-//! waiting for a core does not count. Even so, measurements differ by some hundredths; what is told
-//! is rounded to steps that are wider than that, and equal machines are told equal.
+//! The time is that of the thread, not of the clock, so that waiting for a core does not count. A
+//! measurement beside other programs is doubted all the same, since cores share caches and units:
+//! it serves until there is one on an idle machine, of which the median of some counts. Measurements
+//! differ by some hundredths; the group takes for equal what is so close.
 //!
 //! Nothing but this measurement changes a machine's power. The run times of activities do not: one
 //! that sleeps for as long as its definition says takes the same time everywhere.
@@ -60,24 +59,12 @@ const RETRY: Span = Span::from_secs(1);
 /// The longest pause after one.
 const RETRY_MAX: Span = Span::from_secs(600);
 
-/// Number of measurements on a busy machine after which their median counts: its commands get
-/// such a core and no other.
+/// Doubted measurements, of which the median serves.
 const DOUBTED_MAX: usize = 8;
 
-/// The spread of measurements that are too few to show any.
-const SPREAD: f64 = 0.1;
-
-/// The ratio of two neighbouring powers that are told. Coarser steps are powers of it, so that
-/// their values are among those of the finer ones.
-const STEP: f64 = 1.25;
-
-/// The exponents of the steps, and the largest spread of the measurements with which each is used:
-/// twice the spread fits into a step.
-const STEPS: [(i32, f64); 3] = [(1, 0.125), (2, 0.28), (4, f64::INFINITY)];
-
-/// The part of a step that a value must be away from what is told before something else is told:
-/// more than a half, so that a machine between two steps does not change from one to the other.
-const CHANGES_FROM: f64 = 0.7;
+/// The part by which a median must differ from what is told before something else is told: more than
+/// measurements of one machine differ.
+const CHANGES_FROM: f64 = 0.08;
 
 /// The power of this machine's cores, from its measurements.
 #[derive(Debug)]
@@ -105,12 +92,17 @@ impl PowerMeter {
         let path = directory.join(FILE);
         let text = fs::read_to_string(&path).unwrap_or_default();
         let counted = Measurements::parse(&text);
+        let mut doubted = Measurements::default();
+        if counted.0.is_empty() {
+            // Nobody knows yet what else runs.
+            doubted.add(measure(), DOUBTED_MAX);
+        }
         PowerMeter {
             path,
-            told: counted.power(None),
+            told: counted.power(None).or(doubted.power(None)),
             due: now + counted.pause(),
             counted,
-            doubted: Measurements::default(),
+            doubted,
             pending: None,
         }
     }
@@ -135,9 +127,7 @@ impl PowerMeter {
         }
         let before = self.power();
         let counted = self.counted.power(self.told);
-        let doubted = || self.doubted.power(self.told);
-        let is_never_idle = self.doubted.0.len() >= DOUBTED_MAX;
-        self.told = counted.or_else(|| doubted().filter(|_| is_never_idle));
+        self.told = counted.or_else(|| self.doubted.power(self.told));
         let power = self.power();
         (power != before).then_some(power)
     }
@@ -203,17 +193,9 @@ impl Measurements {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         let median = *sorted.get(sorted.len() / 2)?;
-        let spread = match sorted[..] {
-            [least, .., most] => (most - least) / median,
-            [] | [_] => SPREAD,
-        };
-        let fits = |&&(_, spread_max): &&(i32, f64)| spread <= spread_max;
-        let exponent = STEPS.iter().find(fits).map_or(1, |&(exponent, _)| exponent);
-        let step = STEP.powi(exponent);
-        let n_steps = |ratio: f64| ratio.ln() / step.ln();
         match told {
-            Some(told) if n_steps(median / told).abs() < CHANGES_FROM => Some(told),
-            Some(_) | None => Some(step.powf(n_steps(median).round())),
+            Some(told) if (median / told - 1.0).abs() < CHANGES_FROM => Some(told),
+            Some(_) | None => Some(median),
         }
     }
 }

@@ -16,6 +16,7 @@ mod link;
 mod machines;
 mod manager;
 mod offers;
+mod powers;
 mod questions;
 pub mod record;
 mod register;

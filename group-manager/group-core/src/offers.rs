@@ -7,6 +7,7 @@ use wire::resource::Facts;
 
 use crate::io::Effect;
 use crate::manager::{GroupManager, state};
+use crate::powers::Powers;
 use crate::record::MachineNumber;
 
 /// Time for which changes are gathered before an offer to a process manager that is alone: it counts
@@ -70,6 +71,7 @@ impl GroupManager {
             (facts.slots == 0 && !facts.is_store) || state.is_drained(&facts.name)
         });
         let connected = others.into_iter().filter(|(_, one)| one.is_there());
+        let mut powers = Powers::default();
         let resources = connected.map(|(resource, machine)| {
             let Facts {
                 name,
@@ -83,7 +85,7 @@ impl GroupManager {
             Offered {
                 resource: self.id(resource),
                 name: name.clone(),
-                power: *power,
+                power: powers.told(*power),
                 slots: *slots,
                 free: self.free(state, resource),
                 memory: *memory,

@@ -5,12 +5,14 @@ use wire::admin::{NODES_MAX, Node};
 
 use crate::io::{Effect, Stream};
 use crate::manager::{GroupManager, state};
+use crate::powers::Powers;
 use crate::record::Event;
 
 impl GroupManager {
     /// Tells all machines, by their names.
     pub(crate) fn on_survey(&self, cx: &mut Context<'_, Self>, question: u64) {
         let state = state(cx);
+        let mut powers = Powers::default();
         let nodes = self.machines().take(NODES_MAX).map(|(resource, machine)| {
             let facts = &machine.facts;
             let is_away = machine.connection.is_none();
@@ -20,7 +22,7 @@ impl GroupManager {
                 slots: facts.slots,
                 held: u32::try_from(state.held(resource)).unwrap_or(u32::MAX),
                 memory: facts.memory,
-                power: facts.power,
+                power: powers.told(facts.power),
                 labels: facts.labels.clone(),
                 seen: machine.seen,
                 is_drained: state.is_drained(&facts.name),

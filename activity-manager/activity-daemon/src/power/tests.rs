@@ -1,15 +1,11 @@
 use super::*;
 
-fn told(measured: &[f64]) -> f64 {
-    Measurements(measured.to_vec()).power(None).unwrap()
-}
-
 #[test]
 fn measurements_on_an_idle_machine_are_kept_and_the_next_start_makes_none() {
     let dir = tempfile::TempDir::new().unwrap();
     let mut now = Mono(0);
     let mut meter = PowerMeter::of(dir.path(), now);
-    assert_eq!(meter.power(), REFERENCE);
+    assert_eq!(meter.counted.0.len(), 0);
     while meter.counted.0.len() < MEASUREMENTS_MAX {
         meter.look(now, 0.0);
         now = now + Span::from_secs(1);
@@ -37,16 +33,12 @@ fn a_measurement_beside_other_programs_does_not_count_unless_there_are_no_others
     };
     // Something ran right before it, or meanwhile.
     for (before, meanwhile) in [(0.5, 0.0), (0.0, 0.5)] {
-        assert_eq!(look(&mut meter, before), None);
-        assert_eq!(look(&mut meter, meanwhile), None);
+        look(&mut meter, before);
+        look(&mut meter, meanwhile);
     }
-    assert_eq!((meter.counted.0.len(), meter.doubted.0.len()), (0, 2));
+    // The first one is of the start.
+    assert_eq!((meter.counted.0.len(), meter.doubted.0.len()), (0, 3));
     assert!(!dir.path().join(FILE).exists());
-    while meter.doubted.0.len() < DOUBTED_MAX {
-        assert_eq!(meter.power(), REFERENCE);
-        look(&mut meter, 0.9);
-    }
-    assert_eq!(Some(meter.power()), meter.doubted.power(None));
     // One that counts is worth more than all of them.
     while meter.counted.0.is_empty() {
         look(&mut meter, 0.0);
@@ -64,22 +56,13 @@ fn stored_measurements_are_read_and_implausible_ones_are_not() {
 }
 
 #[test]
-fn a_wider_spread_tells_fewer_machines_apart() {
-    assert_eq!(told(&[1.19]), 1.25);
-    assert_eq!(told(&[1.2, 1.2, 1.2]), 1.25);
-    assert_eq!(told(&[1.05, 1.2, 1.35]), 1.0);
-    assert_eq!(told(&[1.0, 1.9, 2.2]), STEP.powi(4));
-    assert_eq!(told(&[0.8, 1.4, 2.2]), 1.0);
-}
-
-#[test]
-fn a_machine_between_two_steps_does_not_change_from_one_to_the_other() {
-    let between = STEP.sqrt();
-    let (less, more) = (between * 0.99, between * 1.01);
-    assert_eq!((told(&[less]), told(&[more])), (1.0, STEP));
-    let again = |before, measured| Measurements(vec![measured]).power(Some(before)).unwrap();
-    assert_eq!((again(1.0, more), again(STEP, less)), (1.0, STEP));
-    assert_eq!(again(1.0, 1.24), STEP);
+fn what_differs_as_measurements_do_changes_nothing() {
+    // Five of one machine, beside others that measured at the same time.
+    let one = Measurements(vec![2.211, 2.164, 2.180, 2.195, 2.217]);
+    assert_eq!(one.power(None), Some(2.195));
+    assert_eq!(one.power(Some(2.271)), Some(2.271));
+    assert_eq!(one.power(Some(1.0)), Some(2.195));
+    assert_eq!(Measurements::default().power(Some(1.0)), None);
 }
 
 #[test]
