@@ -87,6 +87,12 @@ impl Numbers {
         self.numbers.get(name).copied()
     }
 
+    /// The name of the peer with a number.
+    pub fn name(&self, number: u32) -> Option<&str> {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        self.names.get(index).map(String::as_str)
+    }
+
     fn add(&mut self, name: &str) -> Result<u32, NumbersError> {
         if self.names.len() >= NUMBERS_MAX {
             return Err(NumbersError::Full);
@@ -113,6 +119,8 @@ mod tests {
         assert_eq!(numbers.known("pm1"), None);
         assert_eq!(numbers.of("pm1").unwrap(), 3);
         assert_eq!(numbers.known("pm1"), Some(3));
+        assert_eq!((numbers.name(3), numbers.name(4)), (Some("pm1"), None));
+        assert_eq!(numbers.name(0), None);
         assert_eq!(numbers.of("costarring").unwrap(), 1);
         drop(numbers);
         let mut numbers = Numbers::kept_in(&path).unwrap();

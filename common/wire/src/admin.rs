@@ -101,6 +101,14 @@ pub enum Request {
     /// Answered by [`Response::Taken`].
     #[n(9)]
     Written(#[n(0)] LogPart),
+    /// End what a process, or all processes of a process manager that is away, hold. For
+    /// administrators. Answered by [`Response::Released`].
+    #[n(10)]
+    Release {
+        /// The process's ID, or the name of the process manager.
+        #[n(0)]
+        what: String,
+    },
 }
 
 /// A wanted part of a log.
@@ -267,6 +275,13 @@ pub enum Response {
     /// The part was received.
     #[n(11)]
     Taken,
+    /// So many slots are free as soon as machines have nothing of their holders.
+    #[n(12)]
+    Released {
+        /// The slots.
+        #[n(0)]
+        slots: u64,
+    },
 }
 
 /// The credentials of a new member.

@@ -18,7 +18,7 @@ use model::{Epoch, Mono, ProcessId, Span};
 use wire::lease;
 use wire::resource::{PROCESSES_ASKED_MAX, QuestionId, ToResource};
 
-use crate::io::{Effect, Stream};
+use crate::io::{Effect, GivenUp, Holder, Stream};
 use crate::link::Presence;
 use crate::manager::{GroupManager, state};
 use crate::questions::Question;
@@ -54,8 +54,7 @@ impl GroupManager {
                     None => {}
                 }
             }
-            if !away.is_empty() {
-                self.end_on(cx, now, machine, &away);
+            if self.end_on(cx, now, machine, &away) {
                 self.endings.look_at(now + ASK_PERIOD);
             }
         }
@@ -75,26 +74,64 @@ impl GroupManager {
         }
     }
 
+    /// An administrator ends what a process, or all processes of a process manager, hold: as soon as
+    /// machines have nothing of them, and only while their process manager is away.
+    pub(crate) fn on_give_up(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Mono,
+        question: u64,
+        holder: Holder,
+    ) {
+        let is_meant = |process: ProcessId, manager: Option<u32>| match holder {
+            Holder::Process(meant) => process == meant,
+            Holder::Manager(meant) => manager == Some(meant),
+        };
+        let holdings = state(cx).holdings();
+        let meant = holdings.filter(|(process, holding)| is_meant(*process, holding.manager));
+        let (mut processes, mut slots, mut attached) = (Vec::new(), 0, None);
+        for (process, holding) in meant {
+            let is_there =
+                |manager: &u32| self.process_managers.presence(*manager) == Presence::Attached;
+            attached = attached.or(holding.manager.filter(is_there));
+            processes.push(process);
+            let of_it = holding.grants.iter().map(|grant| u64::from(grant.slots));
+            slots += of_it.sum::<u64>();
+        }
+        if let Some(manager) = attached {
+            let given_up = GivenUp::Attached(manager);
+            return cx.effect(Effect::GivenUp(question, given_up));
+        }
+        self.endings.given_up.extend(processes);
+        self.endings.look_at(now);
+        cx.effect(Effect::GivenUp(question, GivenUp::Ends { slots }));
+    }
+
     /// Asks a machine what it has of the processes of these managers, or does without its answer
-    /// where nothing can be left.
+    /// where nothing can be left. Returns true if something is to end there.
     fn end_on(
         &mut self,
         cx: &mut Context<'_, Self>,
         now: Mono,
         machine: MachineNumber,
         away: &BTreeSet<Option<u32>>,
-    ) {
+    ) -> bool {
         let grants = state(cx).grants(machine).into_iter();
         let holders: BTreeSet<ProcessId> = grants.map(|grant| grant.process).collect();
         let is_to_end = |process: &ProcessId| {
             let holding = state(cx).holding(*process);
-            holding.is_some_and(|holding| away.contains(&holding.manager))
+            let is_away = holding.is_some_and(|holding| away.contains(&holding.manager));
+            is_away || self.endings.given_up.contains(process)
         };
         let processes = holders.into_iter().filter(is_to_end);
         let processes: BTreeSet<ProcessId> = processes.take(PROCESSES_ASKED_MAX).collect();
+        if processes.is_empty() {
+            return false;
+        }
         let reached = self.machines.get(machine).filter(|one| one.is_there());
         if let Some(connection) = reached.and_then(|one| one.connection) {
-            return self.ask(cx, machine, connection, processes);
+            self.ask(cx, machine, connection, processes);
+            return true;
         }
         let heard = self.machines.heard(machine).unwrap_or(self.endings.began);
         // By then the executor has stopped everything by itself.
@@ -103,6 +140,7 @@ impl GroupManager {
                 self.revoke(cx, process, machine);
             }
         }
+        true
     }
 
     fn ask(
@@ -155,7 +193,8 @@ impl GroupManager {
         for process in processes.iter().filter(|one| open.processes.contains(one)) {
             let holding = state(cx).holding(*process);
             let end = holding.and_then(|holding| self.end_of(holding.manager));
-            if end.is_some_and(|end| end <= now) {
+            let is_given_up = self.endings.given_up.contains(process);
+            if is_given_up || end.is_some_and(|end| end <= now) {
                 self.revoke(cx, *process, machine);
             }
         }
@@ -163,7 +202,12 @@ impl GroupManager {
     }
 
     /// A process manager is there again: machines are told anew what is granted.
-    pub(crate) fn close_questions(&mut self, cx: &mut Context<'_, Self>) {
+    pub(crate) fn close_questions(&mut self, cx: &mut Context<'_, Self>, from: u32) {
+        let is_of_others = |process: &ProcessId| {
+            let holding = state(cx).holding(*process);
+            holding.is_some_and(|holding| holding.manager != Some(from))
+        };
+        self.endings.given_up.retain(is_of_others);
         for (machine, question) in std::mem::take(&mut self.endings.open) {
             self.endings.closed.insert(machine, question.number);
             self.push_grants(cx, machine);
@@ -192,6 +236,7 @@ impl GroupManager {
             },
         );
         if is_last {
+            self.endings.given_up.remove(&process);
             self.granted.remove(&process);
             self.refused.remove(&process);
         }

@@ -1,7 +1,7 @@
 //! The boundary of the core: settings, inputs and effects.
 
 use minicbor::{Decode, Encode};
-use model::{GroupId, ResourceId, Span};
+use model::{GroupId, ProcessId, ResourceId, Span};
 use wire::admin::Node;
 use wire::group::{FromGroup, ToGroup};
 use wire::resource::{FromResource, ToResource};
@@ -61,6 +61,8 @@ pub enum Input {
     /// The certificate of a process manager is revoked: its holdings end as soon as machines hold
     /// nothing of its processes, unless it connects again.
     Barred(u32),
+    /// An administrator ends holdings, by a number of the question.
+    GiveUp(u64, Holder),
     /// Somebody asks about all machines, by a number of the question.
     Survey(u64),
     /// A machine is to be empty, or is to be offered again, by a number of the question.
@@ -87,8 +89,31 @@ pub enum Effect {
     Surveyed(u64, Vec<Node>),
     /// Say that a machine is as it is to be, durably; or that there is none of this name.
     Drained(u64, bool),
+    /// Answer an administrator who ends holdings.
+    GivenUp(u64, GivenUp),
     /// Log that a process manager names a machine of another group, which it is not granted here.
     Foreign(u32, ResourceId),
+}
+
+/// Who holds slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// A process.
+    Process(ProcessId),
+    /// All processes of a process manager.
+    Manager(u32),
+}
+
+/// The answer to an administrator who ends holdings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GivenUp {
+    /// So many slots are free as soon as machines have nothing of their holders.
+    Ends {
+        /// The slots.
+        slots: u64,
+    },
+    /// This process manager is there: only it may give back what its processes hold.
+    Attached(u32),
 }
 
 /// Something that the repository keeps under a key. A later one replaces an earlier one.

@@ -26,7 +26,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-pub use io::{Config, Effect, HOLDINGS_END_AFTER, Input, Peer, Record, Stream};
+pub use io::{Config, Effect, GivenUp, HOLDINGS_END_AFTER, Holder, Input, Peer, Record, Stream};
 pub use machines::{Machine, Standing};
 pub use manager::GroupManager;
 pub use record::{Event, Snapshot};

@@ -76,7 +76,7 @@ impl Machine for GroupManager {
             Input::Process(from, ToGroup::Attach { epoch }) => {
                 if self.is_present(cx, from, epoch) {
                     self.process_managers.attach(from);
-                    self.close_questions(cx);
+                    self.close_questions(cx, from);
                     let offer = self.offer_to(cx, self.offer(cx), from);
                     cx.effect(Effect::ToProcess(from, FromGroup::Offer(offer)));
                 }
@@ -111,6 +111,7 @@ impl Machine for GroupManager {
                 }
             }
             Input::Known(records) => self.on_known(cx, records),
+            Input::GiveUp(question, holder) => self.on_give_up(cx, now.mono, question, holder),
             Input::Survey(question) => self.on_survey(cx, question),
             Input::Drain {
                 question,

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use model::{Identity, Role, Span};
+use group_core::{GivenUp, Holder};
+use model::{Identity, ProcessId, Role, Span};
 use shell::identity::{Entry, Registrar, RegistrarError, Revocations, Terms, TokenId};
 use shell::program;
 use shell::quic::RequestOrigin;
@@ -119,6 +120,10 @@ impl AdminServer {
                     None => Err(no_answer()),
                 }
             }
+            Request::Release { what } => {
+                admins()?;
+                self.release(&what)
+            }
             Request::Log { lines, of, from } => {
                 admins()?;
                 self.log(of.as_deref(), LogRequest { lines, from })
@@ -215,6 +220,36 @@ impl AdminServer {
             self.bar(&registrar, &line.identity);
         }
         Ok(Response::Revoked(lines))
+    }
+
+    /// Ends what a process or a process manager holds.
+    fn release(&self, what: &str) -> Answer {
+        let name = what.strip_prefix("pm/").unwrap_or(what);
+        let number = lock(&self.numbers).known(name);
+        let holder = match (number, what.parse::<ProcessId>()) {
+            (Some(number), _) => Holder::Manager(number),
+            (None, Ok(process)) => Holder::Process(process),
+            (None, Err(_)) => {
+                let what: String = what.chars().take(80).collect();
+                let told =
+                    format!("there is no process manager {what:?}, and it is no process's ID");
+                return Err(Refused::Not(told));
+            }
+        };
+        match self.manager.give_up(holder).ok_or_else(no_answer)? {
+            GivenUp::Ends { slots } => {
+                tracing::info!(what, slots, "an administrator has released slots");
+                Ok(Response::Released { slots })
+            }
+            GivenUp::Attached(number) => {
+                let numbers = lock(&self.numbers);
+                let name = numbers.name(number).unwrap_or("that holds them");
+                Err(Refused::Not(format!(
+                    "process manager {name} is connected: `xav cancel` ends its processes, which gives \
+                     their slots back"
+                )))
+            }
+        }
     }
 
     /// Tells the core of a process manager that has no certificate any more.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use group_core::{Effect, GroupManager, Input, Peer, Record};
+use group_core::{Effect, GivenUp, GroupManager, Holder, Input, Peer, Record};
 use journal::{Records, RecordsCommitter, RecordsError};
 use model::{Bytes, GroupId, Mono, Span};
 use shell::{Damaged, EffectHandler, End, Peers, Received, RunError, Runner, SetAside, Stats};
@@ -204,6 +204,13 @@ impl Handle {
         self.questions.drained.ask(ask)
     }
 
+    /// Ends what somebody holds whose process manager is away, as soon as machines have nothing of
+    /// it; none if the manager does not answer.
+    pub fn give_up(&self, holder: Holder) -> Option<GivenUp> {
+        let ask = |question| self.runner.inbox().tell(Input::GiveUp(question, holder));
+        self.questions.given_up.ask(ask)
+    }
+
     /// The certificate of a process manager is revoked: its holdings end as soon as machines hold
     /// nothing of its processes.
     pub fn bar(&self, process_manager: u32) {
@@ -259,6 +266,9 @@ impl EffectHandler<GroupManager> for Handler {
                     );
                 }
                 Effect::Surveyed(question, nodes) => self.questions.nodes.answer(question, nodes),
+                Effect::GivenUp(question, given_up) => {
+                    self.questions.given_up.answer(question, given_up);
+                }
                 Effect::Drained(question, is_known) => {
                     self.questions.drained.answer(question, is_known);
                 }

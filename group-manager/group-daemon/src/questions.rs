@@ -5,6 +5,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use group_core::GivenUp;
 use wire::admin::Node;
 
 /// Longest time for an answer of the core: a batch and its flush.
@@ -15,6 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Questions {
     pub(crate) nodes: Open<Vec<Node>>,
     pub(crate) drained: Open<bool>,
+    pub(crate) given_up: Open<GivenUp>,
 }
 
 /// Requests of one kind that wait for their answers.

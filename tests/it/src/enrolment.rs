@@ -165,9 +165,19 @@ fn slots_of_a_process_manager_whose_certificate_is_revoked_are_free_when_its_lea
         });
     };
     held(2);
+    // Only a process manager that is away may lose slots by hand.
+    let release = |what: &str| yard.xav(&["nodes", "--release", what, "--grid", "lab"]);
+    release("pm")
+        .expect(1)
+        .says("process manager pm is connected: `xav cancel`");
+    release("nobody")
+        .expect(1)
+        .says("there is no process manager \"nobody\"");
     let revoked = yard.xav(&["cert", "revoke", "pm/pm", "--grid", "lab"]);
     assert_eq!(revoked.status, Some(0), "{revoked:?}");
     held(0);
+    let none = release("pm/pm").expect(0);
+    assert_eq!(none.stdout, "It holds no slots.\n");
 }
 
 #[test]

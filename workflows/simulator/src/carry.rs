@@ -160,6 +160,7 @@ impl Sim {
                 // Nobody asks here.
                 group_core::Effect::Surveyed(..)
                 | group_core::Effect::Drained(..)
+                | group_core::Effect::GivenUp(..)
                 | group_core::Effect::Foreign(..) => {}
             }
         }

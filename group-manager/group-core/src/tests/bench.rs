@@ -338,6 +338,7 @@ fn line(effect: &Effect) -> String {
             });
             format!("#{question}:{}", nodes.collect::<String>())
         }
+        Effect::GivenUp(question, given_up) => format!("#{question}: {given_up:?}"),
         Effect::Drained(question, is_known) => format!("#{question}: {is_known}"),
         Effect::Foreign(from, machine) => format!("pm{from} names {machine:#}"),
     }

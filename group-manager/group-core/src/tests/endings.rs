@@ -1,6 +1,6 @@
 //! Holdings of process managers that are away.
 
-use model::Span;
+use model::{ProcessId, Span};
 use proptest::prelude::*;
 use wire::resource::ToResource;
 
@@ -9,7 +9,7 @@ use super::bench::{
     release, show, unused,
 };
 use crate::record::MachineNumber;
-use crate::{Effect, HOLDINGS_END_AFTER, Input, Peer};
+use crate::{Effect, HOLDINGS_END_AFTER, Holder, Input, Peer};
 
 const A: MachineNumber = MachineNumber(0);
 const B: MachineNumber = MachineNumber(1);
@@ -212,6 +212,41 @@ fn holdings_of_a_barred_manager_end_as_soon_as_machines_have_nothing() {
         [Input::Up(Peer::Process(0)), attach(2), away(0)],
     );
     assert_eq!(pass(&mut bench, 59), "");
+}
+
+#[test]
+fn an_administrator_ends_what_a_manager_that_is_away_holds() {
+    let mut bench = bench();
+    let give_up = |holder| Input::GiveUp(7, holder);
+    assert_eq!(
+        all(&mut bench, [give_up(Holder::Process(ProcessId(2)))]),
+        "#7: Attached(0)\n",
+        "it may give it back itself"
+    );
+    assert_eq!(pass(&mut bench, 2), "");
+    let log = all(
+        &mut bench,
+        [away(0), give_up(Holder::Process(ProcessId(2)))],
+    );
+    assert_eq!(log, "#7: Ends { slots: 1 }\n");
+    assert_eq!(pass(&mut bench, 1), "am1: inquire e1#1 p2\n");
+    assert_eq!(
+        all(&mut bench, [unused(1, 1, (1, 1), &[2])]),
+        "am1: grants p1:2 p3:1\n"
+    );
+    assert_eq!(pass(&mut bench, 2), "");
+    let log = all(&mut bench, [give_up(Holder::Manager(0))]);
+    assert_eq!(log, "#7: Ends { slots: 3 }\n");
+    assert_eq!(
+        pass(&mut bench, 1),
+        "am1: inquire e1#2 p1\nam2: inquire e1#3 p1\n"
+    );
+    // It comes back before the machines have answered.
+    all(&mut bench, [attach(1), unused(1, 1, (1, 2), &[1])]);
+    assert_eq!(pass(&mut bench, 2), "");
+    assert_eq!(bench.state().held_by(A, 0), 2);
+    let log = all(&mut bench, [give_up(Holder::Manager(9))]);
+    assert_eq!(log, "#7: Ends { slots: 0 }\n");
 }
 
 #[test]

@@ -173,6 +173,10 @@ pub(crate) struct Nodes {
     /// One machine, with everything that is known of it
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Give back the slots of a process, or of a process manager that is away, as soon as machines
+    /// have nothing of it
+    #[arg(long, value_name = "PROCESS|PROCESS-MANAGER", conflicts_with_all = ["name", "json"])]
+    pub(crate) release: Option<String>,
     #[command(flatten)]
     pub(crate) of: Of,
     /// Print JSON

@@ -11,6 +11,9 @@ use crate::{screen, text};
 
 /// `xav nodes`
 pub(super) fn nodes(arguments: &Nodes) -> Outcome {
+    if let Some(what) = &arguments.release {
+        return release(arguments, what);
+    }
     let Response::Nodes(mut nodes, warnings) =
         AdminContext::of(&arguments.of)?.ask(&Request::Nodes)?
     else {
@@ -47,6 +50,21 @@ pub(super) fn nodes(arguments: &Nodes) -> Outcome {
                 .try_for_each(|node| screen::out(&details(node)))?;
         }
     }
+    Ok(0)
+}
+
+/// `xav nodes --release`
+fn release(arguments: &Nodes, what: &str) -> Outcome {
+    let what = what.to_owned();
+    let told = AdminContext::of(&arguments.of)?.ask(&Request::Release { what })?;
+    let Response::Released { slots } = told else {
+        return Err(unfit());
+    };
+    screen::out(&match slots {
+        0 => "It holds no slots.\n".to_owned(),
+        1 => "1 slot is free as soon as its machine has nothing of it.\n".to_owned(),
+        slots => format!("{slots} slots are free as soon as their machines have nothing of it.\n"),
+    })?;
     Ok(0)
 }
 
