@@ -243,6 +243,10 @@ impl Market {
         let is_open = |claim: &&Claim| claim.number == number;
         self.claims.get(id, group).filter(is_open)?;
         let claim = self.claims.remove(id, group)?;
+        // What it has claimed is for others again, unless it was granted.
+        if let Some(known) = step.cx.process(id) {
+            self.count_slots(known);
+        }
         if self.claims.of(id).next().is_none() {
             step.timers.cancel(Timer::Claim(id));
         }
