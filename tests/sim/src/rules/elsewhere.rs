@@ -60,6 +60,8 @@ pub(super) struct Elsewhere {
     runs_since: Option<Mono>,
     /// When it was stopped.
     stopped: Option<Mono>,
+    /// When it ran last before it died or was stopped.
+    ran_until: Mono,
     /// Since when it and the group manager have reached each other.
     together_since: Option<Mono>,
     /// When each machine was heard last in this life.
@@ -91,8 +93,10 @@ impl Elsewhere {
     }
 
     fn begin(&mut self, at: Mono, length: Span) {
-        // Attempts of earlier epochs have ended once this epoch has lasted for long enough.
-        let has_outlived = at.since(self.begun) > slow(patience(self.earlier)) + LATE;
+        // Attempts of earlier epochs have ended once this epoch has lasted for long enough, and it has
+        // recorded that while it ran.
+        let lasted = self.ran_until.since(self.begun);
+        let has_outlived = lasted > slow(patience(self.earlier)) + LATE;
         self.earlier = match self.length {
             Some(before) if has_outlived => before,
             Some(before) => before.max(self.earlier),
@@ -349,6 +353,7 @@ impl Rule for Elsewhere {
                 }
             } else if !process && self.runs_since.is_some() {
                 self.stopped = Some(at);
+                self.ran_until = at;
             }
             self.runs_since = since(*process, self.runs_since);
             self.together_since = since(*both, self.together_since);
