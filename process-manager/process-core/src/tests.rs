@@ -50,27 +50,6 @@ fn a_sequence_with_a_parallel_runs_in_order_and_completes() {
     assert!(status.activities.iter().all(|one| one.attempts.len() == 1));
 }
 
-#[test]
-fn of_ready_activities_those_of_greater_priority_are_sent_first() {
-    let mut nodes = vec![controller(NodeKind::Parallel {
-        children: ids(&[1, 2, 3, 4]),
-        links: Vec::new(),
-    })];
-    for (name, priority) in [
-        ("low", Some(-3)),
-        ("none", None),
-        ("high", Some(9)),
-        ("mid", Some(1)),
-    ] {
-        let mut node = leaf(name);
-        edit(&mut node, |activity| activity.priority = priority);
-        nodes.push(node);
-    }
-    let mut bench = Bench::new(well);
-    bench.submit(draft(nodes));
-    assert_eq!(bench.started, ["high", "mid", "none", "low"]);
-}
-
 fn working(work: u64) -> Draft {
     let mut draft = diamond();
     edit(&mut draft.nodes[1], |a| {

@@ -210,19 +210,7 @@ impl Market {
         };
         let link = step.config.link.unwrap_or(LINK_UNKNOWN);
         let Ok(platform) = Platform::new(resources, Network::uniform(link)) else {
-            let any = self.offered().next().is_some();
-            let is_answered = self.all_answering().next().is_some();
-            if let Some(demand) = self.demands.get_mut(&id) {
-                let why = match (any, is_answered) {
-                    (true, true) => "the machines are held by other processes",
-                    (true, false) => "an answer of the group manager",
-                    (false, _) => "no machine yet",
-                };
-                demand.wants_absent = false;
-                demand.waiting_for = Some(why.to_owned());
-                // Once these machines are free, the next plan shows if one of them fits.
-                demand.misfit_since = None;
-            }
+            self.note_without_machines(id);
             return false;
         };
         let scheduler = self.scheduler_for(step, id, known);
@@ -263,6 +251,23 @@ impl Market {
             step.cx.effect(Effect::Plan(Box::new(asked)));
         }
         true
+    }
+
+    /// A process cannot be planned, since nothing is free.
+    fn note_without_machines(&mut self, id: ProcessId) {
+        let any = self.offered().next().is_some();
+        let is_answered = self.all_answering().next().is_some();
+        if let Some(demand) = self.demands.get_mut(&id) {
+            let why = match (any, is_answered) {
+                (true, true) => "the machines are held by other processes",
+                (true, false) => "an answer of the group manager",
+                (false, _) => "no machine yet",
+            };
+            demand.wants_absent = false;
+            demand.waiting_for = Some(why.to_owned());
+            // Once these machines are free, the next plan shows if one of them fits.
+            demand.misfit_since = None;
+        }
     }
 
     /// The algorithm for a process. A search would only polish a guess where nobody gave any work,

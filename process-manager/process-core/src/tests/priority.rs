@@ -1,4 +1,4 @@
-//! The order in which waiting processes get machines.
+//! Priorities: the order in which waiting processes get machines, and ready activities are sent.
 
 use model::{Identity, Role, SubmitKey};
 
@@ -50,4 +50,25 @@ fn a_priority_overtakes_the_processes_of_no_other_owner() {
     assert_eq!(order(&[("ben", 0), ("ana", -9), ("ben", 9)]), [2, 1, 0]);
     let both = [("ana", 0), ("ben", 0), ("ben", 9), ("ana", 1), ("ben", -1)];
     assert_eq!(order(&both), [3, 2, 1, 0, 4]);
+}
+
+#[test]
+fn of_ready_activities_those_of_greater_priority_are_sent_first() {
+    let mut nodes = vec![controller(NodeKind::Parallel {
+        children: ids(&[1, 2, 3, 4]),
+        links: Vec::new(),
+    })];
+    for (name, priority) in [
+        ("low", Some(-3)),
+        ("none", None),
+        ("high", Some(9)),
+        ("mid", Some(1)),
+    ] {
+        let mut node = leaf(name);
+        edit(&mut node, |activity| activity.priority = priority);
+        nodes.push(node);
+    }
+    let mut bench = Bench::new(well);
+    bench.submit(draft(nodes));
+    assert_eq!(bench.started, ["high", "mid", "none", "low"]);
 }
