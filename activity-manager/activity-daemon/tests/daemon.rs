@@ -12,13 +12,11 @@ use std::time::Duration;
 
 use activity_daemon::{Accounts, Commands, Config, Handle};
 use activity_executor::Stream;
-use model::{
-    ActivityId, Artifact, AttemptId, Epoch, GrantId, ProcessId, Produced, ResourceId, Span,
-};
+use model::{ActivityId, AttemptId, Epoch, GrantId, ProcessId, Produced, ResourceId, Span};
 use rustix::process::{Pid, Signal, kill_process};
 use shell::{InputReceiver, Peers, Received};
 use tempfile::TempDir;
-use wire::attempt::{Dispatch, End, FromActivity, Outcome, Stdin, ToActivity};
+use wire::attempt::{Dispatch, End, FromActivity, Outcome, ToActivity};
 use wire::resource::{FromResource, ProcessGrant, QuestionId, ToResource};
 
 const PATIENCE: Span = Span::from_secs(20);
@@ -398,25 +396,10 @@ fn produced(path: &str) -> Produced {
 }
 
 fn dispatch(activity: u32) -> Dispatch {
-    let inputs: Vec<(String, Artifact)> = Vec::new();
-    Dispatch {
-        attempt: AttemptId {
-            process: PROCESS,
-            activity: ActivityId(activity),
-            number: 1,
-        },
-        command: words(&["true"]),
-        env: Vec::new(),
-        stdin: Stdin::Empty,
-        inputs,
-        outputs: Vec::new(),
-        wants_stdout: false,
-        wants_stderr: false,
-        cores: 1,
-        memory: None,
-        timeout: None,
-        sources: Vec::new(),
-        at_most_once: false,
-        user: None,
-    }
+    let attempt = AttemptId {
+        process: PROCESS,
+        activity: ActivityId(activity),
+        number: 1,
+    };
+    Dispatch::new(attempt, words(&["true"]))
 }

@@ -475,6 +475,18 @@ impl Draft {
     pub fn recorded(self) -> Result<Definition, Vec<Problem>> {
         check::recorded(self).map(|checked| Definition(Arc::new(checked)))
     }
+
+    /// One activity, or none where the node is something else.
+    pub fn activity(&self, id: ActivityId) -> Option<&Activity> {
+        match &self.nodes.get(id.node().index())?.kind {
+            NodeKind::Activity(activity) => Some(activity),
+            NodeKind::Sequence(_)
+            | NodeKind::Parallel { .. }
+            | NodeKind::If { .. }
+            | NodeKind::Assign(_)
+            | NodeKind::Empty => None,
+        }
+    }
 }
 
 impl Definition {
@@ -522,14 +534,7 @@ impl Definition {
 
     /// One activity, or none where the node is something else.
     pub fn activity(&self, id: ActivityId) -> Option<&Activity> {
-        match &self.0.draft.nodes.get(id.node().index())?.kind {
-            NodeKind::Activity(activity) => Some(activity),
-            NodeKind::Sequence(_)
-            | NodeKind::Parallel { .. }
-            | NodeKind::If { .. }
-            | NodeKind::Assign(_)
-            | NodeKind::Empty => None,
-        }
+        self.0.draft.activity(id)
     }
 
     /// The place of a variable in [`Draft::variables`]. O(log n).

@@ -257,6 +257,28 @@ pub struct Dispatch {
     pub user: Option<String>,
 }
 
+impl Dispatch {
+    /// A command line on one core, with nothing else said of it.
+    pub fn new(attempt: AttemptId, command: Vec<String>) -> Dispatch {
+        Dispatch {
+            attempt,
+            command,
+            env: Vec::new(),
+            stdin: Stdin::Empty,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            wants_stdout: false,
+            wants_stderr: false,
+            cores: 1,
+            memory: None,
+            timeout: None,
+            sources: Vec::new(),
+            at_most_once: false,
+            user: None,
+        }
+    }
+}
+
 /// The sources of an input.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Sources {

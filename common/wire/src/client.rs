@@ -113,6 +113,23 @@ pub struct Submit {
     pub store: Option<ResourceId>,
 }
 
+impl Submit {
+    /// A submission without inputs and files, of which nothing else is said.
+    pub fn new(key: SubmitKey, draft: Draft, origin: impl Into<String>) -> Submit {
+        Submit {
+            key,
+            draft,
+            inputs: Vec::new(),
+            files: Vec::new(),
+            origin: origin.into(),
+            base: None,
+            keep_going: false,
+            keep: None,
+            store: None,
+        }
+    }
+}
+
 /// An answer to a client.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum Answer {

@@ -60,7 +60,7 @@ impl GroupManager {
         }
     }
 
-    /// What a process of this process manager holds; none where nothing is remembered of it.
+    /// The holding of a process of this process manager; none where nothing is remembered of it.
     fn held(&self, state: &State, from: u32, process: ProcessId) -> Option<Held> {
         let (number, grants) = match state.holding(process) {
             Some(holding) if self.is_of(holding, from) => {

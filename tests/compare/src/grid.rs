@@ -8,53 +8,47 @@ pub(crate) mod world;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
 
 use crate::beside::Build;
 use crate::definitions::{COMMAND, Shape, definition};
 use crate::flush::{self, Flushes};
-use crate::{programs, spawn_loop};
+use crate::options::{Place, Programs};
+use crate::spawn_loop;
 use back::Back;
 use world::{Grid, RunCost, Size};
 
-const USAGE: &str = "\
-usage: cargo compare grid [--runs N] [--slots N] [--only PART] [--programs DIR]
-                          [--beside DIR] [--dir DIR]
-  --runs N        repetitions of everything, of which the median counts (default 5)
-  --slots N       slots that each of the two machines lends (default 1: as many commands at a time as
-                  the plain loop has parents)
-  --only PART     speed, memory or back
-  --programs DIR  where xav, xavantes-gm, xavantes-pm and xavantes-am are (default: built for release
-                  from this workspace)
-  --beside DIR    the same programs of another commit, whose speed is measured by turns with these
-  --dir DIR       where state directories are made; must be on a real disk (default: beside this program)";
-
-/// Repetitions unless `--runs` says otherwise.
-const RUNS: usize = 5;
-/// More would take hours.
-const RUNS_MAX: usize = 100;
 /// More commands at a time than that need another measurement.
-const SLOTS_MAX: u32 = 64;
+const SLOTS_MAX: i64 = 64;
 /// Machines of the grid.
 const MACHINES: usize = 2;
 /// Activities after which memory is looked at again.
 const MANY: usize = 100_000;
 
-/// A part that can be measured alone (`--only`).
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// A part that can be measured alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
     Speed,
     Memory,
     Back,
 }
 
-struct Options {
-    runs: usize,
+/// Options for measuring the daemons of a grid.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Slots that each of the two machines lends: with 1 there are as many commands at a time as the
+    /// plain loop has parents
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=SLOTS_MAX))]
     slots: u32,
+    /// The one part to measure
+    #[arg(long, value_name = "PART")]
     only: Option<Part>,
-    programs: Option<PathBuf>,
-    beside: Option<PathBuf>,
-    dir: PathBuf,
+    #[command(flatten)]
+    programs: Programs,
+    #[command(flatten)]
+    pub(crate) place: Place,
 }
 
 /// All that is measured.
@@ -73,23 +67,12 @@ struct Measured {
     back: Vec<Back>,
 }
 
-pub(crate) fn compare(arguments: impl Iterator<Item = String>) -> Result<()> {
-    let Some(options) = options(arguments)? else {
-        crate::say(USAGE);
-        return Ok(());
-    };
+pub(crate) fn compare(options: &Options) -> Result<()> {
     let wants = |part: Part| options.only.is_none_or(|only| only == part);
-    let programs = match &options.programs {
-        Some(directory) => directory.clone(),
-        None => programs::of_a_grid()?,
-    };
+    let programs = options.programs.directory()?;
     let mut measured = Measured::default();
-    for run in 0..options.runs {
-        crate::tell(&format!("run {} of {}", run + 1, options.runs));
-        let dir = tempfile::Builder::new()
-            .prefix("compare-")
-            .tempdir_in(&options.dir)
-            .with_context(|| format!("could not make a directory in {}", options.dir.display()))?;
+    options.place.repeat(|run| {
+        let dir = options.place.fresh()?;
         let grid_of = |programs: &Path, name: &str| {
             let size = Size {
                 machines: MACHINES,
@@ -101,7 +84,7 @@ pub(crate) fn compare(arguments: impl Iterator<Item = String>) -> Result<()> {
         if wants(Part::Speed) {
             measured.flushes.push(flush::measure(dir.path())?);
             let now = Some(new_grid("speed")?);
-            let before = match &options.beside {
+            let before = match &options.programs.beside {
                 Some(programs) => Some(grid_of(programs, "before")?),
                 None => None,
             };
@@ -130,8 +113,9 @@ pub(crate) fn compare(arguments: impl Iterator<Item = String>) -> Result<()> {
             let mut grid = new_grid("back")?;
             measured.back.push(back::measure(&mut grid, dir.path())?);
         }
-    }
-    crate::say(&report::text(&options, &measured));
+        Ok(())
+    })?;
+    crate::say(&report::text(options, &options.place.dir()?, &measured));
     Ok(())
 }
 
@@ -140,68 +124,4 @@ fn written(dir: &Path, name: &str, text: &str) -> Result<PathBuf> {
     let file = dir.join(format!("{name}.yaml"));
     std::fs::write(&file, text).with_context(|| format!("could not write {}", file.display()))?;
     Ok(file)
-}
-
-/// `None` where help is asked for.
-fn options(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>> {
-    let mut options = Options {
-        runs: RUNS,
-        slots: 1,
-        only: None,
-        programs: None,
-        beside: None,
-        dir: programs::directory()?,
-    };
-    while let Some(argument) = arguments.next() {
-        let mut value = || {
-            arguments
-                .next()
-                .with_context(|| format!("{argument} needs a value\n{USAGE}"))
-        };
-        match argument.as_str() {
-            "--runs" => options.runs = value()?.parse().context("--runs needs a number")?,
-            "--slots" => options.slots = value()?.parse().context("--slots needs a number")?,
-            "--only" => {
-                options.only = Some(match value()?.as_str() {
-                    "speed" => Part::Speed,
-                    "memory" => Part::Memory,
-                    "back" => Part::Back,
-                    other => bail!("there is no part {other}\n{USAGE}"),
-                });
-            }
-            "--programs" => options.programs = Some(PathBuf::from(value()?)),
-            "--beside" => options.beside = Some(PathBuf::from(value()?)),
-            "--dir" => options.dir = PathBuf::from(value()?),
-            "--help" | "-h" => return Ok(None),
-            _ => bail!("unknown argument {argument}\n{USAGE}"),
-        }
-    }
-    ensure!(
-        (1..=RUNS_MAX).contains(&options.runs),
-        "--runs is from 1 to {RUNS_MAX}"
-    );
-    ensure!(
-        (1..=SLOTS_MAX).contains(&options.slots),
-        "--slots is from 1 to {SLOTS_MAX}"
-    );
-    Ok(Some(options))
-}
-
-#[test]
-fn options_are_read_and_refused() {
-    let read = |words: &[&str]| options(words.iter().map(ToString::to_string));
-    let read_well = read(&["--runs", "2", "--slots", "3", "--only", "back"]);
-    let given = read_well.unwrap().unwrap();
-    assert_eq!((given.runs, given.slots), (2, 3));
-    assert!(given.only == Some(Part::Back));
-    assert!(read(&["--help"]).unwrap().is_none());
-    for bad in [
-        &["--runs", "0"][..],
-        &["--slots", "65"],
-        &["--only", "all"],
-        &["--runs"],
-        &["x"],
-    ] {
-        assert!(read(bad).is_err(), "{bad:?}");
-    }
 }

@@ -18,42 +18,23 @@ mod flush;
 mod grid;
 mod many;
 mod observer;
+mod options;
 mod programs;
 mod report;
 mod spawn_loop;
 mod xav;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::Result;
+use clap::Parser;
 
 use crate::beside::Build;
 use crate::definitions::Shape;
 use crate::flush::Flushes;
+use crate::options::{Command, Of, Run};
 use crate::xav::Observed;
-
-const USAGE: &str = "\
-usage: cargo compare [--runs N] [--skip-xav] [--xav PATH] [--beside PATH] [--dir DIR]
-       cargo compare grid [--help]    the same through the daemons of a grid
-       cargo compare many [--help]    many processes on a grid
-  --runs N      repetitions of everything, of which the median counts (default 5)
-  --skip-xav    measure the plain loop and the flushes only
-  --xav PATH    the program to measure (default: built for release from this workspace)
-  --beside PATH an `xav` of another commit, measured by turns with this one
-  --dir DIR     where state directories are made; must be on a real disk (default: beside this program)";
-
-/// Repetitions of everything unless `--runs` says otherwise.
-const RUNS: usize = 5;
-/// More would take hours.
-const RUNS_MAX: usize = 100;
-
-struct Options {
-    runs: usize,
-    xav: Option<PathBuf>,
-    beside: Option<PathBuf>,
-    dir: PathBuf,
-}
 
 /// All that is measured in all repetitions.
 #[derive(Default)]
@@ -68,7 +49,13 @@ struct Measured {
 }
 
 fn main() -> ExitCode {
-    match compare() {
+    let Command { of, run } = Command::parse();
+    let compared = match of {
+        None => compare(&run),
+        Some(Of::Grid(options)) => grid::compare(&options),
+        Some(Of::Many(options)) => many::compare(&options),
+    };
+    match compared {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("compare: {error:#}");
@@ -77,31 +64,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn compare() -> Result<()> {
-    if std::env::args().nth(1).as_deref() == Some("grid") {
-        return grid::compare(std::env::args().skip(2));
-    }
-    if std::env::args().nth(1).as_deref() == Some("many") {
-        return many::compare(std::env::args().skip(2));
-    }
-    let Some(options) = options(std::env::args().skip(1))? else {
-        println!("{USAGE}");
-        return Ok(());
-    };
+fn compare(options: &Run) -> Result<()> {
+    let now = options.xav()?;
     let mut measured = Measured::default();
-    for run in 0..options.runs {
-        eprintln!("run {} of {}", run + 1, options.runs);
-        let dir = tempfile::Builder::new()
-            .prefix("compare-")
-            .tempdir_in(&options.dir)
-            .with_context(|| format!("could not make a directory in {}", options.dir.display()))?;
+    options.place.repeat(|run| {
+        let dir = options.place.fresh()?;
         measured.flushes.push(flush::measure(dir.path())?);
         for shape in Shape::ALL {
             measured.plain[shape as usize].push(spawn_loop::seconds(shape)?);
             for build in Build::order(run) {
-                let (xav, observed) = match build {
-                    Build::Before => (&options.beside, &mut measured.beside),
-                    Build::Now => (&options.xav, &mut measured.xav),
+                let (xav, observed): (Option<&Path>, _) = match build {
+                    Build::Before => (options.beside.as_deref(), &mut measured.beside),
+                    Build::Now => (now.as_deref(), &mut measured.xav),
                 };
                 if let Some(xav) = xav {
                     let place = dir.path().join(format!("{build:?}"));
@@ -109,49 +83,10 @@ fn compare() -> Result<()> {
                 }
             }
         }
-    }
-    print!("{}", report::text(&options.dir, &measured));
+        Ok(())
+    })?;
+    print!("{}", report::text(&options.place.dir()?, &measured));
     Ok(())
-}
-
-/// `None` where help is asked for.
-fn options(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>> {
-    let mut runs = RUNS;
-    let mut skip = false;
-    let mut xav = None;
-    let mut beside = None;
-    let mut dir = programs::directory()?;
-    while let Some(argument) = arguments.next() {
-        let mut value = || {
-            arguments
-                .next()
-                .with_context(|| format!("{argument} needs a value\n{USAGE}"))
-        };
-        match argument.as_str() {
-            "--runs" => runs = value()?.parse().context("--runs needs a number")?,
-            "--skip-xav" => skip = true,
-            "--xav" => xav = Some(PathBuf::from(value()?)),
-            "--beside" => beside = Some(PathBuf::from(value()?)),
-            "--dir" => dir = PathBuf::from(value()?),
-            "--help" | "-h" => return Ok(None),
-            _ => bail!("unknown argument {argument}\n{USAGE}"),
-        }
-    }
-    ensure!(
-        (1..=RUNS_MAX).contains(&runs),
-        "--runs is from 1 to {RUNS_MAX}"
-    );
-    let xav = match (skip, xav) {
-        (true, _) => None,
-        (false, Some(path)) => Some(path),
-        (false, None) => Some(programs::build(&[("xav", "xav")])?.join("xav")),
-    };
-    Ok(Some(Options {
-        runs,
-        xav,
-        beside,
-        dir,
-    }))
 }
 
 fn say(text: &str) {

@@ -85,17 +85,7 @@ pub fn flat(n_activities: u32) -> Draft {
 /// Runs it, and measures it.
 pub fn run(n_activities: u32) -> Result<Figures, String> {
     allocator::reset_peak();
-    let submit = Submit {
-        key: SubmitKey(7),
-        draft: flat(n_activities),
-        inputs: Vec::new(),
-        files: Vec::new(),
-        origin: "flat.yaml".to_owned(),
-        base: None,
-        keep_going: false,
-        keep: None,
-        store: None,
-    };
+    let submit = Submit::new(SubmitKey(7), flat(n_activities), "flat.yaml");
     let setup = Setup {
         machines: (2, 2),
         slots: (32, 32),

@@ -114,17 +114,7 @@ pub fn run(recording: &[u8]) -> Result<Figures, RecordedError> {
     let import_seconds = seconds_since(start);
     let n_activities = definition.activities().len();
     let key = SubmitKey(7);
-    let submit = Submit {
-        key,
-        draft,
-        inputs: Vec::new(),
-        files: Vec::new(),
-        origin: "recorded.json".to_owned(),
-        base: None,
-        keep_going: false,
-        keep: None,
-        store: None,
-    };
+    let submit = Submit::new(key, draft, "recorded.json");
     let setup = Setup {
         machines: (GRID.0, GRID.0),
         slots: (GRID.1, GRID.1),

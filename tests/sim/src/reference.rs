@@ -90,29 +90,18 @@ pub fn expected(generated: &Generated) -> Expected {
     }
     expected.cores_max = generated.cores_max;
     let running = expected.needs.keys();
-    let cores = running.filter_map(|&id| Some(activity(generated, id)?.cores));
+    let cores = running.filter_map(|&id| Some(generated.submit.draft.activity(id)?.cores));
     expected.cores_run = cores.max().unwrap_or(0);
     expected.goes_on = goes_on;
     expected.faulted = faulted;
     expected
 }
 
-fn activity(generated: &Generated, id: ActivityId) -> Option<&Activity> {
-    match &generated.submit.draft.nodes[id.node().index()].kind {
-        NodeKind::Activity(activity) => Some(activity),
-        NodeKind::Sequence(_)
-        | NodeKind::Parallel { .. }
-        | NodeKind::If { .. }
-        | NodeKind::Assign(_)
-        | NodeKind::Empty => None,
-    }
-}
-
 fn never_ends_well(generated: &Generated, id: ActivityId) -> bool {
     let Some(behaviour) = generated.behaviours.get(&id) else {
         return false;
     };
-    let Some(activity) = activity(generated, id) else {
+    let Some(activity) = generated.submit.draft.activity(id) else {
         return false;
     };
     let retry = &activity.retry;

@@ -55,17 +55,7 @@ fn run(groups: u32, process_managers: u32) -> Watch {
     let submissions = (0..process_managers as usize).map(|manager| {
         let key = SubmitKey(7 + manager as u64);
         known.managers.insert(key.process(), manager);
-        let submit = Submit {
-            key,
-            draft: sim::large::flat(6),
-            inputs: Vec::new(),
-            files: Vec::new(),
-            origin: "flat.yaml".to_owned(),
-            base: None,
-            keep_going: false,
-            keep: None,
-            store: None,
-        };
+        let submit = Submit::new(key, sim::large::flat(6), "flat.yaml");
         Submission {
             submit,
             manager,

@@ -18,17 +18,7 @@ const ACTIVITIES: u32 = if cfg!(debug_assertions) {
 };
 
 fn submit(draft: Draft) -> Submit {
-    Submit {
-        key: SubmitKey(7),
-        draft,
-        inputs: Vec::new(),
-        files: Vec::new(),
-        origin: "flat.yaml".to_owned(),
-        base: None,
-        keep_going: false,
-        keep: None,
-        store: None,
-    }
+    Submit::new(SubmitKey(7), draft, "flat.yaml")
 }
 
 /// What something returns, and the bytes that it allocates.

@@ -123,18 +123,13 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
         .enumerate()
         .map(|(place, _)| named(key.0 ^ place as u64));
     let submit = Submit {
-        key,
         inputs: vec![
             (INPUT.to_owned(), Value::Int(maker.meaning.input)),
             ("corpus".to_owned(), Value::Artifact(named(key.0 ^ 0xf11e))),
         ],
         files: files.collect(),
-        origin: "generated.yaml".to_owned(),
-        base: None,
         keep_going,
-        keep: None,
-        store: None,
-        draft,
+        ..Submit::new(key, draft, "generated.yaml")
     };
     let cores = submit.draft.nodes.iter().map(|node| match &node.kind {
         NodeKind::Activity(activity) => activity.cores,

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::Span;
 
-pub(crate) use self::run::{Ending, Following, Recording, Rerun, Run, Submit, duration, scheduler};
+pub(crate) use self::run::{
+    Ending, Following, Recording, Rerun, Run, Submission, Submit, duration, scheduler,
+};
 use crate::{grid_admin, plan, platform, report, text};
 
 const EXAMPLES: &str = "\

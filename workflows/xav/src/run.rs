@@ -6,7 +6,7 @@ use language::platform::PlatformFile;
 use model::{Definition, ProcessId, Span, SubmitKey, Value};
 use wire::client::{Answer, Request, Summary};
 
-use crate::arguments::{self, Ending, Following, Resume, Run};
+use crate::arguments::{self, Ending, Following, Resume, Run, Submission};
 use crate::ask::{Source, refuse_held, unfit};
 use crate::failure::{Failure, Outcome};
 use crate::files_beside::FilesBeside;
@@ -32,46 +32,51 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
     if let Some(remote) = remote::chosen(&arguments.grid, arguments.state.as_deref())? {
         return submit::run(arguments, &remote);
     }
-    let source = source_file::compile(
-        &arguments.file,
-        &arguments.recording,
-        arguments.following.json,
-    )?;
-    // Everything that the user may have got wrong is told before anything is stored.
-    let materials = materials(&source, &arguments.inputs, &[])?;
-    let keep = keep(arguments.ending)?;
+    let (submission, how) = (&arguments.submission, arguments.following);
+    let source = source_file::compile(&submission.file, &arguments.recording, how.json)?;
+    let order = order(&source, submission)?;
     let machines = match &arguments.machines {
-        Some(path) => Some(machines::read(path, arguments.following.json)?),
+        Some(path) => Some(machines::read(path, how.json)?),
         None => None,
     };
     warn_root();
-    let key = draw_key()?;
     let signals = follow::signals()?;
-    let mut taken = take(arguments, key, &source.definition)?;
+    let mut taken = take(arguments, order.key, &source.definition)?;
     taken.machines = machines;
-    let order = Order {
-        key,
+    let directory = taken.directory.clone();
+    let process = order.key.process();
+    let followed = Followed {
+        grid: begin(taken, &order, how)?,
+        directory: &directory,
+        process,
+        definition: &source.definition,
+        options: arguments.state().options(),
+        origin: order.origin,
+    };
+    let outcome = followed.finish(&signals, how);
+    forget::what_is_over_its_time(&arguments.state(), process, how);
+    outcome
+}
+
+/// The process that is to be submitted. Everything that the user may have got wrong in it is told before
+/// anything is stored or sent.
+pub(crate) fn order<'a>(
+    source: &'a SourceFile,
+    submission: &Submission,
+) -> Result<Order<'a>, Failure> {
+    let materials = materials(source, &submission.inputs, &[])?;
+    let keep = keep(submission.ending)?;
+    Ok(Order {
+        key: draw_key()?,
         definition: &source.definition,
         inputs: materials.inputs,
         files: Files::Beside(materials.files),
         origin: source.path.display().to_string(),
         base: None,
-        keep_going: arguments.ending.keep_going,
+        keep_going: submission.ending.keep_going,
         keep,
         store: None,
-    };
-    let directory = taken.directory.clone();
-    let followed = Followed {
-        grid: begin(taken, &order, arguments.following)?,
-        directory: &directory,
-        process: key.process(),
-        definition: &source.definition,
-        options: arguments.state().options(),
-        origin: order.origin,
-    };
-    let outcome = followed.finish(&signals, arguments.following);
-    forget::what_is_over_its_time(&arguments.state(), key.process(), arguments.following);
-    outcome
+    })
 }
 
 /// Starts the managers and gives them a process.

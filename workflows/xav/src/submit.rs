@@ -16,11 +16,11 @@ use crate::follow;
 use crate::forget::in_grid;
 use crate::home;
 use crate::location::Location;
-use crate::order::{Files, Order};
+use crate::order::Order;
 use crate::progress::Display;
 use crate::remote::{self, Home, Remote, Transfers};
 use crate::run;
-use crate::source_file::{self, SourceFile};
+use crate::source_file;
 use crate::watch::{End, Host, Watched, exit_status, left};
 use crate::{fault, render, screen};
 
@@ -30,16 +30,12 @@ pub(crate) fn submit(arguments: &Submit) -> Outcome {
         return Err(Failure::refused("xav submit gives a process to a grid, and none is named")
             .help("name it with --grid DIR|NAME or `xav grid use`; xav run FILE runs it on this machine"));
     };
-    let mut source = source_file::compile(&arguments.file, &arguments.recording, arguments.json)?;
+    let submission = &arguments.submission;
+    let mut source = source_file::compile(&submission.file, &arguments.recording, arguments.json)?;
     if let Some(priority) = arguments.priority {
         source.definition = source.definition.with_priority(priority);
     }
-    let order = order(
-        &source,
-        &arguments.inputs,
-        run::keep(arguments.ending)?,
-        arguments.ending.keep_going,
-    )?;
+    let order = run::order(&source, submission)?;
     let (home, mut client) = remote.first()?;
     give(&home, &mut client, &order)?;
     let process = order.key.process();
@@ -63,13 +59,9 @@ pub(crate) fn run(arguments: &Run, remote: &Remote) -> Outcome {
     if arguments.machines.is_some() {
         return Err(remote::of_this_machine("--machines"));
     }
-    let source = source_file::compile(&arguments.file, &arguments.recording, how.json)?;
-    let order = order(
-        &source,
-        &arguments.inputs,
-        run::keep(arguments.ending)?,
-        arguments.ending.keep_going,
-    )?;
+    let submission = &arguments.submission;
+    let source = source_file::compile(&submission.file, &arguments.recording, how.json)?;
+    let order = run::order(&source, submission)?;
     let (home, mut client) = remote.first()?;
     give(&home, &mut client, &order)?;
     let options = arguments.grid.options();
@@ -84,27 +76,6 @@ pub(crate) fn run(arguments: &Run, remote: &Remote) -> Outcome {
     let outcome = task.to_the_end(&mut client, how);
     in_grid::what_is_over_its_time(&home, &mut client, process, how);
     outcome
-}
-
-fn order<'a>(
-    source: &'a SourceFile,
-    inputs: &[String],
-    keep: Option<model::Span>,
-    keep_going: bool,
-) -> Result<Order<'a>, Failure> {
-    // Everything that the user may have got wrong is told before anything is sent.
-    let materials = run::materials(source, inputs, &[])?;
-    Ok(Order {
-        key: run::draw_key()?,
-        definition: &source.definition,
-        inputs: materials.inputs,
-        files: Files::Beside(materials.files),
-        origin: source.path.display().to_string(),
-        base: None,
-        keep_going,
-        keep,
-        store: None,
-    })
 }
 
 /// Gives a process to a process manager, and its files to a machine before. What is lost on the way is

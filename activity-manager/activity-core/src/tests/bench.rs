@@ -176,22 +176,7 @@ pub(super) fn id_of(process: u64, activity: u32) -> AttemptId {
 }
 
 pub(super) fn job(attempt: AttemptId) -> Dispatch {
-    Dispatch {
-        attempt,
-        command: vec!["true".to_owned()],
-        env: Vec::new(),
-        stdin: wire::attempt::Stdin::Empty,
-        inputs: Vec::new(),
-        outputs: Vec::new(),
-        wants_stdout: false,
-        wants_stderr: false,
-        cores: 1,
-        memory: None,
-        timeout: None,
-        sources: Vec::new(),
-        at_most_once: false,
-        user: None,
-    }
+    Dispatch::new(attempt, vec!["true".to_owned()])
 }
 
 /// The same with an output.

@@ -257,26 +257,6 @@ fn a_lacking_input_is_gone_unless_one_of_its_machines_has_returned() {
     assert_eq!(lacking(&mut bench, &files, told), not_gone);
 }
 
-fn dispatch(number: u32) -> Dispatch {
-    let (command, env, inputs, outputs) = (vec!["b".to_owned()], vec![], vec![], vec![]);
-    Dispatch {
-        attempt: attempt(2, number),
-        command,
-        env,
-        stdin: wire::attempt::Stdin::Empty,
-        inputs,
-        outputs,
-        wants_stdout: false,
-        wants_stderr: false,
-        cores: 1,
-        memory: None,
-        timeout: None,
-        sources: Vec::new(),
-        at_most_once: false,
-        user: None,
-    }
-}
-
 /// After a restart of its process manager a machine may be connected before its group offers it.
 #[test]
 fn a_lacking_input_is_not_gone_while_a_machine_that_has_it_is_not_offered() {
@@ -295,7 +275,7 @@ fn a_lacking_input_is_not_gone_while_a_machine_that_has_it_is_not_offered() {
     without_maker.resources.retain(|one| one.resource != MAKER);
     files.learn(&without_maker);
     let named = |bench: &mut Bench, files: &Files, number| {
-        let mut message = dispatch(number);
+        let mut message = Dispatch::new(attempt(2, number), vec!["b".to_owned()]);
         let step = bench.step();
         let process = step.cx.process(ID).unwrap();
         let is_named = files.name_sources(&step, &machines, process, THIRD, &mut message);

@@ -17,11 +17,11 @@ pub(super) type Turn = (Wall, ProcessId);
 /// Processes that want a plan.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// Those without a plan. The first one that was tried in vain holds up those after it.
+    /// Processes without a plan. The first one that was tried in vain holds up those after it.
     first: Waiting,
-    /// Those without a plan that need a machine of a group which does not answer: they hold up nobody.
+    /// Processes without a plan that need a machine of a group which does not answer: they hold up nobody.
     absent: BTreeMap<Turn, Class>,
-    /// Those that have a plan, and need another.
+    /// Processes that have a plan, and need another.
     again: BTreeSet<Turn>,
     /// The same, where they were tried in vain since slots became free last.
     tried: BTreeSet<Turn>,

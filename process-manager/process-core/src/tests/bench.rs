@@ -344,17 +344,7 @@ pub(crate) fn artifact() -> Artifact {
 }
 
 pub(crate) fn submission(key: SubmitKey, draft: Draft) -> Submit {
-    Submit {
-        key,
-        draft,
-        inputs: Vec::new(),
-        files: Vec::new(),
-        origin: "test.yaml".into(),
-        base: None,
-        keep_going: false,
-        keep: None,
-        store: None,
-    }
+    Submit::new(key, draft, "test.yaml")
 }
 
 pub(super) fn activity(name: &str) -> Activity {

@@ -27,21 +27,13 @@ fn submit(key: u64, name: &str) -> Request {
         kind: NodeKind::Empty,
         join: Join::All,
     };
-    Request::Submit(Box::new(Submit {
-        key: SubmitKey(key),
-        draft: Draft {
-            name: name.to_owned(),
-            nodes: vec![nothing],
-            ..Draft::default()
-        },
-        inputs: Vec::new(),
-        files: Vec::new(),
-        origin: "test.yaml".to_owned(),
-        base: None,
-        keep_going: false,
-        keep: None,
-        store: None,
-    }))
+    let draft = Draft {
+        name: name.to_owned(),
+        nodes: vec![nothing],
+        ..Draft::default()
+    };
+    let submit = Submit::new(SubmitKey(key), draft, "test.yaml");
+    Request::Submit(Box::new(submit))
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The measurements of a grid as tables, each beside its bar.
 
+use std::path::Path;
 use std::thread;
 
 use super::world::{ROLES, RunCost};
@@ -11,13 +12,13 @@ use crate::figures::{Figure, Table, file_system};
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// Tables in Markdown.
-pub(super) fn text(options: &Options, measured: &Measured) -> String {
-    let Options { slots, runs, .. } = options;
+pub(super) fn text(options: &Options, dir: &Path, measured: &Measured) -> String {
+    let (slots, runs) = (options.slots, options.place.runs);
     let mut text = format!(
         "\n{} cores, state on {}, two machines of {slots} slots each, median of {runs} runs (least to greatest \
          in brackets)\n",
         thread::available_parallelism().map_or(1, usize::from),
-        file_system(&options.dir)
+        file_system(dir)
     );
     if !measured.flushes.is_empty() {
         for table in [speed(measured).text(), cpu(measured).text()] {

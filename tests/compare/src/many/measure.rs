@@ -27,7 +27,7 @@ const FEW: usize = 100;
 /// For how long a command keeps a machine busy that is to be busy.
 const BUSY: &str = "600";
 
-/// What was measured of one build.
+/// The figures of one build.
 #[derive(Default)]
 pub(super) struct Figures {
     /// Seconds of as many one-activity processes as there are machines, beyond the time of their command.
@@ -161,7 +161,7 @@ pub(super) fn wide(programs: &Path, dir: &Path, sizes: &Sizes, keys: &mut Keys) 
 /// Many processes of one command that does nothing.
 pub(super) fn rate(programs: &Path, dir: &Path, sizes: &Sizes, keys: &mut Keys) -> Result<Rate> {
     let mut world = World::start(programs, dir, MACHINES)?;
-    let n = sizes.processes;
+    let n = sizes.processes as usize;
     let before = world.cpu();
     let began = Instant::now();
     let (processes, mut seconds) = world.submit(keys, n, (1, &[COMMAND]))?;
@@ -192,9 +192,10 @@ pub(super) fn waiting(
     sizes: &Sizes,
     keys: &mut Keys,
 ) -> Result<Waiting> {
-    let n = sizes.waiting / 10;
+    let waiting = sizes.waiting as usize;
+    let n = waiting / 10;
     let (few, _) = while_waiting(programs, &dir.join("few"), (n, FEW), keys)?;
-    let others = sizes.waiting - 2 * n;
+    let others = waiting - 2 * n;
     let (many, list) = while_waiting(programs, &dir.join("many"), (n, n + others), keys)?;
     Ok(Waiting {
         few: few.manager,
@@ -271,7 +272,7 @@ fn restart_beside(
     std::fs::create_dir_all(dir)?;
     let mut world = World::start(programs, &dir.join("grid"), MACHINES)?;
     let (long, _) = world.submit(keys, 1, (1, &["/bin/sleep", LONG]))?;
-    world.submit(keys, sizes.waiting - 1, (ROW, &[COMMAND]))?;
+    world.submit(keys, sizes.waiting as usize - 1, (ROW, &[COMMAND]))?;
     let n_before = completed(&mut world.client)?;
     if is_one_stopped {
         world.grid.ams[0].signal(Signal::STOP)?;

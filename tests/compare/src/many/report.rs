@@ -1,5 +1,6 @@
 //! The measurements of many processes as a table, each beside its bar.
 
+use std::path::Path;
 use std::thread;
 
 use super::Options;
@@ -86,15 +87,15 @@ const MEASURES: [Measure; 11] = [
 ];
 
 /// Tables in Markdown.
-pub(super) fn text(options: &Options, now: &Figures, before: &Figures) -> String {
+pub(super) fn text(options: &Options, dir: &Path, now: &Figures, before: &Figures) -> String {
     let mut text = format!(
         "\n{} cores, state on {}, {} processes of one command, {} waiting, median of {} runs (least to \
          greatest in brackets)\n\n",
         thread::available_parallelism().map_or(1, usize::from),
-        file_system(&options.dir),
+        file_system(dir),
         options.sizes.processes,
         options.sizes.waiting,
-        options.runs,
+        options.place.runs,
     );
     let mut table = Table::new(["measure", "", "bar"]);
     let mut beside = Beside::new();
@@ -111,7 +112,7 @@ pub(super) fn text(options: &Options, now: &Figures, before: &Figures) -> String
             beside.row(name, [earlier, values], digits, bar);
         }
     }
-    text.push_str(&match options.beside {
+    text.push_str(&match options.programs.beside {
         Some(_) => beside.text(),
         None => table.text(),
     });

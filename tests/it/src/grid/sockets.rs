@@ -119,16 +119,11 @@ impl SocketClient {
         let compiled = language::compile("p.yaml", text.as_bytes()).unwrap();
         self.n_submitted += 1;
         let key = SubmitKey(self.n_submitted);
+        let draft = compiled.definition.draft().clone();
         let submitted = self.client.ask(Request::Submit(Box::new(Submit {
-            key,
-            draft: compiled.definition.draft().clone(),
             inputs,
             files,
-            origin: "p.yaml".to_owned(),
-            base: None,
-            keep_going: false,
-            keep: None,
-            store: None,
+            ..Submit::new(key, draft, "p.yaml")
         })));
         assert_eq!(submitted.unwrap(), Answer::Submitted(key.process()));
         key

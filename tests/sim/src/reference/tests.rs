@@ -105,17 +105,7 @@ fn process() -> Generated {
         ..Draft::default()
     };
     Generated {
-        submit: Submit {
-            key: SubmitKey(1),
-            draft,
-            inputs: Vec::new(),
-            files: Vec::new(),
-            origin: String::new(),
-            base: None,
-            keep_going: false,
-            keep: None,
-            store: None,
-        },
+        submit: Submit::new(SubmitKey(1), draft, ""),
         meaning,
         behaviours: BTreeMap::new(),
         cores_max: 1,

@@ -51,44 +51,7 @@ impl Rule for Effects {
                 Ok(())
             }
             Seen::Answers(_, answer) => answered(known, answer, judged),
-            Seen::ToActivity(
-                _,
-                ToActivity::Attach { .. }
-                | ToActivity::Stop(_)
-                | ToActivity::Retract(_)
-                | ToActivity::Tail(_)
-                | ToActivity::ReadLog(_)
-                | ToActivity::Copy { .. }
-                | ToActivity::Check { .. }
-                | ToActivity::Access { .. }
-                | ToActivity::Renewed { .. },
-            )
-            | Seen::Machine { .. }
-            | Seen::Submits(_)
-            | Seen::Cancels(_)
-            | Seen::ProcessDurable(..)
-            | Seen::GroupDurable(..)
-            | Seen::FromGroup(_)
-            | Seen::Told(..)
-            | Seen::Numbered(..)
-            | Seen::Started(_)
-            | Seen::Ended(_)
-            | Seen::Plans(_)
-            | Seen::HasPlanned(_)
-            | Seen::Stages(..)
-            | Seen::Troubled(_)
-            | Seen::Leases(..)
-            | Seen::Heard(..)
-            | Seen::Renews { .. }
-            | Seen::Renewed { .. }
-            | Seen::Managers { .. }
-            | Seen::ManagerLost(_)
-            | Seen::Joined { .. }
-            | Seen::Reached { .. }
-            | Seen::Sizes(_)
-            | Seen::Bereft(..)
-            | Seen::Healed
-            | Seen::AtRest => Ok(()),
+            _ => Ok(()),
         }
     }
 }

@@ -52,32 +52,7 @@ impl Rule for Ending {
                 }
                 Ok(())
             }
-            Seen::ProcessDurable(..)
-            | Seen::Told(..)
-            | Seen::Machine { .. }
-            | Seen::Cancels(_)
-            | Seen::GroupDurable(..)
-            | Seen::ToActivity(..)
-            | Seen::FromGroup(_)
-            | Seen::Answers(..)
-            | Seen::Numbered(..)
-            | Seen::Started(_)
-            | Seen::Ended(_)
-            | Seen::Plans(_)
-            | Seen::HasPlanned(_)
-            | Seen::Stages(..)
-            | Seen::Troubled(_)
-            | Seen::Leases(..)
-            | Seen::Heard(..)
-            | Seen::Renews { .. }
-            | Seen::Renewed { .. }
-            | Seen::Managers { .. }
-            | Seen::ManagerLost(_)
-            | Seen::Joined { .. }
-            | Seen::Reached { .. }
-            | Seen::Sizes(_)
-            | Seen::Bereft(..)
-            | Seen::Healed => Ok(()),
+            _ => Ok(()),
         }
     }
 }

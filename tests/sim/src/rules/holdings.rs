@@ -65,7 +65,7 @@ impl Holdings {
         Ok(())
     }
 
-    /// What a process holds on a machine ends.
+    /// The holding of a process on a machine ends.
     fn may_end(
         &self,
         known: &Known,
@@ -145,30 +145,7 @@ impl Rule for Holdings {
             Seen::GroupDurable(group, event) => {
                 return self.group(known, |number| number.of(*group), event, judged);
             }
-            Seen::Machine { .. }
-            | Seen::Submits(_)
-            | Seen::Cancels(_)
-            | Seen::ProcessDurable(..)
-            | Seen::ToActivity(..)
-            | Seen::FromGroup(_)
-            | Seen::Answers(..)
-            | Seen::Told(..)
-            | Seen::Numbered(..)
-            | Seen::Started(_)
-            | Seen::Ended(_)
-            | Seen::Plans(_)
-            | Seen::HasPlanned(_)
-            | Seen::Stages(..)
-            | Seen::Troubled(_)
-            | Seen::Leases(..)
-            | Seen::Heard(..)
-            | Seen::Renews { .. }
-            | Seen::Renewed { .. }
-            | Seen::Reached { .. }
-            | Seen::Sizes(_)
-            | Seen::Bereft(..)
-            | Seen::Healed
-            | Seen::AtRest => {}
+            _ => {}
         }
         Ok(())
     }

@@ -38,33 +38,7 @@ impl Rule for Recall {
                 }
                 Ok(())
             }
-            Seen::ProcessDurable(..)
-            | Seen::Told(..)
-            | Seen::Submits(_)
-            | Seen::Machine { .. }
-            | Seen::Cancels(_)
-            | Seen::GroupDurable(..)
-            | Seen::ToActivity(..)
-            | Seen::FromGroup(_)
-            | Seen::Answers(..)
-            | Seen::Numbered(..)
-            | Seen::Ended(_)
-            | Seen::Plans(_)
-            | Seen::HasPlanned(_)
-            | Seen::Stages(..)
-            | Seen::Troubled(_)
-            | Seen::Leases(..)
-            | Seen::Heard(..)
-            | Seen::Renews { .. }
-            | Seen::Renewed { .. }
-            | Seen::Managers { .. }
-            | Seen::ManagerLost(_)
-            | Seen::Joined { .. }
-            | Seen::Reached { .. }
-            | Seen::Sizes(_)
-            | Seen::Bereft(..)
-            | Seen::Healed
-            | Seen::AtRest => Ok(()),
+            _ => Ok(()),
         }
     }
 }

@@ -44,46 +44,7 @@ impl Rule for Reported {
                 }
                 Ok(())
             }
-            Seen::Answers(
-                _,
-                Answer::Submitted(_)
-                | Answer::Refused(_)
-                | Answer::Unknown(_)
-                | Answer::Cancelling(_)
-                | Answer::Submission(_)
-                | Answer::Forgotten(_)
-                | Answer::Why(_)
-                | Answer::Tail(_)
-                | Answer::LogPart(_)
-                | Answer::Machines(_),
-            )
-            | Seen::Told(..)
-            | Seen::Machine { .. }
-            | Seen::Submits(_)
-            | Seen::Cancels(_)
-            | Seen::ProcessDurable(..)
-            | Seen::GroupDurable(..)
-            | Seen::ToActivity(..)
-            | Seen::FromGroup(_)
-            | Seen::Numbered(..)
-            | Seen::Started(_)
-            | Seen::Ended(_)
-            | Seen::Plans(_)
-            | Seen::HasPlanned(_)
-            | Seen::Stages(..)
-            | Seen::Troubled(_)
-            | Seen::Leases(..)
-            | Seen::Heard(..)
-            | Seen::Renews { .. }
-            | Seen::Renewed { .. }
-            | Seen::Managers { .. }
-            | Seen::ManagerLost(_)
-            | Seen::Joined { .. }
-            | Seen::Reached { .. }
-            | Seen::Sizes(_)
-            | Seen::Bereft(..)
-            | Seen::Healed
-            | Seen::AtRest => Ok(()),
+            _ => Ok(()),
         }
     }
 }

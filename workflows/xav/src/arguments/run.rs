@@ -31,9 +31,9 @@ pub(crate) struct Following {
     pub(crate) json: bool,
 }
 
-/// `xav run`
+/// A process to be submitted: its definition, its inputs, and how it ends.
 #[derive(Args, Debug)]
-pub(crate) struct Run {
+pub(crate) struct Submission {
     /// The definition, YAML or JSON, or a recorded workflow in WfFormat (`.json`, `.json.gz`)
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
@@ -43,6 +43,15 @@ pub(crate) struct Run {
     /// `NAME=@FILE` takes the value from a file.
     #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
     pub(crate) inputs: Vec<String>,
+    #[command(flatten)]
+    pub(crate) ending: Ending,
+}
+
+/// `xav run`
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) submission: Submission,
     /// Where the process keeps everything; a directory of its own under the user's data directory
     /// where left out
     #[arg(long, value_name = "DIR")]
@@ -55,8 +64,6 @@ pub(crate) struct Run {
     pub(crate) machines: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) grid: GridChoice,
-    #[command(flatten)]
-    pub(crate) ending: Ending,
     #[command(flatten)]
     pub(crate) following: Following,
     #[command(flatten)]
@@ -76,12 +83,8 @@ impl Run {
 /// `xav submit`
 #[derive(Args, Debug)]
 pub(crate) struct Submit {
-    /// The definition, YAML or JSON, or a recorded workflow in WfFormat (`.json`, `.json.gz`)
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// An input of the process, as with xav run
-    #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
-    pub(crate) inputs: Vec<String>,
+    #[command(flatten)]
+    pub(crate) submission: Submission,
     #[command(flatten)]
     pub(crate) grid: GridChoice,
     /// Its turn among your processes that wait: a greater number, up to 1000, goes first
@@ -91,8 +94,6 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "N", allow_negative_numbers = true,
         value_parser = clap::value_parser!(i32).range(-i64::from(PRIORITY_MAX)..=i64::from(PRIORITY_MAX)))]
     pub(crate) priority: Option<i32>,
-    #[command(flatten)]
-    pub(crate) ending: Ending,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -12,18 +12,12 @@ fn definition(inputs: &str) -> Definition {
 
 fn base(inputs: &str, values: &[(&str, i64)]) -> Submit {
     let values = values.iter();
+    let draft = definition(inputs).draft().clone();
     Submit {
-        key: SubmitKey(1),
-        draft: definition(inputs).draft().clone(),
         inputs: values
             .map(|(name, value)| ((*name).to_owned(), Value::Int(*value)))
             .collect(),
-        files: Vec::new(),
-        origin: String::new(),
-        base: None,
-        keep_going: false,
-        keep: None,
-        store: None,
+        ..Submit::new(SubmitKey(1), draft, "")
     }
 }
 

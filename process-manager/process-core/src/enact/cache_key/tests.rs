@@ -29,13 +29,12 @@ fn input(path: &str, byte: u8) -> (String, Artifact) {
 
 fn dispatch(activity: &Activity) -> Dispatch {
     let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let attempt = AttemptId {
+        process: SubmitKey(1).process(),
+        activity: ActivityId(1),
+        number: 1,
+    };
     Dispatch {
-        attempt: AttemptId {
-            process: SubmitKey(1).process(),
-            activity: ActivityId(1),
-            number: 1,
-        },
-        command: vec!["a".into(), "b".into()],
         env: vec![
             own(PROCESS_VARIABLE, "p"),
             own(ACTIVITY_VARIABLE, "a"),
@@ -43,17 +42,10 @@ fn dispatch(activity: &Activity) -> Dispatch {
             own("X", "1"),
             own("Y", "2"),
         ],
-        stdin: Stdin::Empty,
         inputs: vec![input("i", 1), input("j", 2)],
         outputs: activity.outputs.clone(),
-        wants_stdout: false,
-        wants_stderr: false,
         cores: activity.cores,
-        memory: None,
-        timeout: None,
-        sources: Vec::new(),
-        at_most_once: false,
-        user: None,
+        ..Dispatch::new(attempt, vec!["a".into(), "b".into()])
     }
 }
 
