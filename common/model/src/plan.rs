@@ -19,7 +19,8 @@ pub struct Plan {
     pub bound: Span,
 }
 
-/// One activity's place in a plan. Times count from the moment for which the plan was made.
+/// One activity's place in a plan. Times of a scheduler's plan count from the moment that it is made
+/// for; those of the plans of a process all count from when its first plan was put in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Entry {
     /// The activity.

@@ -360,6 +360,9 @@ pub struct Status {
     /// The outputs that cannot be copied at the moment and the reason, if copies are wanted.
     #[n(11)]
     pub copies: Option<String>,
+    /// When the first plan was put in force: planned times count from here.
+    #[n(12)]
+    pub planned_from: Option<Wall>,
 }
 
 /// The state of an activity.
@@ -422,7 +425,7 @@ pub struct ActivityStatus {
     /// Its state.
     #[n(1)]
     pub phase: ActivityPhase,
-    /// Its place in the plan, with times since the plan's origin.
+    /// Its place in the plan in force, with times since the first plan: see [`Status::planned_from`].
     #[n(2)]
     pub planned: Option<Planned>,
     /// Its attempts, the last one last.

@@ -148,6 +148,7 @@ impl Held {
             waiting_for: None,
             keep_going: self.founded.keep_going,
             copies: None,
+            planned_from: None,
         }
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod activity;
 mod apply;
 pub(crate) mod files;
 pub(crate) mod index;
+pub(crate) mod plan;
 pub(crate) mod recompute;
 
 use std::collections::BTreeMap;
@@ -79,6 +80,10 @@ pub struct ProcessState {
     pub(crate) n_seen: u32,
     #[n(14)]
     pub(crate) captured_bytes: u64,
+    /// When the first plan was put in force, from which the times of all plans count; none where
+    /// nobody has recorded it.
+    #[n(15)]
+    pub(crate) planned_from: Option<Wall>,
 }
 
 impl Process {

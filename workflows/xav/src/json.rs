@@ -101,6 +101,7 @@ pub(crate) fn status(status: &Status, definition: &Definition, location: &Locati
         "variables": values(&status.variables),
         "faults": faults(status, definition),
         "generation": status.generation.0,
+        "planned_from": status.planned_from.map(moment),
         "planned_makespan_seconds": status.planned.map(Span::seconds),
         "makespan_seconds": makespan(&status.summary).map(Span::seconds),
         "cpu_seconds": cpu(status).seconds(),

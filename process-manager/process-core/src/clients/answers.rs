@@ -148,6 +148,7 @@ pub fn status(process: &Process) -> Status {
         waiting_for: None,
         keep_going: process.keep_going,
         copies: None,
+        planned_from: process.state.planned_from,
     }
 }
 

@@ -394,8 +394,10 @@ impl Market {
                 plan,
                 machines,
                 is_estimate,
+                at: Some(step.now.wall),
             }))
         } else {
+            let plan = known.plan_with(&plan, step.now.wall);
             let replanned = Replanned::new(before, &plan, machines, is_estimate);
             Event::Replanned(Box::new(replanned))
         };

@@ -26,6 +26,7 @@ impl Process {
         match event {
             Event::Epoch(_) | Event::Leased(_) | Event::Founded(_) => {}
             Event::Planned(planned) => {
+                self.state.planned_from = planned.at;
                 let plan = planned.plan.clone();
                 self.replan(plan, &planned.machines, planned.is_estimate);
             }

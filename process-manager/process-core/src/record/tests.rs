@@ -12,7 +12,7 @@ use model::{
 };
 
 use super::*;
-use crate::process::Process;
+use crate::process::{Process, ProcessState};
 use crate::tests::bench::diamond;
 use crate::{Snapshot, State};
 
@@ -166,6 +166,7 @@ fn events() -> Vec<Event> {
             },
             machines: vec![(resource, "r3".to_owned())],
             is_estimate: true,
+            at: None,
         })),
         Event::Replanned(Box::new(Replanned {
             generation: Generation(2),
@@ -228,6 +229,16 @@ fn events() -> Vec<Event> {
             activities: vec![activity],
         },
         Event::FilesLost(vec![activity], resource),
+        Event::Planned(Box::new(Planned {
+            plan: Plan {
+                generation: Generation(1),
+                entries: vec![entry],
+                bound: Span(4),
+            },
+            machines: vec![(resource, "r3".to_owned())],
+            is_estimate: true,
+            at: Some(Wall(1_700_000_000_000_000)),
+        })),
     ]
 }
 
@@ -331,17 +342,31 @@ fn process() -> Process {
 fn a_snapshot_of_the_first_release_is_written_and_read_as_ever() {
     let snapshot = State::Process(Box::new(process())).snapshot();
     let written = line("snapshot", &snapshot);
-    let first = format!("snapshot: {SNAPSHOT}");
+    let last = SNAPSHOT.lines().last().unwrap();
     assert!(
-        written == first,
+        written == format!("snapshot: {last}\n"),
         "a snapshot is written in another form:\n{written}"
     );
-    let Snapshot::Process(read) = read(&first).unwrap() else {
-        panic!("{written}")
+    assert_eq!(restored(last), process().state);
+}
+
+#[test]
+fn a_snapshot_that_does_not_say_when_the_first_plan_was_put_in_force_is_read() {
+    let first = SNAPSHOT.lines().next().unwrap();
+    let state = ProcessState {
+        planned_from: None,
+        ..process().state
+    };
+    assert_eq!(restored(first), state);
+}
+
+fn restored(snapshot: &str) -> ProcessState {
+    let Snapshot::Process(read) = read(&format!("snapshot: {snapshot}")).unwrap() else {
+        panic!("{snapshot}")
     };
     let kept = State::Process(Box::new(Process::found(&founded()).unwrap()));
     let State::Process(restored) = kept.restore(Snapshot::Process(read)) else {
         panic!()
     };
-    assert_eq!(restored.state, process().state);
+    restored.state
 }

@@ -73,6 +73,7 @@ fn completed(phase: Phase) -> Status {
         waiting_for: None,
         keep_going: false,
         copies: None,
+        planned_from: None,
     }
 }
 

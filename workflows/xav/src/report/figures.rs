@@ -152,7 +152,7 @@ pub(crate) struct Plan {
     pub(crate) makespan: Option<Span>,
     /// True if no work was known, so that only the order in it means something: it is drawn as long as the run.
     pub(crate) is_order_only: bool,
-    /// When it begins: 0 but for a later plan, which covers only what was left then.
+    /// When the first plan was put in force, from which planned times count.
     pub(crate) origin: u64,
 }
 
@@ -195,7 +195,7 @@ impl Report {
             bar.end = bar.start.max(until);
         }
         let resources = lanes::resources(status);
-        let mut plan = plan(status, &bars, until);
+        let mut plan = plan(status, until);
         let (machines, freed_by) =
             lanes::pack(status, definition, &resources, &mut bars, &mut plan);
         let activities = rows(status, definition, look, &controllers, &bars, &plan);
@@ -334,8 +334,10 @@ fn until(status: &Status, bars: &[Bar], look: Look) -> u64 {
 }
 
 /// The plan on the axis of the run. Machines and slots are not known yet.
-fn plan(status: &Status, bars: &[Bar], until: u64) -> Plan {
+fn plan(status: &Status, until: u64) -> Plan {
+    let submitted = status.summary.submitted;
     let mut plan = Plan {
+        origin: status.planned_from.map_or(0, |at| at.since(submitted).0),
         generation: status.generation.0,
         makespan: status.planned,
         is_order_only: status.planned.is_none(),
@@ -352,9 +354,6 @@ fn plan(status: &Status, bars: &[Bar], until: u64) -> Plan {
             });
         }
     }
-    if plan.generation > 1 {
-        plan.origin = later_origin(&plan, bars);
-    }
     let length = plan.bars.iter().map(|bar| bar.end).max().unwrap_or(0);
     let room = until.saturating_sub(plan.origin);
     let is_scaled = plan.is_order_only && length > 0 && room > 0;
@@ -367,20 +366,6 @@ fn plan(status: &Status, bars: &[Bar], until: u64) -> Plan {
         }
     }
     plan
-}
-
-/// When a later plan began, which nobody has recorded: its first activity that ran did so as planned.
-fn later_origin(plan: &Plan, bars: &[Bar]) -> u64 {
-    let mut start_of = std::collections::BTreeMap::new();
-    for bar in bars {
-        start_of.insert(bar.activity, bar.start);
-    }
-    let first = plan
-        .bars
-        .iter()
-        .filter_map(|bar| Some((bar.start, *start_of.get(&bar.activity)?)))
-        .min();
-    first.map_or(0, |(planned, real)| real.saturating_sub(planned))
 }
 
 fn rows(

@@ -117,6 +117,7 @@ pub(super) fn untouched(definition: &Definition) -> Status {
         waiting_for: None,
         keep_going: false,
         copies: None,
+        planned_from: None,
     }
 }
 

@@ -370,7 +370,7 @@ it is drawn as long as the run."
     }
     if plan.generation > 1 {
         notes.push(format!(
-            "This is plan {}, made for what was left at that time.",
+            "This is plan {}. What had ended or was running when it was made stands as it was planned before.",
             plan.generation
         ));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
-use model::{ActivityId, Entry, Generation, Plan, ResourceId, Span};
+use model::{ActivityId, Entry, Generation, Plan, ResourceId, Span, Wall};
 
 use super::Event;
 
@@ -32,6 +32,9 @@ pub struct Planned {
     /// True if its times rest on works that were given or learned.
     #[n(2)]
     pub is_estimate: bool,
+    /// When it was put in force: the times of this plan and of all later ones count from here.
+    #[n(3)]
+    pub at: Option<Wall>,
 }
 
 /// The difference between a plan and the one before.

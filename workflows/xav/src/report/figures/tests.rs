@@ -116,23 +116,17 @@ fn a_plan_without_estimates_is_as_long_as_the_run() {
 }
 
 #[test]
-fn a_later_plan_begins_where_its_first_activity_ran() {
+fn all_entries_of_a_later_plan_count_from_when_the_first_one_was_put_in_force() {
     let mut status = status();
     status.generation = Generation(2);
-    for one in &mut status.activities[..3] {
-        one.planned = None;
-    }
+    status.planned_from = Some(SUBMITTED + Span::from_millis(35));
     let merge = status.activities[4].planned.as_mut().unwrap();
-    (merge.start, merge.finish) = (Span::from_millis(600), Span::from_millis(700));
+    (merge.start, merge.finish) = (Span::from_millis(650), Span::from_millis(750));
     let report = Report::of(&status, &definition(), LOOK);
     assert_eq!(report.plan.origin, 35_000);
-    let starts: Vec<u64> = report
-        .plan
-        .bars
-        .iter()
-        .map(|bar| bar.start / 1_000)
-        .collect();
-    assert_eq!(starts, [135, 635]);
+    let bars = &report.plan.bars;
+    let starts: Vec<u64> = bars.iter().map(|bar| bar.start / 1_000).collect();
+    assert_eq!(starts, [35, 135, 335, 135, 685]);
 }
 
 #[test]
