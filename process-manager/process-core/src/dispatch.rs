@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{ActivityId, AttemptId, ProcessId, ResourceId, Span, Wall};
 use wire::attempt::Dispatch;
 
+use crate::enact::busy::Running;
 use crate::enact::judge::backoff;
 use crate::files::Files;
 use crate::machines::Machines;
@@ -74,6 +75,13 @@ impl Grid<'_> {
         let machines = self.machines;
         self.files
             .name_sources(step, machines, known, receiver, message)
+    }
+}
+
+impl Running for Attempts {
+    fn started(&self, attempt: AttemptId) -> Option<Wall> {
+        let running = self.running(attempt.process)?;
+        running.get(&attempt.activity).map(|&(at, _)| at)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Decisions about one process, worked out before they are recorded: expressions, messages, judgements.
 
+pub(crate) mod busy;
 pub(crate) mod cache_key;
 pub(crate) mod evaluate;
 pub(crate) mod judge;
@@ -7,3 +8,4 @@ pub(crate) mod message;
 pub(crate) mod problem;
 pub(crate) mod recompute;
 pub(crate) mod reuse;
+pub(crate) mod works;

@@ -29,7 +29,7 @@ impl Parts {
             if !std::mem::take(&mut step.marks.wants_plans) {
                 return;
             }
-            self.market.plan_next(step, &self.machines);
+            self.market.plan_next(step, &self.machines, &self.attempts);
         }
     }
 

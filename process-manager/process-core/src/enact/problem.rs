@@ -2,64 +2,42 @@
 
 use std::collections::BTreeMap;
 
-use model::{ActivityId, Bytes, Fault, FaultName, Generation, Platform, Source, Span, Work};
+use model::{ActivityId, Bytes, Fault, FaultName, Generation, Platform, Source, Span, Wall};
 use schedule::{Demand, Placed, Refusal, SchedulerKind};
 
+use crate::enact::busy::{Busy, Running};
+use crate::enact::works::{Works, sum};
 use crate::process::Process;
 use crate::process::index::has_ended;
 
-/// The assumed work of an activity if nothing is known of any.
-const WORK_UNKNOWN: Work = Work::from_secs(1);
-
-pub(crate) fn knows_work(process: &Process) -> bool {
-    process.state.n_seen > 0 || gives_work(process)
-}
-
-/// Returns true if the definition gives the work of any activity.
-pub(crate) fn gives_work(process: &Process) -> bool {
-    let graph = process.definition.graph();
-    graph.nodes().any(|node| node.work > Work::ZERO)
-}
-
-/// The planning problem of the whole process. A work that is not given counts as the mean of the
-/// run times seen, or else of the works given. Bytes count only if files cross between machines.
+/// The planning problem of the whole process. Bytes count only if files cross between machines.
 pub(crate) fn problem(
     process: &Process,
     platform: Platform,
     scheduler: SchedulerKind,
     files_cross: bool,
+    out: (&dyn Running, Wall),
 ) -> schedule::Request {
     let all_bytes = sum(process.all_produced().map(|artifact| artifact.bytes.0));
     let mean_bytes = Bytes(all_bytes / process.index.n_produced.max(1) as u64);
-    let graph = process.definition.graph();
-    let given: Vec<Work> = graph
-        .nodes()
-        .map(|node| node.work)
-        .filter(|work| work.0 > 0)
-        .collect();
-    let mean = if process.state.n_seen > 0 {
-        Work(process.state.seen_wall.0 / u64::from(process.state.n_seen))
-    } else if given.is_empty() {
-        WORK_UNKNOWN
-    } else {
-        Work(sum(given.iter().map(|work| work.0)) / given.len() as u64)
-    };
-    let graph = graph.weighted(
+    let works = Works::new(process);
+    let graph = process.definition.graph().weighted(
         |node| match node.activity {
-            Some(_) if node.work == Work::ZERO => mean,
-            Some(_) | None => node.work,
+            Some(_) => works.or_mean(node.work),
+            None => node.work,
         },
         |from, to, bytes| match (from.activity, to.activity) {
             (Some(from), Some(to)) if files_cross => bytes_given(process, from, to, mean_bytes),
             (Some(_) | None, _) => bytes,
         },
     );
+    let busy = Busy::new(process, &platform, &works, out);
     schedule::Request {
         graph,
         platform,
         demands: demands(process),
-        ready: Vec::new(),
-        placed: placed(process),
+        placed: placed(process, &busy.ends),
+        ready: busy.ready,
         generation: Generation(process.state.plan.generation.0 + 1),
         scheduler,
     }
@@ -81,25 +59,17 @@ fn bytes_given(process: &Process, from: ActivityId, to: ActivityId, mean: Bytes)
     Bytes(sum(bytes))
 }
 
-/// Numbers from machines and users may add up to more than a `u64` holds.
-fn sum(values: impl Iterator<Item = u64>) -> u64 {
-    values.fold(0, u64::saturating_add)
-}
-
 /// Activities that have ended or are out, with the machines where their outputs lie or will lie.
-fn placed(process: &Process) -> Vec<Placed> {
+fn placed(process: &Process, ends: &BTreeMap<ActivityId, Span>) -> Vec<Placed> {
     let activities = process.definition().activities().iter();
     activities
         .filter_map(|&id| {
             let state = process.activity(id);
-            let finish = match process.state.plan.entry(id) {
-                Some(entry) if state.is_out() => Span(entry.finish.0.saturating_sub(entry.start.0)),
-                Some(_) | None => Span::ZERO,
-            };
             let placed = Placed {
                 activity: id,
                 resource: state.resource,
-                finish,
+                // What has ended and is made again is there once that has ended.
+                finish: ends.get(&id).copied().unwrap_or_default(),
             };
             (has_ended(state.phase) || state.is_out()).then_some(placed)
         })

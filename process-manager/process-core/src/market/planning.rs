@@ -14,7 +14,9 @@ use wire::group::Offered;
 use super::claims::last_slot;
 use super::queue::Turn;
 use super::{Demand, GroupLink, Market, Stage};
-use crate::enact::problem::{gives_work, knows_work, problem, refusal_fault};
+use crate::enact::busy::Running;
+use crate::enact::problem::{problem, refusal_fault};
+use crate::enact::works::{gives_work, knows_work};
 use crate::io::{Effect, PlanRequest, PlanResult};
 use crate::limits;
 use crate::machines::Machines;
@@ -32,9 +34,14 @@ const LINK_UNKNOWN: NetworkLink = NetworkLink {
 
 impl Market {
     /// Plans the processes that want it, one after another, as long as there are slots for the next one.
-    pub(crate) fn plan_next(&mut self, step: &mut Step<'_>, machines: &Machines) {
+    pub(crate) fn plan_next(
+        &mut self,
+        step: &mut Step<'_>,
+        machines: &Machines,
+        running: &dyn Running,
+    ) {
         for id in std::mem::take(&mut self.partly_granted) {
-            self.plan_on_grants(step, machines, id);
+            self.plan_on_grants(step, (machines, running), id);
         }
         while let Some(id) = self.next_to_plan(step) {
             let Some(known) = step.cx.process(id) else {
@@ -56,7 +63,7 @@ impl Market {
                 resource(self.answering(machines, place)?, slots)
             });
             let resources: Vec<Resource> = resources.collect();
-            if !self.request_plan(step, id, resources) {
+            if !self.request_plan(step, id, resources, running) {
                 self.note_tried(id);
             }
         }
@@ -150,7 +157,12 @@ impl Market {
     }
 
     /// Has a process planned again on the slots that it holds.
-    fn plan_on_grants(&mut self, step: &mut Step<'_>, machines: &Machines, id: ProcessId) {
+    fn plan_on_grants(
+        &mut self,
+        step: &mut Step<'_>,
+        (machines, running): (&Machines, &dyn Running),
+        id: ProcessId,
+    ) {
         let Some(known) = step.cx.process(id) else {
             return;
         };
@@ -159,7 +171,7 @@ impl Market {
             .into_iter()
             .filter_map(|place| resource(self.answering(machines, place)?, known.granted(place)));
         let resources: Vec<Resource> = resources.collect();
-        self.request_plan(step, id, resources);
+        self.request_plan(step, id, resources, running);
     }
 
     /// A machine for plans: it takes work, and its group answers claims.
@@ -204,6 +216,7 @@ impl Market {
         step: &mut Step<'_>,
         id: ProcessId,
         resources: Vec<Resource>,
+        running: &dyn Running,
     ) -> bool {
         let Some(known) = step.cx.process(id) else {
             return false;
@@ -214,7 +227,9 @@ impl Market {
             return false;
         };
         let scheduler = self.scheduler_for(step, id, known);
-        let request = problem(known, platform, scheduler, step.config.link.is_some());
+        let files_cross = step.config.link.is_some();
+        let out = (running, step.now.wall);
+        let request = problem(known, platform, scheduler, files_cross, out);
         let basis = self.next_basis();
         let n_offers = self.n_offers;
         let used = request.platform.resources();

@@ -11,7 +11,7 @@ use super::{Answered, Market};
 use crate::machines::Machines;
 use crate::record::{Event, Phase};
 use crate::tests::bench::{controller, draft, ids, leaf};
-use crate::tests::paper::{Bench, ID};
+use crate::tests::paper::{Bench, ID, Idle};
 use crate::{Config, PlanResult, Stream};
 
 const ONE: GroupId = GroupId::new(1);
@@ -32,7 +32,7 @@ fn market(bench: &mut Bench) -> Market {
         market.group_up(step, group);
         market.on_offer(step, group, offer(group));
     }
-    market.plan_next(step, &Machines::default());
+    market.plan_next(step, &Machines::default(), &Idle);
     market
 }
 
@@ -154,7 +154,7 @@ fn a_part_of_the_slots_is_kept_and_planned_on_alone() {
     market.on_answer(&mut bench.step(), TWO, refused);
     assert!(!has_plan(&bench));
     bench.take_to_groups();
-    market.plan_next(&mut bench.step(), &Machines::default());
+    market.plan_next(&mut bench.step(), &Machines::default(), &Idle);
     let platform = bench.plan_request().unwrap().request.platform;
     let used: Vec<ResourceId> = platform.resources().iter().map(|one| one.id).collect();
     assert_eq!(used, [machine(ONE)]);
@@ -353,13 +353,13 @@ fn a_process_of_an_earlier_epoch_waits_a_moment_for_what_it_was_granted() {
     market.begin(step.cx.process(ID).unwrap(), false);
     market.group_up(step, ONE);
     market.on_offer(step, ONE, offer(ONE));
-    market.plan_next(step, &Machines::default());
+    market.plan_next(step, &Machines::default(), &Idle);
     assert!(bench.plan_request().is_none());
     // It was granted the whole machine.
     let told = answered(&bench, 1, 0);
     market.on_holdings(&mut bench.step(), ONE, told, vec![held(4, ONE, 1)]);
     assert_eq!(recorded(&bench, ONE), (4, 1));
-    market.plan_next(&mut bench.step(), &Machines::default());
+    market.plan_next(&mut bench.step(), &Machines::default(), &Idle);
     assert!(bench.plan_request().is_some());
 }
 
@@ -378,6 +378,6 @@ fn a_group_manager_that_does_not_answer_holds_up_nobody_for_long() {
     bench.pass(Span::from_secs(1));
     market.repeat_inquiry(&mut bench.step(), ONE);
     assert!(std::mem::take(&mut bench.shared.marks.wants_plans));
-    market.plan_next(&mut bench.step(), &Machines::default());
+    market.plan_next(&mut bench.step(), &Machines::default(), &Idle);
     assert_eq!(claims(&mut bench), [(ONE, 1)]);
 }

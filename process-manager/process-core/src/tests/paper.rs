@@ -12,6 +12,7 @@ use wire::attempt::{End, Outcome, ToActivity};
 use wire::group::ToGroup;
 
 use crate::config::Config;
+use crate::enact::busy::Running;
 use crate::enact::evaluate::Evaluator;
 use crate::enact::judge::judge;
 use crate::enact::reuse::memo_of;
@@ -246,5 +247,14 @@ impl Ledger for Paper {
 
     fn forget(&mut self, stream: Stream) {
         self.states.remove(&stream);
+    }
+}
+
+/// Nothing is known to run.
+pub(crate) struct Idle;
+
+impl Running for Idle {
+    fn started(&self, _: AttemptId) -> Option<Wall> {
+        None
     }
 }
