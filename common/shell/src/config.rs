@@ -208,9 +208,27 @@ impl Config<'_> {
     pub fn optional_number(&mut self, key: &str, range: RangeInclusive<u32>) -> Option<u32> {
         let wanted = format!("a number from {} to {}", range.start(), range.end());
         self.value(key, &wanted, |value| {
-            let integer = value.as_integer()?;
-            let number = u32::from_str_radix(integer.as_str(), integer.radix()).ok()?;
-            range.contains(&number).then_some(number)
+            whole(value).filter(|number| range.contains(number))
+        })
+    }
+
+    /// An optional table of whole numbers by users, named as in their certificates.
+    pub fn optional_numbers_by_user(
+        &mut self,
+        key: &str,
+        range: RangeInclusive<u32>,
+    ) -> Option<BTreeMap<String, u32>> {
+        let (least, most) = (range.start(), range.end());
+        let wanted = format!(
+            "numbers from {least} to {most} by names of users, such as {{ ana = {least} }}"
+        );
+        self.value(key, &wanted, |value| {
+            let numbers = value.as_table()?.iter().map(|(name, number)| {
+                let name = name.get_ref().to_string();
+                let number = whole(number.get_ref()).filter(|number| range.contains(number))?;
+                is_user(&name).then_some((name, number))
+            });
+            numbers.collect()
         })
     }
 
@@ -350,6 +368,17 @@ impl Config<'_> {
             text,
         });
     }
+}
+
+fn whole(value: &DeValue<'_>) -> Option<u32> {
+    let integer = value.as_integer()?;
+    u32::from_str_radix(integer.as_str(), integer.radix()).ok()
+}
+
+/// Returns true if a user may be called so, as the second holder of a name may: `ana~2`.
+fn is_user(name: &str) -> bool {
+    let identity = format!("xav://grid/group/user/{name}");
+    identity.parse::<Identity>().is_ok()
 }
 
 /// The form of an address to listen on.

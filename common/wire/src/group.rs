@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
-use model::{Bytes, Epoch, GrantId, GroupId, ProcessId, ResourceId};
+use model::{Bytes, Epoch, GrantId, GroupId, ProcessId, ResourceId, Span};
 
 /// Machines of one offer at most.
 pub const RESOURCES_MAX: usize = 100_000;
@@ -36,6 +36,10 @@ pub enum ToGroup {
         /// The sender's epoch: a claim of an earlier one that comes late takes nothing.
         #[cbor(n(3), default)]
         epoch: Epoch,
+        /// The identity of the owner of the process, as in a certificate; none where it was submitted
+        /// on the sender's own machine.
+        #[n(4)]
+        owner: Option<String>,
     },
     /// The process needs nothing any more. Answered by `Released`.
     #[n(2)]
@@ -123,6 +127,9 @@ pub enum FromGroup {
         /// All that the process holds in this group with this claim, earlier ones included.
         #[n(2)]
         grants: Vec<Grant>,
+        /// True if its owner holds as many slots as it may: what is lacking may be free.
+        #[cbor(n(3), default)]
+        is_at_limit: bool,
     },
     /// Nothing of the claim is granted.
     #[n(2)]
@@ -133,6 +140,9 @@ pub enum FromGroup {
         /// The process.
         #[n(1)]
         process: ProcessId,
+        /// True if its owner holds as many slots as it may: what was claimed may be free.
+        #[cbor(n(2), default)]
+        is_at_limit: bool,
     },
     /// The process holds nothing here.
     #[n(3)]
@@ -201,6 +211,55 @@ pub struct Offer {
     /// number than in the last `Holdings`, the receiver asks again.
     #[cbor(n(4), default)]
     pub n_revoked: u64,
+    /// How the owners of processes share the group; none where it has no rule for that.
+    #[n(5)]
+    pub owners: Option<Owners>,
+}
+
+/// How the owners of processes share a group. An owner that is not named has used nothing, holds
+/// nothing, and has a share of 1.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Owners {
+    /// True if the owner who has used least for its share is next; else the first process is.
+    #[n(0)]
+    pub is_fair: bool,
+    /// Slots that the processes of an owner may hold at once, where it has no limit of its own.
+    #[n(1)]
+    pub slots_max: Option<u32>,
+    /// The owners that hold or have used something, or have a limit of their own, by their names.
+    #[n(2)]
+    pub owners: Vec<OwnerUsage>,
+}
+
+/// What an owner of processes has used of a group and may use.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct OwnerUsage {
+    /// Its name: see [`owner_name`].
+    #[n(0)]
+    pub name: String,
+    /// Its share, which means something beside those of others alone.
+    #[n(1)]
+    pub share: u32,
+    /// The slot time that it has used, each second of a slot counted for less the longer it is ago.
+    #[n(2)]
+    pub usage: Span,
+    /// Slots that its processes hold.
+    #[n(3)]
+    pub held: u32,
+    /// Of these, the slots that processes of the receiver hold.
+    #[n(4)]
+    pub yours: u32,
+    /// Slots that its processes may hold at once.
+    #[n(5)]
+    pub slots_max: Option<u32>,
+}
+
+/// The name under which shares and limits know the owner of a process: that of its certificate, and
+/// `-` for all processes without an owner together.
+pub fn owner_name(identity: Option<&str>) -> &str {
+    identity.map_or("-", |identity| {
+        identity.rsplit('/').next().unwrap_or(identity)
+    })
 }
 
 /// One machine of an offer.

@@ -17,7 +17,7 @@ use wire::attempt::{
 use wire::client::{Answer, Phase, Progress, Request, Summary, Totals};
 use wire::executor::Kept;
 use wire::frame::{self, FrameBuffer};
-use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup, Want};
+use wire::group::{FromGroup, Grant, Held, Offer, Offered, OwnerUsage, Owners, ToGroup, Want};
 use wire::hello::{Hello, PROTOCOLS};
 use wire::resource::{Facts, FromResource, ProcessGrant, QuestionId, ToResource};
 use wire::{Envelope, bulk};
@@ -94,6 +94,7 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
                 slots: 4,
             }],
             epoch: Epoch(2),
+            owner: Some("xav://grid/lab/user/ana".to_owned()),
         },
         ToGroup::Release(ProcessId(9)),
         ToGroup::Holds(vec![held()]),
@@ -396,6 +397,7 @@ fn from_group() -> Vec<FromGroup> {
             leaving: vec![ResourceId::local(2)],
             is_shared: true,
             n_revoked: 1,
+            owners: Some(owners()),
         }),
         FromGroup::Granted {
             number: 3,
@@ -405,6 +407,12 @@ fn from_group() -> Vec<FromGroup> {
                 resource: ResourceId::local(1),
                 slots: 2,
             }],
+            is_at_limit: true,
+        },
+        FromGroup::Refused {
+            number: 3,
+            process: ProcessId(9),
+            is_at_limit: true,
         },
         FromGroup::Holdings {
             epoch: Epoch(2),
@@ -413,6 +421,22 @@ fn from_group() -> Vec<FromGroup> {
             n_revoked: 1,
         },
     ]
+}
+
+fn owners() -> Owners {
+    let ana = OwnerUsage {
+        name: "ana".to_owned(),
+        share: 2,
+        usage: Span(1 << 40),
+        held: 7,
+        yours: 3,
+        slots_max: Some(9),
+    };
+    Owners {
+        is_fair: true,
+        slots_max: Some(4),
+        owners: vec![ana],
+    }
 }
 
 fn held() -> Held {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Context;
-use model::{GrantId, Mono, ProcessId};
-use wire::group::{FromGroup, RESOURCES_MAX, Want};
+use model::{GrantId, Identity, Mono, ProcessId};
+use wire::group::{FromGroup, RESOURCES_MAX, Want, owner_name};
 
 use crate::io::{Effect, Stream};
 use crate::link::Presence;
@@ -22,12 +22,18 @@ impl GroupManager {
         &mut self,
         cx: &mut Context<'_, Self>,
         from: u32,
-        (process, number): (ProcessId, u32),
+        (process, owner, number): (ProcessId, Option<String>, u32),
         wants: &[Want],
     ) {
+        let owner = owner.filter(|owner| owner.parse::<Identity>().is_ok());
+        let name = owner_name(owner.as_deref()).to_owned();
         let holding = state(cx).holding(process);
         if holding.is_some_and(|holding| holding.manager.is_some_and(|of| of != from)) {
-            let refused = FromGroup::Refused { number, process };
+            let refused = FromGroup::Refused {
+                number,
+                process,
+                is_at_limit: false,
+            };
             return cx.effect(Effect::ToProcess(from, refused));
         }
         let granted = state(cx).holding(process).map(|holding| holding.number);
@@ -41,13 +47,16 @@ impl GroupManager {
             return; // A late copy: there was a later claim since.
         }
         if number > granted && number > refused {
-            let grants = self.grants_for(cx, process, wants);
+            let grants = self.grants_for(cx, (process, &name), wants);
             if grants.is_empty() {
                 self.remember_refused(process, number);
+                // A process manager that knew of the limit would not have claimed.
+                self.has_changed |= self.is_at_limit(state(cx), &name);
             } else {
-                self.grant(cx, from, (process, number), grants);
+                self.grant(cx, from, (process, owner, number), grants);
             }
         }
+        let is_at_limit = self.is_at_limit(state(cx), &name);
         let holding = state(cx)
             .holding(process)
             .filter(|holding| holding.number == number);
@@ -56,14 +65,25 @@ impl GroupManager {
                 number,
                 process,
                 grants: self.told(&holding.grants),
+                is_at_limit,
             },
-            None => FromGroup::Refused { number, process },
+            None => FromGroup::Refused {
+                number,
+                process,
+                is_at_limit,
+            },
         };
         cx.effect(Effect::ToProcess(from, answer));
     }
 
-    /// The free part of the wanted slots, first come, first served.
-    fn grants_for(&self, cx: &Context<'_, Self>, process: ProcessId, wants: &[Want]) -> Vec<Grant> {
+    /// The free part of the wanted slots, first come, first served, as far as the limit of the
+    /// process's owner allows.
+    fn grants_for(
+        &self,
+        cx: &Context<'_, Self>,
+        (process, owner): (ProcessId, &str),
+        wants: &[Want],
+    ) -> Vec<Grant> {
         let state = state(cx);
         if state.holding(process).is_none() && state.n_holdings() >= HOLDINGS_MAX {
             return Vec::new();
@@ -78,8 +98,10 @@ impl GroupManager {
         }
         let GrantId(mut last) = state.last_grant();
         let mut grants = Vec::new();
+        let mut left = self.left_for(state, owner).unwrap_or(u32::MAX);
         for (resource, slots) in wanted {
-            let slots = slots.min(self.free(state, resource));
+            let slots = slots.min(self.free(state, resource)).min(left);
+            left -= slots;
             if slots > 0 {
                 last += 1;
                 grants.push(Grant {
@@ -96,9 +118,11 @@ impl GroupManager {
         &mut self,
         cx: &mut Context<'_, Self>,
         from: u32,
-        (process, number): (ProcessId, u32),
+        (process, owner, number): (ProcessId, Option<String>, u32),
         grants: Vec<Grant>,
     ) {
+        self.charge(cx);
+        let is_first = state(cx).holding(process).is_none();
         let resources: Vec<MachineNumber> = grants.iter().map(|grant| grant.resource).collect();
         cx.record(
             Stream::Manager,
@@ -107,6 +131,7 @@ impl GroupManager {
                 number,
                 grants,
                 manager: Some(from),
+                owner: owner.filter(|_| is_first),
             },
         );
         self.granted.insert(process);
@@ -148,6 +173,7 @@ impl GroupManager {
         let grants = holding.iter().flat_map(|holding| &holding.grants);
         let resources: BTreeSet<MachineNumber> = grants.map(|grant| grant.resource).collect();
         let forgets = state(cx).forgotten_by(process);
+        self.charge(cx);
         cx.record(Stream::Manager, Event::Released { process, forgets });
         self.granted.remove(&process);
         self.refused.remove(&process);

@@ -55,6 +55,7 @@ impl GroupManager {
                 number: holding.number,
                 grants: Vec::new(),
                 manager: Some(from),
+                owner: None,
             };
             cx.record(Stream::Manager, granted);
         }
@@ -96,7 +97,7 @@ impl GroupManager {
             if !lacking.is_empty() {
                 let last = state(cx).holding(one.process).map(|known| known.number);
                 let number = last.map_or(one.number, |last| last.max(one.number));
-                self.grant(cx, from, (one.process, number), lacking);
+                self.grant(cx, from, (one.process, None, number), lacking);
             }
         }
     }

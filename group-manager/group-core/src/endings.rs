@@ -227,6 +227,7 @@ impl GroupManager {
             self.process_managers.count_revoked(manager);
         }
         let forgets = state(cx).forgotten_by(process).filter(|_| is_last);
+        self.charge(cx);
         cx.record(
             Stream::Manager,
             Event::Revoked {

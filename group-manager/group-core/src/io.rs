@@ -6,8 +6,10 @@ use wire::admin::Node;
 use wire::group::{FromGroup, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
+use crate::policy::Policy;
+
 /// The settings of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Which group.
     pub group: GroupId,
@@ -16,6 +18,8 @@ pub struct Config {
     pub lease: Option<Span>,
     /// Time after which a process manager that is away loses what its processes hold and do not use.
     pub holdings_end_after: Span,
+    /// How the owners of processes share it.
+    pub policy: Policy,
 }
 
 /// The usual time after which holdings of an absent process manager end: long against a restart of
@@ -28,6 +32,7 @@ impl Default for Config {
             group: GroupId::default(),
             lease: None,
             holdings_end_after: HOLDINGS_END_AFTER,
+            policy: Policy::default(),
         }
     }
 }

@@ -8,6 +8,7 @@
 //!
 //! Read [`GroupManager`] and [`Input`] first, then [`State`].
 
+mod charging;
 mod claims;
 mod confirm;
 mod endings;
@@ -16,18 +17,22 @@ mod link;
 mod machines;
 mod manager;
 mod offers;
+mod policy;
 mod powers;
 mod questions;
 pub mod record;
 mod register;
+mod shares;
 mod state;
 mod step;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 pub use io::{Config, Effect, GivenUp, HOLDINGS_END_AFTER, Holder, Input, Peer, Record, Stream};
 pub use machines::{Machine, Standing};
 pub use manager::GroupManager;
+pub use policy::{HALF_LIFE, Policy};
 pub use record::{Event, Snapshot};
 pub use state::State;

@@ -7,6 +7,7 @@ use model::{Epoch, Mono, ProcessId, ResourceId};
 use wire::lease;
 use wire::resource::ToResource;
 
+use crate::charging::Charging;
 use crate::io::{Config, Effect, Stream};
 use crate::link::{Met, ProcessLinks};
 use crate::machines::{Machine, Machines, Standing};
@@ -34,6 +35,7 @@ pub struct GroupManager {
     pub(crate) introduced: BTreeMap<u32, String>,
     pub(crate) process_managers: ProcessLinks,
     pub(crate) endings: Endings,
+    pub(crate) charging: Charging,
     /// The numbers of the last claims that were refused.
     pub(crate) refused: BTreeMap<ProcessId, u32>,
     /// Processes that were granted something in this epoch and in the present one of their process

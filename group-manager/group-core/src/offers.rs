@@ -57,6 +57,7 @@ impl GroupManager {
             resources: offer.resources.into_iter().map(own).collect(),
             is_shared,
             n_revoked: self.process_managers.n_revoked(to),
+            owners: self.owners_to(state, offer.owners, to),
             ..offer
         }
     }
@@ -103,6 +104,7 @@ impl GroupManager {
                 .map(|(number, _)| self.id(number))
                 .collect(),
             n_revoked: 0,
+            owners: self.owners(state),
         }
     }
 

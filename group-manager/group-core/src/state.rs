@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use model::{Epoch, GrantId, ProcessId};
+use wire::group::owner_name;
 use wire::resource::ProcessGrant;
 
-use crate::record::{Event, Grant, Holding, MachineNumber, Snapshot};
+use crate::record::{Event, Grant, Holding, MachineNumber, Snapshot, Used};
+use crate::usage::Usage;
 
 /// Released processes that are remembered, so that a late copy of a claim takes nothing. A process
 /// claims nothing after its release, so only copies that are still on their way can come, and those
@@ -23,13 +25,18 @@ pub struct State {
     n_grants: u64,
     /// Machines that are offered no more.
     drained: BTreeSet<String>,
+    /// What owners have used.
+    usage: Usage,
     /// From `holdings`: the grants of each machine.
     grants: BTreeMap<MachineNumber, BTreeMap<GrantId, ProcessGrant>>,
     /// From `holdings`: the slots of each machine that are held, so that an offer counts no grants.
     held: BTreeMap<MachineNumber, Held>,
+    /// From `holdings`: the slots that the processes of each owner hold, by its name.
+    owners: BTreeMap<String, Held>,
 }
 
-/// Slots of a machine that are held: all of them, and those of each process manager's processes.
+/// Slots of a machine or an owner that are held: all of them, and those of each process manager's
+/// processes.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Held {
     all: u64,
@@ -53,6 +60,21 @@ impl Held {
     }
 }
 
+/// Who holds a grant beside its process: the process manager, and the owner by its name.
+struct Holder {
+    manager: Option<u32>,
+    owner: String,
+}
+
+impl Holder {
+    fn of(holding: &Holding) -> Holder {
+        Holder {
+            manager: holding.manager,
+            owner: owner_name(holding.owner.as_deref()).to_owned(),
+        }
+    }
+}
+
 impl State {
     pub(crate) fn apply(&mut self, event: &Event) {
         match event {
@@ -65,16 +87,20 @@ impl State {
                 number,
                 grants,
                 manager,
+                owner,
             } => {
                 if let Some(manager) = manager {
                     self.assign(*process, *manager);
                 }
                 let holding = self.holdings.entry(*process).or_default();
                 holding.number = *number;
+                if holding.grants.is_empty() {
+                    holding.owner.clone_from(owner);
+                }
                 holding.grants.extend(grants);
-                let manager = holding.manager;
+                let holder = Holder::of(holding);
                 for grant in grants {
-                    self.add_grant((*process, manager), *grant);
+                    self.add_grant(*process, &holder, *grant);
                     self.n_grants = self.n_grants.max(grant.id.0);
                 }
             }
@@ -90,6 +116,15 @@ impl State {
                 } else {
                     self.drained.remove(name);
                 }
+            }
+            Event::Charged {
+                elapsed,
+                half_life,
+                at,
+            } => {
+                let held = self.owners.iter();
+                let held = held.map(|(owner, held)| (owner.as_str(), held.all));
+                self.usage.charge((*elapsed, *half_life), *at, held);
             }
         }
     }
@@ -107,6 +142,14 @@ impl State {
                 .collect(),
             n_grants: self.n_grants,
             drained: self.drained.iter().cloned().collect(),
+            used: self.usage.charged().map(|at| Used {
+                at,
+                owners: self
+                    .usage
+                    .used()
+                    .map(|(owner, used)| (owner.to_owned(), used))
+                    .collect(),
+            }),
         }
     }
 
@@ -118,17 +161,22 @@ impl State {
             released,
             n_grants,
             drained,
+            used,
         } = snapshot;
         let mut state = State {
             epoch,
             names,
             n_grants,
             drained: drained.into_iter().collect(),
+            usage: used.map_or_else(Usage::default, |used| {
+                Usage::restore(used.owners, Some(used.at))
+            }),
             ..State::default()
         };
         for (&process, holding) in &holdings {
+            let holder = Holder::of(holding);
             for grant in &holding.grants {
-                state.add_grant((process, holding.manager), *grant);
+                state.add_grant(process, &holder, *grant);
             }
         }
         state.holdings = holdings;
@@ -144,6 +192,7 @@ impl State {
             + self.holdings.len()
             + n_grants
             + self.released.len()
+            + self.usage.used().count()
     }
 
     /// The present epoch, counted from 1.
@@ -192,6 +241,29 @@ impl State {
         of_it.copied().unwrap_or_default()
     }
 
+    /// Slots that the processes of an owner of this name hold.
+    pub fn held_by_owner(&self, name: &str) -> u64 {
+        self.owners.get(name).map_or(0, |held| held.all)
+    }
+
+    /// Those of them that processes of this process manager hold.
+    pub(crate) fn held_by_owner_at(&self, name: &str, manager: u32) -> u64 {
+        let held = self.owners.get(name);
+        let of_it = held.and_then(|held| held.by_manager.get(&Some(manager)));
+        of_it.copied().unwrap_or_default()
+    }
+
+    /// The owners whose processes hold something, by their names, with their slots.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = (&str, u64)> {
+        let owners = self.owners.iter();
+        owners.map(|(name, held)| (name.as_str(), held.all))
+    }
+
+    /// What owners have used.
+    pub(crate) fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
     /// The machines of which something is held, with the process managers of the holders.
     pub(crate) fn holders(
         &self,
@@ -235,13 +307,16 @@ impl State {
             return;
         }
         for grant in &holding.grants {
-            let held = self.held.entry(grant.resource).or_default();
-            held.take(before, grant.slots);
-            held.add(Some(manager), grant.slots);
+            let owner = owner_name(holding.owner.as_deref()).to_owned();
+            let of_machine = self.held.entry(grant.resource).or_default();
+            for held in [of_machine, self.owners.entry(owner).or_default()] {
+                held.take(before, grant.slots);
+                held.add(Some(manager), grant.slots);
+            }
         }
     }
 
-    fn add_grant(&mut self, (process, manager): (ProcessId, Option<u32>), grant: Grant) {
+    fn add_grant(&mut self, process: ProcessId, holder: &Holder, grant: Grant) {
         let Grant {
             id,
             resource,
@@ -251,10 +326,13 @@ impl State {
             .entry(resource)
             .or_default()
             .insert(id, ProcessGrant { id, process, slots });
-        self.held.entry(resource).or_default().add(manager, slots);
+        let of_machine = self.held.entry(resource).or_default();
+        of_machine.add(holder.manager, slots);
+        let of_owner = self.owners.entry(holder.owner.clone()).or_default();
+        of_owner.add(holder.manager, slots);
     }
 
-    fn remove_grant(&mut self, manager: Option<u32>, grant: Grant) {
+    fn remove_grant(&mut self, holder: &Holder, grant: Grant) {
         let Grant {
             id,
             resource,
@@ -267,9 +345,15 @@ impl State {
             }
         }
         if let Some(held) = self.held.get_mut(&resource) {
-            held.take(manager, slots);
+            held.take(holder.manager, slots);
             if held.all == 0 {
                 self.held.remove(&resource);
+            }
+        }
+        if let Some(held) = self.owners.get_mut(&holder.owner) {
+            held.take(holder.manager, slots);
+            if held.all == 0 {
+                self.owners.remove(&holder.owner);
             }
         }
     }
@@ -279,12 +363,12 @@ impl State {
         let Some(holding) = self.holdings.get_mut(&process) else {
             return;
         };
-        let manager = holding.manager;
+        let holder = Holder::of(holding);
         let is_there = |grant: &mut Grant| grant.resource == resource;
         let ended: Vec<Grant> = holding.grants.extract_if(.., is_there).collect();
         let is_empty = holding.grants.is_empty();
         for grant in ended {
-            self.remove_grant(manager, grant);
+            self.remove_grant(&holder, grant);
         }
         if is_empty {
             self.release(process, forgets);
@@ -295,13 +379,10 @@ impl State {
         let Some(holding) = self.holdings.remove(&process) else {
             return;
         };
-        let Holding {
-            number,
-            grants,
-            manager,
-        } = holding;
+        let holder = Holder::of(&holding);
+        let Holding { number, grants, .. } = holding;
         for grant in grants {
-            self.remove_grant(manager, grant);
+            self.remove_grant(&holder, grant);
         }
         if self.released.insert(process, number).is_none() {
             self.released_order.push_back(process);

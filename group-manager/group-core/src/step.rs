@@ -35,6 +35,7 @@ impl Machine for GroupManager {
     }
 
     fn step(&mut self, cx: &mut Context<'_, Self>, now: Now, input: Input) {
+        self.note_time(now);
         if let Input::Process(from, message) = &input
             && let Some(machine) = message.foreign(self.config.group)
         {
@@ -88,10 +89,11 @@ impl Machine for GroupManager {
                     process,
                     wants,
                     epoch,
+                    owner,
                 },
             ) => {
                 if self.is_present(cx, from, epoch) {
-                    self.on_claim(cx, from, (process, number), &wants);
+                    self.on_claim(cx, from, (process, owner, number), &wants);
                 }
             }
             Input::Process(from, ToGroup::Release(process)) => self.on_release(cx, from, process),
@@ -119,12 +121,15 @@ impl Machine for GroupManager {
                 is_drained,
             } => self.on_drain(cx, question, name, is_drained),
         }
+        self.charge_in_time(cx);
         self.push_offers(cx, now.mono);
     }
 
     fn wake(&mut self, cx: &mut Context<'_, Self>, now: Now) {
+        self.note_time(now);
         self.has_changed |= self.machines.check(now.mono);
         self.end_holdings(cx, now.mono);
+        self.charge_in_time(cx);
         self.push_offers(cx, now.mono);
     }
 
@@ -132,6 +137,7 @@ impl Machine for GroupManager {
         self.endings.begin(now.mono);
         let epoch = cx.state(Stream::Manager).map_or(Epoch(0), State::epoch);
         cx.record(Stream::Manager, Event::Epoch(Epoch(epoch.0 + 1)));
+        self.begin_charging(cx, now);
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
@@ -139,6 +145,7 @@ impl Machine for GroupManager {
             .into_iter()
             .chain(self.machines.due())
             .chain(self.endings_due())
+            .chain(self.charge_due())
             .min()
     }
 }

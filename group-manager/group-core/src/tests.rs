@@ -5,5 +5,6 @@ mod claims;
 mod confirm;
 mod endings;
 mod machines;
+mod owners;
 mod watch;
 mod world;

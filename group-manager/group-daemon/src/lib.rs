@@ -25,7 +25,7 @@ use wire::group::{FromGroup, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
 pub use admin::AdminServer;
-pub use group_core::HOLDINGS_END_AFTER;
+pub use group_core::{HALF_LIFE, HOLDINGS_END_AFTER, Policy};
 pub use members::Members;
 pub use service::{Service, Settings};
 
@@ -49,6 +49,8 @@ pub struct Config {
     pub lease: Option<Span>,
     /// Time after which a process manager that is away loses what its processes hold and do not use.
     pub holdings_end_after: Span,
+    /// How the owners of processes share the group.
+    pub policy: Policy,
     /// Called once, from the manager's thread, if it ends by an error.
     pub failed: Box<dyn FnOnce(&RunError) + Send>,
 }
@@ -105,6 +107,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         group: config.group,
         lease: config.lease,
         holdings_end_after: config.holdings_end_after,
+        policy: config.policy,
     });
     let runner = Runner::start(
         "group",

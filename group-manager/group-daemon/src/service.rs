@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +18,7 @@ use wire::hello::Refusal;
 
 use crate::issue;
 use crate::members::Members;
-use crate::{AdminServer, HOLDINGS_END_AFTER, Handle};
+use crate::{AdminServer, HALF_LIFE, HOLDINGS_END_AFTER, Handle, Policy};
 
 /// Bytes reserved on the disk for grants when it is full.
 const RESERVE: Bytes = Bytes(16 << 20);
@@ -33,6 +34,15 @@ const WARNING_PERIOD: Span = Span::from_secs(86_400);
 
 /// Time before its end from which the authority is warned of: every member must join anew.
 const AUTHORITY_WARNED: Span = Span::from_secs(180 * 86_400);
+
+/// The largest share of a user: only the ratio of two shares means something.
+const SHARE_MAX: u32 = 1_000_000;
+
+/// The half-lives of usage, from a minute to ten years.
+const HALF_LIVES: RangeInclusive<Span> = Span::from_secs(60)..=Span::from_secs(3_650 * 86_400);
+
+/// The largest limit on the slots of a user, beyond those of any group.
+const USER_SLOTS_MAX: u32 = 1_000_000_000;
 
 /// A group manager with its links. The program is `xavantes-gm`.
 pub struct Service {
@@ -52,6 +62,21 @@ pub struct Settings {
     pub(crate) address: Option<String>,
     pub(crate) certificate_life: Option<Span>,
     pub(crate) holdings_end_after: Option<Span>,
+    pub(crate) policy: Policy,
+}
+
+/// How users share the group.
+fn policy(config: &mut Config<'_>) -> Policy {
+    Policy {
+        shares: config.optional_numbers_by_user("share", 1..=SHARE_MAX),
+        half_life: config
+            .optional_span_in("share-half-life", HALF_LIVES)
+            .unwrap_or(HALF_LIFE),
+        slots_max: config.optional_number("user-slots-max", 1..=USER_SLOTS_MAX),
+        slots_max_of: config
+            .optional_numbers_by_user("user-slots", 1..=USER_SLOTS_MAX)
+            .unwrap_or_default(),
+    }
 }
 
 impl program::Service for Service {
@@ -76,6 +101,7 @@ impl program::Service for Service {
             }),
             certificate_life: config.optional_span("certificate-life"),
             holdings_end_after: config.optional_span("holdings-end-after"),
+            policy: policy(config),
         }
     }
 
@@ -110,6 +136,7 @@ impl program::Service for Service {
             reserve: RESERVE,
             lease: Some(wire::lease::LENGTH),
             holdings_end_after: settings.holdings_end_after.unwrap_or(HOLDINGS_END_AFTER),
+            policy: settings.policy,
             failed,
         })?);
         let has_news: Arc<AtomicBool> = Arc::default();

@@ -34,6 +34,7 @@ impl Bench {
             reserve: model::Bytes::ZERO,
             lease: None,
             holdings_end_after: HOLDINGS_END_AFTER,
+            policy: Policy::default(),
             failed: Box::new(|error| panic!("{error}")),
         });
         let handle = handle.unwrap();
@@ -137,6 +138,7 @@ fn a_grant_outlives_its_manager_and_a_machine_keeps_its_number() {
         process: ProcessId(9),
         wants,
         epoch: Epoch(1),
+        owner: None,
     };
     bench.ask(&claim);
     assert_eq!(bench.granted(), [(resource, 2)]);

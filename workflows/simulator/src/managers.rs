@@ -40,7 +40,7 @@ impl Sim {
                     lease: setup.lease,
                     ..group_core::Config::default()
                 };
-                let fresh = || GroupManager::new(config);
+                let fresh = || GroupManager::new(config.clone());
                 groups[group].start(fresh, *at, random, setup.looks_closely)
             }
             Node::Process(process) => {

@@ -89,6 +89,7 @@ impl Grid {
                     group: GROUP,
                     lease: None,
                     holdings_end_after: group_daemon::HOLDINGS_END_AFTER,
+                    policy: group_daemon::Policy::default(),
                     reserve: Bytes::ZERO,
                     failed: breakdown.teller(),
                 })

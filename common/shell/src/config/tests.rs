@@ -82,6 +82,36 @@ fn all_mistakes_are_told_with_their_places() {
 }
 
 #[test]
+fn numbers_are_given_by_names_of_users() {
+    let read = |text: &str| {
+        Config::read_text(Path::new("gm.toml"), text, |config| {
+            config.optional_numbers_by_user("share", 1..=9)
+        })
+    };
+    let shares = read("share = { ana = 2, ana~2 = 9 }");
+    assert!(shares.is_err(), "a bare key has no tilde");
+    let shares = read("share = { ana = 2, \"ana~2\" = 9 }").unwrap();
+    let shares: Vec<(String, u32)> = shares.into_iter().flatten().collect();
+    assert_eq!(shares, [("ana".to_owned(), 2), ("ana~2".to_owned(), 9)]);
+    assert_eq!(read("share = {}").unwrap(), Some(BTreeMap::new()));
+    assert_eq!(read("").unwrap(), None);
+    for wrong in [
+        "{ ana = 0 }",
+        "{ Ana = 1 }",
+        "{ ana = \"2\" }",
+        "{ \"user/ana\" = 1 }",
+        "2",
+    ] {
+        let told = read(&format!("share = {wrong}")).unwrap_err().to_string();
+        assert_eq!(
+            told,
+            "gm.toml:1:9: share must be numbers from 1 to 9 by names of users, such as { ana = 1 }",
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_named() {
     let dir = tempfile::TempDir::new().unwrap();
     let path = dir.path().join("x.toml");

@@ -5,7 +5,7 @@
 //! that brings it.
 
 use machine::golden::{line, read};
-use model::{Bytes, Epoch, GrantId, ProcessId, Wall};
+use model::{Bytes, Epoch, GrantId, ProcessId, Span, Wall};
 
 use super::*;
 use crate::io::Stream;
@@ -34,6 +34,7 @@ fn events() -> Vec<Event> {
             number: 2,
             grants: grants(),
             manager: None,
+            owner: None,
         },
         Event::Released {
             process,
@@ -48,11 +49,24 @@ fn events() -> Vec<Event> {
             number: 2,
             grants: grants(),
             manager: Some(5),
+            owner: None,
         },
         Event::Revoked {
             process,
             resource: MachineNumber(3),
             forgets: Some(ProcessId(76)),
+        },
+        Event::Granted {
+            process,
+            number: 2,
+            grants: grants(),
+            manager: Some(5),
+            owner: owner(),
+        },
+        Event::Charged {
+            elapsed: Span::from_secs(60),
+            half_life: Span::from_secs(86_400),
+            at: Wall(1_700_000_000_000_000),
         },
     ]
 }
@@ -66,14 +80,33 @@ fn name(event: &Event) -> &'static str {
         Event::Released { .. } => "released",
         Event::Drained { .. } => "drained",
         Event::Revoked { .. } => "revoked",
+        Event::Charged { .. } => "charged",
     }
 }
 
-fn snapshot(manager: Option<u32>) -> Snapshot {
+fn owner() -> Option<String> {
+    Some("xav://grid/lab/user/ana".to_owned())
+}
+
+/// The snapshots of all versions so far, the earliest first.
+fn snapshots() -> [Snapshot; 3] {
+    let used = Used {
+        at: Wall(1_700_000_000_000_000),
+        owners: vec![("ana".to_owned(), 2.5)],
+    };
+    let last = Snapshot {
+        used: Some(used),
+        ..snapshot(Some(5), owner())
+    };
+    [snapshot(None, None), snapshot(Some(5), None), last]
+}
+
+fn snapshot(manager: Option<u32>, owner: Option<String>) -> Snapshot {
     let holding = Holding {
         number: 2,
         grants: grants(),
         manager,
+        owner,
     };
     Snapshot {
         epoch: Epoch(3),
@@ -82,6 +115,7 @@ fn snapshot(manager: Option<u32>) -> Snapshot {
         released: vec![(ProcessId(76), 1)],
         n_grants: 7,
         drained: vec!["r3".to_owned()],
+        used: None,
     }
 }
 
@@ -108,8 +142,9 @@ fn records_of_the_first_release_are_written_and_read_as_ever() {
     for event in &of_events {
         written += &line(name(event), event);
     }
-    written += &line("snapshot", &snapshot(None));
-    written += &line("snapshot", &snapshot(Some(5)));
+    for snapshot in snapshots() {
+        written += &line("snapshot", &snapshot);
+    }
     written += &line("seen", &seen());
     assert!(
         written == FIRST,
@@ -123,9 +158,9 @@ fn records_of_the_first_release_are_written_and_read_as_ever() {
     for event in of_events {
         assert_eq!(read::<Event>(lines.next().unwrap()).unwrap(), event);
     }
-    for manager in [None, Some(5)] {
+    for snapshot in snapshots() {
         let line = lines.next().unwrap();
-        assert_eq!(read::<Snapshot>(line).unwrap(), snapshot(manager));
+        assert_eq!(read::<Snapshot>(line).unwrap(), snapshot);
     }
     assert_eq!(read::<Seen>(lines.next().unwrap()).unwrap(), seen());
     assert_eq!(lines.next(), None);

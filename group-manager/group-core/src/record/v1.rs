@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
-use model::{Bytes, Epoch, GrantId, ProcessId, Wall};
+use model::{Bytes, Epoch, GrantId, ProcessId, Span, Wall};
 
 /// A durable fact.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
@@ -38,6 +38,10 @@ pub enum Event {
         /// know it.
         #[cbor(n(3), default)]
         manager: Option<u32>,
+        /// The identity of the owner of the process, where this is all that it holds; none where it
+        /// has no owner, or the record does not know it.
+        #[cbor(n(4), default)]
+        owner: Option<String>,
     },
     /// A process holds nothing any more.
     #[n(3)]
@@ -74,6 +78,20 @@ pub enum Event {
         #[n(2)]
         forgets: Option<ProcessId>,
     },
+    /// Some time has passed in which nobody got or gave back slots: the owners of processes are charged
+    /// for it.
+    #[n(6)]
+    Charged {
+        /// The time.
+        #[n(0)]
+        elapsed: Span,
+        /// The time in which what an owner has used counts half.
+        #[n(1)]
+        half_life: Span,
+        /// Its end, by the calendar.
+        #[n(2)]
+        at: Wall,
+    },
 }
 
 /// The number of a machine in its group.
@@ -107,6 +125,9 @@ pub struct Holding {
     /// The process manager that claims for it; none where no record knows it.
     #[cbor(n(2), default)]
     pub manager: Option<u32>,
+    /// The identity of the process's owner; none where it has none, or no record knows it.
+    #[cbor(n(3), default)]
+    pub owner: Option<String>,
 }
 
 /// The state that stands for all events so far.
@@ -130,6 +151,20 @@ pub struct Snapshot {
     /// Machines that are offered no more.
     #[cbor(n(5), default)]
     pub drained: Vec<String>,
+    /// What owners have used; none where they were never charged.
+    #[cbor(n(6), default)]
+    pub used: Option<Used>,
+}
+
+/// What the owners of processes have used.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Used {
+    /// When they were charged last, by the calendar.
+    #[n(0)]
+    pub at: Wall,
+    /// Slot seconds as they counted then, by the owner's name.
+    #[n(1)]
+    pub owners: Vec<(String, f64)>,
 }
 
 /// A machine as it was seen last: a record of the repository, which may be lost.

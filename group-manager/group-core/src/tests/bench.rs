@@ -6,7 +6,9 @@ use wire::admin::Node;
 use wire::group::{FromGroup, Grant, Held, Offer, ToGroup, Want};
 use wire::resource::{Facts, FromResource, QuestionId, ToResource};
 
-use crate::{Config, Effect, Event, GroupManager, Input, Peer, Record, Snapshot, State, Stream};
+use crate::{
+    Config, Effect, Event, GroupManager, Input, Peer, Policy, Record, Snapshot, State, Stream,
+};
 
 /// The group of the bench.
 pub(super) const GROUP: GroupId = GroupId::new(3);
@@ -17,6 +19,7 @@ pub(super) struct Bench {
     pub(super) events: Vec<Event>,
     pub(super) records: Vec<Record>,
     pub(super) now: Now,
+    policy: Policy,
 }
 
 impl Bench {
@@ -26,6 +29,15 @@ impl Bench {
 
     /// One whose machines are watched where leases have a length.
     pub(super) fn watching(lease: Option<Span>) -> Bench {
+        Bench::with(lease, Policy::default())
+    }
+
+    /// One of a group with rules for owners.
+    pub(super) fn of_policy(policy: Policy) -> Bench {
+        Bench::with(None, policy)
+    }
+
+    fn with(lease: Option<Span>, policy: Policy) -> Bench {
         let now = Now {
             mono: Mono(0),
             wall: Wall(1),
@@ -33,6 +45,7 @@ impl Bench {
         let manager = GroupManager::new(Config {
             group: GROUP,
             lease,
+            policy: policy.clone(),
             ..Config::default()
         });
         let drive = Drive::start(manager, Vec::new(), now);
@@ -41,6 +54,7 @@ impl Bench {
             events: Vec::new(),
             records: Vec::new(),
             now,
+            policy,
         };
         bench.effects();
         bench
@@ -95,6 +109,7 @@ impl Bench {
         let manager = GroupManager::new(Config {
             group: GROUP,
             lease,
+            policy: self.policy.clone(),
             ..Config::default()
         });
         self.drive = Drive::start(manager, vec![history], self.now);
@@ -193,6 +208,7 @@ pub(super) fn claim(process: u64, number: u32, wants: &[(u32, u32)]) -> Input {
             process,
             wants,
             epoch: Epoch(1),
+            owner: None,
         },
     )
 }
@@ -252,6 +268,14 @@ pub(super) fn of(group: GroupId, input: Input) -> Input {
 pub(super) fn in_epoch(present: u64, mut input: Input) -> Input {
     if let Input::Process(_, ToGroup::Claim { epoch, .. }) = &mut input {
         *epoch = Epoch(present);
+    }
+    input
+}
+
+/// The same claim for a process of this user.
+pub(super) fn owned(name: &str, mut input: Input) -> Input {
+    if let Input::Process(_, ToGroup::Claim { owner, .. }) = &mut input {
+        *owner = Some(format!("xav://grid/lab/user/{name}"));
     }
     input
 }
@@ -358,6 +382,7 @@ fn answer(message: &FromGroup) -> String {
             leaving,
             is_shared: _,
             n_revoked: _,
+            owners: _,
         }) => {
             let resources: String = resources
                 .iter()
@@ -370,7 +395,11 @@ fn answer(message: &FromGroup) -> String {
             number,
             process,
             grants,
-        } => format!("granted p{} #{number}{}", process.0, slots(grants)),
+            is_at_limit,
+        } => {
+            let limit = if *is_at_limit { " at limit" } else { "" };
+            format!("granted p{} #{number}{}{limit}", process.0, slots(grants))
+        }
         FromGroup::Holdings {
             epoch,
             number,
@@ -384,7 +413,14 @@ fn answer(message: &FromGroup) -> String {
             });
             format!("{epoch} holds{}", held.collect::<String>())
         }
-        FromGroup::Refused { number, process } => format!("refused p{} #{number}", process.0),
+        FromGroup::Refused {
+            number,
+            process,
+            is_at_limit,
+        } => {
+            let limit = if *is_at_limit { " at limit" } else { "" };
+            format!("refused p{} #{number}{limit}", process.0)
+        }
         FromGroup::Released(process) => format!("released p{}", process.0),
     }
 }

@@ -238,6 +238,7 @@ fn a_holding_of_an_earlier_version_gets_its_process_manager_with_the_next_claim(
         number,
         grants: vec![grant(number.into())],
         manager,
+        owner: None,
     };
     let mut state = State::default();
     state.apply(&granted(1, None));
@@ -268,6 +269,7 @@ fn the_oldest_release_is_forgotten_when_there_are_too_many() {
             number: 1,
             grants: grants(number),
             manager: Some(0),
+            owner: None,
         };
         state.apply(&granted);
         let forgets = state.forgotten_by(process);

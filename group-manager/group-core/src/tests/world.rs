@@ -110,12 +110,12 @@ proptest! {
             for effect in effects {
                 let Effect::ToProcess(_, message) = effect else { continue };
                 match message {
-                    FromGroup::Granted { number, process, grants } => {
+                    FromGroup::Granted { number, process, grants, .. } => {
                         let ids: Vec<u64> = grants.iter().map(|grant| grant.id.0).collect();
                         let before = granted.entry((process.0, number)).or_insert_with(|| ids.clone());
                         prop_assert_eq!(&ids, before);
                     }
-                    FromGroup::Refused { number, process } => {
+                    FromGroup::Refused { number, process, .. } => {
                         prop_assert!(!granted.contains_key(&(process.0, number)));
                     }
                     FromGroup::Offer(offer) => {

@@ -79,6 +79,7 @@ fn bench(draft: Draft) -> (Bench, Attempts, Others) {
         leaving: Vec::new(),
         is_shared: false,
         n_revoked: 0,
+        owners: None,
     };
     let (mut files, mut market) = (Files::default(), Market::default());
     files.begin(bench.process(), true);

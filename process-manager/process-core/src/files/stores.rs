@@ -137,6 +137,7 @@ mod tests {
                 leaving: Vec::new(),
                 is_shared: false,
                 n_revoked: 0,
+                owners: None,
             }
         };
         let mut stores = Stores::default();

@@ -80,6 +80,7 @@ fn offer(address: &str) -> Offer {
         leaving: Vec::new(),
         is_shared: false,
         n_revoked: 0,
+        owners: None,
     }
 }
 

@@ -13,6 +13,8 @@ pub(crate) struct Claim {
     pub(crate) number: u32,
     /// None where its plan was given up: it only asks what was granted under its number.
     pub(crate) wants: Vec<Want>,
+    /// The owner of its process.
+    owner: Option<String>,
     pub(crate) n_repeats: u32,
     /// Repeats after which its plan is given up where other groups offer machines.
     n_repeats_max: u32,
@@ -35,10 +37,11 @@ struct AtGroup {
 }
 
 impl Claim {
-    pub(crate) fn new(number: u32) -> Claim {
+    pub(crate) fn new(number: u32, owner: Option<String>) -> Claim {
         Claim {
             number,
             wants: Vec::new(),
+            owner,
             n_repeats: 0,
             n_repeats_max: limits::CLAIM_REPEATS_MAX,
         }
@@ -61,6 +64,7 @@ impl Claim {
             process,
             wants: self.wants.clone(),
             epoch,
+            owner: self.owner.clone(),
         }
     }
 }

@@ -29,8 +29,13 @@ impl Market {
                 number,
                 process,
                 grants,
+                is_at_limit: _,
             } => self.on_granted(step, group, (process, number), grants),
-            FromGroup::Refused { number, process } => {
+            FromGroup::Refused {
+                number,
+                process,
+                is_at_limit: _,
+            } => {
                 self.on_refused(step, group, (process, number));
             }
             FromGroup::Released(id) => return self.on_released(step, group, id).then_some(id),
@@ -66,7 +71,7 @@ impl Market {
                 return step.marks.want_plans();
             }
             let group = want.resource.group;
-            let claim = || Claim::new(known.claim_number(group) + 1);
+            let claim = || Claim::new(known.claim_number(group) + 1, known.owner.clone());
             claims.entry(group).or_insert_with(claim).wants.push(want);
         }
         if claims.is_empty() {

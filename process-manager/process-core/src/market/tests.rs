@@ -58,6 +58,7 @@ fn offer(group: GroupId) -> Offer {
         leaving: Vec::new(),
         is_shared: false,
         n_revoked: 0,
+        owners: None,
     }
 }
 
@@ -103,6 +104,7 @@ fn granted(group: GroupId) -> FromGroup {
             resource: machine(group),
             slots: 1,
         }],
+        is_at_limit: false,
     }
 }
 
@@ -150,6 +152,7 @@ fn a_part_of_the_slots_is_kept_and_planned_on_alone() {
     let refused = FromGroup::Refused {
         number: 1,
         process: ID,
+        is_at_limit: false,
     };
     market.on_answer(&mut bench.step(), TWO, refused);
     assert!(!has_plan(&bench));

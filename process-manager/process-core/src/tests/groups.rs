@@ -26,6 +26,7 @@ fn a_message_that_names_a_machine_of_another_group_is_ignored() {
         number: 1,
         process: ProcessId(7),
         grants: vec![grant],
+        is_at_limit: false,
     };
     world.give(Input::Group(A, granted));
     world.offer_of(A, machine_of(B));

@@ -87,6 +87,7 @@ impl World {
                     process,
                     wants,
                     epoch: _,
+                    owner: _,
                 },
             ) => {
                 self.n_claims += 1;
@@ -178,8 +179,13 @@ impl World {
                 number,
                 process,
                 grants: grants.clone(),
+                is_at_limit: false,
             },
-            None => FromGroup::Refused { number, process },
+            None => FromGroup::Refused {
+                number,
+                process,
+                is_at_limit: false,
+            },
         };
         Input::Group(GROUP, message)
     }

@@ -184,7 +184,10 @@ impl Elsewhere {
                     self.freed.insert(resource, at);
                 }
             }
-            GroupEvent::Epoch(_) | GroupEvent::Named { .. } | GroupEvent::Drained { .. } => {}
+            GroupEvent::Epoch(_)
+            | GroupEvent::Named { .. }
+            | GroupEvent::Drained { .. }
+            | GroupEvent::Charged { .. } => {}
         }
     }
 

@@ -60,7 +60,10 @@ impl Holdings {
                 }
                 self.may_end(known, *process, resource)?;
             }
-            Event::Epoch(_) | Event::Named { .. } | Event::Drained { .. } => {}
+            Event::Epoch(_)
+            | Event::Named { .. }
+            | Event::Drained { .. }
+            | Event::Charged { .. } => {}
         }
         Ok(())
     }

@@ -38,6 +38,7 @@ impl Slots {
                 number,
                 grants,
                 manager: _,
+                owner: _,
             } => {
                 if !self.claims.insert((group, *process, *number)) {
                     return Err(format!(
@@ -68,7 +69,7 @@ impl Slots {
             } => {
                 self.granted.remove(&(*process, resource.of(group)));
             }
-            Event::Drained { .. } => {}
+            Event::Drained { .. } | Event::Charged { .. } => {}
         }
         Ok(())
     }

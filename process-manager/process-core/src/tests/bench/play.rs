@@ -67,6 +67,7 @@ impl Bench {
                     leaving: Vec::new(),
                     is_shared: false,
                     n_revoked: 0,
+                    owners: None,
                 };
                 self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
             }
@@ -80,6 +81,7 @@ impl Bench {
                     process,
                     wants,
                     epoch: _,
+                    owner: _,
                 },
             ) => {
                 self.grants += 1;
@@ -100,6 +102,7 @@ impl Bench {
                         number,
                         process,
                         grants,
+                        is_at_limit: false,
                     },
                 ));
             }

@@ -201,6 +201,7 @@ impl World {
             process,
             wants,
             epoch: _,
+            owner: _,
         } = message
         else {
             return self.confirm(group, message);
@@ -208,7 +209,11 @@ impl World {
         let refuses = self.moods[&group] == Mood::Refuses || wants.is_empty();
         let held = self.held.entry((group, process)).or_default();
         let answer = if held.0 < number && refuses {
-            FromGroup::Refused { number, process }
+            FromGroup::Refused {
+                number,
+                process,
+                is_at_limit: false,
+            }
         } else {
             if held.0 < number {
                 held.0 = number;
@@ -230,6 +235,7 @@ impl World {
                 number,
                 process,
                 grants,
+                is_at_limit: false,
             }
         };
         self.give(Input::Group(group, answer));
@@ -277,6 +283,7 @@ impl World {
             leaving: Vec::new(),
             is_shared: false,
             n_revoked: 0,
+            owners: None,
         };
         self.give(Input::Group(group, FromGroup::Offer(offer)));
     }

@@ -191,6 +191,7 @@ impl Stage {
                     process,
                     wants,
                     epoch: _,
+                    owner: _,
                 },
             ) => {
                 let grants = wants.iter().map(|want| {
@@ -208,6 +209,7 @@ impl Stage {
                     number,
                     process,
                     grants,
+                    is_at_limit: false,
                 };
                 self.give(Input::Group(GROUP, granted));
             }
@@ -337,6 +339,7 @@ impl Stage {
             leaving: self.leaving.clone(),
             is_shared: false,
             n_revoked: 0,
+            owners: None,
         };
         self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
     }

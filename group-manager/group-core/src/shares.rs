@@ -1,0 +1,147 @@
+//! Owners of processes are charged for the slots that these hold, and process managers are told what
+//! each owner has used and may use.
+//!
+//! The time between two changes of holdings is recorded with the second one ([`Event::Charged`]), so
+//! what an owner has used is a fold of events. Within an epoch it is measured by the clock that never
+//! goes back. The time between two epochs is taken from the calendar.
+
+use machine::Context;
+use model::{Mono, Now, Span};
+use wire::group::{OwnerUsage, Owners};
+
+use crate::io::Stream;
+use crate::manager::{GroupManager, state};
+use crate::record::Event;
+use crate::state::State;
+use crate::usage::OWNERS_MAX;
+
+/// Period of charging while holdings do not change: what a calendar that is set between two epochs can
+/// distort stays in proportion.
+const CHARGE_PERIOD: Span = Span::from_secs(60);
+/// The longest absence of the group manager that is charged for slots held meanwhile. A longer one is
+/// more likely a calendar that was set.
+const ABSENCE_MAX: Span = Span::from_secs(3_600);
+/// Owners in an offer, with some 40 bytes each: those whose usage is kept, and as many others.
+const OWNERS_TOLD_MAX: usize = 2 * OWNERS_MAX;
+
+impl GroupManager {
+    /// An epoch begins: charges for the time since the last one.
+    pub(crate) fn begin_charging(&mut self, cx: &mut Context<'_, Self>, now: Now) {
+        (self.charging.now, self.charging.since) = (now, now.mono);
+        if !self.config.policy.is_fair() {
+            return;
+        }
+        let state = state(cx);
+        let longest = match state.owners().next() {
+            Some(_) => ABSENCE_MAX,
+            None => Span(u64::MAX),
+        };
+        let charged = state.usage().charged();
+        let elapsed = charged.map_or(Span::ZERO, |charged| now.wall.since(charged));
+        self.record_charged(cx, elapsed.min(longest));
+    }
+
+    /// A step begins.
+    pub(crate) fn note_time(&mut self, now: Now) {
+        self.charging.now = now;
+    }
+
+    /// Charges owners for the time since they were charged last, before their holdings change.
+    pub(crate) fn charge(&mut self, cx: &mut Context<'_, Self>) {
+        let elapsed = self.charging.uncharged();
+        if self.config.policy.is_fair() && elapsed > Span::ZERO {
+            self.record_charged(cx, elapsed);
+        }
+    }
+
+    fn record_charged(&mut self, cx: &mut Context<'_, Self>, elapsed: Span) {
+        self.charging.since = self.charging.now.mono;
+        let charged = Event::Charged {
+            elapsed,
+            half_life: self.config.policy.half_life,
+            at: self.charging.now.wall,
+        };
+        cx.record(Stream::Manager, charged);
+    }
+
+    /// A step ends: charges where that was not done for long.
+    pub(crate) fn charge_in_time(&mut self, cx: &mut Context<'_, Self>) {
+        self.charging.is_any_held = state(cx).owners().next().is_some();
+        if self
+            .charge_due()
+            .is_some_and(|due| due <= self.charging.now.mono)
+        {
+            self.charge(cx);
+        }
+    }
+
+    /// When [`GroupManager::charge_in_time`] is due.
+    pub(crate) fn charge_due(&self) -> Option<Mono> {
+        let is_charging = self.config.policy.is_fair() && self.charging.is_any_held;
+        is_charging.then(|| self.charging.since + CHARGE_PERIOD)
+    }
+
+    /// Slots that an owner may hold beside those that it has; none where there is no limit.
+    pub(crate) fn left_for(&self, state: &State, owner: &str) -> Option<u32> {
+        let slots_max = self.config.policy.slots_max(owner)?;
+        let held = u32::try_from(state.held_by_owner(owner)).unwrap_or(u32::MAX);
+        Some(slots_max.saturating_sub(held))
+    }
+
+    /// Returns true if the owner holds as many slots as it may.
+    pub(crate) fn is_at_limit(&self, state: &State, owner: &str) -> bool {
+        self.left_for(state, owner) == Some(0)
+    }
+
+    /// The owners as process managers are told of them, without what each of these holds for them; none
+    /// where the group has no rule for them.
+    pub(crate) fn owners(&self, state: &State) -> Option<Owners> {
+        let policy = &self.config.policy;
+        if !policy.is_any() {
+            return None;
+        }
+        let elapsed = match policy.is_fair() {
+            true => self.charging.uncharged(),
+            false => Span::ZERO,
+        };
+        let used = state.usage().used().map(|(name, _)| name);
+        let holding = state.owners().map(|(name, _)| name);
+        let limited = policy.slots_max_of.keys().map(String::as_str);
+        let mut names: Vec<&str> = used.chain(holding).chain(limited).collect();
+        names.sort_unstable();
+        names.dedup();
+        // What is beyond is counted where it is granted.
+        names.truncate(OWNERS_TOLD_MAX);
+        let owners = names.into_iter().map(|name| {
+            let held = state.held_by_owner(name);
+            OwnerUsage {
+                name: name.to_owned(),
+                share: policy.share(name),
+                usage: state.usage().after(name, held, (elapsed, policy.half_life)),
+                held: u32::try_from(held).unwrap_or(u32::MAX),
+                yours: 0,
+                slots_max: policy.slots_max(name),
+            }
+        });
+        Some(Owners {
+            is_fair: policy.is_fair(),
+            slots_max: policy.slots_max,
+            owners: owners.collect(),
+        })
+    }
+
+    /// The same for one process manager.
+    pub(crate) fn owners_to(
+        &self,
+        state: &State,
+        owners: Option<Owners>,
+        to: u32,
+    ) -> Option<Owners> {
+        let mut owners = owners?;
+        for one in &mut owners.owners {
+            let yours = state.held_by_owner_at(&one.name, to);
+            one.yours = u32::try_from(yours).unwrap_or(u32::MAX);
+        }
+        Some(owners)
+    }
+}
