@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use model::{Artifact, ArtifactKind, Bytes, Hash};
 use rustix::fs::Stat;
 
-use crate::beneath::{Failed, Opened, Root};
+use crate::beneath::{Failed, Keeping, Opened, Root};
 use crate::sparse;
 use crate::store::{Inner, is_full, read_small};
 use crate::walk::{Visit, Wanted, walk};
@@ -150,7 +150,7 @@ impl Store {
         }
         let file = File::open(path).map_err(open)?;
         let stat = rustix::fs::fstat(&file).map_err(|error| open(error.into()))?;
-        self.add_open(file, &stat, path)
+        self.add_open(file, &stat, path, Keeping::Owner)
     }
 
     /// Copies a directory into the store. Empty directories are kept. Links are resolved if they
@@ -236,7 +236,8 @@ impl Store {
                 Visit::EmptyDirectory => Content::EmptyDirectory,
                 Visit::File(file, stat) => {
                     root.take(Path::new(&path), &stat)?;
-                    Content::File(self.add_open(file, &stat, Path::new(&path))?)
+                    let path = Path::new(&path);
+                    Content::File(self.add_open(file, &stat, path, root.keeping())?)
                 }
             };
             items.push(Item { path, content });
@@ -253,9 +254,9 @@ impl Store {
         file: File,
         stat: &Stat,
         path: &Path,
+        keeping: Keeping,
     ) -> Result<Artifact, AddError> {
-        let bytes_expected = u64::try_from(stat.st_size).unwrap_or(0);
-        let kept = self.inner.keep_file(file, bytes_expected);
+        let kept = self.inner.keep_file(&file, stat, keeping);
         let blob = kept.map_err(|source| AddError::copy(path, source))?;
         let is_program = stat.st_mode & 0o111 != 0;
         let kind = if is_program {
@@ -302,23 +303,32 @@ impl Inner {
         })
     }
 
-    fn keep_file(&self, file: File, bytes_expected: u64) -> io::Result<Artifact> {
-        let start = read_small(&file, bytes_expected)?;
+    fn keep_file(&self, file: &File, stat: &Stat, keeping: Keeping) -> io::Result<Artifact> {
+        let start = read_small(file, u64::try_from(stat.st_size).unwrap_or(0))?;
         if start.len() <= SMALL_BYTES_MAX {
             return self.keep(&start);
         }
-        let draft = self.draft()?;
-        let (hash, bytes) = if self.reflink(&file, &draft.file) {
-            // The clone is hashed and not the file, which its writer may still have open.
-            sparse::hash(&draft.file)?
-        } else {
-            sparse::copy_hashed(&file, &draft.file)?
-        };
-        draft.publish(hash, bytes)?;
+        let (hash, bytes) = self.keep_large(file, stat, keeping)?;
         Ok(Artifact {
             hash,
             bytes: Bytes(bytes),
             kind: ArtifactKind::File,
         })
+    }
+
+    fn keep_large(&self, file: &File, stat: &Stat, keeping: Keeping) -> io::Result<(Hash, u64)> {
+        let draft = self.draft()?;
+        let (hash, bytes) = if self.reflink(file, &draft.file) {
+            // The clone is hashed and not the file, which its writer may still have open.
+            sparse::hash(&draft.file)?
+        } else if keeping == Keeping::Store
+            && let Some(adopted) = self.adopt(file, stat)?
+        {
+            return Ok(adopted);
+        } else {
+            sparse::copy_hashed(file, &draft.file)?
+        };
+        draft.publish(hash, bytes)?;
+        Ok((hash, bytes))
     }
 }

@@ -61,6 +61,18 @@ pub(crate) struct Root {
     owners: BTreeSet<u32>,
     /// Bytes of the disk that may still be taken from it.
     left: Cell<u64>,
+    /// Who keeps its files.
+    keeping: Keeping,
+}
+
+/// Who keeps a file that becomes a blob.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    /// Its owner, who may write to it later.
+    #[default]
+    Owner,
+    /// The store: the command that has written it has ended.
+    Store,
 }
 
 /// The entry at a path.
@@ -99,6 +111,7 @@ impl Root {
             path: path.to_path_buf(),
             owners: BTreeSet::new(),
             left: Cell::new(u64::MAX),
+            keeping: Keeping::Owner,
         })
     }
 
@@ -106,6 +119,17 @@ impl Root {
     pub(crate) fn owned_by(self, owners: &BTreeSet<u32>) -> Root {
         let owners = owners.clone();
         Root { owners, ..self }
+    }
+
+    /// Leaves its files to the store.
+    pub(crate) fn left_to_the_store(self) -> Root {
+        let keeping = Keeping::Store;
+        Root { keeping, ..self }
+    }
+
+    /// Who keeps its files.
+    pub(crate) fn keeping(&self) -> Keeping {
+        self.keeping
     }
 
     /// Limits the total size on the disk of taken files.

@@ -109,7 +109,7 @@ impl Store {
             path: directory.to_path_buf(),
             source,
         })?;
-        let root = root.owned_by(owners).within(most);
+        let root = root.owned_by(owners).within(most).left_to_the_store();
         outputs
             .iter()
             .map(|output| self.collect_one(&root, output))
@@ -131,7 +131,7 @@ impl Store {
                 .and_then(|listing| self.add_named_listing(&listing, Path::new(path))),
             Opened::File(file, stat) if !is_directory => root
                 .take(Path::new(path), &stat)
-                .and_then(|()| self.add_open(file, &stat, Path::new(path))),
+                .and_then(|()| self.add_open(file, &stat, Path::new(path), root.keeping())),
             Opened::Directory(..) => {
                 let (name, path) = (output.name.clone(), path.to_string());
                 return Err(CollectError::NotAFile { name, path });

@@ -129,9 +129,12 @@ impl Inner {
         };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(&self.blobs, blob_name(hash), flags, Mode::empty());
-        if let Ok(stamp) = opened
+        let stamp = opened
             .map_err(io::Error::from)
-            .and_then(|file| Stamp::of(&file.into()))
+            .and_then(|file| Stamp::of(&file.into()));
+        let hashed = self.index().stamp(hash);
+        if let Ok(stamp) = stamp
+            && hashed.is_none_or(|hashed| hashed.has_content_of(stamp))
         {
             self.note_sound(hash, entry, stamp);
         }

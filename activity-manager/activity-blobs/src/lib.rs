@@ -13,6 +13,7 @@
 //! use.
 
 mod add;
+mod adopt;
 mod arrive;
 mod beneath;
 mod collect;

@@ -2,14 +2,14 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::{Bytes, Hash};
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Timespec, Timestamps};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, Timespec, Timestamps};
 
 use crate::evict::Pins;
 use crate::flush::Flushing;
@@ -227,10 +227,30 @@ impl Inner {
 
     /// An empty file in `tmp/`, readable to the store alone, and its name.
     pub(crate) fn begin_draft(&self) -> io::Result<(String, File)> {
-        let name = self.next_name.fetch_add(1, Ordering::Relaxed).to_string();
+        let name = self.next_draft();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::openat(&self.tmp, &name, flags, Mode::RUSR)?);
         Ok((name, file))
+    }
+
+    /// The name of the next draft.
+    pub(crate) fn next_draft(&self) -> String {
+        self.next_name.fetch_add(1, Ordering::Relaxed).to_string()
+    }
+
+    /// A draft of another name for a file. Returns none where the file system refuses such a name.
+    pub(crate) fn draft_of(&self, file: &File) -> io::Result<Option<Draft<'_>>> {
+        let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let name = self.next_draft();
+        let linked = rustix::fs::linkat(CWD, open, &self.tmp, &name, AtFlags::SYMLINK_FOLLOW);
+        if linked.is_err() {
+            return Ok(None);
+        }
+        Ok(Some(Draft {
+            inner: self,
+            name,
+            file: file.try_clone()?,
+        }))
     }
 
     /// Removes a draft. A published one does not have that name any more, and numbers are not
@@ -298,14 +318,7 @@ impl Inner {
                 .copied()
                 .collect()
         };
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: rustix::fs::UTIME_NOW,
-        };
-        let times = Timestamps {
-            last_access: now,
-            last_modification: now,
-        };
+        let times = present();
         for hash in stamped {
             // Only the order of eviction after a restart depends on it.
             let name = blob_name(hash);
@@ -324,11 +337,16 @@ impl Inner {
             Err(error) => {
                 // Between two file systems it fails for this file only.
                 if error != rustix::io::Errno::XDEV {
-                    self.has_reflinks.store(false, Ordering::Relaxed);
+                    self.refuse_reflinks();
                 }
                 false
             }
         }
+    }
+
+    /// From here on no reflink is tried.
+    pub(crate) fn refuse_reflinks(&self) {
+        self.has_reflinks.store(false, Ordering::Relaxed);
     }
 
     /// Moves a blob that does not match its hash to `damaged/`, unless it was replaced since it was
@@ -494,6 +512,18 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
 /// Locks a mutex even if a thread has panicked while it held it.
 pub(crate) fn lock_of<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The present as the times of a file.
+pub(crate) fn present() -> Timestamps {
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: rustix::fs::UTIME_NOW,
+    };
+    Timestamps {
+        last_access: now,
+        last_modification: now,
+    }
 }
 
 /// Reads up to [`SMALL_BYTES_MAX`] bytes and one more, which shows that there are more.

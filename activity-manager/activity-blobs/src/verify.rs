@@ -50,6 +50,13 @@ impl Stamp {
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         })
     }
+
+    /// Returns true if nobody has written to the file between this stamp and a later one; its names
+    /// and its mode may have changed.
+    pub(crate) fn has_content_of(self, later: Stamp) -> bool {
+        let Stamp { changed, .. } = later;
+        Stamp { changed, ..self } == later
+    }
 }
 
 impl Store {

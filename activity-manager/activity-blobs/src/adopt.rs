@@ -1,0 +1,47 @@
+//! Taking over a file that an ended command has left: it becomes a blob by a second name, so that its
+//! bytes are not written again.
+//!
+//! The command has ended with everything that it has started, so nobody should write to the file any
+//! more. Whoever does so all the same damages the blob as anybody would who may write to the store:
+//! the next use finds out, as [`verify`](crate::verify) says.
+
+use std::fs::File;
+use std::io;
+
+use model::Hash;
+use rustix::fs::{Mode, Stat};
+
+use crate::sparse;
+use crate::store::{Inner, present};
+use crate::verify::Stamp;
+
+/// The mode of a blob that is not durable.
+const DRAFT_MODE: u32 = 0o400;
+
+impl Inner {
+    /// Makes a blob of the file itself. Returns none where its content must be copied: the file has
+    /// another name that stays, or is not the store's own, or lies on another file system.
+    pub(crate) fn adopt(&self, file: &File, stat: &Stat) -> io::Result<Option<(Hash, u64)>> {
+        let is_own = stat.st_uid == rustix::process::geteuid().as_raw();
+        if !is_own || stat.st_nlink != 1 {
+            return Ok(None);
+        }
+        let Some(draft) = self.draft_of(file)? else {
+            return Ok(None);
+        };
+        rustix::fs::fchmod(file, Mode::from_raw_mode(DRAFT_MODE))?;
+        // The time tells of the last use from here on.
+        rustix::fs::futimens(file, &present())?;
+        let before = Stamp::of(file)?;
+        let (hash, bytes) = sparse::hash(file)?;
+        draft.publish(hash, bytes)?;
+        let entry = self.index().get(hash);
+        if let Some(entry) = entry {
+            self.note_sound(hash, entry, before);
+        }
+        Ok(Some((hash, bytes)))
+    }
+}
+
+#[cfg(test)]
+mod tests;
