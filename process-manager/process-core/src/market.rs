@@ -9,6 +9,8 @@ mod claim;
 mod claims;
 mod holdings;
 mod inquiry;
+mod limit;
+mod owners;
 mod planning;
 mod queue;
 mod release;
@@ -19,7 +21,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Epoch, GroupId, Mono, Plan, ProcessId, ResourceId, Wall};
-use wire::group::{Offer, Offered, ToGroup, Want};
+use wire::group::{Offer, Offered, ToGroup, Want, owner_name};
 
 use crate::io::Effect;
 use crate::limits;
@@ -30,6 +32,7 @@ use crate::timer::Timer;
 use claim::Claims;
 pub(crate) use inquiry::Answered;
 use inquiry::Inquiry;
+use owners::Owners;
 use queue::{Class, Queue, Turn};
 use slots::Slots;
 
@@ -46,6 +49,8 @@ pub(crate) struct Market {
     claims: Claims,
     /// Slots that may be claimed.
     slots: Slots,
+    /// What owners have used, and may claim.
+    owners: Owners,
     /// Processes whose slots are given back, and the group managers that have said so.
     releasing: BTreeMap<ProcessId, BTreeSet<GroupId>>,
     /// Processes that were granted a part of their claims, to be planned on that alone.
@@ -90,6 +95,8 @@ struct Demand {
     misfit_since: Option<Mono>,
     /// The number of offers when it was last tried in vain to plan it, or the rest of it again.
     tried: Option<u64>,
+    /// True if it was last to be planned on fewer slots than are free, for the limit of its owner.
+    is_limited: bool,
     waiting_for: Option<String>,
 }
 
@@ -150,7 +157,7 @@ impl Market {
             ..GroupLink::default()
         };
         self.groups.insert(group, link);
-        self.slots.clear(group);
+        self.forget_offer(group);
         self.tell_holdings(step, group);
         self.release_again(step, group);
         self.attach_group(step, group);
@@ -181,6 +188,7 @@ impl Market {
         };
         let told = (offer.epoch, offer.n_revoked);
         self.slots.offer(group, &offer);
+        self.owners.offer(group, offer.owners.as_ref());
         let before = link.offer.replace(offer);
         link.offered = step.now.mono;
         let is_alike = before.is_some_and(|before| has_machines_of(link, &before));
@@ -200,11 +208,6 @@ impl Market {
     /// Processes that have not given back all their slots.
     pub(crate) fn n_demands(&self) -> usize {
         self.demands.len()
-    }
-
-    /// The thing that a process waits for, in words.
-    pub(crate) fn waiting_for(&self, id: ProcessId) -> Option<&String> {
-        self.demands.get(&id)?.waiting_for.as_ref()
     }
 
     /// A process needs no plan any more.
@@ -268,13 +271,37 @@ impl Market {
         let claims = self.claims.of(id);
         let claimed = claims.flat_map(|(_, claim)| claim.wants.iter().copied());
         let used: Vec<Want> = held.chain(claimed).collect();
+        self.note_used(id, process.owner.as_deref(), &used);
         self.slots.set_used(id, used);
+    }
+
+    /// The processes of an owner hold or claim other slots than before.
+    fn note_used(&mut self, id: ProcessId, owner: Option<&str>, used: &[Want]) {
+        self.owners.set_used(id, owner, used);
+        let name = owner_name(owner);
+        self.queue.rank_one(name, self.owners.standing(name));
+    }
+
+    /// No process of an owner gets a machine within its limit, until slots become free.
+    fn bar(&mut self, owner: Option<&str>) {
+        let name = owner_name(owner);
+        self.owners.bar(name);
+        self.queue.rank_one(name, self.owners.standing(name));
+    }
+
+    /// A group offers nothing any more.
+    fn forget_offer(&mut self, group: GroupId) {
+        self.slots.clear(group);
+        self.owners.clear(group);
+        self.queue.rank(self.owners.standings());
     }
 
     /// Processes that were tried in vain are tried again, since slots may be free that were not; where
     /// other machines are there than before, also those that wait for an absent group.
     fn retry(&mut self, has_others: bool) {
         self.n_offers += 1;
+        self.owners.retry();
+        self.queue.rank(self.owners.standings());
         self.queue.retry();
         if has_others {
             self.queue.retry_absent();

@@ -10,6 +10,7 @@ mod keep_going;
 mod liveness;
 mod many;
 mod owners;
+mod owners_share;
 pub(crate) mod paper;
 mod priority;
 mod recall;

@@ -63,7 +63,7 @@ fn status_of(step: &Step<'_>, shown: Shown<'_>, known: &Process) -> Status {
     let mut status = status(known);
     status.copies = files.missing_copies(step, machines, known);
     status.summary.keep = kept_for(step, known.keep);
-    status.waiting_for = market.waiting_for(known.id()).cloned();
+    status.waiting_for = market.waiting_for(known.id());
     if let Some(running) = shown.attempts.running(known.id()) {
         for activity in &mut status.activities {
             if let Some(&(at, pid)) = running.get(&activity.activity) {

@@ -160,7 +160,7 @@ impl Clients {
         watcher.seen = revision;
         watcher.told = step.now.mono;
         let mut progress = progress(known, shown.attempts.running(id), step.now, revision);
-        progress.waiting_for = shown.grid.market.waiting_for(id).cloned();
+        progress.waiting_for = shown.grid.market.waiting_for(id);
         let answer = Answer::Progress(Box::new(progress));
         if known.phase().has_ended() {
             self.watchers.remove((client, number));

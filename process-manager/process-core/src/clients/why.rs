@@ -22,10 +22,10 @@ use crate::step::Step;
 const NO_PLAN: &str = "a plan";
 
 /// Volatile state of a process, where its manager runs.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Seen<'a> {
     running: Option<&'a Commands>,
-    waiting_for: Option<&'a String>,
+    waiting_for: Option<String>,
 }
 
 /// The reasons for the phase of an activity, as a manager that runs knows them.
@@ -185,7 +185,7 @@ fn ready(process: &Process, activity: ActivityId, seen: Seen<'_>) -> Reason {
         .map(|entry| entry.resource)
         .or_else(|| process.grants().next().map(|grant| grant.resource));
     let (Some(resource), true) = (resource, process.state.plan.generation.0 > 0) else {
-        let waiting_for = seen.waiting_for.cloned();
+        let waiting_for = seen.waiting_for;
         return Reason::Machines(waiting_for.unwrap_or_else(|| NO_PLAN.to_owned()));
     };
     let queue = process.index.ready.get(&entry.map(|entry| entry.resource));

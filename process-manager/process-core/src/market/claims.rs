@@ -29,14 +29,14 @@ impl Market {
                 number,
                 process,
                 grants,
-                is_at_limit: _,
-            } => self.on_granted(step, group, (process, number), grants),
+                is_at_limit,
+            } => self.on_granted(step, group, (process, number), (grants, is_at_limit)),
             FromGroup::Refused {
                 number,
                 process,
-                is_at_limit: _,
+                is_at_limit,
             } => {
-                self.on_refused(step, group, (process, number));
+                self.on_refused(step, group, (process, number), is_at_limit);
             }
             FromGroup::Released(id) => return self.on_released(step, group, id).then_some(id),
             FromGroup::Offer(offer) => {
@@ -137,7 +137,7 @@ impl Market {
     /// the machines of other groups.
     pub(crate) fn group_down(&mut self, step: &mut Step<'_>, group: GroupId) {
         self.groups.insert(group, GroupLink::default());
-        self.slots.clear(group);
+        self.forget_offer(group);
         self.claims.give_up(group);
         let waiting: Vec<ProcessId> = self.claims.to(group).map(|(id, _)| id).collect();
         for &id in &waiting {
@@ -171,7 +171,7 @@ impl Market {
         step: &mut Step<'_>,
         group: GroupId,
         (id, number): (ProcessId, u32),
-        grants: Vec<Grant>,
+        (grants, is_at_limit): (Vec<Grant>, bool),
     ) {
         if !self.demands.contains_key(&id) {
             // It ended meanwhile, and the release went before the grant: give it back again.
@@ -194,11 +194,11 @@ impl Market {
         if let Some(known) = step.cx.process(id) {
             self.count_slots(known);
         }
-        for (resource, slots) in wants {
-            if holds(step, resource) < slots {
-                self.slots.exhaust(resource);
-            }
-        }
+        let lacking = wants
+            .iter()
+            .filter(|(resource, slots)| holds(step, *resource) < *slots);
+        let lacking: Vec<ResourceId> = lacking.map(|&(resource, _)| resource).collect();
+        self.note_lacking(step, id, &lacking, is_at_limit);
         if let Some(demand) = self.demands.get_mut(&id)
             && let Stage::Claiming { has_grants, .. } = &mut demand.stage
         {
@@ -208,7 +208,13 @@ impl Market {
     }
 
     /// A group manager has granted nothing of a claim.
-    fn on_refused(&mut self, step: &mut Step<'_>, group: GroupId, (id, number): (ProcessId, u32)) {
+    fn on_refused(
+        &mut self,
+        step: &mut Step<'_>,
+        group: GroupId,
+        (id, number): (ProcessId, u32),
+        is_at_limit: bool,
+    ) {
         let Some(claim) = self.answered(step, group, id, number) else {
             return;
         };
@@ -224,15 +230,31 @@ impl Market {
         if let Some(known) = step.cx.process(id) {
             self.count_slots(known);
         }
-        for want in &claim.wants {
-            // Others were first, and the next offer tells what they leave.
-            self.slots.exhaust(want.resource);
-        }
+        let lacking: Vec<ResourceId> = claim.wants.iter().map(|want| want.resource).collect();
+        self.note_lacking(step, id, &lacking, is_at_limit);
         if !claim.wants.is_empty() {
             step.timers
                 .set(Timer::AttachGroup(group), step.now.mono + limits::REPEAT);
         }
         self.on_answers(step, id);
+    }
+
+    /// Slots of these machines were claimed and not granted: the next offer tells what is left.
+    fn note_lacking(
+        &mut self,
+        step: &Step<'_>,
+        id: ProcessId,
+        lacking: &[ResourceId],
+        is_at_limit: bool,
+    ) {
+        if is_at_limit && !lacking.is_empty() {
+            // They may be free, and another process manager's processes have the same owner.
+            let owner = step.cx.process(id).and_then(|known| known.owner.as_deref());
+            return self.bar(owner);
+        }
+        for &resource in lacking {
+            self.slots.exhaust(resource);
+        }
     }
 
     /// The open claim that an answer is for, which is open no more; none where the answer comes late

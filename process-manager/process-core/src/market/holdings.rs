@@ -148,7 +148,7 @@ impl Market {
         let open = self.claims.get(id, group).map(|claim| claim.number);
         if open == Some(number) && !grants.is_empty() {
             // The answer to this claim was lost, or is on its way.
-            return self.on_granted(step, group, (id, number), grants);
+            return self.on_granted(step, group, (id, number), (grants, false));
         }
         let Some(known) = step.cx.process(id) else {
             return;

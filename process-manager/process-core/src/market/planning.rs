@@ -12,6 +12,7 @@ use schedule::{Refusal, SchedulerKind};
 use wire::group::Offered;
 
 use super::claims::last_slot;
+use super::limit::fits;
 use super::queue::Turn;
 use super::{Demand, GroupLink, Market, Stage};
 use crate::enact::busy::Running;
@@ -57,12 +58,18 @@ impl Market {
                 self.take_turn(id);
             }
             let held = known.grants().map(|grant| grant.resource);
-            let places: BTreeSet<ResourceId> = self.slots.open().chain(held).collect();
-            let resources = places.into_iter().filter_map(|place| {
-                let slots = self.slots.free(place).saturating_add(known.granted(place));
+            let places = self.slots.open().chain(held);
+            let free = places.map(|place| (place, self.slots.free(place)));
+            let mut free: BTreeMap<ResourceId, u32> = free.collect();
+            let is_limited = self.limit(machines, known, &mut free);
+            let resources = free.into_iter().filter_map(|(place, free)| {
+                let slots = free.saturating_add(known.granted(place));
                 resource(self.answering(machines, place)?, slots)
             });
             let resources: Vec<Resource> = resources.collect();
+            if let Some(demand) = self.demands.get_mut(&id) {
+                demand.is_limited = is_limited;
+            }
             if !self.request_plan(step, id, resources, running) {
                 self.note_tried(id);
             }
@@ -128,6 +135,9 @@ impl Market {
             self.queue.set_tried(turn);
         } else if demand.wants_absent {
             self.queue.set_absent(turn);
+        } else if demand.is_limited {
+            let owner = demand.class.owner.clone();
+            self.bar(owner.as_deref());
         }
     }
 
@@ -175,7 +185,7 @@ impl Market {
     }
 
     /// A machine for plans: it takes work, and its group answers claims.
-    fn answering(&self, machines: &Machines, resource: ResourceId) -> Option<&Offered> {
+    pub(super) fn answering(&self, machines: &Machines, resource: ResourceId) -> Option<&Offered> {
         let may_serve = machines.is_trusted(resource) && !self.claims.is_silent(resource.group);
         self.offered_at(resource).filter(|_| may_serve)
     }
@@ -201,13 +211,7 @@ impl Market {
         let Some(declared) = known.definition().activity(*activity) else {
             return false;
         };
-        let fits = |one: &Offered| {
-            let mut labels = declared.labels.iter();
-            one.slots >= declared.cores
-                && declared.memory.is_none_or(|memory| memory <= one.memory)
-                && labels.all(|(name, value)| one.labels.get(name) == Some(value))
-        };
-        is_any_away && !self.all_answering().any(fits)
+        is_any_away && !self.all_answering().any(|one| fits(one, declared))
     }
 
     /// Requests a plan. Returns true if there is any machine to plan for.
@@ -274,6 +278,7 @@ impl Market {
         let is_answered = self.all_answering().next().is_some();
         if let Some(demand) = self.demands.get_mut(&id) {
             let why = match (any, is_answered) {
+                (true, true) if demand.is_limited => "slots within the limit of its owner",
                 (true, true) => "the machines are held by other processes",
                 (true, false) => "an answer of the group manager",
                 (false, _) => "no machine yet",
@@ -350,7 +355,11 @@ impl Market {
             return;
         };
         demand.wants_absent = wants_absent;
-        demand.waiting_for = Some(format!("a machine that fits: {refusal}"));
+        let what = match demand.is_limited {
+            true => "more slots than the limit of its owner leaves (`user-slots` in gm.toml)",
+            false => "a machine that fits",
+        };
+        demand.waiting_for = Some(format!("{what}: {refusal}"));
         self.set_stage(id, Stage::Wanting);
         if n_offers == self.n_offers {
             self.note_tried(id);

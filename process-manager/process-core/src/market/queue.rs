@@ -1,11 +1,14 @@
-//! The processes that want a plan, in the order in which they are planned: first come, first served
-//! between owners, and by priority among the processes of one owner.
+//! The processes that want a plan, in the order in which they are planned: between owners by what they
+//! have used for their shares where groups have shares, else first come, first served; and by priority
+//! among the processes of one owner.
 
 mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ProcessId, Wall};
+
+use super::owners::Standing;
 
 pub(super) use waiting::Class;
 use waiting::Waiting;
@@ -77,10 +80,19 @@ impl Queue {
         self.first.first()
     }
 
-    /// The earliest turn of a process without a plan: its owner is the next one, whichever of his
-    /// processes he takes.
+    /// The earliest turn of the owner that is next, whichever of its processes it takes.
     pub(super) fn first_turn(&self) -> Option<Turn> {
-        self.first.turns().next().copied()
+        self.first.first_turn()
+    }
+
+    /// Owners stand elsewhere in the order than before; those that are not named are as before any use.
+    pub(super) fn rank(&mut self, standings: BTreeMap<String, Standing>) {
+        self.first.rank(standings);
+    }
+
+    /// An owner stands elsewhere in the order.
+    pub(super) fn rank_one(&mut self, name: &str, standing: Standing) {
+        self.first.rank_one(name, standing);
     }
 
     /// Processes that may be planned again, in their order.

@@ -44,7 +44,9 @@ impl Market {
         self.claims.remove_all(id);
         let groups = &self.groups;
         let is_shared = |group| groups.get(&group).is_some_and(GroupLink::is_shared);
-        if self.slots.give_back(id, is_shared) {
+        let may_claim = self.slots.give_back(id, is_shared);
+        self.note_used(id, known.owner.as_deref(), &[]);
+        if may_claim {
             self.retry(false);
             step.marks.want_plans();
         }

@@ -7,7 +7,7 @@ use model::{
 };
 use wire::attempt::{End, FromActivity, ToActivity};
 use wire::client::Request;
-use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup, Want};
+use wire::group::{FromGroup, Grant, Held, Offer, Offered, Owners, ToGroup, Want};
 
 use super::bench::{controller, draft, ids, leaf, submission};
 use super::paper::{Bench, outcome};
@@ -20,17 +20,21 @@ const MACHINES: u32 = 4;
 
 /// A process manager on paper, with a group manager and machines of one slot each that do what they
 /// should as soon as they are asked.
-struct World {
-    bench: Bench,
-    parts: Parts,
+pub(super) struct World {
+    pub(super) bench: Bench,
+    pub(super) parts: Parts,
     held: BTreeMap<ProcessId, Vec<Grant>>,
     /// Slots that another process manager holds, by machine.
-    of_others: BTreeSet<ResourceId>,
+    pub(super) of_others: BTreeSet<ResourceId>,
+    /// How owners share the group, but for what they hold.
+    pub(super) owners: Option<Owners>,
+    /// The owner whose claims are refused because it holds as much elsewhere as it may.
+    pub(super) full: Option<String>,
     /// Attempts that run.
-    running: Vec<(ResourceId, AttemptId)>,
+    pub(super) running: Vec<(ResourceId, AttemptId)>,
     /// Processes in the order in which they were planned.
-    planned: Vec<ProcessId>,
-    n_claims: usize,
+    pub(super) planned: Vec<ProcessId>,
+    pub(super) n_claims: usize,
     n_grants: u64,
     /// True if the group manager answers no claims at the moment.
     is_slow: bool,
@@ -38,12 +42,14 @@ struct World {
 }
 
 impl World {
-    fn new() -> World {
+    pub(super) fn new() -> World {
         let mut world = World {
             bench: Bench::new(Config::default()),
             parts: Parts::default(),
             held: BTreeMap::new(),
             of_others: BTreeSet::new(),
+            owners: None,
+            full: None,
             running: Vec::new(),
             planned: Vec::new(),
             n_claims: 0,
@@ -59,7 +65,7 @@ impl World {
     }
 
     /// Gives an input, and lets everybody do what follows of it.
-    fn give(&mut self, input: Input) {
+    pub(super) fn give(&mut self, input: Input) {
         let mut inputs = std::collections::VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
             let n_events = self.bench.paper.events.len();
@@ -87,10 +93,18 @@ impl World {
                     process,
                     wants,
                     epoch: _,
-                    owner: _,
+                    owner,
                 },
             ) => {
                 self.n_claims += 1;
+                if self.full.is_some() && owner == self.full {
+                    let refused = FromGroup::Refused {
+                        number,
+                        process,
+                        is_at_limit: true,
+                    };
+                    return Some(Input::Group(GROUP, refused));
+                }
                 if self.is_slow {
                     self.unanswered.push((number, process, wants));
                     return None;
@@ -195,7 +209,7 @@ impl World {
         grants.filter(|one| one.resource == resource).count() as u32
     }
 
-    fn offer(&self) -> Input {
+    pub(super) fn offer(&self) -> Input {
         let resources = (0..MACHINES).map(|number| {
             let resource = ResourceId::local(number);
             let yours = self.n_held(resource);
@@ -208,13 +222,14 @@ impl World {
                 free: 1 - yours.max(u32::from(is_taken)),
                 yours,
                 memory: Bytes(1 << 30),
-                labels: BTreeMap::new(),
+                labels: labels(number),
                 bulk: None,
             }
         });
         let offer = Offer {
             epoch: Epoch(1),
             resources: resources.collect(),
+            owners: self.owners.clone(),
             ..Offer::default()
         };
         Input::Group(GROUP, FromGroup::Offer(offer))
@@ -222,18 +237,27 @@ impl World {
 
     /// Submits a process of some activities in a row.
     fn submit(&mut self, key: u64, n_activities: u32) {
+        self.submit_as(Caller::Local, key, n_activities);
+    }
+
+    /// The same for somebody.
+    pub(super) fn submit_as(&mut self, caller: Caller, key: u64, n_activities: u32) {
         let numbers: Vec<u32> = (1..=n_activities).collect();
         let root = controller(NodeKind::Sequence(ids(&numbers)));
         let leaves = numbers.iter().map(|number| leaf(&format!("a{number}")));
         let draft = draft(std::iter::once(root).chain(leaves).collect());
+        self.submit_draft(caller, key, draft);
+    }
+
+    pub(super) fn submit_draft(&mut self, caller: Caller, key: u64, draft: model::Draft) {
         let submit = submission(SubmitKey(key), draft);
         let request = Request::Submit(Box::new(submit));
-        self.give(Input::request(ClientId(1), Caller::Local, 1, request));
+        self.give(Input::request(ClientId(1), caller, 1, request));
         self.bench.now.wall.0 += 1;
     }
 
     /// The command that has run longest ends well.
-    fn end_one(&mut self) {
+    pub(super) fn end_one(&mut self) {
         let (machine, attempt) = self.running.remove(0);
         let ended = outcome(attempt, End::Completed);
         self.give(Input::Activity(
@@ -254,6 +278,11 @@ impl World {
         };
         self.bench.paper.events.iter().filter(closed).count()
     }
+}
+
+/// Each machine has a label of its own.
+fn labels(number: u32) -> BTreeMap<String, String> {
+    BTreeMap::from([("number".to_owned(), number.to_string())])
 }
 
 /// The states read and the events recorded while fifty processes run and so many wait.

@@ -1,11 +1,15 @@
-//! Processes that wait for their first plan. The owner of the process with the earliest turn is next,
-//! and takes it with the process of greatest priority among his own, which exchange their turns. So a
-//! priority overtakes nobody else's processes.
+//! Processes that wait for their first plan. Owners stand in an order, first by what they have used for
+//! their shares, and then by their earliest turn. The first owner takes its earliest turn with the
+//! process of greatest priority among its own, which exchange their turns. So a priority overtakes
+//! nobody else's processes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use wire::group::owner_name;
+
 use super::Turn;
+use crate::market::owners::Standing;
 
 /// The owner of a process, and its priority among those of that owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,39 +22,117 @@ pub(in crate::market) struct Class {
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     turns: BTreeMap<Turn, Class>,
-    /// The processes of each owner, the next one first.
-    owners: BTreeMap<Option<String>, BTreeSet<(Reverse<i32>, Turn)>>,
+    owners: BTreeMap<Option<String>, OfOwner>,
+    /// The owners that are not barred: what each has used for its share, its earliest turn, and who.
+    order: BTreeSet<(u64, Turn, Option<String>)>,
+    /// The places of owners by their names; those of others are as good as can be.
+    standings: BTreeMap<String, Standing>,
+}
+
+/// The processes of one owner.
+#[derive(Debug, Default)]
+struct OfOwner {
+    /// The next one first.
+    by_priority: BTreeSet<(Reverse<i32>, Turn)>,
+    by_turn: BTreeSet<Turn>,
+    standing: Standing,
+}
+
+impl OfOwner {
+    /// Its place in the order; none where it is barred.
+    fn place(&self, owner: &Option<String>) -> Option<(u64, Turn, Option<String>)> {
+        let turn = self.by_turn.first().filter(|_| !self.standing.is_barred)?;
+        Some((self.standing.usage, *turn, owner.clone()))
+    }
 }
 
 impl Waiting {
     pub(super) fn insert(&mut self, turn: Turn, class: Class) {
         self.remove(turn);
-        let own = self.owners.entry(class.owner.clone()).or_default();
-        own.insert((Reverse(class.priority), turn));
+        let standing = self.standing(&class.owner);
+        self.change(&class.owner, |own| {
+            own.standing = standing;
+            own.by_priority.insert((Reverse(class.priority), turn));
+            own.by_turn.insert(turn);
+        });
         self.turns.insert(turn, class);
     }
 
     pub(super) fn remove(&mut self, turn: Turn) -> Option<Class> {
         let class = self.turns.remove(&turn)?;
-        if let Some(own) = self.owners.get_mut(&class.owner) {
-            own.remove(&(Reverse(class.priority), turn));
-            if own.is_empty() {
-                self.owners.remove(&class.owner);
-            }
-        }
+        self.change(&class.owner, |own| {
+            own.by_priority.remove(&(Reverse(class.priority), turn));
+            own.by_turn.remove(&turn);
+        });
         Some(class)
+    }
+
+    /// Owners stand elsewhere than before.
+    pub(super) fn rank(&mut self, standings: BTreeMap<String, Standing>) {
+        if standings == self.standings {
+            return;
+        }
+        self.standings = standings;
+        let owners: Vec<Option<String>> = self.owners.keys().cloned().collect();
+        for owner in owners {
+            let standing = self.standing(&owner);
+            self.change(&owner, |own| own.standing = standing);
+        }
+    }
+
+    /// The same for one of them.
+    pub(super) fn rank_one(&mut self, name: &str, standing: Standing) {
+        if self.standings.get(name).copied().unwrap_or_default() == standing {
+            return;
+        }
+        self.standings.insert(name.to_owned(), standing);
+        let owners = self.owners.keys();
+        let owners = owners.filter(|owner| owner_name(owner.as_deref()) == name);
+        let owners: Vec<Option<String>> = owners.cloned().collect();
+        for owner in owners {
+            self.change(&owner, |own| own.standing = standing);
+        }
     }
 
     /// The process whose turn it is.
     pub(super) fn first(&self) -> Option<Turn> {
-        let (_, class) = self.turns.first_key_value()?;
-        let (_, turn) = self.owners.get(&class.owner)?.first()?;
+        let (_, _, owner) = self.order.first()?;
+        let (_, turn) = self.owners.get(owner)?.by_priority.first()?;
+        Some(*turn)
+    }
+
+    /// The earliest turn of the owner that is next.
+    pub(super) fn first_turn(&self) -> Option<Turn> {
+        let (_, turn, _) = self.order.first()?;
         Some(*turn)
     }
 
     /// All of them, in the order of their submission.
     pub(super) fn turns(&self) -> impl Iterator<Item = &Turn> {
         self.turns.keys()
+    }
+
+    fn standing(&self, owner: &Option<String>) -> Standing {
+        let standing = self.standings.get(owner_name(owner.as_deref()));
+        standing.copied().unwrap_or_default()
+    }
+
+    /// Changes what is known of an owner, and its place with it.
+    fn change(&mut self, owner: &Option<String>, change: impl FnOnce(&mut OfOwner)) {
+        let own = self.owners.entry(owner.clone()).or_default();
+        let before = own.place(owner);
+        change(own);
+        let after = own.place(owner);
+        let is_gone = own.by_turn.is_empty();
+        if before != after {
+            if let Some(before) = before {
+                self.order.remove(&before);
+            }
+            self.order.extend(after);
+        }
+        if is_gone {
+            self.owners.remove(owner);
+        }
     }
 }
 
@@ -69,6 +151,10 @@ mod tests {
         Class { owner, priority }
     }
 
+    fn standing(usage: u64, is_barred: bool) -> Standing {
+        Standing { usage, is_barred }
+    }
+
     #[test]
     fn the_owner_of_the_earliest_turn_takes_it_with_the_process_of_greatest_priority() {
         let mut waiting = Waiting::default();
@@ -85,6 +171,7 @@ mod tests {
         waiting.remove(turn(2));
         assert_eq!(waiting.first(), None);
         assert!(waiting.owners.is_empty() && waiting.turns.is_empty());
+        assert!(waiting.order.is_empty());
     }
 
     #[test]
@@ -95,6 +182,41 @@ mod tests {
         waiting.insert(turn(2), class("a", 1));
         assert_eq!(waiting.first(), Some(turn(2)));
         assert_eq!(waiting.remove(turn(2)), Some(class("a", 1)));
+        assert_eq!(waiting.first(), Some(turn(1)));
+    }
+
+    #[test]
+    fn the_owner_who_has_used_least_is_next_and_takes_its_own_earliest_turn() {
+        let mut waiting = Waiting::default();
+        waiting.insert(turn(1), class("a", 0));
+        waiting.insert(turn(2), class("b", 0));
+        waiting.insert(turn(3), class("b", 5));
+        waiting.rank(BTreeMap::from([("a".to_owned(), standing(7, false))]));
+        assert_eq!(
+            (waiting.first(), waiting.first_turn()),
+            (Some(turn(3)), Some(turn(2)))
+        );
+        // Who comes later has used nothing either, and waits for whoever came before.
+        waiting.insert(turn(4), class("c", 9));
+        assert_eq!(waiting.first(), Some(turn(3)));
+        let standings = [("a", 7), ("b", 8), ("c", 9)];
+        let standings = standings.map(|(name, used)| (name.to_owned(), standing(used, false)));
+        waiting.rank(BTreeMap::from(standings));
+        assert_eq!(waiting.first(), Some(turn(1)));
+        waiting.rank(BTreeMap::new());
+        assert_eq!(waiting.first(), Some(turn(1)));
+    }
+
+    #[test]
+    fn a_barred_owner_holds_up_nobody() {
+        let mut waiting = Waiting::default();
+        waiting.rank(BTreeMap::from([("a".to_owned(), standing(0, true))]));
+        waiting.insert(turn(1), class("a", 0));
+        assert_eq!((waiting.first(), waiting.first_turn()), (None, None));
+        waiting.insert(turn(2), class("b", 0));
+        assert_eq!(waiting.first(), Some(turn(2)));
+        assert_eq!(waiting.turns().count(), 2);
+        waiting.rank(BTreeMap::new());
         assert_eq!(waiting.first(), Some(turn(1)));
     }
 }

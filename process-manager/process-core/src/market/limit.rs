@@ -1,0 +1,128 @@
+//! Free slots for a plan, as far as the limits of the process's owner allow.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Activity, GroupId, ResourceId};
+use wire::group::{Offered, owner_name};
+
+use super::{Demand, Market, Stage};
+use crate::machines::Machines;
+use crate::process::Process;
+use crate::process::index::has_ended;
+
+impl Market {
+    /// Leaves of free slots those that the owner of a process may still claim. Returns true if these are
+    /// fewer.
+    pub(super) fn limit(
+        &self,
+        machines: &Machines,
+        known: &Process,
+        free: &mut BTreeMap<ResourceId, u32>,
+    ) -> bool {
+        let owner = owner_name(known.owner.as_deref());
+        let groups: BTreeSet<GroupId> = free.keys().map(|place| place.group).collect();
+        let mut is_limited = false;
+        for group in groups {
+            let Some(limit) = self.owners.limit(group, owner) else {
+                continue;
+            };
+            let in_group = ResourceId::new(group, 0)..=ResourceId::new(group, u32::MAX);
+            let there = free.range(in_group).map(|(&place, &slots)| (place, slots));
+            let there: BTreeMap<ResourceId, u32> = there.collect();
+            let n_free: u64 = there.values().map(|&slots| u64::from(slots)).sum();
+            if n_free > u64::from(limit.left()) {
+                is_limited = true;
+                let allotted = self.allot((machines, known), &there, limit.left());
+                free.extend(there.keys().map(|&place| (place, 0)));
+                free.extend(allotted);
+            }
+        }
+        is_limited
+    }
+
+    /// Chooses so many of the free slots of a group's machines: first those that no activity of the
+    /// process can do without, and then those of the fastest machines.
+    fn allot(
+        &self,
+        (machines, known): (&Machines, &Process),
+        free: &BTreeMap<ResourceId, u32>,
+        mut left: u32,
+    ) -> BTreeMap<ResourceId, u32> {
+        let there = free.iter().filter_map(|(&place, &slots)| {
+            let offered = self.answering(machines, place)?;
+            Some((place, slots, known.granted(place), offered))
+        });
+        let mut machines: Vec<(ResourceId, u32, u32, &Offered)> = there.collect();
+        machines.sort_by(|(.., a), (.., b)| b.power.total_cmp(&a.power));
+        let mut allotted: BTreeMap<ResourceId, u32> = BTreeMap::new();
+        let mut needs = needs(known);
+        needs.sort_by_cached_key(|activity| {
+            let fitting = machines.iter().filter(|(.., one)| fits(one, activity));
+            (fitting.count(), Reverse(activity.cores))
+        });
+        for activity in needs {
+            let lacking = machines
+                .iter()
+                .filter_map(|&(place, slots, granted, offered)| {
+                    let own = allotted.get(&place).copied().unwrap_or_default();
+                    let may_have = granted.saturating_add(slots) >= activity.cores;
+                    let lacking = activity.cores.saturating_sub(granted + own);
+                    (may_have && fits(offered, activity)).then_some((lacking, place))
+                });
+            let least = lacking.min_by_key(|&(lacking, _)| lacking);
+            if let Some((lacking, place)) = least.filter(|&(lacking, _)| lacking <= left) {
+                *allotted.entry(place).or_default() += lacking;
+                left -= lacking;
+            }
+        }
+        for (place, slots, ..) in machines {
+            let own = allotted.entry(place).or_default();
+            let more = slots.saturating_sub(*own).min(left);
+            *own += more;
+            left -= more;
+        }
+        allotted
+    }
+
+    /// The thing that a process waits for, in words.
+    pub(crate) fn waiting_for(&self, id: model::ProcessId) -> Option<String> {
+        let demand = self.demands.get(&id)?;
+        let is_first = matches!(demand.stage, Stage::Wanting) && !demand.has_plan;
+        let limit = demand.at_limit(self).filter(|_| is_first);
+        limit.or_else(|| demand.waiting_for.clone())
+    }
+}
+
+impl Demand {
+    /// The limit that leaves its owner no slots.
+    fn at_limit(&self, market: &Market) -> Option<String> {
+        let owner = owner_name(self.class.owner.as_deref());
+        let (_, limit) = market.owners.at_limit(owner)?;
+        Some(format!(
+            "slots within the limit of {owner}, who holds {} of {}",
+            limit.held, limit.slots_max
+        ))
+    }
+}
+
+/// Returns true if an activity may run on a machine that nobody uses.
+pub(super) fn fits(offered: &Offered, activity: &Activity) -> bool {
+    let mut labels = activity.labels.iter();
+    offered.slots >= activity.cores
+        && activity
+            .memory
+            .is_none_or(|memory| memory <= offered.memory)
+        && labels.all(|(name, value)| offered.labels.get(name) == Some(value))
+}
+
+/// One of the activities with each need that have not ended.
+fn needs(known: &Process) -> Vec<&Activity> {
+    let definition = known.definition();
+    let open = definition.activities().iter();
+    let open = open.filter(|&&activity| !has_ended(known.activity(activity).phase));
+    let open = open.filter_map(|&activity| definition.activity(activity));
+    let by_need = open.map(|one| ((one.cores, one.memory, &one.labels), one));
+    let by_need: BTreeMap<_, &Activity> = by_need.collect();
+    by_need.into_values().collect()
+}

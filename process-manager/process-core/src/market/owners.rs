@@ -1,0 +1,277 @@
+//! Owners of processes: what they have used of each group, and the slots that they may still claim.
+//!
+//! A group manager says what an owner's processes hold, and how many of these slots are held by
+//! processes of this manager. The others are others' business; this manager counts its own, so that
+//! a claim need not wait for the offer that tells of the one before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{GroupId, ProcessId, Span};
+use wire::group::{OwnerUsage, Want, owner_name};
+
+/// The place of an owner in the order of owners.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// What it has used for its share, in microseconds of a slot: the one with least is next. All are
+    /// alike where no group has shares, so that first come is first served.
+    pub(super) usage: u64,
+    /// True if it may claim no slots: its processes hold up nobody.
+    pub(super) is_barred: bool,
+}
+
+/// A slot that is held counts as used for so much time ahead. Slots that become free at once are divided
+/// by the shares then, before any of them has been used for a moment.
+const USED_AHEAD: Span = Span::from_secs(10);
+
+/// The owners in all groups, by their names ([`owner_name`]).
+#[derive(Debug, Default)]
+pub(super) struct Owners {
+    groups: BTreeMap<GroupId, InGroup>,
+    /// The owner of each process that holds slots or has claimed some, and its slots by group.
+    by_process: BTreeMap<ProcessId, (String, BTreeMap<GroupId, u64>)>,
+    /// Owners whose limits have left no process a machine since slots became free last.
+    in_vain: BTreeSet<String>,
+}
+
+/// The owners in one group.
+#[derive(Debug, Default)]
+struct InGroup {
+    is_connected: bool,
+    is_fair: bool,
+    slots_max: Option<u32>,
+    told: BTreeMap<String, OwnerUsage>,
+    /// Slots that processes of this manager hold or have claimed, by their owner.
+    used: BTreeMap<String, u64>,
+}
+
+/// The limit of an owner in a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limit {
+    pub(super) slots_max: u32,
+    /// Slots that it holds or has claimed.
+    pub(super) held: u64,
+}
+
+impl Limit {
+    /// Slots that it may still claim.
+    pub(super) fn left(self) -> u32 {
+        let held = u32::try_from(self.held).unwrap_or(u32::MAX);
+        self.slots_max.saturating_sub(held)
+    }
+}
+
+impl InGroup {
+    /// Slots that an owner holds or has claimed.
+    fn held(&self, name: &str) -> u64 {
+        let own = self.used.get(name).copied().unwrap_or_default();
+        let told = self.told.get(name);
+        let of_others = told.map_or(0, |told| told.held.saturating_sub(told.yours));
+        own + u64::from(of_others)
+    }
+
+    fn limit(&self, name: &str) -> Option<Limit> {
+        let own = self.told.get(name);
+        let slots_max = match own {
+            Some(own) => own.slots_max,
+            None => self.slots_max.filter(|_| name != owner_name(None)),
+        };
+        let held = self.held(name);
+        slots_max.map(|slots_max| Limit { slots_max, held })
+    }
+
+    /// What an owner has used for its share.
+    fn usage(&self, name: &str) -> u64 {
+        if !self.is_fair {
+            return 0;
+        }
+        let told = self.told.get(name);
+        let used = told.map_or(0, |told| told.usage.0);
+        let ahead = self.held(name).saturating_mul(USED_AHEAD.0);
+        used.saturating_add(ahead) / u64::from(told.map_or(1, |told| told.share).max(1))
+    }
+}
+
+impl Owners {
+    /// A group says how owners share it.
+    pub(super) fn offer(&mut self, group: GroupId, told: Option<&wire::group::Owners>) {
+        let at = self.groups.entry(group).or_default();
+        at.is_connected = true;
+        at.is_fair = told.is_some_and(|told| told.is_fair);
+        at.slots_max = told.and_then(|told| told.slots_max);
+        let owners = told.into_iter().flat_map(|told| &told.owners);
+        at.told = owners.map(|one| (one.name.clone(), one.clone())).collect();
+    }
+
+    /// A group says nothing any more.
+    pub(super) fn clear(&mut self, group: GroupId) {
+        if let Some(at) = self.groups.get_mut(&group) {
+            let used = std::mem::take(&mut at.used);
+            *at = InGroup {
+                used,
+                ..InGroup::default()
+            };
+        }
+    }
+
+    /// A process of an owner holds these slots, or has claimed them, and no others.
+    pub(super) fn set_used(&mut self, id: ProcessId, owner: Option<&str>, used: &[Want]) {
+        if let Some((name, before)) = self.by_process.remove(&id) {
+            for (group, slots) in before {
+                let at = self.groups.entry(group).or_default();
+                if let Some(used) = at.used.get_mut(&name) {
+                    *used = used.saturating_sub(slots);
+                    if *used == 0 {
+                        at.used.remove(&name);
+                    }
+                }
+            }
+        }
+        if used.is_empty() {
+            return;
+        }
+        let name = owner_name(owner).to_owned();
+        let mut by_group: BTreeMap<GroupId, u64> = BTreeMap::new();
+        for want in used {
+            *by_group.entry(want.resource.group).or_default() += u64::from(want.slots);
+        }
+        for (&group, &slots) in &by_group {
+            let at = self.groups.entry(group).or_default();
+            *at.used.entry(name.clone()).or_default() += slots;
+        }
+        self.by_process.insert(id, (name, by_group));
+    }
+
+    /// The limit of an owner in a group; none if it has none there.
+    pub(super) fn limit(&self, group: GroupId, name: &str) -> Option<Limit> {
+        self.groups.get(&group)?.limit(name)
+    }
+
+    /// The group in which an owner holds as many slots as it may, where it may claim none in any group.
+    pub(super) fn at_limit(&self, name: &str) -> Option<(GroupId, Limit)> {
+        let mut limits = self.connected().map(|(group, at)| (group, at.limit(name)));
+        let first = limits.next()?;
+        let is_full = |limit: Option<Limit>| limit.is_some_and(|limit| limit.left() == 0);
+        let is_barred = is_full(first.1) && limits.all(|(_, limit)| is_full(limit));
+        first.1.filter(|_| is_barred).map(|limit| (first.0, limit))
+    }
+
+    /// No process of an owner gets a machine within its limit, until slots become free.
+    pub(super) fn bar(&mut self, name: &str) {
+        self.in_vain.insert(name.to_owned());
+    }
+
+    /// Slots may be free that were not before.
+    pub(super) fn retry(&mut self) {
+        self.in_vain.clear();
+    }
+
+    /// The place of an owner.
+    pub(super) fn standing(&self, name: &str) -> Standing {
+        let usages = self.connected().map(|(_, at)| at.usage(name));
+        Standing {
+            usage: usages.fold(0, u64::saturating_add),
+            is_barred: self.in_vain.contains(name) || self.at_limit(name).is_some(),
+        }
+    }
+
+    /// The places of all owners that are not where an owner is who was never heard of.
+    pub(super) fn standings(&self) -> BTreeMap<String, Standing> {
+        let of_groups = self.connected().flat_map(|(_, at)| {
+            let ruled = at.is_fair || at.slots_max.is_some() || !at.told.is_empty();
+            at.told.keys().chain(at.used.keys()).filter(move |_| ruled)
+        });
+        let names: BTreeSet<&String> = of_groups.chain(&self.in_vain).collect();
+        let standing = |name: &String| (name.clone(), self.standing(name));
+        let all = names.into_iter().map(standing);
+        all.filter(|(_, standing)| *standing != Standing::default())
+            .collect()
+    }
+
+    fn connected(&self) -> impl Iterator<Item = (GroupId, &InGroup)> {
+        let groups = self.groups.iter().filter(|(_, at)| at.is_connected);
+        groups.map(|(&group, at)| (group, at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::ResourceId;
+
+    use super::*;
+
+    const ONE: GroupId = GroupId::new(1);
+    const TWO: GroupId = GroupId::new(2);
+
+    fn want(group: GroupId, slots: u32) -> Want {
+        let resource = ResourceId::new(group, 0);
+        Want { resource, slots }
+    }
+
+    fn told(is_fair: bool, owners: &[(&str, u32, u64, u32, u32)]) -> wire::group::Owners {
+        let owner =
+            |&(name, share, seconds, held, yours): &(&str, u32, u64, u32, u32)| OwnerUsage {
+                name: name.to_owned(),
+                share,
+                usage: Span::from_secs(seconds),
+                held,
+                yours,
+                slots_max: Some(4),
+            };
+        wire::group::Owners {
+            is_fair,
+            slots_max: Some(4),
+            owners: owners.iter().map(owner).collect(),
+        }
+    }
+
+    fn seconds(owners: &Owners, name: &str) -> u64 {
+        owners.standing(name).usage / 1_000_000
+    }
+
+    #[test]
+    fn usage_counts_for_the_share_with_the_slots_that_are_held() {
+        let mut owners = Owners::default();
+        owners.offer(
+            ONE,
+            Some(&told(true, &[("ana", 2, 100, 3, 1), ("ben", 1, 60, 0, 0)])),
+        );
+        // Of Ana's slots 2 are held by another process manager's processes.
+        assert_eq!((seconds(&owners, "ana"), seconds(&owners, "ben")), (60, 60));
+        let ana = Some("xav://grid/lab/user/ana");
+        owners.set_used(ProcessId(1), ana, &[want(ONE, 1), want(ONE, 1)]);
+        assert_eq!(seconds(&owners, "ana"), 70);
+        owners.offer(TWO, Some(&told(true, &[("ana", 1, 5, 0, 0)])));
+        assert_eq!(seconds(&owners, "ana"), 75);
+        owners.set_used(ProcessId(1), ana, &[]);
+        owners.clear(TWO);
+        assert_eq!(seconds(&owners, "ana"), 60);
+        // Without shares all are alike.
+        owners.offer(ONE, Some(&told(false, &[("ana", 2, 100, 3, 1)])));
+        assert_eq!(owners.standing("ana"), Standing::default());
+    }
+
+    #[test]
+    fn an_owner_is_barred_where_it_may_claim_nothing_in_any_group() {
+        let mut owners = Owners::default();
+        let ana = Some("xav://grid/lab/user/ana");
+        owners.offer(ONE, Some(&told(false, &[("ana", 1, 0, 3, 0)])));
+        assert_eq!(owners.limit(ONE, "ana").map(Limit::left), Some(1));
+        assert_eq!(owners.limit(ONE, "new").map(Limit::left), Some(4));
+        assert_eq!(owners.limit(ONE, "-"), None);
+        assert!(!owners.standing("ana").is_barred);
+        owners.set_used(ProcessId(1), ana, &[want(ONE, 1)]);
+        let limit = Limit {
+            slots_max: 4,
+            held: 4,
+        };
+        assert_eq!(owners.at_limit("ana"), Some((ONE, limit)));
+        assert!(owners.standings()["ana"].is_barred);
+        owners.offer(TWO, None);
+        assert!(!owners.standing("ana").is_barred);
+        assert!(owners.standings().is_empty());
+        owners.bar("ana");
+        assert!(owners.standings()["ana"].is_barred);
+        owners.retry();
+        assert!(owners.standings().is_empty());
+    }
+}
