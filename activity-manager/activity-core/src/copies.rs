@@ -27,7 +27,7 @@ impl ActivityManager {
             cx.effect(Effect::Copy {
                 to: from,
                 sources: self.holders.known(&holders),
-                stays: is_kept || self.attempts.granted(copied.process) > 0,
+                stays: is_kept || self.attempts.has_grant(copied.process),
                 copied,
             });
         }
@@ -83,7 +83,7 @@ impl ActivityManager {
     /// stay.
     pub(crate) fn release(&self, cx: &mut Context<'_, Self>, processes: Vec<ProcessId>) {
         for process in processes {
-            if self.attempts.granted(process) == 0 && !self.kept.has(process) {
+            if !self.attempts.has_grant(process) && !self.kept.has(process) {
                 cx.effect(Effect::Unneeded(process));
             }
         }

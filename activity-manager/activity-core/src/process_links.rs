@@ -45,8 +45,12 @@ impl ActivityManager {
                 meant_for,
                 attempts,
                 holders,
+                holds,
             } => {
                 self.holders.learn(holders);
+                if let Some(holds) = holds {
+                    self.attempts.set_held(holds);
+                }
                 self.on_dispatch(cx, now, from, meant_for, attempts);
             }
             ToActivity::Acknowledge(ids) => {

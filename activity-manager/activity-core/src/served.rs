@@ -13,7 +13,7 @@ impl ActivityManager {
     /// Reports which of these processes are not served.
     pub(crate) fn on_served(&self, cx: &mut Context<'_, Self>, mut ids: Vec<ProcessId>) {
         let known: BTreeSet<ProcessId> = self.attempts.iter().map(|one| one.id.process).collect();
-        ids.retain(|id| self.attempts.granted(*id) == 0 && !known.contains(id));
+        ids.retain(|id| !self.attempts.has_grant(*id) && !known.contains(id));
         cx.effect(Effect::Unserved(ids));
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{AttemptId, Bytes, Mono, ProcessId};
+use wire::attempt::Holds;
 use wire::resource::ProcessGrant;
 
 use crate::attempt::{Attempt, AttemptState};
 
-/// Maximum number of grants of one machine: each is for at least one slot, and no machine has more.
+/// Maximum number of grants of one machine: no machine has more slots, and few grants are without any.
 const GRANTS_MAX: usize = 65_536;
 
 /// Attempts by id. An attempt is changed by removing it and inserting it again, so that every count
@@ -32,6 +33,11 @@ pub(crate) struct Attempts {
 #[derive(Debug, Default)]
 struct Share {
     granted: u32,
+    /// The slots that its process manager says it holds, and the number of the claim or return of
+    /// which it knows that: grants that were told before may be more.
+    holds: Option<(u32, u32)>,
+    /// True if there is a grant, be it one without slots: the files of the process stay here.
+    has_grant: bool,
     waiting: BTreeMap<u64, AttemptId>,
     staged: BTreeMap<u64, AttemptId>,
     n_known: usize,
@@ -45,6 +51,14 @@ pub(crate) struct Room {
     pub(crate) slots: u32,
     pub(crate) prefetch: u32,
     pub(crate) memory: Bytes,
+}
+
+impl Share {
+    /// Slots that its attempts may use together.
+    fn slots(&self) -> u32 {
+        let held = self.holds.map_or(u32::MAX, |(_, slots)| slots);
+        self.granted.min(held)
+    }
 }
 
 impl Attempts {
@@ -140,7 +154,7 @@ impl Attempts {
                 self.ended.remove(&order);
             }
         }
-        if share.n_known == 0 && share.granted == 0 {
+        if share.n_known == 0 && !share.has_grant {
             self.shares.remove(&id.process);
         }
         Some(attempt)
@@ -150,28 +164,45 @@ impl Attempts {
     pub(crate) fn set_grants(&mut self, grants: &[ProcessGrant]) -> Vec<ProcessId> {
         let mut before = Vec::new();
         for (&process, share) in &mut self.shares {
-            if std::mem::take(&mut share.granted) > 0 {
+            share.granted = 0;
+            if std::mem::take(&mut share.has_grant) {
                 before.push(process);
             }
         }
         for grant in grants.iter().take(GRANTS_MAX) {
             let share = self.shares.entry(grant.process).or_default();
             share.granted = share.granted.saturating_add(grant.slots);
+            share.has_grant = true;
         }
         before.retain(|process| {
-            self.shares
-                .get(process)
-                .is_none_or(|share| share.granted == 0)
+            let share = self.shares.get(process);
+            share.is_none_or(|share| !share.has_grant)
         });
         self.shares
-            .retain(|_, share| share.granted > 0 || share.n_known > 0);
+            .retain(|_, share| share.has_grant || share.n_known > 0);
         before
+    }
+
+    /// A process manager says which slots its process holds.
+    pub(crate) fn set_held(&mut self, holds: Holds) {
+        let Holds {
+            process,
+            number,
+            slots,
+        } = holds;
+        let share = self.shares.get_mut(&process);
+        if let Some(share) = share
+            && share.holds.is_none_or(|(before, _)| before <= number)
+        {
+            share.holds = Some((number, slots));
+        }
     }
 
     /// A process has no grant until the next ones come.
     pub(crate) fn withdraw(&mut self, process: ProcessId) {
         if let Some(share) = self.shares.get_mut(&process) {
             share.granted = 0;
+            share.has_grant = false;
             if share.n_known == 0 {
                 self.shares.remove(&process);
             }
@@ -219,6 +250,12 @@ impl Attempts {
         self.shares.get(&process).map_or(0, |share| share.granted)
     }
 
+    /// Returns true if a process has a grant here, be it one without slots.
+    pub(crate) fn has_grant(&self, process: ProcessId) -> bool {
+        let share = self.shares.get(&process);
+        share.is_some_and(|share| share.has_grant)
+    }
+
     /// Processes with waiting or staged attempts, in order.
     pub(crate) fn pending(&self) -> Vec<ProcessId> {
         let is_pending = |share: &Share| !(share.waiting.is_empty() && share.staged.is_empty());
@@ -232,9 +269,9 @@ impl Attempts {
         let share = self.shares.get(&process)?;
         let (_, &id) = share.waiting.first_key_value()?;
         let cores = self.by_id.get(&id)?.cores;
-        let granted = u64::from(share.granted.min(room.slots));
+        let granted = u64::from(share.slots().min(room.slots));
         let part = (granted * u64::from(room.prefetch)).div_ceil(u64::from(room.slots.max(1)));
-        let fits = cores <= share.granted && share.cores_ahead + u64::from(cores) <= granted + part;
+        let fits = cores <= share.slots() && share.cores_ahead + u64::from(cores) <= granted + part;
         fits.then_some(id)
     }
 
@@ -266,9 +303,9 @@ impl Attempts {
         let share = self.shares.get(&process)?;
         let (_, &id) = share.staged.first_key_value()?;
         let attempt = self.by_id.get(&id)?;
-        let is_whole = share.granted >= room.slots;
+        let is_whole = share.slots() >= room.slots;
         let cores = share.cores_handed + u64::from(attempt.cores);
-        (is_whole || cores <= u64::from(share.granted)).then_some(attempt)
+        (is_whole || cores <= u64::from(share.slots())).then_some(attempt)
     }
 
     /// Returns true if an attempt and those at the executor have enough memory together. One alone may

@@ -350,6 +350,7 @@ impl Grid {
             meant_for: self.epoch,
             attempts: vec![dispatch],
             holders: Vec::new(),
+            holds: None,
         });
     }
 

@@ -59,6 +59,10 @@ pub enum ToActivity {
         /// The machines that the attempts' sources name.
         #[cbor(n(2), default)]
         holders: Vec<Holder>,
+        /// The slots that the process of all these attempts holds on the receiver. The group manager
+        /// may not have told yet that some were given back.
+        #[cbor(n(3), default)]
+        holds: Option<Holds>,
     },
     /// These outcomes are durable and can be forgotten.
     #[n(2)]
@@ -123,6 +127,20 @@ pub enum ToActivity {
         #[cbor(n(2), default)]
         keeps: Vec<ProcessId>,
     },
+}
+
+/// The slots of a machine that a process holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Holds {
+    /// The process.
+    #[n(0)]
+    pub process: ProcessId,
+    /// The number of its last claim or return in the machine's group: a higher one is later.
+    #[n(1)]
+    pub number: u32,
+    /// The slots.
+    #[n(2)]
+    pub slots: u32,
 }
 
 /// The outputs of an activity, for a machine other than the one that made them.

@@ -3,7 +3,7 @@
 //! The process manager repeats a claim or a release until it is answered; the group manager answers
 //! repeats from what it has recorded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use minicbor::{Decode, Encode};
 use model::{Bytes, Epoch, GrantId, GroupId, ProcessId, ResourceId, Span};
@@ -67,13 +67,55 @@ pub enum ToGroup {
         #[n(3)]
         processes: Vec<ProcessId>,
     },
+    /// A process needs fewer slots from here on. Answered by `Granted`.
+    #[n(5)]
+    Return {
+        /// One of the numbers that claims have: a claim that comes later has a higher one, and a
+        /// return that comes after such a claim takes nothing.
+        #[n(0)]
+        number: u32,
+        /// The process.
+        #[n(1)]
+        process: ProcessId,
+        /// All that it keeps, by machine ([`keep`]).
+        #[n(2)]
+        keep: Vec<Want>,
+        /// The sender's epoch: a return of an earlier one that comes late takes nothing.
+        #[n(3)]
+        epoch: Epoch,
+    },
+}
+
+/// The grants that are left of these if so many slots are kept on each machine, and nothing on one that
+/// is not named. A grant without slots is left where none are kept, so that the machine keeps the files
+/// of the process.
+pub fn keep(grants: &[Grant], kept: &[Want]) -> Vec<Grant> {
+    let mut room: BTreeMap<ResourceId, u32> = BTreeMap::new();
+    for want in kept {
+        room.insert(want.resource, want.slots);
+    }
+    let mut named = BTreeSet::new();
+    let mut left = Vec::new();
+    for grant in grants {
+        let Some(room) = room.get_mut(&grant.resource) else {
+            continue;
+        };
+        let slots = grant.slots.min(*room);
+        *room -= slots;
+        if named.insert(grant.resource) || slots > 0 {
+            left.push(Grant { slots, ..*grant });
+        }
+    }
+    left
 }
 
 impl ToGroup {
     /// The first machine named that is not in the receiver's group; no receiver grants it.
     pub fn foreign(&self, group: GroupId) -> Option<ResourceId> {
         let named: Vec<ResourceId> = match self {
-            ToGroup::Claim { wants, .. } => wants.iter().map(|want| want.resource).collect(),
+            ToGroup::Claim { wants, .. } | ToGroup::Return { keep: wants, .. } => {
+                wants.iter().map(|want| want.resource).collect()
+            }
             ToGroup::Holds(held) => {
                 let grants = held.iter().flat_map(|held| &held.grants);
                 grants.map(|grant| grant.resource).collect()
@@ -90,10 +132,10 @@ pub struct Held {
     /// The process.
     #[n(0)]
     pub process: ProcessId,
-    /// The number of its last claim that was answered.
+    /// The number of its last claim or return that was answered.
     #[n(1)]
     pub number: u32,
-    /// All that was granted to it.
+    /// All that it holds.
     #[n(2)]
     pub grants: Vec<Grant>,
 }
@@ -115,7 +157,7 @@ pub enum FromGroup {
     /// The group's machines and their free slots. A later offer replaces an earlier one.
     #[n(0)]
     Offer(#[n(0)] Offer),
-    /// The claim is granted, whole or in part.
+    /// The claim is granted, whole or in part; or the return is taken.
     #[n(1)]
     Granted {
         /// The number of the claim.
@@ -124,7 +166,7 @@ pub enum FromGroup {
         /// The process.
         #[n(1)]
         process: ProcessId,
-        /// All that the process holds in this group with this claim, earlier ones included.
+        /// All that the process holds in this group by now.
         #[n(2)]
         grants: Vec<Grant>,
         /// True if its owner holds as many slots as it may: what is lacking may be free.
@@ -305,7 +347,42 @@ pub struct Grant {
     /// The machine.
     #[n(1)]
     pub resource: ResourceId,
-    /// The number of slots.
+    /// The number of slots; 0 where only files of the process stay there.
     #[n(2)]
     pub slots: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant(id: u64, machine: u32, slots: u32) -> Grant {
+        Grant {
+            id: GrantId(id),
+            resource: ResourceId::local(machine),
+            slots,
+        }
+    }
+
+    fn kept(machine: u32, slots: u32) -> Want {
+        Want {
+            resource: ResourceId::local(machine),
+            slots,
+        }
+    }
+
+    #[test]
+    fn earlier_grants_are_kept_first_and_one_stays_where_files_do() {
+        let held = [
+            grant(1, 0, 2),
+            grant(2, 1, 1),
+            grant(3, 0, 3),
+            grant(4, 2, 1),
+        ];
+        let left = keep(&held, &[kept(0, 1), kept(1, 0)]);
+        assert_eq!(left, [grant(1, 0, 1), grant(2, 1, 0)]);
+        let left = keep(&held, &[kept(0, 4), kept(2, 9), kept(3, 1)]);
+        assert_eq!(left, [grant(1, 0, 2), grant(3, 0, 2), grant(4, 2, 1)]);
+        assert_eq!(keep(&held, &[]), []);
+    }
 }

@@ -118,7 +118,7 @@ pub struct ProcessGrant {
     /// The process that holds it.
     #[n(1)]
     pub process: ProcessId,
-    /// Slots that its attempts may hold together.
+    /// Slots that its attempts may hold together; 0 where the machine only keeps its files.
     #[n(2)]
     pub slots: u32,
 }

@@ -11,8 +11,8 @@ use wire::admin::{
     self, Contact, Joined, Load, LogPart, LogRequest, Node, Presence, Present, Warning,
 };
 use wire::attempt::{
-    Access, Checked, Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Log, Outcome,
-    ReadLog, Refusal, Sources, Started, Stdin, Stream, ToActivity,
+    Access, Checked, Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Holds, Log,
+    Outcome, ReadLog, Refusal, Sources, Started, Stdin, Stream, ToActivity,
 };
 use wire::client::{Answer, Phase, Progress, Request, Summary, Totals};
 use wire::executor::Kept;
@@ -103,6 +103,15 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
             group: Epoch(3),
             number: 4,
             processes: vec![ProcessId(9)],
+        },
+        ToGroup::Return {
+            number: 4,
+            process: ProcessId(9),
+            keep: vec![Want {
+                resource: ResourceId::local(1),
+                slots: 0,
+            }],
+            epoch: Epoch(2),
         },
     ]));
     all.extend(golden(from_group()));
@@ -291,6 +300,11 @@ fn to_activity() -> Vec<ToActivity> {
                 name: "am2".to_owned(),
                 address: "10.0.0.8:7500".to_owned(),
             }],
+            holds: Some(Holds {
+                process: ProcessId(9),
+                number: 3,
+                slots: 2,
+            }),
         },
         ToActivity::Acknowledge(vec![attempt(1), attempt(2)]),
         ToActivity::ReadLog(Box::new(ReadLog {

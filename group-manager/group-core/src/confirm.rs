@@ -93,9 +93,13 @@ impl GroupManager {
             if state(cx).released(one.process).is_some() {
                 continue;
             }
+            let last = state(cx).holding(one.process).map(|known| known.number);
+            if last.is_some_and(|last| last > one.number) {
+                // A late copy: what was given back since is not restored.
+                continue;
+            }
             let lacking = self.lacking(state(cx), one);
             if !lacking.is_empty() {
-                let last = state(cx).holding(one.process).map(|known| known.number);
                 let number = last.map_or(one.number, |last| last.max(one.number));
                 self.grant(cx, from, (one.process, None, number), lacking);
             }

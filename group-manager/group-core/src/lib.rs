@@ -22,6 +22,7 @@ mod powers;
 mod questions;
 pub mod record;
 mod register;
+mod returns;
 mod shares;
 mod state;
 mod step;

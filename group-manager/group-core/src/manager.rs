@@ -22,6 +22,7 @@ use crate::state::State;
 ///                   --> Unused          <-- Inquire (about processes whose manager is away)
 /// process managers  --> Attach          <-- Offer, and again at each change
 ///                   --> Claim, Release  <-- Granted or Refused, Released
+///                   --> Return          <-- Granted (what is left)
 ///                   --> Confirm         <-- Holdings (of all its processes)
 ///                   --> Holds           (where both are one program)
 /// ```

@@ -40,20 +40,31 @@ pub struct State {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Held {
     all: u64,
-    by_manager: BTreeMap<Option<u32>, u64>,
+    by_manager: BTreeMap<Option<u32>, OfManager>,
+}
+
+/// Slots that processes of one process manager hold on a machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct OfManager {
+    slots: u64,
+    /// Grants, those without slots included.
+    n_grants: usize,
 }
 
 impl Held {
     fn add(&mut self, manager: Option<u32>, slots: u32) {
         self.all += u64::from(slots);
-        *self.by_manager.entry(manager).or_default() += u64::from(slots);
+        let of_it = self.by_manager.entry(manager).or_default();
+        of_it.slots += u64::from(slots);
+        of_it.n_grants += 1;
     }
 
     fn take(&mut self, manager: Option<u32>, slots: u32) {
         self.all -= u64::from(slots);
-        if let Some(held) = self.by_manager.get_mut(&manager) {
-            *held -= u64::from(slots);
-            if *held == 0 {
+        if let Some(of_it) = self.by_manager.get_mut(&manager) {
+            of_it.slots -= u64::from(slots);
+            of_it.n_grants -= 1;
+            if of_it.n_grants == 0 {
                 self.by_manager.remove(&manager);
             }
         }
@@ -110,6 +121,11 @@ impl State {
                 resource,
                 forgets,
             } => self.revoke(*process, *resource, *forgets),
+            Event::Returned {
+                process,
+                number,
+                grants,
+            } => self.take_back(*process, *number, grants),
             Event::Drained { name, is_drained } => {
                 if *is_drained {
                     self.drained.insert(name.clone());
@@ -238,7 +254,7 @@ impl State {
     pub fn held_by(&self, resource: MachineNumber, manager: u32) -> u64 {
         let held = self.held.get(&resource);
         let of_it = held.and_then(|held| held.by_manager.get(&Some(manager)));
-        of_it.copied().unwrap_or_default()
+        of_it.map_or(0, |of_it| of_it.slots)
     }
 
     /// Slots that the processes of an owner of this name hold.
@@ -250,12 +266,12 @@ impl State {
     pub(crate) fn held_by_owner_at(&self, name: &str, manager: u32) -> u64 {
         let held = self.owners.get(name);
         let of_it = held.and_then(|held| held.by_manager.get(&Some(manager)));
-        of_it.copied().unwrap_or_default()
+        of_it.map_or(0, |of_it| of_it.slots)
     }
 
     /// The owners whose processes hold something, by their names, with their slots.
     pub(crate) fn owners(&self) -> impl Iterator<Item = (&str, u64)> {
-        let owners = self.owners.iter();
+        let owners = self.owners.iter().filter(|(_, held)| held.all > 0);
         owners.map(|(name, held)| (name.as_str(), held.all))
     }
 
@@ -264,7 +280,7 @@ impl State {
         &self.usage
     }
 
-    /// The machines of which something is held, with the process managers of the holders.
+    /// The machines with grants, and the process managers of the holders.
     pub(crate) fn holders(
         &self,
     ) -> impl Iterator<Item = (MachineNumber, impl Iterator<Item = Option<u32>>)> {
@@ -346,15 +362,31 @@ impl State {
         }
         if let Some(held) = self.held.get_mut(&resource) {
             held.take(holder.manager, slots);
-            if held.all == 0 {
+            if held.by_manager.is_empty() {
                 self.held.remove(&resource);
             }
         }
         if let Some(held) = self.owners.get_mut(&holder.owner) {
             held.take(holder.manager, slots);
-            if held.all == 0 {
+            if held.by_manager.is_empty() {
                 self.owners.remove(&holder.owner);
             }
+        }
+    }
+
+    /// A process keeps only these of its slots.
+    fn take_back(&mut self, process: ProcessId, number: u32, grants: &[Grant]) {
+        let Some(holding) = self.holdings.get_mut(&process) else {
+            return;
+        };
+        holding.number = number;
+        let holder = Holder::of(holding);
+        let before = std::mem::replace(&mut holding.grants, grants.to_vec());
+        for grant in before {
+            self.remove_grant(&holder, grant);
+        }
+        for grant in grants {
+            self.add_grant(process, &holder, *grant);
         }
     }
 

@@ -96,6 +96,19 @@ impl Machine for GroupManager {
                     self.on_claim(cx, from, (process, owner, number), &wants);
                 }
             }
+            Input::Process(
+                from,
+                ToGroup::Return {
+                    number,
+                    process,
+                    keep,
+                    epoch,
+                },
+            ) => {
+                if self.is_present(cx, from, epoch) {
+                    self.on_return(cx, from, (process, number), &keep);
+                }
+            }
             Input::Process(from, ToGroup::Release(process)) => self.on_release(cx, from, process),
             Input::Process(from, ToGroup::Holds(held)) => self.on_holds(cx, from, &held),
             Input::Process(

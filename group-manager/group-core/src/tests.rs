@@ -6,5 +6,6 @@ mod confirm;
 mod endings;
 mod machines;
 mod owners;
+mod returns;
 mod watch;
 mod world;

@@ -12,6 +12,10 @@ pub const REPEAT: Span = Span::from_secs(1);
 /// An attempt that a machine refuses because it does not know of its grant is sent again after this time
 /// at first: the grant left the group manager before the attempt left here.
 pub const GRANT_LATE: Span = Span::from_millis(10);
+/// Slots that a process needs no more are given back after this time: short against the patience of
+/// those who wait for them, and so long that the end of a wide step is one message, and that processes
+/// of short commands send none.
+pub const RETURN_AFTER: Span = Span::from_millis(200);
 /// A group manager that has said nothing for so long is asked again: it repeats its offer more
 /// often than that, so either it does not know this manager or the offer came by an earlier
 /// connection.

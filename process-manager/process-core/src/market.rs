@@ -14,13 +14,14 @@ mod owners;
 mod planning;
 mod queue;
 mod release;
+mod returns;
 mod slots;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Epoch, GroupId, Mono, Plan, ProcessId, ResourceId, Wall};
+use model::{Epoch, Generation, GroupId, Mono, Plan, ProcessId, ResourceId, Wall};
 use wire::group::{Offer, Offered, ToGroup, Want, owner_name};
 
 use crate::io::Effect;
@@ -34,6 +35,7 @@ pub(crate) use inquiry::Answered;
 use inquiry::Inquiry;
 use owners::Owners;
 use queue::{Class, Queue, Turn};
+use returns::Returns;
 use slots::Slots;
 
 /// Offers, and the processes that want slots or hold some.
@@ -53,6 +55,8 @@ pub(crate) struct Market {
     owners: Owners,
     /// Processes whose slots are given back, and the group managers that have said so.
     releasing: BTreeMap<ProcessId, BTreeSet<GroupId>>,
+    /// Slots to be given back before the end of their processes.
+    returns: Returns,
     /// Processes that were granted a part of their claims, to be planned on that alone.
     partly_granted: BTreeSet<ProcessId>,
     n_offers: u64,
@@ -98,6 +102,9 @@ struct Demand {
     /// True if it was last to be planned on fewer slots than are free, for the limit of its owner.
     is_limited: bool,
     waiting_for: Option<String>,
+    /// The plan and the slots that its rest needed when it was last seen whether more is held; none
+    /// where other slots are held since.
+    seen_slots: Option<(Generation, u32)>,
 }
 
 /// The way of a process to a plan.
@@ -191,7 +198,11 @@ impl Market {
         self.owners.offer(group, offer.owners.as_ref());
         let before = link.offer.replace(offer);
         link.offered = step.now.mono;
+        let was_shared = before.as_ref().is_some_and(|before| before.is_shared);
         let is_alike = before.is_some_and(|before| has_machines_of(link, &before));
+        if link.is_shared() && !was_shared {
+            self.returns.hurry(step);
+        }
         self.inquire(step, group, told);
         self.retry(!is_alike);
         let next = step.now.mono + limits::SILENCE;
@@ -261,8 +272,8 @@ impl Market {
         demand.stage = stage;
     }
 
-    /// Counts the slots that a process holds or has claimed.
-    fn count_slots(&mut self, process: &Process) {
+    /// Slots that a process holds or has claimed.
+    fn used(&self, process: &Process) -> Vec<Want> {
         let id = process.id();
         let held = process.grants().map(|grant| Want {
             resource: grant.resource,
@@ -270,9 +281,18 @@ impl Market {
         });
         let claims = self.claims.of(id);
         let claimed = claims.flat_map(|(_, claim)| claim.wants.iter().copied());
-        let used: Vec<Want> = held.chain(claimed).collect();
+        held.chain(claimed).collect()
+    }
+
+    /// Counts the slots that a process holds or has claimed.
+    fn count_slots(&mut self, process: &Process) {
+        let id = process.id();
+        let used = self.used(process);
         self.note_used(id, process.owner.as_deref(), &used);
         self.slots.set_used(id, used);
+        if let Some(demand) = self.demands.get_mut(&id) {
+            demand.seen_slots = None;
+        }
     }
 
     /// The processes of an owner hold or claim other slots than before.

@@ -9,6 +9,7 @@ pub(crate) mod files;
 pub(crate) mod index;
 pub(crate) mod plan;
 pub(crate) mod recompute;
+pub(crate) mod slots;
 
 use std::collections::BTreeMap;
 
@@ -240,7 +241,8 @@ impl Process {
         holdings.flat_map(|holding| &holding.grants)
     }
 
-    /// The number of its last claim that a group manager has answered; 0 where there was none.
+    /// The number of its last claim that a group manager has answered, or of a later return; 0 where
+    /// there was none.
     pub(crate) fn claim_number(&self, group: GroupId) -> u32 {
         let holding = self.state.holdings.get(&group);
         holding.map_or(0, |holding| holding.number)

@@ -60,9 +60,11 @@ impl Parts {
                         !self.machines.is_trusted(place) || known.granted(place) == 0
                     })
                 };
-                if step.config.lease.is_some() && known.index.ready.keys().any(is_idle) {
+                let is_idle = step.config.lease.is_some() && known.index.ready.keys().any(is_idle);
+                if is_idle || self.market.lacks_place(known, &self.machines) {
                     self.market.plan_again(step, &self.machines, id);
                 }
+                self.market.note_surplus(step, id);
                 if self.market.wants_plan(id) {
                     step.marks.want_plans();
                 }

@@ -119,6 +119,9 @@ impl Parts {
                 .attempts
                 .stop_what_is_out(step, &self.machines, process),
             Timer::Release(process) => self.release(step, process),
+            Timer::Return(process) => {
+                self.market.return_slots(step, &self.machines, process);
+            }
             Timer::Backoff(process, activity) => {
                 self.attempts.try_again(step, process, activity);
             }

@@ -15,6 +15,7 @@ pub(crate) mod paper;
 mod priority;
 mod recall;
 mod recompute;
+mod returns;
 mod turns;
 mod upkeep;
 mod why;
@@ -25,7 +26,7 @@ use model::{
     OutputSource, Produced, Retry, RetryOn, Source, Span, Staged, Template, Type, Value,
 };
 use schedule::SchedulerKind;
-use wire::attempt::{Dispatch, End};
+use wire::attempt::{Dispatch, End, Holds};
 use wire::client::{ActivityPhase, Answer, Phase, Request};
 
 use self::bench::*;

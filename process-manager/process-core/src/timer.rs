@@ -20,6 +20,7 @@ pub(crate) enum Timer {
     Unacknowledged(ProcessId, ResourceId),
     Stop(ProcessId),
     Release(ProcessId),
+    Return(ProcessId),
     Backoff(ProcessId, ActivityId),
     Watch(ClientId, u64),
     Recall(ProcessId),

@@ -23,6 +23,7 @@ mod member;
 mod namespaces;
 mod private;
 mod relay;
+mod returns;
 mod sockets;
 mod watchers;
 mod world;

@@ -17,6 +17,7 @@ mod outcome;
 mod overlap;
 mod recall;
 mod reported;
+mod returns;
 mod slots;
 mod submission;
 
@@ -132,6 +133,11 @@ impl Rules {
                 "holdings",
                 "holdings (slots of a lost process manager come back in time, and no others)",
                 Box::<holdings::Holdings>::default(),
+            ),
+            entry(
+                "returns",
+                "returns (slots that the rest of a plan does not need are given back while others wait)",
+                Box::<returns::Returns>::default(),
             ),
             entry(
                 "effects",

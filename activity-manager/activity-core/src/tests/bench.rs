@@ -201,6 +201,7 @@ pub(super) fn dispatch(attempts: Vec<Dispatch>) -> Input {
         meant_for: Epoch(2),
         attempts,
         holders: Vec::new(),
+        holds: None,
     })
 }
 

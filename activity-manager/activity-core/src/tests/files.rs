@@ -36,6 +36,7 @@ fn dispatch(attempts: Vec<Dispatch>, holders: Vec<Holder>) -> Input {
         meant_for: model::Epoch(2),
         attempts,
         holders,
+        holds: None,
     })
 }
 

@@ -105,6 +105,7 @@ fn a_process_manager_that_comes_back_with_shorter_leases_takes_nothing_back() {
             meant_for: Epoch(epoch),
             attempts: vec![job(id(activity))],
             holders: Vec::new(),
+            holds: None,
         };
         Input::Process(1, message)
     };
@@ -197,6 +198,7 @@ fn after_another_attachment_work_is_taken_again() {
         meant_for: Epoch(4),
         attempts: vec![job(id(2))],
         holders: Vec::new(),
+        holds: None,
     });
     assert_eq!(show(&bench.feed(again)), "pm0: accepted a2\n");
 }
@@ -324,6 +326,7 @@ fn a_lost_journal_is_told_of_until_what_follows_is_recorded() {
         meant_for,
         attempts: vec![once(1)],
         holders: Vec::new(),
+        holds: None,
     }));
     let log = bench.all([attach(6)]);
     assert!(!log.contains("forgotten"), "{log}");
@@ -393,6 +396,7 @@ fn grants_last_an_hour_without_the_group_manager() {
             meant_for,
             attempts,
             holders: Vec::new(),
+            holds: None,
         };
         bench.feed(from_pm(message));
         let log = show(&bench.feed(staged(id(activity))));

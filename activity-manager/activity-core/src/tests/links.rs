@@ -428,6 +428,7 @@ fn a_process_manager_that_never_asked_is_not_answered() {
         meant_for: Epoch(2),
         attempts,
         holders: Vec::new(),
+        holds: None,
     };
     assert_eq!(show(&bench.feed(Input::Process(4, message))), "");
     let other = hello(2);

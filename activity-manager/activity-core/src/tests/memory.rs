@@ -102,6 +102,7 @@ fn memory_is_counted_that_attempts_of_an_earlier_epoch_use() {
             meant_for: Epoch(4),
             attempts: vec![job],
             holders: Vec::new(),
+            holds: None,
         }));
         let log = show(&bench.feed(staged(attempt)));
         assert_eq!(log.contains("start"), starts, "{activity}: {log}");

@@ -406,6 +406,7 @@ impl World {
             meant_for,
             attempts,
             holders: Vec::new(),
+            holds: None,
         });
     }
 

@@ -68,6 +68,14 @@ fn events() -> Vec<Event> {
             half_life: Span::from_secs(86_400),
             at: Wall(1_700_000_000_000_000),
         },
+        Event::Returned {
+            process,
+            number: 3,
+            grants: vec![Grant {
+                slots: 0,
+                ..grants()[0]
+            }],
+        },
     ]
 }
 
@@ -81,6 +89,7 @@ fn name(event: &Event) -> &'static str {
         Event::Drained { .. } => "drained",
         Event::Revoked { .. } => "revoked",
         Event::Charged { .. } => "charged",
+        Event::Returned { .. } => "returned",
     }
 }
 

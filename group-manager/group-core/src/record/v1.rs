@@ -92,6 +92,19 @@ pub enum Event {
         #[n(2)]
         at: Wall,
     },
+    /// A process has given some of its slots back.
+    #[n(7)]
+    Returned {
+        /// The process.
+        #[n(0)]
+        process: ProcessId,
+        /// The number of the return, one of those that claims have.
+        #[n(1)]
+        number: u32,
+        /// All that it holds from here on.
+        #[n(2)]
+        grants: Vec<Grant>,
+    },
 }
 
 /// The number of a machine in its group.
@@ -108,7 +121,7 @@ pub struct Grant {
     /// The machine.
     #[n(1)]
     pub resource: MachineNumber,
-    /// The number of slots.
+    /// The number of slots; 0 where only files of the process stay there.
     #[n(2)]
     pub slots: u32,
 }
@@ -116,10 +129,10 @@ pub struct Grant {
 /// The grants of a process.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 pub struct Holding {
-    /// The number of its last claim that was granted.
+    /// The number of its last claim that was granted, or return that was taken.
     #[n(0)]
     pub number: u32,
-    /// All that was granted to it, in the order of the grants.
+    /// All that it holds, in the order of the grants.
     #[n(1)]
     pub grants: Vec<Grant>,
     /// The process manager that claims for it; none where no record knows it.

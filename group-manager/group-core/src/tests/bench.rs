@@ -213,6 +213,24 @@ pub(super) fn claim(process: u64, number: u32, wants: &[(u32, u32)]) -> Input {
     )
 }
 
+/// A process keeps only these slots.
+pub(super) fn keep(process: u64, number: u32, kept: &[(u32, u32)]) -> Input {
+    let want = |&(resource, slots)| Want {
+        resource: ResourceId::new(GROUP, resource),
+        slots,
+    };
+    let (process, keep) = (ProcessId(process), kept.iter().map(want).collect());
+    Input::Process(
+        0,
+        ToGroup::Return {
+            number,
+            process,
+            keep,
+            epoch: Epoch(1),
+        },
+    )
+}
+
 /// A process manager of this epoch lists its processes to this epoch of the group manager.
 pub(super) fn confirm(epoch: u64, group: u64, processes: &[u64]) -> Input {
     let processes = processes.iter().map(|&id| ProcessId(id)).collect();
@@ -252,7 +270,7 @@ pub(super) fn of(group: GroupId, input: Input) -> Input {
         return input;
     };
     match &mut message {
-        ToGroup::Claim { wants, .. } => {
+        ToGroup::Claim { wants, .. } | ToGroup::Return { keep: wants, .. } => {
             wants.iter_mut().for_each(|want| there(&mut want.resource));
         }
         ToGroup::Holds(held) => {
@@ -264,9 +282,11 @@ pub(super) fn of(group: GroupId, input: Input) -> Input {
     Input::Process(from, message)
 }
 
-/// The same claim in another epoch of the process manager.
+/// The same claim or return in another epoch of the process manager.
 pub(super) fn in_epoch(present: u64, mut input: Input) -> Input {
-    if let Input::Process(_, ToGroup::Claim { epoch, .. }) = &mut input {
+    if let Input::Process(_, ToGroup::Claim { epoch, .. } | ToGroup::Return { epoch, .. }) =
+        &mut input
+    {
         *epoch = Epoch(present);
     }
     input

@@ -6,7 +6,9 @@ use model::ProcessId;
 use proptest::prelude::*;
 use wire::group::FromGroup;
 
-use super::bench::{Bench, attach, claim, confirm, down, facts, in_epoch, register_in, release};
+use super::bench::{
+    Bench, attach, claim, confirm, down, facts, in_epoch, keep, register_in, release,
+};
 use crate::record::MachineNumber;
 use crate::{Effect, Input, Peer};
 
@@ -27,6 +29,11 @@ enum Action {
         process: u64,
         number: u32,
         wants: Vec<(u32, u32)>,
+    },
+    Return {
+        process: u64,
+        number: u32,
+        kept: Vec<(u32, u32)>,
     },
     Release(u64),
     Confirm {
@@ -51,6 +58,12 @@ fn action() -> impl Strategy<Value = Action> {
         number,
         wants,
     });
+    let kept = proptest::collection::vec((0u32..4, 0u32..4), 0..4);
+    let returned = (0u64..4, 0u32..6, kept).prop_map(|(process, number, kept)| Action::Return {
+        process,
+        number,
+        kept,
+    });
     let processes = proptest::collection::vec(0u64..4, 0..4);
     let confirm =
         (1u64..3, 1u64..4, processes).prop_map(|(epoch, group, processes)| Action::Confirm {
@@ -65,6 +78,7 @@ fn action() -> impl Strategy<Value = Action> {
         1 => (0u64..3).prop_map(Action::Attach),
         1 => Just(Action::Detach),
         6 => claim,
+        3 => returned,
         2 => (0u64..4).prop_map(Action::Release),
         2 => (0u64..6_000).prop_map(Action::Wait),
         1 => Just(Action::Restart),
@@ -97,6 +111,20 @@ proptest! {
                     granted.retain(|&(holder, _), _| held(holder));
                     effects
                 }
+                Action::Return { process, number, kept } => {
+                    let kept: BTreeMap<u32, u32> = kept.into_iter().collect();
+                    let kept: Vec<(u32, u32)> = kept.into_iter().collect();
+                    let before = bench.state().holding(ProcessId(process)).cloned();
+                    let effects = bench.feed(in_epoch(2, keep(process, number, &kept)));
+                    let after = bench.state().holding(ProcessId(process)).cloned();
+                    let taken = before.is_some_and(|before| before.number < number);
+                    if let Some(after) = after.filter(|after| taken && after.number == number) {
+                        for (machine, slots) in after.grants.iter().map(|one| (one.resource, one.slots)) {
+                            prop_assert!(kept.iter().any(|&(one, most)| one == machine.0 && slots <= most));
+                        }
+                    }
+                    effects
+                }
                 Action::Release(process) => {
                     granted.retain(|(holder, _), _| *holder != process);
                     bench.feed(release(process))
@@ -112,6 +140,10 @@ proptest! {
                 match message {
                     FromGroup::Granted { number, process, grants, .. } => {
                         let ids: Vec<u64> = grants.iter().map(|grant| grant.id.0).collect();
+                        if ids.is_empty() {
+                            // Whoever holds nothing has given everything back, whatever the number.
+                            continue;
+                        }
                         let before = granted.entry((process.0, number)).or_insert_with(|| ids.clone());
                         prop_assert_eq!(&ids, before);
                     }

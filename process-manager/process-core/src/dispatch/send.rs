@@ -2,7 +2,7 @@
 //! what was not heard of goes again.
 
 use model::{ActivityId, AttemptId, Epoch, Fault, ProcessId, ResourceId};
-use wire::attempt::{ATTEMPTS_MAX, Dispatch, ToActivity};
+use wire::attempt::{ATTEMPTS_MAX, Dispatch, Holds, ToActivity};
 
 use super::{Attempts, Grid};
 use crate::budget::{ATTEMPT_STEPS, OTHERS_STEPS, Slice};
@@ -11,6 +11,7 @@ use crate::enact::message::resolve;
 use crate::files::Files;
 use crate::io::Effect;
 use crate::limits;
+use crate::process::Process;
 use crate::record::{CacheKey, Event};
 use crate::step::Step;
 use crate::stream::Stream;
@@ -48,7 +49,8 @@ impl Attempts {
             // An activity without a place in the plan runs on the first machine with slots. With
             // leases it is planned again instead, since an activity of a lost machine has no place
             // either.
-            let first = known.grants().next().map(|held| held.resource);
+            let first = known.grants().find(|held| held.slots > 0);
+            let first = first.map(|held| held.resource);
             let resource = place.or(first.filter(|_| step.config.lease.is_none()));
             let Some(resource) = resource else { continue };
             let slots = known.granted(resource);
@@ -168,6 +170,7 @@ impl Attempts {
         );
     }
 
+    /// Sends attempts of one process to a machine.
     pub(super) fn send_in_parts(
         &mut self,
         step: &mut Step<'_>,
@@ -175,6 +178,8 @@ impl Attempts {
         (resource, epoch): (ResourceId, Epoch),
         messages: Vec<Dispatch>,
     ) {
+        let process = messages.first().map(|message| message.attempt.process);
+        let holds = process.and_then(|id| holds(step.cx.process(id)?, resource));
         let mut messages = messages.into_iter();
         loop {
             let attempts: Vec<Dispatch> = messages.by_ref().take(ATTEMPTS_MAX).collect();
@@ -186,6 +191,7 @@ impl Attempts {
                 meant_for: epoch,
                 holders: files.addresses(&attempts),
                 attempts,
+                holds,
             };
             step.cx.effect(Effect::ToActivity(resource, message));
         }
@@ -209,6 +215,16 @@ impl Attempts {
             }
         }
     }
+}
+
+/// The slots that a process holds on a machine. Its first claim there has given nothing back.
+fn holds(known: &Process, resource: ResourceId) -> Option<Holds> {
+    let number = known.claim_number(resource.group);
+    (number > 1).then(|| Holds {
+        process: known.id(),
+        number,
+        slots: known.granted(resource),
+    })
 }
 
 /// The messages of attempts, as far as the slice of the process allows.

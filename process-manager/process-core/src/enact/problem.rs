@@ -59,7 +59,8 @@ fn bytes_given(process: &Process, from: ActivityId, to: ActivityId, mean: Bytes)
     Bytes(sum(bytes))
 }
 
-/// Activities that have ended or are out, with the machines where their outputs lie or will lie.
+/// Activities that have ended or are out, with the machines where their outputs lie or will lie. One that
+/// is to make its files again has to find a place for that.
 fn placed(process: &Process, ends: &BTreeMap<ActivityId, Span>) -> Vec<Placed> {
     let activities = process.definition().activities().iter();
     activities
@@ -71,7 +72,8 @@ fn placed(process: &Process, ends: &BTreeMap<ActivityId, Span>) -> Vec<Placed> {
                 // What has ended and is made again is there once that has ended.
                 finish: ends.get(&id).copied().unwrap_or_default(),
             };
-            (has_ended(state.phase) || state.is_out()).then_some(placed)
+            let is_fixed = has_ended(state.phase) || state.is_out();
+            (is_fixed && !process.wants_recomputation(id)).then_some(placed)
         })
         .collect()
 }

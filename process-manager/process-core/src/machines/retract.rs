@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{AttemptId, ResourceId};
+use model::{AttemptId, ProcessId, ResourceId};
 use wire::attempt::{ATTEMPTS_MAX, ToActivity};
 
 use super::Machines;
@@ -80,6 +80,17 @@ impl Machines {
             step.timers
                 .set_once(Timer::Retract(resource), step.now.mono + limits::REPEAT);
         }
+    }
+
+    /// The attempts of a process that a machine may hold for nobody.
+    pub(crate) fn unwanted(
+        &self,
+        resource: ResourceId,
+        process: ProcessId,
+    ) -> impl Iterator<Item = AttemptId> {
+        let liveness = self.liveness.get(&resource).into_iter();
+        let unwanted = liveness.flat_map(|liveness| &liveness.unwanted).copied();
+        unwanted.filter(move |one| one.process == process)
     }
 
     /// A machine has said what became of these attempts.

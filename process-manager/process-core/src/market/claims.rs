@@ -177,9 +177,14 @@ impl Market {
             // It ended meanwhile, and the release went before the grant: give it back again.
             return step.cx.effect(Effect::ToGroup(group, ToGroup::Release(id)));
         }
+        if self.on_returned(step, group, (id, number), &grants) {
+            return;
+        }
         let Some(claim) = self.answered(step, group, id, number) else {
             return;
         };
+        // All that is held is told with it, whatever was given back before.
+        self.returns.close(id, group);
         let holds = |step: &Step<'_>, resource: ResourceId| {
             let known = step.cx.process(id);
             known.map_or(0, |known| known.granted(resource))
@@ -230,6 +235,7 @@ impl Market {
         if let Some(known) = step.cx.process(id) {
             self.count_slots(known);
         }
+        self.return_anew(step, group, id);
         let lacking: Vec<ResourceId> = claim.wants.iter().map(|want| want.resource).collect();
         self.note_lacking(step, id, &lacking, is_at_limit);
         if !claim.wants.is_empty() {
@@ -343,7 +349,7 @@ fn needs(definition: &model::Definition, plan: &Plan) -> Vec<Want> {
 }
 
 /// The slots of its machine that must be held for an entry: it uses the last of them.
-pub(super) fn last_slot(definition: &model::Definition, entry: &Entry) -> u32 {
+fn last_slot(definition: &model::Definition, entry: &Entry) -> u32 {
     let activity = definition.activity(entry.activity);
     entry.slot + activity.map_or(1, |activity| activity.cores)
 }

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use model::{Epoch, GroupId, Mono, ProcessId};
-use wire::group::{Grant, Held, ToGroup};
+use model::{Epoch, GroupId, Mono, ProcessId, ResourceId};
+use wire::group::{Grant, Held, ToGroup, Want};
 
 use super::inquiry::{Answered, Inquiry};
 use super::{GroupLink, Market};
@@ -155,9 +155,14 @@ impl Market {
         };
         let before = known.state.holdings.get(&group);
         let before = before.cloned().unwrap_or_default();
+        let left = match number < before.number {
+            true => kept_of(&grants, &before),
+            false => grants.clone(),
+        };
+        let is_returned = left != grants;
         let holding = Holding {
             number: number.max(before.number),
-            grants: grants.iter().map(Into::into).collect(),
+            grants: left.iter().map(Into::into).collect(),
         };
         if holding != before {
             let granted = Event::Granted { group, holding };
@@ -166,6 +171,9 @@ impl Market {
                 self.count_slots(known);
             }
         }
+        if is_returned {
+            self.return_again(step, group, id);
+        }
         // An earlier epoch has used this number already: nothing is granted for it again.
         if let Some(open) = open.filter(|&open| open <= number)
             && self.answered(step, group, id, open).is_some()
@@ -173,4 +181,19 @@ impl Market {
             self.on_answers(step, id);
         }
     }
+}
+
+/// The part of what a group manager holds under an earlier number that is recorded here: the rest was given
+/// back since.
+fn kept_of(grants: &[Grant], before: &Holding) -> Vec<Grant> {
+    let mut kept: BTreeMap<ResourceId, u32> = BTreeMap::new();
+    for grant in &before.grants {
+        let slots = kept.entry(grant.resource).or_default();
+        *slots = slots.saturating_add(grant.slots);
+    }
+    let kept = kept
+        .into_iter()
+        .map(|(resource, slots)| Want { resource, slots });
+    let kept: Vec<Want> = kept.collect();
+    wire::group::keep(grants, &kept)
 }

@@ -11,7 +11,6 @@ use model::{
 use schedule::{Refusal, SchedulerKind};
 use wire::group::Offered;
 
-use super::claims::last_slot;
 use super::limit::fits;
 use super::queue::Turn;
 use super::{Demand, GroupLink, Market, Stage};
@@ -41,6 +40,7 @@ impl Market {
         machines: &Machines,
         running: &dyn Running,
     ) {
+        self.return_for_others(step);
         for id in std::mem::take(&mut self.partly_granted) {
             self.plan_on_grants(step, (machines, running), id);
         }
@@ -49,7 +49,7 @@ impl Market {
                 return;
             };
             let is_first = known.state.plan.generation.0 == 0;
-            if known.phase() != Phase::Running || !is_first && !is_stranded(known, machines) {
+            if known.phase() != Phase::Running || !is_first && !self.is_stranded(known, machines) {
                 // It ends, or the machine that it waited for has come back meanwhile.
                 self.set_stage(id, Stage::Settled);
                 continue;
@@ -99,14 +99,13 @@ impl Market {
 
     /// Has a process planned again of which something waits for a machine that takes nothing.
     pub(crate) fn plan_again(&mut self, step: &mut Step<'_>, machines: &Machines, id: ProcessId) {
-        if step.config.lease.is_none() {
-            return;
-        }
         let is_settled = |demand: &Demand| matches!(demand.stage, Stage::Settled);
-        let known = step.cx.process(id);
-        let wants = self.demands.get(&id).is_some_and(is_settled)
-            && known.is_some_and(|known| is_stranded(known, machines));
-        if wants {
+        let wants = |known: &Process| match step.config.lease {
+            Some(_) => self.is_stranded(known, machines),
+            // Machines of one program are never suspect.
+            None => self.lacks_place(known, machines),
+        };
+        if self.demands.get(&id).is_some_and(is_settled) && step.cx.process(id).is_some_and(wants) {
             self.set_stage(id, Stage::Wanting);
         }
     }
@@ -164,6 +163,36 @@ impl Market {
         let first = self.queue.first().filter(may_go);
         let again = self.queue.again().find(may_go);
         first.into_iter().chain(again).min().map(|(_, id)| id)
+    }
+
+    /// Returns true if a planned process has unsent activities without a place, on a machine that takes
+    /// no work, or on slots that it does not hold.
+    fn is_stranded(&self, known: &Process, machines: &Machines) -> bool {
+        self.lacks_place(known, machines) || is_stranded(known, machines)
+    }
+
+    /// Returns true if an activity is to make files again and fits on none of the slots that its process
+    /// holds.
+    pub(crate) fn lacks_place(&self, known: &Process, machines: &Machines) -> bool {
+        if known.state.plan.generation.0 == 0 || known.phase() != Phase::Running {
+            return false;
+        }
+        let has_place = |activity: ActivityId, place: ResourceId| {
+            let declared = known.definition().activity(activity);
+            let offered = self
+                .offered_at(place)
+                .filter(|_| machines.is_trusted(place));
+            let (Some(declared), Some(offered)) = (declared, offered) else {
+                return false;
+            };
+            declared.cores <= known.granted(place) && fits(offered, declared)
+        };
+        let mut wanted = known.wanted_recomputations();
+        wanted.any(|activity| {
+            !known
+                .grants()
+                .any(|grant| has_place(activity, grant.resource))
+        })
     }
 
     /// Has a process planned again on the slots that it holds.
@@ -449,8 +478,6 @@ fn resource(offered: &Offered, slots: u32) -> Option<Resource> {
     })
 }
 
-/// Returns true if a planned process has unsent activities without a place, on a machine that takes no
-/// work, or on slots that it does not hold.
 fn is_stranded(known: &Process, machines: &Machines) -> bool {
     let plan = &known.state.plan;
     if plan.generation.0 == 0 || known.phase() != Phase::Running {
@@ -475,6 +502,6 @@ fn is_stranded(known: &Process, machines: &Machines) -> bool {
             let is_trusted = machines.is_trusted(place);
             if is_trusted { known.granted(place) } else { 0 }
         });
-        usable < last_slot(known.definition(), entry) && waits(entry.activity)
+        usable < known.index.slots.of(place) && waits(entry.activity)
     })
 }

@@ -100,6 +100,14 @@ impl Queue {
         self.again.iter().copied()
     }
 
+    /// Returns true if no process waits for a plan.
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.turns().next().is_none()
+            && self.absent.is_empty()
+            && self.again.is_empty()
+            && self.tried.is_empty()
+    }
+
     /// Returns true if a process other than this one waits for a plan.
     pub(super) fn has_others(&self, id: ProcessId) -> bool {
         let waiting = self.first.turns().chain(self.absent.keys());

@@ -42,6 +42,8 @@ impl Market {
             return false;
         }
         self.claims.remove_all(id);
+        self.returns.forget(id);
+        step.timers.cancel(Timer::Return(id));
         let groups = &self.groups;
         let is_shared = |group| groups.get(&group).is_some_and(GroupLink::is_shared);
         let may_claim = self.slots.give_back(id, is_shared);

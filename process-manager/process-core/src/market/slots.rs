@@ -90,6 +90,40 @@ impl Slots {
         may_claim
     }
 
+    /// A process gives slots back and uses these from here on. Where the group serves other process managers
+    /// too, the others are for whoever claims them first after its next offer. Returns true if any may be
+    /// claimed at once.
+    pub(super) fn give_back_some(
+        &mut self,
+        id: ProcessId,
+        used: Vec<Want>,
+        is_shared: impl Fn(GroupId) -> bool,
+    ) -> bool {
+        let mut left: BTreeMap<ResourceId, u32> = BTreeMap::new();
+        for want in &used {
+            *left.entry(want.resource).or_default() += want.slots;
+        }
+        let before = self.used_by.insert(id, used).unwrap_or_default();
+        let mut may_claim = false;
+        for Want { resource, slots } in before {
+            let left = left.entry(resource).or_default();
+            let stays = slots.min(*left);
+            *left -= stays;
+            let slots = slots - stays;
+            if slots == 0 {
+                continue;
+            }
+            if is_shared(resource.group) {
+                let returned = self.returned.entry(resource.group).or_default();
+                returned.push(Want { resource, slots });
+            } else {
+                self.change(resource, |on| on.give_back(slots));
+                may_claim = true;
+            }
+        }
+        may_claim
+    }
+
     /// A group manager has granted less than was claimed on a machine: the rest is held by others.
     pub(super) fn exhaust(&mut self, resource: ResourceId) {
         self.change(resource, |on| on.may_have = on.may_have.min(on.used));

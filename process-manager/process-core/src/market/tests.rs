@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use model::{
     Bytes, Entry, Epoch, Generation, GrantId, GroupId, Plan, ProcessId, ResourceId, Span, Wall,
 };
-use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup};
+use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup, Want};
 
 use super::{Answered, Market};
 use crate::machines::Machines;
-use crate::record::{Event, Phase};
+use crate::record::{self, Event, Holding, Phase};
 use crate::tests::bench::{controller, draft, ids, leaf};
 use crate::tests::paper::{Bench, ID, Idle};
 use crate::{Config, PlanResult, Stream};
@@ -293,6 +293,50 @@ fn what_a_group_manager_does_not_hold_any_more_is_recorded_as_ended() {
     );
     assert_eq!(recorded(&bench, ONE), (1, 0));
     assert_eq!(recorded(&bench, TWO), (1, 1));
+}
+
+#[test]
+fn a_group_manager_that_has_not_taken_a_return_is_told_again() {
+    let mut bench = Bench::new(Config::default());
+    let mut market = market(&mut bench);
+    let result = plan(&mut bench);
+    market.on_planned(&mut bench.step(), result);
+    market.on_answer(&mut bench.step(), ONE, granted(ONE));
+    market.on_answer(&mut bench.step(), TWO, granted(TWO));
+    let holding = Holding {
+        number: 2,
+        grants: vec![record::Grant {
+            id: GrantId(1),
+            resource: machine(ONE),
+            slots: 0,
+        }],
+    };
+    bench.record(Event::Granted {
+        group: ONE,
+        holding,
+    });
+    market.group_down(&mut bench.step(), ONE);
+    market.group_up(&mut bench.step(), ONE);
+    bench.take_to_groups();
+    market.on_offer(&mut bench.step(), ONE, offer(ONE));
+    let told = answered(&bench, 3, 0);
+    let before = vec![held(1, ONE, 1)];
+    market.on_holdings(&mut bench.step(), ONE, told, before);
+    assert_eq!(recorded(&bench, ONE), (2, 0), "it is not held again");
+    let sent = bench.take_to_groups().into_iter();
+    let returns = sent.filter(|(_, message)| matches!(message, ToGroup::Return { .. }));
+    let keep = vec![Want {
+        resource: machine(ONE),
+        slots: 0,
+    }];
+    let (number, process, epoch) = (2, ID, bench.shared.epoch);
+    let again = ToGroup::Return {
+        number,
+        process,
+        keep,
+        epoch,
+    };
+    assert_eq!(returns.collect::<Vec<_>>(), [(ONE, again)]);
 }
 
 #[test]

@@ -85,6 +85,7 @@ impl Process {
             self.state.planned = Some(plan.makespan());
         }
         self.state.plan = plan;
+        self.count_needed_slots();
         for (resource, name) in machines {
             self.name_machine(*resource, name);
         }

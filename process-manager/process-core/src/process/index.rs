@@ -8,6 +8,7 @@ use model::{ActivityId, AttemptId, Definition, NodeId, NodeKind, ResourceId, Spa
 use wire::client::{CONTROLLERS_SHOWN_MAX, Totals};
 
 use crate::process::Process;
+use crate::process::slots::NeededSlots;
 use crate::record::ActivityPhase;
 
 /// Indexes over the state of a process, all derived from it.
@@ -39,6 +40,8 @@ pub(crate) struct Index {
     pub(crate) recomputations: BTreeSet<ActivityId>,
     /// Outputs of all activities.
     pub(crate) n_produced: usize,
+    /// The slots that the rest of the plan needs.
+    pub(crate) slots: NeededSlots,
 }
 
 /// The turn of a ready activity among those of its machine: the greater priority first, then the
@@ -128,6 +131,7 @@ impl Process {
 
 impl Process {
     pub(crate) fn set_phase(&mut self, activity: ActivityId, phase: ActivityPhase) {
+        let was_left = self.is_left(activity);
         let state = &mut self.state.activities[activity.node().index()];
         let before = state.phase;
         state.phase = phase;
@@ -147,6 +151,7 @@ impl Process {
         if has_ended(phase) && !has_ended(before) {
             self.count_ended(activity.node());
         }
+        self.note_left(activity, was_left);
     }
 
     fn note_fresh(&mut self, activity: ActivityId) {
@@ -257,6 +262,74 @@ impl Process {
                 at = self.definition.parent(controller);
             }
         }
+        self.count_needed_slots();
+    }
+}
+
+/// The slots that the rest of the plan needs.
+impl Process {
+    /// Slots of a machine that are needed there: for the entries that are left, for attempts that are out,
+    /// and for unwanted ones that may run there still. Attempts may run side by side that the plan has in
+    /// a row, and some are out where the plan has no place for them.
+    pub(crate) fn slots_needed(
+        &self,
+        resource: ResourceId,
+        unwanted: impl Iterator<Item = AttemptId>,
+    ) -> u32 {
+        let planned = self.index.slots.of(resource);
+        let unwanted = unwanted.map(|attempt| self.cores(attempt.activity));
+        let mut beside = unwanted.fold(0, u32::saturating_add);
+        let mut out = beside;
+        for attempt in self.out_at(resource) {
+            let state = self.activity(attempt.activity);
+            let entry = self.state.plan.entry(attempt.activity);
+            let is_planned = entry.is_some_and(|entry| entry.resource == resource)
+                && state.phase == ActivityPhase::Sent
+                && state.number == attempt.number;
+            let cores = self.cores(attempt.activity);
+            out = out.saturating_add(cores);
+            if !is_planned {
+                beside = beside.saturating_add(cores);
+            }
+        }
+        out.max(planned.saturating_add(beside))
+    }
+
+    /// Returns true if an activity has not ended, or is to be made again.
+    pub(super) fn is_left(&self, activity: ActivityId) -> bool {
+        !has_ended(self.activity(activity).phase) || self.is_to_be_recomputed(activity)
+    }
+
+    /// Takes in whether an activity is left, after a change.
+    pub(super) fn note_left(&mut self, activity: ActivityId, was_left: bool) {
+        let is_left = self.is_left(activity);
+        if is_left == was_left {
+            return;
+        }
+        let Some(&entry) = self.state.plan.entry(activity) else {
+            return;
+        };
+        let cores = self.cores(activity);
+        match is_left {
+            true => self.index.slots.add(entry, cores),
+            false => self.index.slots.remove(entry, cores),
+        }
+    }
+
+    /// Counts anew, for another plan.
+    pub(super) fn count_needed_slots(&mut self) {
+        let mut slots = NeededSlots::default();
+        for &entry in &self.state.plan.entries {
+            if self.is_left(entry.activity) {
+                slots.add(entry, self.cores(entry.activity));
+            }
+        }
+        self.index.slots = slots;
+    }
+
+    fn cores(&self, activity: ActivityId) -> u32 {
+        let declared = self.definition.activity(activity);
+        declared.map_or(1, |activity| activity.cores)
     }
 }
 

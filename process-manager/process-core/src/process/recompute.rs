@@ -90,10 +90,14 @@ impl Process {
     pub(crate) fn wanted_recomputations(&self) -> impl Iterator<Item = ActivityId> {
         let all = self.index.recomputations.iter().copied();
         all.filter(|&activity| {
-            let is_wanted = |one: &Recomputation| one.state == RecomputationState::Wanted;
-            self.recomputation(activity).is_some_and(is_wanted)
-                && !self.awaits_recomputation(activity)
+            self.wants_recomputation(activity) && !self.awaits_recomputation(activity)
         })
+    }
+
+    /// Returns true if an activity is to make files again and was not sent for it.
+    pub(crate) fn wants_recomputation(&self, activity: ActivityId) -> bool {
+        let recomputation = self.recomputation(activity);
+        recomputation.is_some_and(|one| one.state == RecomputationState::Wanted)
     }
 
     /// Returns true if an activity waits for files that are being recomputed.
@@ -156,6 +160,7 @@ impl Process {
     /// These are to be made again for whoever lacks them on a machine.
     pub(crate) fn want_recomputations(&mut self, makers: &[ActivityId], lacked_on: ResourceId) {
         for &maker in makers {
+            let was_left = self.is_left(maker);
             let number = self.activity(maker).number;
             self.index.recomputations.insert(maker);
             let details = self.activity_mut(maker).details_mut();
@@ -175,6 +180,7 @@ impl Process {
                 recomputation.resource = lacked_on;
                 recomputation.n_wanted = recomputation.n_wanted.saturating_add(1);
             }
+            self.note_left(maker, was_left);
         }
     }
 
@@ -237,6 +243,7 @@ impl Process {
                 self.keep_fault(fault);
             }
         }
+        self.note_left(activity, true);
         self.forget_before(activity);
         self.follow(&ended.flow);
     }

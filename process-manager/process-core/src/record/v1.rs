@@ -41,7 +41,7 @@ pub enum Event {
     /// Another plan is in force.
     #[n(4)]
     Replanned(#[n(0)] Box<Replanned>),
-    /// A group manager has answered a claim.
+    /// A group manager has answered a claim, or slots are to be given back.
     #[n(5)]
     Granted {
         /// The group.

@@ -11,7 +11,7 @@ use model::{
     Hash, Join, Mono, Node, NodeId, NodeKind, Now, ResourceId, Span, SubmitKey, Template, Type,
     Value, Variable, Wall,
 };
-use wire::attempt::{Copied, Dispatch, End, Failure, FromActivity, Holder, Outcome};
+use wire::attempt::{Copied, Dispatch, End, Failure, FromActivity, Holder, Holds, Outcome};
 use wire::client::{Answer, Request, Status, Submit};
 use wire::group::{Held, Offered};
 
@@ -76,6 +76,11 @@ pub(super) struct Bench {
     pub(super) grants: u64,
     /// Claims that do not arrive from here on.
     pub(super) claims_lost: u32,
+    /// Slots that were kept with each return, and true if none arrives from here on.
+    pub(super) returned: Vec<u32>,
+    /// What each dispatch has said of the slots that are held.
+    pub(super) said_held: Vec<Option<Holds>>,
+    pub(super) returns_lost: bool,
     /// The algorithms that were asked for plans, in the order in which they were.
     pub(super) planned_by: Vec<schedule::SchedulerKind>,
     /// The processes that they were for.
@@ -138,6 +143,9 @@ impl Bench {
             answers: Vec::new(),
             grants: 0,
             claims_lost: 0,
+            returned: Vec::new(),
+            said_held: Vec::new(),
+            returns_lost: false,
             planned_by: Vec::new(),
             planned_for: Vec::new(),
         };

@@ -167,7 +167,7 @@ impl World {
                 };
                 Some(Input::Group(GROUP, holdings))
             }
-            Effect::ToGroup(_, ToGroup::Holds(_))
+            Effect::ToGroup(_, ToGroup::Holds(_) | ToGroup::Return { .. })
             | Effect::ToActivity(..)
             | Effect::Answer { .. }
             | Effect::Registered(..)

@@ -68,7 +68,7 @@ pub(super) fn staying(sandbox: &Sandbox, names: &[&str]) -> String {
     sandbox.file("stay.yaml", text)
 }
 
-fn live(sandbox: &Sandbox) -> String {
+pub(super) fn live(sandbox: &Sandbox) -> String {
     fs::create_dir(sandbox.path("lives")).unwrap();
     sandbox.file("lives/live.sh", LIVE)
 }

@@ -184,6 +184,22 @@ impl Elsewhere {
                     self.freed.insert(resource, at);
                 }
             }
+            GroupEvent::Returned {
+                process, grants, ..
+            } => {
+                let slots = grants.iter().filter(|grant| grant.slots > 0);
+                let left: BTreeSet<ResourceId> =
+                    slots.map(|grant| grant.resource.of(group)).collect();
+                for (resource, holders) in &mut self.holders {
+                    if resource.group != group || !holders.contains(process) {
+                        continue;
+                    }
+                    self.freed.insert(*resource, at);
+                    if !left.contains(resource) {
+                        holders.remove(process);
+                    }
+                }
+            }
             GroupEvent::Epoch(_)
             | GroupEvent::Named { .. }
             | GroupEvent::Drained { .. }

@@ -60,6 +60,12 @@ impl Holdings {
                 }
                 self.may_end(known, *process, resource)?;
             }
+            Event::Returned {
+                process, grants, ..
+            } => {
+                let held = grants.iter().map(|grant| of(grant.resource)).collect();
+                self.held.insert(*process, held);
+            }
             Event::Epoch(_)
             | Event::Named { .. }
             | Event::Drained { .. }

@@ -69,6 +69,37 @@ impl Slots {
             } => {
                 self.granted.remove(&(*process, resource.of(group)));
             }
+            Event::Returned {
+                process,
+                number,
+                grants,
+            } => {
+                if !self.claims.insert((group, *process, *number)) {
+                    return Err(format!("return {number} of {process} is taken twice"));
+                }
+                judged.count();
+                let mut left: BTreeMap<ResourceId, u32> = BTreeMap::new();
+                for grant in grants {
+                    *left.entry(grant.resource.of(group)).or_default() += grant.slots;
+                }
+                for ((holder, at), slots) in &mut self.granted {
+                    if holder != process || at.group != group {
+                        continue;
+                    }
+                    let left = left.remove(at).unwrap_or_default();
+                    if left > *slots {
+                        return Err(format!(
+                            "{process} keeps {left} slots of {at}, and had {slots}"
+                        ));
+                    }
+                    *slots = left;
+                }
+                if let Some((at, slots)) = left.into_iter().find(|(_, slots)| *slots > 0) {
+                    return Err(format!(
+                        "{process} keeps {slots} slots of {at}, and had none"
+                    ));
+                }
+            }
             Event::Drained { .. } | Event::Charged { .. } => {}
         }
         Ok(())

@@ -10,7 +10,7 @@ use super::flow::Flow;
 /// The slots of a process in one group.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 pub struct Holding {
-    /// The number of the last claim that the group manager has answered.
+    /// The number of the last claim that the group manager has answered, or of a later return.
     #[n(0)]
     pub number: u32,
     /// All its grants.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use machine::Drive;
-use model::{Bytes, Epoch, GrantId, GroupId};
+use model::{Bytes, Epoch, GrantId, GroupId, ProcessId};
 use wire::attempt::{Checked, Copy, End, FromActivity, ToActivity};
 use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup};
 
@@ -41,6 +41,26 @@ pub(in crate::tests) fn confirmed(
         number,
         held: held.collect(),
         n_revoked: 0,
+    }
+}
+
+/// The answer of a group manager that has taken a return: what is recorded to be left.
+pub(in crate::tests) fn returned(
+    drive: &Drive<ProcessManager>,
+    group: GroupId,
+    (process, number): (ProcessId, u32),
+) -> FromGroup {
+    let known = match drive.states().get(Stream::Process(process)) {
+        Some(State::Process(known)) => known,
+        other => panic!("{process} gives slots back, and is {other:?}"),
+    };
+    let holding = &known.state.holdings[&group];
+    assert_eq!(holding.number, number);
+    FromGroup::Granted {
+        number,
+        process,
+        grants: holding.grants.iter().map(Into::into).collect(),
+        is_at_limit: false,
     }
 }
 
@@ -111,6 +131,22 @@ impl Bench {
                 let answer = confirmed(&self.drive, group, message);
                 self.give(Input::Group(group, answer));
             }
+            Effect::ToGroup(
+                group,
+                ToGroup::Return {
+                    number,
+                    process,
+                    keep,
+                    epoch: _,
+                },
+            ) => {
+                self.returned.push(keep.iter().map(|want| want.slots).sum());
+                if self.returns_lost {
+                    return;
+                }
+                let answer = returned(&self.drive, group, (process, number));
+                self.give(Input::Group(group, answer));
+            }
             Effect::ToGroup(_, ToGroup::Release(process)) => {
                 self.give(Input::Group(GROUP, FromGroup::Released(process)));
             }
@@ -141,8 +177,10 @@ impl Bench {
                     meant_for,
                     attempts,
                     holders,
+                    holds,
                 },
             ) => {
+                self.said_held.push(holds);
                 assert_eq!(meant_for, self.epoch);
                 self.holders.extend(holders);
                 for dispatch in attempts {

@@ -139,6 +139,11 @@ impl World {
                     self.give(Input::Group(group, FromGroup::Released(id)));
                 }
             }
+            Effect::ToGroup(group, ToGroup::Return { process, keep, .. }) => {
+                let slots: u32 = keep.iter().map(|want| want.slots).sum();
+                self.log
+                    .push(format!("{group} keep {slots} p{}", process.0));
+            }
             Effect::ToGroup(_, ToGroup::Holds(_)) => {}
             Effect::ToGroup(group, message @ ToGroup::Confirm { .. }) => {
                 if self.moods[&group] == Mood::Silent {

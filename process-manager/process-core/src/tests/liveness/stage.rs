@@ -12,7 +12,7 @@ use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
 use crate::Caller;
 use crate::record::{Event, Verdict};
-use crate::tests::bench::play::confirmed;
+use crate::tests::bench::play::{confirmed, returned};
 use crate::tests::bench::{GROUP, KEY, controller, draft, edit, ids, leaf, submission};
 use crate::{ClientId, Effect, Input, PlanResult, Stream};
 use crate::{Config, ProcessManager};
@@ -180,6 +180,15 @@ impl Stage {
             }
             Effect::ToGroup(_, ToGroup::Holds(_)) => {
                 panic!("with leases machines are known by others")
+            }
+            Effect::ToGroup(
+                group,
+                ToGroup::Return {
+                    number, process, ..
+                },
+            ) => {
+                let answer = returned(&self.drive, group, (process, number));
+                self.give(Input::Group(group, answer));
             }
             Effect::ToGroup(_, ToGroup::Release(process)) => {
                 self.give(Input::Group(GROUP, FromGroup::Released(process)));
