@@ -20,8 +20,10 @@ use std::time::Duration;
 
 use clock::worked_seconds;
 use criterion::{Criterion, SamplingMode};
-use model::{ActivityGraph, Bytes, Generation, GraphNode, Plan, Platform, Span, Work};
-use schedule::{Dag, Options, Placed, Problem, Request, SchedulerKind, plan_with_options};
+use model::{
+    ActivityGraph, ActivityId, Bytes, Generation, GraphNode, Plan, Platform, Resource, Span, Work,
+};
+use schedule::{Dag, Demand, Options, Placed, Problem, Request, SchedulerKind, plan_with_options};
 
 /// The word that asks for the largest shape.
 const MILLION: &str = "million";
@@ -51,6 +53,7 @@ fn main() {
         compare(&mut criterion, "layered million x 64", &longest, &grid);
     }
     plan_the_rest(&mut criterion, &layered);
+    plan_with_memory(&mut criterion, &layered, &graphs::platform(8, 2, 4));
     criterion.final_summary();
 }
 
@@ -128,6 +131,52 @@ fn plan_the_rest(criterion: &mut Criterion, dag: &Dag) {
     measure(criterion, &name, &runs);
 }
 
+/// Every second activity declares memory, of which the slots of a machine together may ask for more
+/// than twice what it has.
+fn plan_with_memory(criterion: &mut Criterion, dag: &Dag, platform: &Platform) {
+    let slots = platform.resources().iter().map(|machine| machine.slots);
+    let slots_max = u64::from(slots.max().unwrap_or(1));
+    let crowded = platform.resources().iter().map(|machine| Resource {
+        memory: Bytes(slots_max << 30),
+        ..machine.clone()
+    });
+    let crowded = Platform::new(crowded.collect(), platform.network().clone()).unwrap();
+    let declared = dag.tasks().step_by(2).filter_map(|task| {
+        let gib = 1 + u64::from(task) % slots_max;
+        let demand = Demand {
+            memory: Bytes(gib << 30),
+            labels: Vec::new(),
+        };
+        Some((dag.activity(task)?, demand))
+    });
+    let demands: BTreeMap<ActivityId, Demand> = declared.collect();
+    let request = |scheduler| Request {
+        demands: demands.clone(),
+        ..request(dag, crowded.clone(), scheduler)
+    };
+    let [heft, fast, best, xavantes] = [
+        SchedulerKind::Heft,
+        SchedulerKind::PchFast,
+        SchedulerKind::Best,
+        SchedulerKind::Xavantes,
+    ]
+    .map(|kind| {
+        let request = request(kind);
+        move || drop(planned(&request))
+    });
+    let runs: [(&str, &dyn Fn()); 4] = [
+        ("heft", &heft),
+        ("pch-fast", &fast),
+        ("best", &best),
+        ("xavantes", &xavantes),
+    ];
+    measure(
+        criterion,
+        "10,000 with memory x 16 of 4 slots, to checked plans",
+        &runs,
+    );
+}
+
 fn planned(request: &Request) -> Plan {
     plan_with_options(request, &Options::default())
         .unwrap()
@@ -149,6 +198,7 @@ fn request(dag: &Dag, platform: Platform, scheduler: SchedulerKind) -> Request {
         platform,
         demands: BTreeMap::new(),
         ready: Vec::new(),
+        held: Vec::new(),
         placed: Vec::new(),
         generation: Generation(1),
         scheduler,

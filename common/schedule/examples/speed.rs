@@ -171,6 +171,7 @@ fn request(dag: &Dag, platform: &Platform) -> Request {
         platform: platform.clone(),
         demands: BTreeMap::new(),
         ready: Vec::new(),
+        held: Vec::new(),
         placed: Vec::new(),
         generation: Generation(1),
         scheduler: SchedulerKind::Best,

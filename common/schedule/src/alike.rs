@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::memory::Scarce;
 use crate::problem::Problem;
 
-/// By machine: the first machine with the same group, power, slots, ready times and fitting tasks.
+/// By machine: the first machine with the same group, power, slots, ready times and fitting tasks,
+/// and the same memory where that may run out.
 /// Machines with costs of their own are each alone. O(p log p).
 pub(crate) fn alike(problem: &Problem) -> Vec<u32> {
     let fits = classes_by_host(problem);
@@ -18,7 +20,9 @@ pub(crate) fn alike(problem: &Problem) -> Vec<u32> {
             }
             let ready = problem.ready(number).iter();
             let ready: Vec<u64> = ready.map(|at| at.to_bits()).collect();
-            let key = (host.group, host.power.to_bits(), ready, fits);
+            let scarce = problem.memory().and_then(|memory| memory.at(number));
+            let memory = scarce.map(Scarce::key);
+            let key = (host.group, host.power.to_bits(), ready, fits, memory);
             *first.entry(key).or_insert(number)
         })
         .collect()

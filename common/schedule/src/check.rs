@@ -2,10 +2,12 @@
 
 use thiserror::Error;
 
-use crate::order::less;
+use self::memory::{Holder, check_memory};
+use crate::order::{Seconds, less};
 use crate::problem::{Demand, OUTSIDE, Problem};
 use crate::schedule::{Placement, Schedule, holds_slots};
 
+mod memory;
 mod plan;
 
 pub use plan::check_plan;
@@ -96,6 +98,14 @@ pub enum CheckError {
         /// The machine.
         host: u32,
     },
+    /// Tasks on a machine that declare more memory together than it has.
+    #[error("the memory of machine {host} does not hold task {task} beside others")]
+    Memory {
+        /// The latest of them to start.
+        task: u32,
+        /// The machine.
+        host: u32,
+    },
     /// A task that starts before its slot is free.
     #[error("task {task} starts before slot {slot} of machine {host} is free")]
     Ready {
@@ -109,7 +119,8 @@ pub enum CheckError {
 }
 
 /// Refuses a schedule that breaks a rule: each task once, on a machine that fits it, as long as it
-/// takes there, after its predecessors and their data, and never two tasks on a slot. Times are
+/// takes there, after its predecessors and their data, never two tasks on a slot, and never more
+/// memory on a machine than it has. Times are
 /// compared with the tolerance of [`less`]. O(n log n + e).
 pub fn check(problem: &Problem, schedule: &Schedule) -> Result<(), CheckError> {
     check_with(problem, schedule, |_, [from, to], edge| {
@@ -157,7 +168,56 @@ pub(crate) fn check_with(
             }
         }
     }
-    check_slots(problem, schedule, &placed)
+    check_slots(problem, schedule, &placed)?;
+    check_all_memory(problem, &placed)
+}
+
+fn check_all_memory(problem: &Problem, placed: &[Placement]) -> Result<(), CheckError> {
+    if !problem.asks_memory() {
+        return Ok(());
+    }
+    let time = Seconds;
+    let mut holders = others(problem, time);
+    let asks = |task: &u32| holds_slots(problem, *task) && problem.demand(*task).memory.0 > 0;
+    for task in problem.dag().tasks().filter(asks) {
+        let Placement {
+            host,
+            start,
+            finish,
+            ..
+        } = placed[task as usize];
+        holders[host as usize].push(Holder {
+            start: time(start),
+            lasts: finish > start,
+            finish: time(finish),
+            bytes: problem.demand(task).memory.0,
+            task: Some(task),
+        });
+    }
+    for (host, holders) in (0u32..).zip(holders) {
+        check_memory(problem, host, holders, |finish, start| {
+            !less(start.0, finish.0)
+        })?;
+    }
+    Ok(())
+}
+
+/// By machine: what runs already or belongs to others.
+fn others<T>(problem: &Problem, time: impl Fn(f64) -> T) -> Vec<Vec<Holder<T>>> {
+    let mut holders: Vec<Vec<Holder<T>>> = Vec::new();
+    holders.resize_with(problem.hosts().len(), Vec::new);
+    for (host, bytes, until) in problem.all_held() {
+        if let Some(holders) = holders.get_mut(host as usize).filter(|_| until > 0.0) {
+            holders.push(Holder {
+                start: time(0.0),
+                lasts: true,
+                finish: time(until),
+                bytes,
+                task: None,
+            });
+        }
+    }
+    holders
 }
 
 pub(crate) fn check_entry(problem: &Problem, entry: &Placement) -> Result<(), CheckError> {

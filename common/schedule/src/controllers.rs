@@ -16,6 +16,7 @@ use std::collections::BinaryHeap;
 use thiserror::Error;
 
 use crate::check::{CheckError, check_with};
+use crate::memory::fit_with;
 use crate::order::less;
 use crate::problem::Problem;
 use crate::schedule::Schedule;
@@ -202,6 +203,9 @@ pub fn through_controllers(
     let schedule = again(problem, schedule, |pred, task, edge| {
         let hosts = [pred, task].map(|task| schedule.entries[task as usize].host);
         route(problem, tree, &controllers, (pred, task), hosts, edge)
+    });
+    let schedule = fit_with(problem, schedule, |hosts, ends, edge| {
+        route(problem, tree, &controllers, ends, hosts, edge)
     });
     Controlled {
         schedule,

@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::check::{CheckError, check_entry};
 use crate::order::less;
 use crate::problem::Problem;
-use crate::retime::{TooLong, slots_by_task, sum, up};
+use crate::retime::{TooLong, sum, up};
 use crate::schedule::{Placement, Schedule, holds_slots};
 
 /// A schedule with copies of some of its tasks. A successor waits for the run of a task whose data
@@ -84,7 +84,7 @@ pub(crate) fn retime_copied(problem: &Problem, copied: &Copied) -> Result<Copied
             .then(a.finish.total_cmp(&b.finish))
             .then(a.task.cmp(&b.task))
     });
-    let slots_of = slots_by_task(problem, &copied.schedule);
+    let slots_of = copied.schedule.slots_by_task();
     let mut free: Vec<Vec<Span>> = Vec::with_capacity(problem.hosts().len());
     for host in 0..problem.hosts().len() as u32 {
         let ready = problem.ready(host).iter().map(|&at| up(at));

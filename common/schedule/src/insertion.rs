@@ -1,6 +1,8 @@
 //! The common part of list schedulers: tasks are placed one after the other, each into the first gap that
 //! is long enough.
 
+use model::Bytes;
+
 use crate::arrival::{Arrivals, Ended};
 use crate::order::{TOLERANCE, less};
 use crate::problem::{OUTSIDE, Problem};
@@ -12,6 +14,8 @@ pub(crate) struct Insertion<'a> {
     problem: &'a Problem,
     groups: Vec<u32>,
     machines: Vec<Timeline>,
+    /// The same for memory: by machine, where that may run out; empty where it runs out nowhere.
+    memories: Vec<Option<Timeline>>,
     /// By machine: from when on a slot stays free, and until when there are gaps before that.
     trails: Vec<Trail>,
     /// By class of demands: the machines that fit, by what distinguishes them.
@@ -22,7 +26,7 @@ pub(crate) struct Insertion<'a> {
     held_until: Vec<f64>,
     /// Trials since the last `take_back`: tasks, and machines as they were before.
     tried: Vec<u32>,
-    before: Vec<(u32, Timeline)>,
+    before: Vec<(u32, Timeline, Option<Timeline>)>,
     arrivals: Arrivals,
     /// Reused: machines whose gaps have to be looked at, with the arrival there.
     gappy: Vec<(u32, f64)>,
@@ -101,6 +105,9 @@ impl<'a> Insertion<'a> {
             groups: hosts.iter().map(|host| host.group).collect(),
             trails: machines.iter().map(Timeline::trail).collect(),
             machines,
+            memories: problem
+                .memory()
+                .map_or(Vec::new(), |memory| memory.timelines(points)),
             runs: (0..problem.n_demand_classes())
                 .map(|class| runs(problem, problem.fitting(class)))
                 .collect(),
@@ -135,7 +142,12 @@ impl<'a> Insertion<'a> {
         let arrival = self.arrivals.at(host, self.groups[host as usize]);
         let duration = self.problem.duration(task, host);
         let cores = self.problem.dag().cores(task);
-        let start = self.machines[host as usize].earliest(arrival, duration, cores);
+        let gap = (arrival, duration, cores);
+        let start = match self.parts(task, host) {
+            0 => self.machines[host as usize].earliest(arrival, duration, cores),
+            // In the end all is free, so only a start at infinity is never found.
+            parts => (self.in_both(host, gap, parts, f64::INFINITY)).unwrap_or(arrival),
+        };
         Candidate {
             host,
             start,
@@ -148,6 +160,8 @@ impl<'a> Insertion<'a> {
     pub(crate) fn earliest(&mut self, task: u32) -> Option<Candidate> {
         let problem = self.problem;
         let cores = problem.dag().cores(task);
+        let asks_memory = problem.memory().is_some() && problem.demand(task).memory > Bytes::ZERO;
+        let is_simple = cores == 1 && !asks_memory;
         let mut best: Option<Candidate> = None;
         for run in &self.runs[problem.demand_class(task) as usize] {
             let arrival = self.arrivals.in_group(run.group);
@@ -170,7 +184,7 @@ impl<'a> Insertion<'a> {
                     arrival
                 };
                 let trail = self.trails[host as usize];
-                if cores > 1 || duration <= 0.0 || margin(trail.gaps_until) >= arrival + duration {
+                if !is_simple || duration <= 0.0 || margin(trail.gaps_until) >= arrival + duration {
                     self.gappy.push((host, arrival));
                     continue;
                 }
@@ -197,8 +211,17 @@ impl<'a> Insertion<'a> {
                 if soonest > limit || best.is_some_and(in_vain) {
                     continue;
                 }
-                let machine = &self.machines[host as usize];
-                let Some(start) = machine.earliest_until(arrival, duration, cores, limit) else {
+                let start = match asks_memory {
+                    true => {
+                        let gap = (arrival, duration, cores);
+                        self.in_both(host, gap, self.parts(task, host), limit)
+                    }
+                    false => {
+                        let machine = &self.machines[host as usize];
+                        machine.earliest_until(arrival, duration, cores, limit)
+                    }
+                };
+                let Some(start) = start else {
                     continue;
                 };
                 let finish = start + duration;
@@ -259,6 +282,9 @@ impl<'a> Insertion<'a> {
         self.placed[task as usize] = true;
         self.starts[task as usize] = start;
         if !self.problem.dag().is_gate(task) {
+            if !self.memories.is_empty() {
+                self.hold_memory(task, found);
+            }
             let machine = &mut self.machines[host as usize];
             let shortest = shortest / self.problem.hosts()[host as usize].power;
             let cores = self.problem.dag().cores(task);
@@ -271,22 +297,65 @@ impl<'a> Insertion<'a> {
     pub(crate) fn try_place(&mut self, task: u32, found: Candidate) {
         self.tried.push(task);
         let host = found.host;
-        let saved = self.before.iter().any(|&(other, _)| other == host);
+        let saved = self.before.iter().any(|&(other, ..)| other == host);
         if !saved && !self.problem.dag().is_gate(task) {
-            self.before
-                .push((host, self.machines[host as usize].clone()));
+            let memory = self.memories.get(host as usize).cloned().flatten();
+            let machine = self.machines[host as usize].clone();
+            self.before.push((host, machine, memory));
         }
         self.place(task, found, 0.0);
     }
 
     /// Gives up all places taken with `try_place`.
     pub(crate) fn take_back(&mut self) {
-        for (host, machine) in self.before.drain(..) {
+        for (host, machine, memory) in self.before.drain(..) {
             self.trails[host as usize] = machine.trail();
             self.machines[host as usize] = machine;
+            if let Some(before) = self.memories.get_mut(host as usize) {
+                *before = memory;
+            }
         }
         for task in self.tried.drain(..) {
             self.placed[task as usize] = false;
+        }
+    }
+
+    /// The parts of a machine's memory that a task takes; 0 where it never runs out.
+    fn parts(&self, task: u32, host: u32) -> u32 {
+        let memory = self.problem.memory();
+        memory.map_or(0, |memory| memory.parts(self.problem, task, host))
+    }
+
+    /// The earliest start at which slots and memory have a gap, from a time on, for a duration and so
+    /// many cores; none if the task would end after `limit`.
+    #[cold]
+    fn in_both(&self, host: u32, gap: (f64, f64, u32), parts: u32, limit: f64) -> Option<f64> {
+        let (ready, duration, cores) = gap;
+        let slots = &self.machines[host as usize];
+        let mut at = slots.earliest_until(ready, duration, cores, limit)?;
+        let memory = self.memories.get(host as usize).and_then(Option::as_ref);
+        let Some(memory) = memory.filter(|_| parts > 0) else {
+            return Some(at);
+        };
+        // Each search begins where the other one's gap begins, so both are passed through once.
+        loop {
+            let start = memory.earliest_until(at, duration, parts, limit)?;
+            if start <= at {
+                return Some(at);
+            }
+            at = slots.earliest_until(start, duration, cores, limit)?;
+            if at <= start {
+                return Some(at);
+            }
+        }
+    }
+
+    #[cold]
+    fn hold_memory(&mut self, task: u32, found: Candidate) {
+        let parts = self.parts(task, found.host);
+        let memory = self.memories.get_mut(found.host as usize);
+        if let Some(memory) = memory.and_then(Option::as_mut).filter(|_| parts > 0) {
+            memory.reserve(found.start, found.finish, parts, 0.0);
         }
     }
 
@@ -362,7 +431,7 @@ fn shortest_from_here(problem: &Problem, order: &[u32]) -> Vec<f64> {
 }
 
 /// True if some task may take no time, or so little that it vanishes in rounding.
-fn has_points(problem: &Problem) -> bool {
+pub(crate) fn has_points(problem: &Problem) -> bool {
     let power_max = problem
         .hosts()
         .iter()

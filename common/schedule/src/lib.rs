@@ -36,6 +36,7 @@ mod inside;
 mod ippts;
 mod links;
 mod lookahead;
+mod memory;
 mod min_min;
 mod order;
 mod outlook;
@@ -80,7 +81,8 @@ pub use problem::{
 pub use random_host::RandomHost;
 pub use rank::MeanRule;
 pub use request::{
-    Detailed, Options, Placed, Refusal, Request, SchedulerKind, plan, plan_with_options, problem,
+    Detailed, Held, Options, Placed, Refusal, Request, SchedulerKind, plan, plan_with_options,
+    problem,
 };
 pub use retime::{SECONDS_MAX, TooLong, retime};
 pub use round_robin::RoundRobin;

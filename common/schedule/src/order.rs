@@ -1,6 +1,6 @@
 //! Comparison of times and priorities, so that rounding never decides a tie.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use crate::dag::Dag;
@@ -14,6 +14,24 @@ pub const TOLERANCE: f64 = 1e-9;
 pub fn less(a: f64, b: f64) -> bool {
     // The first test answers nearly all calls; it also keeps infinities out of the difference.
     a < b && (b.is_infinite() || a < b - TOLERANCE * 1f64.max(a.abs()).max(b.abs()))
+}
+
+/// Seconds, in order.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Seconds(pub(crate) f64);
+
+impl Eq for Seconds {}
+
+impl PartialOrd for Seconds {
+    fn partial_cmp(&self, other: &Seconds) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Seconds {
+    fn cmp(&self, other: &Seconds) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
 }
 
 /// All positions by descending priority; equal priorities keep the order of the positions, so the

@@ -16,9 +16,10 @@
 //! machine, and a task of several cores holds neighbouring slots from that one on (or the machine's
 //! last ones); a task joins a path only if one machine has what all of it needs; gates are tasks
 //! that hold no slot; slots are free from their ready times on; started tasks keep their place and
-//! finish and are in no path.
+//! finish and are in no path; where memory may run out, starts are put off when all is placed.
 
 use crate::alike::alike;
+use crate::memory::fit;
 use crate::order::{TOLERANCE, less};
 use crate::problem::Problem;
 use crate::schedule::{Placement, Schedule, ScheduleError, Scheduler, holds_slots};
@@ -118,7 +119,7 @@ impl Pch {
             }
         }
         Ok(PchRun {
-            schedule: schedule(problem, &estimates),
+            schedule: fit(problem, schedule(problem, &estimates)),
             clusters,
             priorities: estimates.priority,
         })

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::dag::Dag;
 use crate::links::Links;
+use crate::memory::Memory;
 
 /// Everything that a scheduler may look at. Machines are numbered by their place in the platform,
 /// which is also the order in which ties between them are broken.
@@ -22,6 +23,10 @@ pub struct Problem {
     ready: Vec<Vec<f64>>,
     fixed: BTreeMap<u32, Fixed>,
     costs: Option<Arc<Vec<f64>>>,
+    /// Memory that others hold: machine, bytes, until when.
+    held: Vec<(u32, u64, f64)>,
+    /// The machines whose memory may run out.
+    memory: Option<Arc<Memory>>,
 }
 
 /// A machine.
@@ -43,11 +48,11 @@ pub struct Host {
     pub labels: BTreeMap<String, String>,
 }
 
-/// The needs of a task beside its cores. The memory is compared with that of the whole machine, not
-/// summed over tasks that run at the same time.
+/// The needs of a task beside its cores. What tasks that run at the same time on a machine declare
+/// together is at most its memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Demand {
-    /// The least memory of the machine.
+    /// Memory that it holds while it runs.
     pub memory: Bytes,
     /// Labels that the machine must have, with their values.
     pub labels: Vec<(String, String)>,
@@ -201,6 +206,8 @@ impl Problem {
             ready,
             fixed: BTreeMap::new(),
             costs: None,
+            held: Vec::new(),
+            memory: None,
         };
         problem.checked_horizon()?.with_demands(|_| None)
     }
@@ -234,7 +241,7 @@ impl Problem {
             demand_of.push(number);
         }
         self.demand_of = demand_of;
-        Ok(self)
+        Ok(self.with_memory())
     }
 
     /// When each slot of each machine becomes free; a list may be short or missing, and the slots
@@ -274,7 +281,29 @@ impl Problem {
             time(place.finish)?;
             self.fixed.insert(task, place);
         }
-        Ok(self)
+        Ok(self.with_memory())
+    }
+
+    /// Memory that others than the tasks of this problem hold: a machine, bytes, and until when.
+    pub fn with_held(
+        mut self,
+        held: impl IntoIterator<Item = (u32, Bytes, f64)>,
+    ) -> Result<Problem, ProblemError> {
+        for (host, bytes, until) in held {
+            if host as usize >= self.hosts.len() {
+                let (given, hosts) = (host as usize + 1, self.hosts.len());
+                return Err(ProblemError::Hosts { given, hosts });
+            }
+            self.held.push((host, bytes.0, time(until)?));
+        }
+        Ok(self.with_memory())
+    }
+
+    /// Finds the machines whose memory may run out. Tasks that run hold theirs until they end.
+    fn with_memory(mut self) -> Problem {
+        let held: Vec<_> = self.all_held().collect();
+        self.memory = Memory::new(&self, &held).map(Arc::new);
+        self
     }
 
     /// Explicit durations for unrelated machines, a row of one number for each machine for each
@@ -364,6 +393,26 @@ impl Problem {
     /// The machines on which a class of tasks may run, ascending.
     pub fn fitting(&self, demand_class: u32) -> &[u32] {
         &self.fits[demand_class as usize]
+    }
+
+    /// The memory that others and tasks that run hold: machine, bytes, until when.
+    pub(crate) fn all_held(&self) -> impl Iterator<Item = (u32, u64, f64)> {
+        let fixed = self.fixed.iter().map(|(&task, fixed)| {
+            let bytes = self.demand(task).memory.0;
+            (fixed.host, bytes, fixed.finish)
+        });
+        self.held.iter().copied().chain(fixed)
+    }
+
+    /// True if any task declares memory.
+    pub(crate) fn asks_memory(&self) -> bool {
+        let mut demands = self.demands.iter();
+        demands.any(|demand| demand.memory > Bytes::ZERO)
+    }
+
+    /// The machines whose memory may run out; none where no machine's does.
+    pub(crate) fn memory(&self) -> Option<&Memory> {
+        self.memory.as_deref()
     }
 
     /// True if a task may run on a machine.

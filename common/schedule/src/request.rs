@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ActivityGraph, ActivityId, Generation, Plan, Platform, ResourceId, Span};
+use model::{ActivityGraph, ActivityId, Bytes, Generation, Plan, Platform, ResourceId, Span};
 use thiserror::Error;
 
 use crate::best::{Best, BestRun, Estimate};
@@ -37,6 +37,8 @@ pub struct Request {
     /// For each machine of the platform, in its order, when each slot becomes free, counted from
     /// the moment that the plan is made for. Slots left out at the end are free at once.
     pub ready: Vec<Vec<Span>>,
+    /// Memory that others than these activities hold.
+    pub held: Vec<Held>,
     /// Activities that have started or ended. They are not in the plan, but their data lies on
     /// their machines.
     pub placed: Vec<Placed>,
@@ -56,6 +58,17 @@ pub struct Placed {
     pub resource: ResourceId,
     /// When it is expected to end, counted like the ready times; zero if it has ended.
     pub finish: Span,
+}
+
+/// Memory of a machine that something else holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The machine; one that the platform does not list is no matter.
+    pub resource: ResourceId,
+    /// The memory.
+    pub memory: Bytes,
+    /// Until when, counted like the ready times.
+    pub until: Span,
 }
 
 /// The algorithms to choose from.
@@ -212,7 +225,8 @@ fn run_with_options(
         Some(budget) => Xavantes::within(budget.seconds()),
         None => Xavantes::new(),
     };
-    if options.repeatable.is_empty() {
+    // Copies do not know of memory.
+    if options.repeatable.is_empty() || problem.memory().is_some() {
         return Ok((xavantes.run(problem)?, None));
     }
     let repeatable = |task| {
@@ -262,6 +276,10 @@ pub fn problem(request: &Request) -> Result<Problem, Refusal> {
             },
         ));
     }
+    let held = request.held.iter().filter_map(|held| {
+        let host = hosts.get(&held.resource).copied()?;
+        Some((host, held.memory, held.until.seconds()))
+    });
     let activities: Vec<Option<ActivityId>> = dag.tasks().map(|task| dag.activity(task)).collect();
     let ready: Vec<Vec<f64>> = request
         .ready
@@ -274,6 +292,7 @@ pub fn problem(request: &Request) -> Result<Problem, Refusal> {
         })
         .and_then(|problem| problem.with_ready(&ready))
         .and_then(|problem| problem.with_fixed(fixed))
+        .and_then(|problem| problem.with_held(held))
         .map_err(Refusal::Problem)?;
     Ok(problem)
 }

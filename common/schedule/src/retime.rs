@@ -4,6 +4,7 @@ use model::{Entry, Generation, Plan, Span};
 use thiserror::Error;
 
 use crate::bound::bound;
+use crate::memory::Ledger;
 use crate::problem::Problem;
 use crate::schedule::{Schedule, holds_slots};
 
@@ -35,7 +36,8 @@ pub fn retime(
                 .collect::<Result<_, _>>()?,
         );
     }
-    let slots_of = slots_by_task(problem, schedule);
+    let slots_of = schedule.slots_by_task();
+    let mut memory = Ledger::new(problem, up)?;
     let mut entries = Vec::with_capacity(dag.n_tasks());
     for task in schedule.by_start() {
         if let Some(fixed) = problem.fixed(task) {
@@ -54,7 +56,13 @@ pub fn retime(
         for &slot in slots {
             start = start.max(free[host as usize][slot as usize]);
         }
+        if let Some(memory) = &mut memory {
+            start = memory.start(task, host, start);
+        }
         let end = sum(start, up(problem.duration(task, host))?)?;
+        if let Some(memory) = &mut memory {
+            memory.hold(task, host, end);
+        }
         finish[task as usize] = end;
         for &slot in slots {
             free[host as usize][slot as usize] = end;
@@ -101,42 +109,6 @@ pub(crate) fn sum(one: Span, other: Span) -> Result<Span, TooLong> {
     } else {
         Err(TooLong)
     }
-}
-
-pub(crate) struct SlotsByTask {
-    off: Vec<u32>,
-    slots: Vec<u32>,
-}
-
-impl SlotsByTask {
-    pub(crate) fn of(&self, task: u32) -> &[u32] {
-        &self.slots[self.off[task as usize] as usize..self.off[task as usize + 1] as usize]
-    }
-}
-
-pub(crate) fn slots_by_task(problem: &Problem, schedule: &Schedule) -> SlotsByTask {
-    let n = problem.dag().n_tasks();
-    let held = || {
-        schedule.order.iter().flat_map(|slots| {
-            (0u32..)
-                .zip(slots)
-                .flat_map(|(slot, tasks)| tasks.iter().map(move |&t| (t, slot)))
-        })
-    };
-    let mut off = vec![0; n + 1];
-    for (task, _) in held() {
-        off[task as usize + 1] += 1;
-    }
-    for task in 0..n {
-        off[task + 1] += off[task];
-    }
-    let mut next = off.clone();
-    let mut slots = vec![0; off[n] as usize];
-    for (task, slot) in held() {
-        slots[next[task as usize] as usize] = slot;
-        next[task as usize] += 1;
-    }
-    SlotsByTask { off, slots }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use thiserror::Error;
 
+use crate::order::Seconds;
 use crate::problem::Problem;
 
 /// An algorithm that places all tasks of a problem. It is deterministic: the same problem gives
@@ -108,6 +109,32 @@ impl Schedule {
         schedule
     }
 
+    /// The slots of each task. O(n).
+    pub(crate) fn slots_by_task(&self) -> SlotsByTask {
+        let n = self.entries.len();
+        let held = || {
+            self.order.iter().flat_map(|slots| {
+                (0u32..)
+                    .zip(slots)
+                    .flat_map(|(slot, tasks)| tasks.iter().map(move |&t| (t, slot)))
+            })
+        };
+        let mut off = vec![0; n + 1];
+        for (task, _) in held() {
+            off[task as usize + 1] += 1;
+        }
+        for task in 0..n {
+            off[task + 1] += off[task];
+        }
+        let mut next = off.clone();
+        let mut slots = vec![0; off[n] as usize];
+        for (task, slot) in held() {
+            slots[next[task as usize] as usize] = slot;
+            next[task as usize] += 1;
+        }
+        SlotsByTask { off, slots }
+    }
+
     /// All tasks by start, then finish, then position. The tasks of one slot have this order, and
     /// so have a task and its successors.
     pub(crate) fn by_start(&self) -> Vec<u32> {
@@ -123,6 +150,18 @@ impl Schedule {
     }
 }
 
+/// The slots that each task holds.
+pub(crate) struct SlotsByTask {
+    off: Vec<u32>,
+    slots: Vec<u32>,
+}
+
+impl SlotsByTask {
+    pub(crate) fn of(&self, task: u32) -> &[u32] {
+        &self.slots[self.off[task as usize] as usize..self.off[task as usize + 1] as usize]
+    }
+}
+
 /// True if a task takes part of a machine: it is no gate and has not started.
 pub(crate) fn holds_slots(problem: &Problem, task: u32) -> bool {
     !problem.dag().is_gate(task) && problem.fixed(task).is_none()
@@ -133,11 +172,8 @@ pub(crate) fn holds_slots(problem: &Problem, task: u32) -> bool {
 struct Slots {
     free: BinaryHeap<Reverse<u32>>,
     /// (when it is given back, slot)
-    held: BinaryHeap<Reverse<(Time, u32)>>,
+    held: BinaryHeap<Reverse<(Seconds, u32)>>,
 }
-
-#[derive(PartialEq)]
-struct Time(f64);
 
 impl Slots {
     fn new(ready: &[f64]) -> Slots {
@@ -152,7 +188,7 @@ impl Slots {
     }
 
     fn give_back(&mut self, slot: u32, at: f64) {
-        self.held.push(Reverse((Time(at), slot)));
+        self.held.push(Reverse((Seconds(at), slot)));
     }
 
     /// Ascending. Where rounding has put too much at one moment, the slots that are free next.
@@ -177,19 +213,5 @@ impl Slots {
         }
         taken.sort_unstable();
         taken
-    }
-}
-
-impl Eq for Time {}
-
-impl PartialOrd for Time {
-    fn partial_cmp(&self, other: &Time) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Time {
-    fn cmp(&self, other: &Time) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
     }
 }

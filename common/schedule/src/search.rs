@@ -13,9 +13,11 @@
 //! (tasks, messages and slots looked at), so that the result does not depend on the clock.
 //!
 //! Gates move like tasks but hold no slot. Tasks of several cores and what has started stay where
-//! they are.
+//! they are. Where memory may run out, the length after a move leaves it out, and a move that it makes
+//! too long is taken back.
 
 use crate::controllers::Tree;
+use crate::memory::Ledger;
 use crate::problem::Problem;
 use crate::random::Random;
 use crate::schedule::{Placement, Schedule};
@@ -35,7 +37,7 @@ pub(crate) use repeats::Repeats;
 use routes::Routes;
 use solution::{Sites, Solution};
 use spots::noise;
-use ways::Ways;
+use ways::{MemoryWays, Ways};
 
 const NONE: u32 = u32::MAX;
 /// The temperature at the beginning, in makespans / sqrt(tasks).
@@ -68,6 +70,8 @@ pub(crate) struct Search<'a> {
     rest: Vec<f64>,
     /// The longest ways in the present solution.
     now: Ways,
+    /// Where memory may run out.
+    memory: Option<MemoryWays>,
     /// The same without the node that was taken out.
     without: Ways,
     /// Nodes on a longest way that can be moved.
@@ -118,7 +122,8 @@ impl<'a> Search<'a> {
             Some(tree) => Routes::through(tree, &net),
             None => Routes::direct(),
         };
-        let ways = Ways::new(net.n_nodes());
+        let n_nodes = net.n_nodes();
+        let ways = Ways::new(n_nodes);
         let mut search = Search {
             problem,
             net,
@@ -130,6 +135,7 @@ impl<'a> Search<'a> {
             rest: Vec::new(),
             without: ways.clone(),
             now: ways,
+            memory: MemoryWays::new(problem, n_nodes),
             critical: Vec::new(),
             arrivals: Reach::new(problem),
             tails: Reach::new(problem),
@@ -261,6 +267,9 @@ impl<'a> Search<'a> {
         if !self.moves(node) {
             return;
         }
+        if self.memory.is_some() {
+            self.before.copy_from(&self.solution);
+        }
         self.solution.unlink(node);
         self.count_without(node);
         let allowed = self.solution.makespan + noise(&mut self.random, temperature);
@@ -268,6 +277,11 @@ impl<'a> Search<'a> {
             Some(spot) if self.without.makespan().max(spot.length) <= allowed => {
                 self.put(node, spot);
                 self.recount();
+                // What memory does to a move is known only when all is counted again.
+                if self.memory.is_some() && self.solution.makespan > allowed {
+                    std::mem::swap(&mut self.solution, &mut self.before);
+                    self.recount();
+                }
             }
             Some(_) | None => self.solution.relink(node),
         }
@@ -325,12 +339,19 @@ impl<'a> Search<'a> {
     /// Counts all ways again, sorts the order by starts, and lists what is critical.
     fn recount(&mut self) {
         let (net, solution, sites) = (&self.net, &mut self.solution, &self.sites);
+        let mut ledger = Ledger::in_seconds(self.problem);
         for &node in &solution.order {
             self.now
                 .count_forward(self.problem, net, solution, sites, node);
+            if let (Some(memory), Some(ledger)) = (&mut self.memory, &mut ledger) {
+                memory.count_forward(&mut self.now, ledger, solution, node);
+            }
         }
         for &node in solution.order.iter().rev() {
             self.now.count_backward(net, solution, node, NONE);
+            if let Some(memory) = &mut self.memory {
+                memory.count_backward(&mut self.now, solution, node);
+            }
         }
         self.steps += 2 * (net.n_nodes() + net.n_edges()) as u64;
         let starts = &self.now.start;

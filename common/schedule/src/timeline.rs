@@ -66,25 +66,32 @@ const STEPS_MAX: usize = 128;
 impl Timeline {
     /// The slots that become free at `ready`; `points` if some task may take no time.
     pub(crate) fn new(ready: &[f64], points: bool) -> Timeline {
-        let mut ready: Vec<f64> = ready.to_vec();
-        ready.sort_unstable_by(f64::total_cmp);
-        let mut busy = ready.iter().filter(|&&at| at > 0.0).count() as u32;
-        let step = |at, used| Step {
+        let held: Vec<(u32, f64)> = ready.iter().map(|&at| (1, at)).collect();
+        Timeline::held(ready.len() as u32, &held, points)
+    }
+
+    /// So many slots, or parts of anything, of which some are held from the beginning until a time.
+    pub(crate) fn held(slots: u32, held: &[(u32, f64)], points: bool) -> Timeline {
+        let mut ready: Vec<(u32, f64)> = held.iter().copied().filter(|held| held.1 > 0.0).collect();
+        ready.sort_unstable_by(|one, other| one.1.total_cmp(&other.1));
+        // More may be held than there is.
+        let mut busy: u64 = ready.iter().map(|held| u64::from(held.0)).sum();
+        let step = |at, busy: u64| Step {
             at,
-            used,
+            used: busy.min(slots.into()) as u32,
             starts: 0,
             point: 0,
         };
         let mut steps = vec![step(0.0, busy)];
-        for &at in ready.iter().filter(|&&at| at > 0.0) {
-            busy -= 1;
+        for &(count, at) in &ready {
+            busy -= u64::from(count);
             match steps.last_mut() {
-                Some(last) if last.at >= at => last.used = busy,
+                Some(last) if last.at >= at => *last = step(at, busy),
                 Some(_) | None => steps.push(step(at, busy)),
             }
         }
         let mut timeline = Timeline {
-            slots: ready.len() as u32,
+            slots,
             points,
             chunks: Vec::new(),
         };

@@ -12,6 +12,7 @@
 use crate::best::{BestRun, Estimate};
 use crate::controllers::{Controlled, Placing, Tree, through_controllers};
 use crate::copied::Copied;
+use crate::memory::fit;
 use crate::order::less;
 use crate::pch::Pch;
 use crate::problem::Problem;
@@ -133,8 +134,8 @@ impl Xavantes {
             let mut search = Search::new(problem, &schedule).in_cycles(self.cycles());
             search.run(steps, enough);
             if less(search.makespan(), makespan) {
-                makespan = search.makespan();
-                schedule = search.schedule();
+                schedule = fit(problem, search.schedule());
+                makespan = schedule.makespan();
             }
         }
         let mut estimates = portfolio.estimates;
@@ -165,7 +166,9 @@ impl Xavantes {
         }
         let steps = portfolio.steps_left();
         let (mut makespan, mut controlled) = portfolio.best;
-        if self.without != Some(Part::Search) && worth_searching(problem, makespan, enough, steps) {
+        // Moves of controllers do not know of memory.
+        let searches = self.without != Some(Part::Search) && problem.memory().is_none();
+        if searches && worth_searching(problem, makespan, enough, steps) {
             let places = &controlled.controllers;
             let mut search = Search::through(problem, &controlled.schedule, tree, places);
             if self.without == Some(Part::ControllerMoves) {

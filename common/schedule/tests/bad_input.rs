@@ -155,6 +155,7 @@ fn an_activity_that_fits_nowhere_is_named_with_what_is_missing() {
         platform: platform(&[1.0]),
         demands: BTreeMap::from([(ActivityId(7), demand.clone())]),
         ready: Vec::new(),
+        held: Vec::new(),
         placed: Vec::new(),
         generation: Generation(1),
         scheduler,

@@ -23,7 +23,7 @@ use requests::requests;
 
 /// Longer than what is taken for a rounding error, in seconds.
 const A_WHILE: f64 = 1e-3;
-const REASONS: [&str; 11] = [
+const REASONS: [&str; 12] = [
     "missing",
     "doubled",
     "unknown",
@@ -35,9 +35,12 @@ const REASONS: [&str; 11] = [
     "transfer",
     "overlap",
     "ready",
+    "memory",
 ];
 /// Reasons for which a task may not start earlier.
-const TOO_EARLY: [&str; 5] = ["order", "transfer", "overlap", "ready", "duration"];
+const TOO_EARLY: [&str; 6] = [
+    "order", "transfer", "overlap", "ready", "memory", "duration",
+];
 
 fn reason(error: &CheckError) -> &'static str {
     match error {
@@ -52,6 +55,7 @@ fn reason(error: &CheckError) -> &'static str {
         CheckError::Transfer { .. } => "transfer",
         CheckError::Overlap { .. } => "overlap",
         CheckError::Ready { .. } => "ready",
+        CheckError::Memory { .. } => "memory",
     }
 }
 
@@ -249,6 +253,7 @@ fn half_way(request: &Request) -> Option<Request> {
 #[test]
 fn a_schedule_that_is_broken_is_refused_with_its_reason() {
     let config = ProptestConfig {
+        cases: 20_000,
         rng_seed: RngSeed::Fixed(11),
         failure_persistence: None,
         ..ProptestConfig::default()

@@ -11,8 +11,8 @@ use model::{ActivityGraph, ActivityId, GraphNode, Plan, Platform, Resource, Reso
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use schedule::{
-    Options, Placed, Placing, Refusal, Request, Scheduler, SchedulerKind, Tree, Xavantes, bound,
-    check, check_plan, check_through_controllers, less, plan_with_options, problem,
+    Held, Options, Placed, Placing, Refusal, Request, Scheduler, SchedulerKind, Tree, Xavantes,
+    bound, check, check_plan, check_through_controllers, less, plan_with_options, problem,
     through_controllers,
 };
 
@@ -169,6 +169,12 @@ fn renamed(request: &Request) -> Request {
     Request {
         graph: ActivityGraph::new(nodes, edges).unwrap(),
         platform: Platform::new(resources.collect(), network).unwrap(),
+        held: (request.held.iter())
+            .map(|held| Held {
+                resource: ResourceId::new(held.resource.group, 500 - held.resource.number),
+                ..*held
+            })
+            .collect(),
         demands: request
             .demands
             .iter()

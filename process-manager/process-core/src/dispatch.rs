@@ -83,6 +83,10 @@ impl Running for Attempts {
         let running = self.running(attempt.process)?;
         running.get(&attempt.activity).map(|&(at, _)| at)
     }
+
+    fn processes_at(&self, resource: ResourceId) -> Vec<ProcessId> {
+        self.places.at(resource).collect()
+    }
 }
 
 impl Attempts {

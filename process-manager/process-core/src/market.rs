@@ -10,6 +10,7 @@ mod claims;
 mod holdings;
 mod inquiry;
 mod limit;
+mod memory;
 mod owners;
 mod planning;
 mod queue;

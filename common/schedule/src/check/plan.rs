@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use model::{Entry, Plan, ResourceId, Span};
 
-use super::CheckError;
+use super::memory::{Holder, check_memory};
+use super::{CheckError, others};
 use crate::problem::{OUTSIDE, Problem};
 use crate::retime::up;
 use crate::schedule::holds_slots;
 
 /// Refuses a plan that breaks a rule of the problem: each activity that has not started exactly
 /// once, entries in the order of ids, on a machine that fits, at least as long as it takes there,
-/// after its predecessors and their data, and at no moment more cores than the machine has.
+/// after its predecessors and their data, and at no moment more cores or memory than the machine
+/// has.
 ///
 /// A plan does not say where gates lie, so data that passes one is taken to cost nothing from there
 /// on; and of the slots of an activity it names the lowest only, so that one is checked for itself
@@ -55,7 +57,8 @@ pub fn check_plan(problem: &Problem, plan: &Plan) -> Result<(), CheckError> {
             finish[task as usize] = entry.finish;
         }
     }
-    check_machines(problem, &placed)
+    check_machines(problem, &placed)?;
+    check_all_memory(problem, &placed)
 }
 
 type Placed<'a> = Vec<Option<(u32, &'a Entry)>>;
@@ -194,6 +197,33 @@ fn check_machines(problem: &Problem, placed: &Placed<'_>) -> Result<(), CheckErr
                 return Err(CheckError::Overlap { task, host });
             }
         }
+    }
+    Ok(())
+}
+
+fn check_all_memory(problem: &Problem, placed: &Placed<'_>) -> Result<(), CheckError> {
+    if !problem.asks_memory() {
+        return Ok(());
+    }
+    let holders = others(problem, |at| span(OUTSIDE, at));
+    let mut holders = (holders.into_iter())
+        .map(|holders| holders.into_iter().map(Holder::sound).collect())
+        .collect::<Result<Vec<Vec<_>>, _>>()?;
+    for (task, &here) in (0u32..).zip(placed) {
+        let Some((host, entry)) = here else { continue };
+        if problem.demand(task).memory.0 == 0 {
+            continue;
+        }
+        holders[host as usize].push(Holder {
+            start: entry.start,
+            lasts: entry.finish > entry.start,
+            finish: entry.finish,
+            bytes: problem.demand(task).memory.0,
+            task: Some(task),
+        });
+    }
+    for (host, holders) in (0u32..).zip(holders) {
+        check_memory(problem, host, holders, |finish, start| finish <= start)?;
     }
     Ok(())
 }

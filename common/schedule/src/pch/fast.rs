@@ -16,6 +16,7 @@
 //! of tasks.
 
 use super::common;
+use crate::memory::fit;
 use crate::order::less;
 use crate::problem::Problem;
 use crate::schedule::{Placement, Schedule, ScheduleError, Scheduler, holds_slots};
@@ -73,7 +74,7 @@ impl Scheduler for PchFast {
             }
         }
         times.settle(dag.n_tasks() as u32);
-        Ok(schedule(&times))
+        Ok(fit(problem, schedule(&times)))
     }
 }
 

@@ -3,6 +3,8 @@
 use super::NONE;
 use super::net::Net;
 use super::solution::{Sites, Solution};
+use crate::memory::{Ledger, NOBODY};
+use crate::order::Seconds;
 use crate::problem::Problem;
 
 /// Longest ways through a solution.
@@ -83,5 +85,51 @@ impl Ways {
             }
         }
         self.tail[node as usize] = tail;
+    }
+}
+
+/// Ways through memory, where it may run out: a node that waits for it follows the one that gives it
+/// back.
+pub(super) struct MemoryWays {
+    /// By node: the one that it waits for.
+    after: Vec<u32>,
+    /// By node: the longest way from its finish through those that wait for it.
+    tail: Vec<f64>,
+}
+
+impl MemoryWays {
+    pub(super) fn new(problem: &Problem, n_nodes: usize) -> Option<MemoryWays> {
+        problem.memory().map(|_| MemoryWays {
+            after: vec![NOBODY; n_nodes],
+            tail: vec![0.0; n_nodes],
+        })
+    }
+
+    /// Puts the start of a node off until it has its memory, all before it in the order counted.
+    pub(super) fn count_forward(
+        &mut self,
+        ways: &mut Ways,
+        ledger: &mut Ledger<'_, Seconds>,
+        solution: &Solution,
+        node: u32,
+    ) {
+        let index = node as usize;
+        let at = Seconds(ways.start[index]);
+        let (Seconds(start), after) = ledger.start_after(node, solution.host[index], at);
+        self.after[index] = after;
+        self.tail[index] = 0.0;
+        ways.start[index] = start;
+        ways.finish[index] = start + solution.duration[index];
+        ledger.hold(node, solution.host[index], Seconds(ways.finish[index]));
+    }
+
+    /// Adds what waits for the node's memory to its tail, all after it in the order counted.
+    pub(super) fn count_backward(&mut self, ways: &mut Ways, solution: &Solution, node: u32) {
+        let index = node as usize;
+        let tail = ways.tail[index].max(self.tail[index]);
+        ways.tail[index] = tail;
+        if let Some(before) = self.tail.get_mut(self.after[index] as usize) {
+            *before = before.max(tail + solution.duration[index]);
+        }
     }
 }

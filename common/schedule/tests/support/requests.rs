@@ -7,7 +7,7 @@ use model::{
     Platform, Resource, ResourceId, Span, Work,
 };
 use proptest::prelude::*;
-use schedule::{Demand, Request, SchedulerKind};
+use schedule::{Demand, Held, Request, SchedulerKind};
 
 prop_compose! {
     /// Up to 25 nodes, some of them gates, with works, data, powers and links from short lists so
@@ -22,6 +22,8 @@ prop_compose! {
         links in prop::collection::vec((1usize..4, 0usize..3), 6),
         ready in prop::collection::vec(prop::collection::vec(0u64..9_000_000, 0..2), 0..2),
         picky in prop::collection::vec(0u8..12, n),
+        crowded in any::<bool>(),
+        held in prop::collection::vec((0u32..7, 0u64..4, 0u64..9_000_000), 0..3),
         scheduler in prop::sample::select(SchedulerKind::ALL.to_vec()),
     ) -> Request {
         const POWERS: [f64; 4] = [1.0, 2.0, 1.0 / 3.0, 4.5];
@@ -60,11 +62,19 @@ prop_compose! {
             labels: BTreeMap::from([("gpu".to_owned(), gpu.to_string())]),
         });
         let gpu = Demand { labels: vec![("gpu".to_owned(), "true".to_owned())], ..Demand::default() };
-        let large = Demand { memory: Bytes(2 << 30), ..Demand::default() };
+        let half_gib = |n: u64| Demand { memory: Bytes(n << 29), ..Demand::default() };
         let demands = picky.iter().zip(0u32..).filter_map(|(&pick, id)| match pick {
             0 => Some((ActivityId(id), gpu.clone())),
-            1 => Some((ActivityId(id), large.clone())),
+            1 => Some((ActivityId(id), half_gib(4))),
+            // More than one machine has side by side, in half of the requests.
+            2..10 if crowded => Some((ActivityId(id), half_gib(u64::from(pick) % 5))),
             _ => None,
+        });
+        let held = held.into_iter().filter(|&(id, ..)| (id as usize) < machines.len());
+        let held = held.map(|(id, memory, until)| Held {
+            resource: ResourceId::new(GroupId::new(machines[id as usize].0.into()), id),
+            memory: Bytes(memory << 29),
+            until: Span(until),
         });
         let ready = ready.into_iter().map(|slots| slots.into_iter().map(Span).collect()).collect();
         Request {
@@ -72,6 +82,7 @@ prop_compose! {
             demands: demands.collect(),
             platform: Platform::new(resources.collect(), network).unwrap(),
             ready,
+            held: held.collect(),
             placed: Vec::new(),
             generation: Generation(3),
             scheduler,

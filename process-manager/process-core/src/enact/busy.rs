@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use model::{ActivityId, AttemptId, Platform, ResourceId, Span, Wall};
+use model::{ActivityId, AttemptId, Platform, ProcessId, ResourceId, Span, Wall};
+
+use schedule::Held;
 
 use crate::enact::works::Works;
 use crate::process::Process;
@@ -21,6 +23,8 @@ const LEAST: Span = Span::from_millis(1);
 pub(crate) trait Running {
     /// When an attempt started, by the clock of its machine; none where nobody knows that it has.
     fn started(&self, attempt: AttemptId) -> Option<Wall>;
+    /// The processes that may have attempts at a machine.
+    fn processes_at(&self, resource: ResourceId) -> Vec<ProcessId>;
 }
 
 /// Expected ends of what a process has out, counted from a moment.
@@ -89,6 +93,20 @@ impl Busy {
         }
         busy
     }
+}
+
+/// The memory that what a process has out at a machine holds, until it is expected to end.
+pub(crate) fn held_at(process: &Process, busy: &Busy, resource: ResourceId) -> Vec<Held> {
+    let out = process.out_at(resource);
+    let held = out.filter_map(|attempt| {
+        let declared = process.definition().activity(attempt.activity)?;
+        Some(Held {
+            resource,
+            memory: declared.memory?,
+            until: busy.ends.get(&attempt.activity).copied()?,
+        })
+    });
+    held.collect()
 }
 
 impl Out {

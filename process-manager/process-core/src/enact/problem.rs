@@ -38,6 +38,7 @@ pub(crate) fn problem(
         demands: demands(process),
         placed: placed(process, &busy.ends),
         ready: busy.ready,
+        held: Vec::new(),
         generation: Generation(process.state.plan.generation.0 + 1),
         scheduler,
     }

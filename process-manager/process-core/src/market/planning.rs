@@ -12,6 +12,7 @@ use schedule::{Refusal, SchedulerKind};
 use wire::group::Offered;
 
 use super::limit::fits;
+use super::memory::held_by_others;
 use super::queue::Turn;
 use super::{Demand, GroupLink, Market, Stage};
 use crate::enact::busy::Running;
@@ -262,7 +263,9 @@ impl Market {
         let scheduler = self.scheduler_for(step, id, known);
         let files_cross = step.config.link.is_some();
         let out = (running, step.now.wall);
-        let request = problem(known, platform, scheduler, files_cross, out);
+        let held = held_by_others(step, known, &platform, running);
+        let mut request = problem(known, platform, scheduler, files_cross, out);
+        request.held = held;
         let basis = self.next_basis();
         let n_offers = self.n_offers;
         let used = request.platform.resources();

@@ -257,4 +257,8 @@ impl Running for Idle {
     fn started(&self, _: AttemptId) -> Option<Wall> {
         None
     }
+
+    fn processes_at(&self, _: ResourceId) -> Vec<ProcessId> {
+        Vec::new()
+    }
 }

@@ -18,6 +18,10 @@ impl Running for Started {
     fn started(&self, attempt: AttemptId) -> Option<Wall> {
         self.0.get(&attempt.activity.0).copied()
     }
+
+    fn processes_at(&self, _: ResourceId) -> Vec<ProcessId> {
+        Vec::new()
+    }
 }
 
 /// Activities of ten seconds that need as many cores as is said, side by side.
