@@ -81,6 +81,10 @@ pub trait Machine: Sized {
     fn snapshot(state: &Self::State) -> Self::Snapshot;
     /// Restores a state from the state after the first event, and a snapshot.
     fn restore(founded: Self::State, snapshot: Self::Snapshot) -> Self::State;
+    /// Keeps a state that is seldom read in less memory. It stays the same to whoever reads it.
+    fn pack(state: &mut Self::State) {
+        let _ = state;
+    }
     /// The lane in which an input waits.
     fn lane(input: &Self::Input) -> Lane {
         let _ = input;
@@ -180,6 +184,13 @@ impl<M: Machine> Context<'_, M> {
     /// Queues an effect.
     pub fn effect(&mut self, effect: M::Effect) {
         self.open.effects.push(effect);
+    }
+
+    /// Keeps the state of a stream in less memory: see [`Machine::pack`].
+    pub fn pack(&mut self, stream: M::Stream) {
+        if let Some(kept) = self.states.by_stream.get_mut(&stream) {
+            M::pack(&mut kept.state);
+        }
     }
 
     /// Removes a stream with all its events. Nothing may be recorded in it afterwards.

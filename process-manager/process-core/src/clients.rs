@@ -27,7 +27,7 @@ use crate::submission::ClientId;
 use self::tail::Question;
 use self::watch::Watchers;
 
-pub use answers::{status, submission, summaries, summary};
+pub use answers::{status, submission, summaries};
 pub use why::why;
 
 /// Clients that wait, and what the answers to others depend on beside the recorded state.

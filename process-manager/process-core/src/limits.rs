@@ -60,5 +60,9 @@ pub const TAILS_MAX: usize = 64;
 pub const TAIL: Span = Span::from_secs(5);
 /// Processes forgotten in this epoch whose late submissions are still recognized.
 pub const FORGOTTEN_MAX: usize = 10_000;
+/// The time after which a process that has ended, or was read after its end, is packed.
+pub const PACK: Span = Span::from_secs(5);
+/// Nodes of the processes that are packed in one step, beside those of the last one: some milliseconds.
+pub const PACKED_A_STEP: usize = 1_024;
 /// The longest wait before another try.
 pub const BACKOFF_MAX: Span = Span::from_secs(24 * 3_600);

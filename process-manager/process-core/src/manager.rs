@@ -72,6 +72,10 @@ impl Machine for ProcessManager {
         founded.restore(snapshot)
     }
 
+    fn pack(state: &mut State) {
+        state.pack();
+    }
+
     fn lane(input: &Input) -> Lane {
         input.lane()
     }
@@ -97,7 +101,9 @@ impl Machine for ProcessManager {
     fn resume(&mut self, cx: &mut Context<'_, Self>, now: Now) {
         let before = match cx.state(Stream::Manager) {
             Some(State::Manager { epoch, .. }) => *epoch,
-            Some(State::Empty | State::Process(_) | State::Held(_)) | None => Epoch(0),
+            Some(State::Empty | State::Process(_) | State::Packed(_) | State::Held(_)) | None => {
+                Epoch(0)
+            }
         };
         self.shared.epoch = Epoch(before.0 + 1);
         let step = &mut self.shared.step(cx, now);
@@ -125,6 +131,10 @@ impl Ledger for Context<'_, ProcessManager> {
 
     fn effect(&mut self, effect: Effect) {
         Context::effect(self, effect);
+    }
+
+    fn pack(&mut self, stream: Stream) {
+        Context::pack(self, stream);
     }
 
     fn forget(&mut self, stream: Stream) {

@@ -7,6 +7,7 @@ pub(crate) mod activity;
 mod apply;
 pub(crate) mod files;
 pub(crate) mod index;
+pub(crate) mod packed;
 pub(crate) mod plan;
 pub(crate) mod recompute;
 pub(crate) mod slots;
@@ -19,7 +20,7 @@ use model::{
     ActivityId, Artifact, Definition, Fault, GroupId, Identity, Plan, ProcessId, ResourceId, Span,
     SubmitKey, Value, Wall,
 };
-use wire::client::Totals;
+use wire::client::{Summary, Totals};
 
 use crate::process::activity::{ActivityState, Details};
 use crate::process::index::Index;
@@ -181,6 +182,23 @@ impl Process {
         let produced = &mut self.activity_mut(activity).details_mut().produced;
         let n_before = std::mem::replace(produced, outputs.to_vec()).len();
         self.index.n_produced = self.index.n_produced + outputs.len() - n_before;
+    }
+
+    /// The process in a line.
+    pub fn summary(&self) -> Summary {
+        Summary {
+            process: self.id(),
+            name: self.definition.name().to_owned(),
+            origin: self.origin.clone(),
+            phase: self.phase().into(),
+            submitted: self.submitted,
+            ended: self.state.closed,
+            totals: self.totals(),
+            base: self.base,
+            keep: self.keep,
+            owner: self.owner.clone(),
+            held: None,
+        }
     }
 
     /// The number of activities in each phase.

@@ -33,6 +33,8 @@ impl Parts {
             }
             Input::ActivityDown(resource) => self.machine_down(step, resource),
             Input::Request(client, caller, number, request) => {
+                // It may read a packed process.
+                step.pack_soon();
                 let (clients, shown) = self.clients_and_shown();
                 let asked = (caller, request);
                 let consequence = clients.on_request(step, shown, (client, number), asked);
@@ -109,6 +111,7 @@ impl Parts {
                 let ids = self.clients.forget_over(step);
                 self.forget(step, &ids.into_iter().collect());
             }
+            Timer::Pack => self.pack_ended(step),
             Timer::Plan(process) => self.market.plan_anew(step, process),
             Timer::Claim(process) => self.market.repeat_claims(step, process),
             Timer::Unacknowledged(process, resource) => {
@@ -140,7 +143,9 @@ impl Parts {
     pub(crate) fn resume(&mut self, step: &mut Step<'_>) {
         let leased = match step.cx.state(Stream::Manager) {
             Some(State::Manager { leased, .. }) => *leased,
-            Some(State::Empty | State::Process(_) | State::Held(_)) | None => Some(Span::ZERO),
+            Some(State::Empty | State::Process(_) | State::Packed(_) | State::Held(_)) | None => {
+                Some(Span::ZERO)
+            }
         };
         step.cx.record(Stream::Manager, Event::Epoch(step.epoch));
         self.machines.begin(step, leased);
@@ -159,6 +164,7 @@ impl Parts {
             self.begin(step, id, false);
         }
         self.market.release_held(step);
+        step.pack_soon();
         self.files.resume_copies(step);
         self.expect_all(step);
         self.expect_holders(step);

@@ -10,6 +10,7 @@ use model::{Epoch, Now, ProcessId};
 use crate::config::Config;
 use crate::held::Held;
 use crate::io::Effect;
+use crate::limits;
 use crate::process::Process;
 use crate::record::Event;
 use crate::stream::{State, Stream};
@@ -25,6 +26,8 @@ pub(crate) trait Ledger {
     fn record(&mut self, stream: Stream, event: Event);
     /// Queues an effect, which leaves when everything recorded so far is durable.
     fn effect(&mut self, effect: Effect);
+    /// Keeps a process that has ended in less memory.
+    fn pack(&mut self, stream: Stream);
     /// Removes a stream with all its events.
     fn forget(&mut self, stream: Stream);
 }
@@ -32,26 +35,35 @@ pub(crate) trait Ledger {
 impl dyn Ledger + '_ {
     /// A process that is understood.
     pub(crate) fn process(&self, id: ProcessId) -> Option<&Process> {
-        match self.state(Stream::Process(id))? {
-            State::Process(process) => Some(process),
-            State::Held(_) | State::Empty | State::Manager { .. } => None,
-        }
+        self.state(Stream::Process(id))?.process()
     }
 
     /// A process that is kept and not understood.
     pub(crate) fn held(&self, id: ProcessId) -> Option<&Held> {
         match self.state(Stream::Process(id))? {
             State::Held(held) => Some(held),
-            State::Process(_) | State::Empty | State::Manager { .. } => None,
+            State::Process(_) | State::Packed(_) | State::Empty | State::Manager { .. } => None,
         }
+    }
+
+    /// The owner of a known process, understood or held.
+    pub(crate) fn owner(&self, id: ProcessId) -> Option<Option<&str>> {
+        let state = self.state(Stream::Process(id))?;
+        Some(state.owner())
     }
 
     /// All processes that are understood, in the order of their ids.
     pub(crate) fn processes(&self) -> impl Iterator<Item = &Process> {
-        self.states().filter_map(|(_, state)| match state {
-            State::Process(process) => Some(process.as_ref()),
-            State::Held(_) | State::Empty | State::Manager { .. } => None,
-        })
+        self.states().filter_map(|(_, state)| state.process())
+    }
+
+    /// The same, but for processes without copies of files, as far as that is known without reading
+    /// them.
+    pub(crate) fn processes_with_copies(&self) -> impl Iterator<Item = &Process> {
+        let with_copies = self
+            .states()
+            .filter(|(_, state)| !matches!(state, State::Packed(packed) if !packed.has_copies()));
+        with_copies.filter_map(|(_, state)| state.process())
     }
 }
 
@@ -105,6 +117,14 @@ impl Shared {
             marks,
             programs,
         }
+    }
+}
+
+impl Step<'_> {
+    /// A process may have ended, or was read after its end: soon it takes less memory.
+    pub(crate) fn pack_soon(&mut self) {
+        let soon = self.now.mono + limits::PACK;
+        self.timers.set_once(Timer::Pack, soon);
     }
 }
 

@@ -1,9 +1,12 @@
 //! Streams of a journal and their durable states.
 
+use std::fmt;
+
 use minicbor::{Decode, Encode};
 use model::{Epoch, ProcessId, Span};
 
 use crate::held::Held;
+use crate::process::packed::Packed;
 use crate::process::{Process, ProcessState};
 use crate::record::Event;
 
@@ -19,7 +22,7 @@ pub enum Stream {
 }
 
 /// The durable state of a stream.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub enum State {
     /// Nothing was recorded, or what was recorded cannot be read any more.
     #[default]
@@ -33,6 +36,8 @@ pub enum State {
     },
     /// One process.
     Process(Box<Process>),
+    /// A process that has ended, in less memory.
+    Packed(Box<Packed>),
     /// A process that is kept and not understood.
     Held(Box<Held>),
 }
@@ -51,7 +56,62 @@ pub enum Snapshot {
     Process(#[n(0)] Box<ProcessState>),
 }
 
+impl fmt::Debug for State {
+    /// A packed process is printed as one that is not.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            State::Empty => f.write_str("Empty"),
+            State::Manager { epoch, leased } => f
+                .debug_struct("Manager")
+                .field("epoch", epoch)
+                .field("leased", leased)
+                .finish(),
+            State::Process(process) => f.debug_tuple("Process").field(process).finish(),
+            State::Packed(packed) => f.debug_tuple("Process").field(packed).finish(),
+            State::Held(held) => f.debug_tuple("Held").field(held).finish(),
+        }
+    }
+}
+
 impl State {
+    /// A process that is understood.
+    pub fn process(&self) -> Option<&Process> {
+        match self {
+            State::Process(process) => Some(process),
+            State::Packed(packed) => Some(packed.process()),
+            State::Held(_) | State::Empty | State::Manager { .. } => None,
+        }
+    }
+
+    /// The owner of a process, understood or held.
+    pub(crate) fn owner(&self) -> Option<&str> {
+        match self {
+            State::Process(process) => process.owner.as_deref(),
+            State::Packed(packed) => packed.summary().owner.as_deref(),
+            State::Held(held) => held.owner(),
+            State::Empty | State::Manager { .. } => None,
+        }
+    }
+
+    /// Keeps a process that has ended in less memory, or again after it was read.
+    pub(crate) fn pack(&mut self) {
+        match self {
+            State::Process(process) => *self = State::Packed(Box::new(Packed::new(process))),
+            State::Packed(packed) => packed.close(),
+            State::Held(_) | State::Empty | State::Manager { .. } => {}
+        }
+    }
+
+    /// A process that is to be changed is unpacked.
+    fn unpack(&mut self) {
+        *self = match std::mem::take(self) {
+            State::Packed(packed) => State::Process(packed.unpack()),
+            other @ (State::Process(_) | State::Held(_) | State::Empty | State::Manager { .. }) => {
+                other
+            }
+        };
+    }
+
     /// Changes the state by one event.
     pub(crate) fn apply(&mut self, event: &Event) {
         match (&mut *self, event) {
@@ -70,6 +130,10 @@ impl State {
                 };
             }
             (State::Process(process), event) => process.apply(event),
+            (State::Packed(_), event) => {
+                self.unpack();
+                self.apply(event);
+            }
             (State::Held(held), event) => held.apply(event),
             (State::Empty | State::Manager { .. }, _) => {}
         }
@@ -80,6 +144,7 @@ impl State {
         match self {
             State::Empty | State::Manager { .. } => 1,
             State::Process(process) => process.weight(),
+            State::Packed(packed) => packed.weight(),
             // No snapshot of it is made: another version may understand its events.
             State::Held(_) => usize::MAX / 4,
         }
@@ -91,6 +156,7 @@ impl State {
             State::Empty | State::Held(_) => Snapshot::Empty,
             State::Manager { epoch, leased } => Snapshot::Manager(*epoch, *leased),
             State::Process(process) => Snapshot::Process(Box::new(process.state.clone())),
+            State::Packed(packed) => Snapshot::Process(Box::new(packed.process().state.clone())),
         }
     }
 

@@ -11,6 +11,7 @@ mod liveness;
 mod many;
 mod owners;
 mod owners_share;
+mod packing;
 pub(crate) mod paper;
 mod priority;
 mod recall;

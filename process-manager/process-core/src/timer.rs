@@ -15,6 +15,7 @@ pub(crate) enum Timer {
     Lost(ResourceId),
     EarlierLeasesEnd,
     Forget,
+    Pack,
     Plan(ProcessId),
     Claim(ProcessId),
     Unacknowledged(ProcessId, ResourceId),

@@ -94,14 +94,12 @@ impl Offline {
     fn held(&self, process: ProcessId) -> Option<&Held> {
         match self.drive.states().get(Stream::Process(process))? {
             State::Held(held) => Some(held),
-            State::Process(_) | State::Empty | State::Manager { .. } => None,
+            State::Process(_) | State::Packed(_) | State::Empty | State::Manager { .. } => None,
         }
     }
 
     fn process(&self, process: ProcessId) -> Option<&Process> {
-        match self.drive.states().get(Stream::Process(process))? {
-            State::Process(process) => Some(process),
-            State::Held(_) | State::Empty | State::Manager { .. } => None,
-        }
+        let state = self.drive.states().get(Stream::Process(process))?;
+        state.process()
     }
 }

@@ -61,8 +61,8 @@ struct Measured {
     /// Runs on the grid of another commit, by shape.
     beside: [Vec<RunCost>; Shape::ALL.len()],
     flushes: Vec<Flushes>,
-    /// Bytes of each daemon, by [`world::ROLES`]: idle, and after [`MANY`] activities.
-    memory: Vec<[Vec<f64>; 2]>,
+    /// Bytes of each daemon, by [`world::ROLES`]: idle, after [`MANY`] activities, and [`world::AT_REST`] later.
+    memory: Vec<[Vec<f64>; 3]>,
     /// Seconds until work goes on.
     back: Vec<Back>,
 }
@@ -107,7 +107,8 @@ pub(crate) fn compare(options: &Options) -> Result<()> {
             let idle = grid.memory();
             let text = definition(&[MANY], &format!("[{COMMAND}]"));
             grid.run(&written(dir.path(), "many", &text)?)?;
-            measured.memory.push([idle, grid.memory()]);
+            let after = grid.memory();
+            measured.memory.push([idle, after, grid.memory_at_rest()]);
         }
         if wants(Part::Back) {
             let mut grid = new_grid("back")?;

@@ -81,30 +81,14 @@ fn status_of(step: &Step<'_>, shown: Shown<'_>, known: &Process) -> Status {
 /// All processes, the newest first.
 pub fn summaries<'a>(states: impl Iterator<Item = &'a State>) -> Vec<Summary> {
     let summaries = states.filter_map(|state| match state {
-        State::Process(process) => Some(summary(process)),
+        State::Process(process) => Some(process.summary()),
+        State::Packed(packed) => Some(packed.summary().clone()),
         State::Held(held) => Some(held.summary()),
         State::Empty | State::Manager { .. } => None,
     });
     let mut all: Vec<Summary> = summaries.collect();
     all.sort_by_key(|one| (std::cmp::Reverse(one.submitted), one.process));
     all
-}
-
-/// A process in a line.
-pub fn summary(process: &Process) -> Summary {
-    Summary {
-        process: process.id(),
-        name: process.definition().name().to_owned(),
-        origin: process.origin.clone(),
-        phase: process.phase().into(),
-        submitted: process.submitted,
-        ended: process.state.closed,
-        totals: process.totals(),
-        base: process.base,
-        keep: process.keep,
-        owner: process.owner.clone(),
-        held: None,
-    }
 }
 
 /// The submission of a process: inputs with their defaults filled in.
@@ -133,7 +117,7 @@ pub fn status(process: &Process) -> Status {
     let variables = names.zip(process.state.variables.iter().cloned()).collect();
     let activities = process.definition().activities();
     Status {
-        summary: summary(process),
+        summary: process.summary(),
         inputs,
         outputs: process.state.outputs.clone(),
         variables,

@@ -6,7 +6,6 @@ use wire::client::Answer;
 
 use super::Clients;
 use crate::limits;
-use crate::process::Process;
 use crate::step::Step;
 use crate::stream::{State, Stream};
 use crate::timer::Timer;
@@ -35,11 +34,12 @@ impl Clients {
     /// Forgets a process. The answer leaves when its journal is gone. The error is the answer that says
     /// why it cannot be forgotten.
     pub(super) fn forget(&mut self, step: &mut Step<'_>, id: ProcessId) -> Result<(), Answer> {
-        let (has_ended, is_released) = match (step.cx.process(id), step.cx.held(id)) {
-            (Some(known), _) => (known.phase().has_ended(), known.state.is_released),
+        let (has_ended, is_released) = match step.cx.state(Stream::Process(id)) {
+            Some(State::Process(known)) => (known.phase().has_ended(), known.state.is_released),
+            Some(State::Packed(_)) => (true, true),
             // Nothing of it is run.
-            (None, Some(held)) => (true, held.is_released()),
-            (None, None) => return Err(Answer::Unknown(id)),
+            Some(State::Held(held)) => (true, held.is_released()),
+            Some(State::Empty | State::Manager { .. }) | None => return Err(Answer::Unknown(id)),
         };
         if !has_ended {
             return Err(Answer::Refused(vec![format!(
@@ -77,7 +77,22 @@ impl Clients {
             return Vec::new();
         };
         let over = step.cx.states().filter_map(|(_, state)| match state {
-            State::Process(known) => over(step, known),
+            State::Process(known) if known.state.is_released => over(
+                step,
+                known.id(),
+                (known.state.closed?, known.keep),
+                known.state.activities.len(),
+            ),
+            State::Packed(packed) => {
+                let summary = packed.summary();
+                over(
+                    step,
+                    summary.process,
+                    (summary.ended?, summary.keep),
+                    packed.n_nodes(),
+                )
+            }
+            State::Process(_) => None,
             // A version that understands it may still serve it to its owner.
             State::Held(_) | State::Empty | State::Manager { .. } => None,
         });
@@ -109,15 +124,19 @@ pub(super) fn kept_for(step: &Step<'_>, said: Option<Span>) -> Option<Span> {
     [said, most].into_iter().flatten().min()
 }
 
-/// The data for retention of a process that ended at least a minute ago and holds no slots.
-fn over(step: &Step<'_>, known: &Process) -> Option<Over> {
-    let closed = known.state.closed.filter(|_| known.state.is_released)?;
+/// The data for retention of a process that holds no slots, where it ended at least a minute ago.
+fn over(
+    step: &Step<'_>,
+    id: ProcessId,
+    (closed, keep): (Wall, Option<Span>),
+    n_nodes: usize,
+) -> Option<Over> {
     let since = step.now.wall.since(closed);
-    let is_late = kept_for(step, known.keep).is_some_and(|keep| since >= keep);
-    (since >= PERIOD).then(|| Over {
+    let is_late = kept_for(step, keep).is_some_and(|keep| since >= keep);
+    (since >= PERIOD).then_some(Over {
         closed,
-        id: known.id(),
-        n_nodes: known.state.activities.len(),
+        id,
+        n_nodes,
         is_late,
     })
 }

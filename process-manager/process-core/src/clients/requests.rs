@@ -102,7 +102,7 @@ impl Clients {
             checked,
         } = submission;
         let id = key.process();
-        if let Some(known) = owner(step, id) {
+        if let Some(known) = step.cx.owner(id) {
             // Keys are drawn from so many that only one who tries meets another's.
             let is_own = known == caller.owner().as_deref() || caller == Caller::Local;
             return Err(match is_own {
@@ -168,7 +168,7 @@ fn refusal(step: &Step<'_>, caller: &Caller, request: &Request) -> Option<Answer
     };
     // A process of another owner gets the same answer as a missing one, so that callers cannot tell
     // them apart.
-    if owner(step, id).is_some_and(|owner| !caller.sees(owner)) {
+    if step.cx.owner(id).is_some_and(|owner| !caller.sees(owner)) {
         return Some(Answer::Unknown(id));
     }
     step.cx.held(id).filter(|_| needs_more).map(Held::refusal)
@@ -207,12 +207,6 @@ fn cancel(step: &mut Step<'_>, shown: Shown<'_>, id: ProcessId) -> Answer {
             answer_status(step, shown, id)
         }
     }
-}
-
-/// The owner of a known process, understood or held.
-fn owner<'a>(step: &'a Step<'_>, id: ProcessId) -> Option<Option<&'a str>> {
-    let known = step.cx.process(id).map(|known| known.owner.as_deref());
-    known.or_else(|| step.cx.held(id).map(Held::owner))
 }
 
 fn refused(why: impl Into<String>) -> Answer {

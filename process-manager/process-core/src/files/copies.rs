@@ -283,7 +283,11 @@ impl Files {
     pub(crate) fn resume_copies(&mut self, step: &mut Step<'_>) {
         let wanting = step.cx.states().filter_map(|(_, state)| match state {
             State::Process(process) if !process.index.uncopied.is_empty() => Some(process.id()),
-            State::Process(_) | State::Held(_) | State::Empty | State::Manager { .. } => None,
+            State::Process(_)
+            | State::Packed(_)
+            | State::Held(_)
+            | State::Empty
+            | State::Manager { .. } => None,
         });
         let wanting: Vec<ProcessId> = wanting.collect();
         for id in wanting {

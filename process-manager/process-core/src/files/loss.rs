@@ -46,7 +46,7 @@ impl Files {
         resource: ResourceId,
     ) -> Vec<ProcessId> {
         self.stores.lose(resource);
-        let losing = step.cx.processes();
+        let losing = step.cx.processes_with_copies();
         let losing = losing.filter(|process| !process.under_replicated_by(resource).is_empty());
         let losing: Vec<ProcessId> = losing.map(|process| process.id()).collect();
         for &id in &losing {

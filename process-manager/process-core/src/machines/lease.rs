@@ -183,6 +183,6 @@ impl Machines {
 fn leased(step: &Step<'_>) -> Option<Span> {
     match step.cx.state(Stream::Manager)? {
         State::Manager { leased, .. } => *leased,
-        State::Empty | State::Process(_) | State::Held(_) => None,
+        State::Empty | State::Process(_) | State::Packed(_) | State::Held(_) => None,
     }
 }

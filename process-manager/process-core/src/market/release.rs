@@ -20,7 +20,11 @@ impl Market {
     pub(crate) fn release_held(&mut self, step: &mut Step<'_>) {
         let open = step.cx.states().filter_map(|(_, state)| match state {
             State::Held(held) if !held.is_released() => Some(held.id()),
-            State::Held(_) | State::Process(_) | State::Empty | State::Manager { .. } => None,
+            State::Held(_)
+            | State::Process(_)
+            | State::Packed(_)
+            | State::Empty
+            | State::Manager { .. } => None,
         });
         let open: Vec<ProcessId> = open.collect();
         for id in open {
@@ -110,6 +114,7 @@ impl Market {
 
     fn note_released(&mut self, step: &mut Step<'_>, id: ProcessId) {
         step.cx.record(Stream::Process(id), Event::Released);
+        step.pack_soon();
         step.timers.cancel(Timer::Release(id));
         self.releasing.remove(&id);
         self.demands.remove(&id);

@@ -245,6 +245,12 @@ impl Ledger for Paper {
         self.effects.push(effect);
     }
 
+    fn pack(&mut self, stream: Stream) {
+        if let Some(state) = self.states.get_mut(&stream) {
+            state.pack();
+        }
+    }
+
     fn forget(&mut self, stream: Stream) {
         self.states.remove(&stream);
     }

@@ -4,8 +4,6 @@ use super::*;
 use model::ActivityId;
 use wire::client::{Reason, Submit, Why};
 
-use crate::State;
-
 fn why(bench: &mut Bench, activity: u32) -> Why {
     let (process, activity) = (KEY.process(), ActivityId(activity));
     let answer = bench.answer(Request::Why { process, activity });
@@ -15,16 +13,9 @@ fn why(bench: &mut Bench, activity: u32) -> Why {
     // Of an ended process, a running manager knows no more than its record.
     if bench.status().summary.phase.has_ended() {
         let states = bench.drive.states();
-        let Some(State::Process(known)) = states.get(Stream::Process(process)) else {
-            panic!()
-        };
-        let base = known
-            .base()
-            .and_then(|base| states.get(Stream::Process(base)));
-        let base = base.and_then(|state| match state {
-            State::Process(base) => Some(base.as_ref()),
-            State::Empty | State::Manager { .. } | State::Held(_) => None,
-        });
+        let of = |id| states.get(Stream::Process(id))?.process();
+        let known = of(process).unwrap();
+        let base = known.base().and_then(of);
         let offline = crate::why(base, known, activity);
         assert_eq!(offline, Answer::Why(live.clone()));
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::thread;
 
-use super::world::{ROLES, RunCost};
+use super::world::{AT_REST, ROLES, RunCost};
 use super::{MANY, Measured, Options};
 use crate::beside::Beside;
 use crate::definitions::Shape;
@@ -161,15 +161,17 @@ fn cpu(measured: &Measured) -> Table<4> {
     table
 }
 
-fn memory(measured: &Measured) -> Table<4> {
+fn memory(measured: &Measured) -> Table<5> {
     let after = format!("after {MANY} activities");
-    let mut table = Table::new(["memory: MiB", "idle", &after, "bar"]);
+    let later = format!("{} s later", AT_REST.as_secs());
+    let mut table = Table::new(["memory: MiB", "idle", &after, &later, "bar"]);
     for (index, role) in ROLES.iter().enumerate() {
         let of = |when: usize| {
             let values = measured.memory.iter().map(|memory| memory[when][index]);
             Figure::of(values.map(|bytes| bytes / MIB)).text(1)
         };
-        table.row([(*role).into(), of(0), of(1), "idle ≤ 20".into()]);
+        let bar = "idle ≤ 20, later ≤ 40".into();
+        table.row([(*role).into(), of(0), of(1), of(2), bar]);
     }
     table
 }

@@ -25,6 +25,8 @@ pub(crate) const ROLES: [&str; 4] = [
 
 /// The longest wait for any step of the grid; then the measurement fails.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// After that time managers keep of an ended process what they keep for long.
+pub(crate) const AT_REST: Duration = Duration::from_secs(10);
 /// Between two looks at something that is waited for.
 const LOOK: Duration = Duration::from_millis(5);
 /// Ports that are tried for two neighbours that are free.
@@ -252,6 +254,12 @@ impl Grid {
             let seconds = processes.iter().map(|process| cpu_seconds(process));
             seconds.map(|seconds| seconds.unwrap_or(f64::NAN)).sum()
         })
+    }
+
+    /// [`Grid::memory`] after [`AT_REST`].
+    pub(crate) fn memory_at_rest(&self) -> Vec<f64> {
+        thread::sleep(AT_REST);
+        self.memory()
     }
 
     /// Bytes in memory, by [`ROLES`].

@@ -1,0 +1,111 @@
+//! Processes that have ended take less memory, and nobody sees a difference.
+
+use super::*;
+use model::SubmitKey;
+use wire::client::Submit;
+
+use crate::State;
+use crate::process::packed::Packed;
+
+/// The most bytes that a process of a few activities takes once it has ended.
+const BYTES_MAX: usize = 1_024;
+
+fn state(bench: &Bench, key: SubmitKey) -> &State {
+    let stream = Stream::Process(key.process());
+    bench.drive.states().get(stream).unwrap()
+}
+
+/// The packed process; none where it is not packed, or is unpacked beside.
+fn packed(bench: &Bench, key: SubmitKey) -> Option<&Packed> {
+    match state(bench, key) {
+        State::Packed(packed) => Some(packed.as_ref()).filter(|packed| !packed.is_open()),
+        State::Process(_) | State::Held(_) | State::Empty | State::Manager { .. } => None,
+    }
+}
+
+fn ask_all(bench: &mut Bench, key: SubmitKey) -> [Answer; 3] {
+    let id = key.process();
+    [
+        Request::Status(id),
+        Request::Submission(id),
+        Request::Why {
+            process: id,
+            activity: model::ActivityId(1),
+        },
+    ]
+    .map(|request| bench.answer(request))
+}
+
+#[test]
+fn a_process_that_has_ended_takes_little_memory_and_answers_as_before() {
+    let mut bench = Bench::new(well);
+    bench.submit(diamond());
+    assert!(packed(&bench, KEY).is_none());
+    let (before, listed) = (ask_all(&mut bench, KEY), bench.answer(Request::List));
+    let printed = format!("{:?}", state(&bench, KEY));
+    bench.pass(6);
+    let bytes = packed(&bench, KEY).unwrap().bytes();
+    assert!(bytes <= BYTES_MAX, "{bytes} bytes");
+    assert_eq!(format!("{:?}", state(&bench, KEY)), printed);
+    assert_eq!(bench.answer(Request::List), listed);
+    assert!(packed(&bench, KEY).is_some(), "a list reads none");
+    assert_eq!(ask_all(&mut bench, KEY), before);
+    assert!(packed(&bench, KEY).is_none());
+    bench.pass(6);
+    assert!(packed(&bench, KEY).is_some());
+    // The same after a restart, which reads them all.
+    bench.restart();
+    bench.pass(6);
+    assert!(packed(&bench, KEY).is_some());
+    assert_eq!(ask_all(&mut bench, KEY), before);
+    assert_eq!(bench.started.len(), 4);
+}
+
+#[test]
+fn a_process_whose_outcomes_another_looks_up_stays_as_it_is() {
+    let mut bench = Bench::new(well);
+    bench.submit(diamond());
+    bench.pass(6);
+    assert!(packed(&bench, KEY).is_some());
+    let mut ends_late = Bench::of(crate::Config::default(), |dispatch| {
+        let is_first = dispatch.attempt.process == KEY.process();
+        is_first.then(|| well(dispatch)).flatten()
+    });
+    ends_late.submit(diamond());
+    let next = SubmitKey(78);
+    let mut other = diamond();
+    edit(&mut other.nodes[1], |a| {
+        a.command = Command::List(vec![Template("other".into())]);
+    });
+    ends_late.submit_as(Submit {
+        base: Some(KEY.process()),
+        ..submission(next, other)
+    });
+    ends_late.pass(20);
+    let now = ends_late.status_of(next);
+    assert_eq!(now.summary.phase, Phase::Running, "{now:?}");
+    assert!(matches!(state(&ends_late, KEY), State::Process(_)));
+}
+
+#[test]
+fn a_process_that_runs_is_never_packed() {
+    let mut bench = Bench::new(|_| None);
+    bench.submit(diamond());
+    bench.pass(20);
+    bench.answer(Request::List);
+    bench.pass(20);
+    assert!(matches!(state(&bench, KEY), State::Process(_)));
+}
+
+#[test]
+fn many_that_have_ended_are_packed_in_steps_of_bounded_work() {
+    let mut bench = Bench::new(well);
+    let n_nodes = diamond().nodes.len();
+    let n_processes = 3 * limits::PACKED_A_STEP / n_nodes;
+    let keys = || (0..n_processes as u64).map(|n| SubmitKey(n + 1_000));
+    for key in keys() {
+        bench.submit_as(submission(key, diamond()));
+    }
+    bench.pass(6);
+    assert!(keys().all(|key| packed(&bench, key).is_some()));
+}
