@@ -285,7 +285,7 @@ pub struct OwnerUsage {
     /// The slot time that it has used, each second of a slot counted for less the longer it is ago.
     #[n(2)]
     pub usage: Span,
-    /// Slots that its processes hold.
+    /// Slots of the offered machines that its processes hold.
     #[n(3)]
     pub held: u32,
     /// Of these, the slots that processes of the receiver hold.

@@ -7,11 +7,12 @@
 
 use machine::Context;
 use model::{Mono, Now, Span};
-use wire::group::{OwnerUsage, Owners};
+use wire::group::{OwnerUsage, Owners, owner_name};
+use wire::resource::ProcessGrant;
 
 use crate::io::Stream;
 use crate::manager::{GroupManager, state};
-use crate::record::Event;
+use crate::record::{Event, MachineNumber};
 use crate::state::State;
 use crate::usage::OWNERS_MAX;
 
@@ -84,8 +85,32 @@ impl GroupManager {
     /// Slots that an owner may hold beside those that it has; none where there is no limit.
     pub(crate) fn left_for(&self, state: &State, owner: &str) -> Option<u32> {
         let slots_max = self.config.policy.slots_max(owner)?;
-        let held = u32::try_from(state.held_by_owner(owner)).unwrap_or(u32::MAX);
-        Some(slots_max.saturating_sub(held))
+        let idle = self.idle(state);
+        let idle = idle.iter().filter(|(of, ..)| of == owner);
+        let idle: u64 = idle.map(|(_, _, slots)| slots).sum();
+        let held = state.held_by_owner(owner).saturating_sub(idle);
+        Some(slots_max.saturating_sub(u32::try_from(held).unwrap_or(u32::MAX)))
+    }
+
+    /// What is held of machines that are not offered, by owner and process manager: it counts for no
+    /// limit, so that a process can leave a machine that it has lost.
+    fn idle(&self, state: &State) -> Vec<(String, Option<u32>, u64)> {
+        let holders = state.holders().map(|(machine, _)| machine);
+        let idle = holders.filter(|&machine| !self.is_offered(state, machine));
+        let grants = idle.flat_map(|machine| state.grants(machine));
+        let of = |grant: ProcessGrant| {
+            let holding = state.holding(grant.process)?;
+            let owner = owner_name(holding.owner.as_deref()).to_owned();
+            Some((owner, holding.manager, u64::from(grant.slots)))
+        };
+        grants.filter_map(of).collect()
+    }
+
+    /// Returns true if process managers are offered a machine.
+    fn is_offered(&self, state: &State, machine: MachineNumber) -> bool {
+        let known = self.machines.get(machine);
+        let known = known.filter(|known| known.is_there() && known.facts.slots > 0);
+        known.is_some_and(|known| !state.is_drained(&known.facts.name))
     }
 
     /// Returns true if the owner holds as many slots as it may.
@@ -112,13 +137,16 @@ impl GroupManager {
         names.dedup();
         // What is beyond is counted where it is granted.
         names.truncate(OWNERS_TOLD_MAX);
+        let idle = self.idle(state);
         let owners = names.into_iter().map(|name| {
             let held = state.held_by_owner(name);
+            let idle = idle.iter().filter(|(of, ..)| of == name);
+            let idle: u64 = idle.map(|(_, _, slots)| slots).sum();
             OwnerUsage {
                 name: name.to_owned(),
                 share: policy.share(name),
                 usage: state.usage().after(name, held, (elapsed, policy.half_life)),
-                held: u32::try_from(held).unwrap_or(u32::MAX),
+                held: u32::try_from(held.saturating_sub(idle)).unwrap_or(u32::MAX),
                 yours: 0,
                 slots_max: policy.slots_max(name),
             }
@@ -138,8 +166,12 @@ impl GroupManager {
         to: u32,
     ) -> Option<Owners> {
         let mut owners = owners?;
+        let idle = self.idle(state);
         for one in &mut owners.owners {
-            let yours = state.held_by_owner_at(&one.name, to);
+            let idle = idle.iter();
+            let idle = idle.filter(|(of, at, _)| *of == one.name && *at == Some(to));
+            let idle: u64 = idle.map(|(_, _, slots)| slots).sum();
+            let yours = state.held_by_owner_at(&one.name, to).saturating_sub(idle);
             one.yours = u32::try_from(yours).unwrap_or(u32::MAX);
         }
         Some(owners)

@@ -16,8 +16,9 @@ use model::{Span, Wall};
 /// Owners whose usage is kept. Those beyond, which have used least, count as if they had used nothing.
 pub(crate) const OWNERS_MAX: usize = 256;
 
-/// Slot seconds below which usage is forgotten: it decides nothing any more.
-const USAGE_MIN: f64 = 1.0;
+/// Slot seconds below which usage is forgotten: it decides nothing any more. What is charged at once is
+/// more, however short it was held.
+const USAGE_MIN: f64 = 1e-7;
 
 /// What owners have used.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -151,6 +152,16 @@ mod tests {
         let (once, often) = (used(&once, "ana"), used(&often, "ana"));
         assert!((once - often).abs() < 1e-6 * once, "{once} {often}");
         assert!((once - 3.0 * 86_400.0 / (2.0 * std::f64::consts::LN_2)).abs() < 1e-3);
+    }
+
+    #[test]
+    fn many_short_times_add_up() {
+        let mut usage = Usage::default();
+        for _ in 0..1_000 {
+            usage.charge((Span(10), DAY), Wall(1), [("ana", 1)].into_iter());
+            usage.charge((Span(10), DAY), Wall(1), std::iter::empty());
+        }
+        assert!((used(&usage, "ana") - 0.01).abs() < 1e-6);
     }
 
     #[test]

@@ -196,7 +196,7 @@ impl Market {
         };
         let told = (offer.epoch, offer.n_revoked);
         self.slots.offer(group, &offer);
-        self.owners.offer(group, offer.owners.as_ref());
+        self.owners.offer(group, &offer);
         let before = link.offer.replace(offer);
         link.offered = step.now.mono;
         let was_shared = before.as_ref().is_some_and(|before| before.is_shared);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::Span;
 use wire::group::{FromGroup, OwnerUsage, Owners};
 
-use super::bench::{Bench, attach, by, claim, owned, register, release};
+use super::bench::{Bench, attach, by, claim, down, owned, register, release};
 use crate::{Effect, Event, Policy};
 
 /// Ana has a share of 2, and what was used counts half after ten minutes.
@@ -184,6 +184,26 @@ fn no_owner_is_granted_more_than_it_may_hold() {
         log,
         "am1: grants p2:1 p5:1 p3:2\npm0: granted p3 #2 r0:2 at limit\n"
     );
+    bench.check_replay();
+}
+
+#[test]
+fn slots_of_a_machine_that_is_gone_count_for_no_limit() {
+    let mut bench = ready(limited());
+    bench.feed(owned("ben", claim(1, 1, &[(0, 3)])));
+    assert_eq!(told(&mut bench), ["ana x1 0 0/5 (0)", "ben x1 0 3/3 (3)"]);
+    bench.feed(down(1));
+    assert_eq!(told(&mut bench), ["ana x1 0 0/5 (0)", "ben x1 0 0/3 (0)"]);
+    let log = bench.all([
+        owned("ben", claim(1, 2, &[(1, 4)])),
+        register(1, "a", 4),
+        owned("ben", claim(2, 1, &[(1, 1)])),
+    ]);
+    assert!(
+        log.starts_with("am2: grants p1:3\npm0: granted p1 #2 r0:3 r1:3 at limit\n"),
+        "{log}"
+    );
+    assert!(log.ends_with("pm0: refused p2 #1 at limit\n"), "{log}");
     bench.check_replay();
 }
 

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{GroupId, ProcessId, Span};
-use wire::group::{OwnerUsage, Want, owner_name};
+use model::{GroupId, ProcessId, ResourceId, Span};
+use wire::group::{Offer, OwnerUsage, Want, owner_name};
 
 /// The place of an owner in the order of owners.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ const USED_AHEAD: Span = Span::from_secs(10);
 pub(super) struct Owners {
     groups: BTreeMap<GroupId, InGroup>,
     /// The owner of each process that holds slots or has claimed some, and its slots by group.
-    by_process: BTreeMap<ProcessId, (String, BTreeMap<GroupId, u64>)>,
+    by_process: BTreeMap<ProcessId, (String, Vec<Want>)>,
     /// Owners whose limits have left no process a machine since slots became free last.
     in_vain: BTreeSet<String>,
 }
@@ -40,8 +40,11 @@ struct InGroup {
     is_fair: bool,
     slots_max: Option<u32>,
     told: BTreeMap<String, OwnerUsage>,
-    /// Slots that processes of this manager hold or have claimed, by their owner.
-    used: BTreeMap<String, u64>,
+    /// The machines that are offered: those of others count for no limit, so that a process can leave
+    /// a machine that it has lost.
+    offered: BTreeSet<ResourceId>,
+    /// Slots that processes of this manager hold or have claimed, by their owner and machine.
+    used: BTreeMap<String, BTreeMap<ResourceId, u64>>,
 }
 
 /// The limit of an owner in a group.
@@ -63,7 +66,9 @@ impl Limit {
 impl InGroup {
     /// Slots that an owner holds or has claimed.
     fn held(&self, name: &str) -> u64 {
-        let own = self.used.get(name).copied().unwrap_or_default();
+        let own = self.used.get(name).into_iter().flatten();
+        let own = own.filter(|(machine, _)| self.offered.contains(machine));
+        let own: u64 = own.map(|(_, slots)| slots).sum();
         let told = self.told.get(name);
         let of_others = told.map_or(0, |told| told.held.saturating_sub(told.yours));
         own + u64::from(of_others)
@@ -92,9 +97,14 @@ impl InGroup {
 }
 
 impl Owners {
-    /// A group says how owners share it.
-    pub(super) fn offer(&mut self, group: GroupId, told: Option<&wire::group::Owners>) {
+    /// A group says which machines it has, and how owners share it.
+    pub(super) fn offer(&mut self, group: GroupId, offer: &Offer) {
         let at = self.groups.entry(group).or_default();
+        let told = offer.owners.as_ref();
+        let offered = offer.resources.iter().map(|one| one.resource);
+        at.offered.clear();
+        // Without limits nobody asks.
+        at.offered.extend(offered.filter(|_| told.is_some()));
         at.is_connected = true;
         at.is_fair = told.is_some_and(|told| told.is_fair);
         at.slots_max = told.and_then(|told| told.slots_max);
@@ -116,29 +126,38 @@ impl Owners {
     /// A process of an owner holds these slots, or has claimed them, and no others.
     pub(super) fn set_used(&mut self, id: ProcessId, owner: Option<&str>, used: &[Want]) {
         if let Some((name, before)) = self.by_process.remove(&id) {
-            for (group, slots) in before {
-                let at = self.groups.entry(group).or_default();
-                if let Some(used) = at.used.get_mut(&name) {
-                    *used = used.saturating_sub(slots);
-                    if *used == 0 {
-                        at.used.remove(&name);
-                    }
-                }
+            for want in before {
+                self.give_back(&name, want);
             }
         }
         if used.is_empty() {
             return;
         }
         let name = owner_name(owner).to_owned();
-        let mut by_group: BTreeMap<GroupId, u64> = BTreeMap::new();
         for want in used {
-            *by_group.entry(want.resource.group).or_default() += u64::from(want.slots);
+            let at = self.groups.entry(want.resource.group).or_default();
+            let of_owner = at.used.entry(name.clone()).or_default();
+            *of_owner.entry(want.resource).or_default() += u64::from(want.slots);
         }
-        for (&group, &slots) in &by_group {
-            let at = self.groups.entry(group).or_default();
-            *at.used.entry(name.clone()).or_default() += slots;
+        self.by_process.insert(id, (name, used.to_vec()));
+    }
+
+    fn give_back(&mut self, name: &str, want: Want) {
+        let Some(at) = self.groups.get_mut(&want.resource.group) else {
+            return;
+        };
+        let Some(of_owner) = at.used.get_mut(name) else {
+            return;
+        };
+        if let Some(slots) = of_owner.get_mut(&want.resource) {
+            *slots = slots.saturating_sub(u64::from(want.slots));
+            if *slots == 0 {
+                of_owner.remove(&want.resource);
+            }
         }
-        self.by_process.insert(id, (name, by_group));
+        if of_owner.is_empty() {
+            at.used.remove(name);
+        }
     }
 
     /// The limit of an owner in a group; none if it has none there.
@@ -195,7 +214,8 @@ impl Owners {
 
 #[cfg(test)]
 mod tests {
-    use model::ResourceId;
+    use model::Bytes;
+    use wire::group::Offered;
 
     use super::*;
 
@@ -207,7 +227,8 @@ mod tests {
         Want { resource, slots }
     }
 
-    fn told(is_fair: bool, owners: &[(&str, u32, u64, u32, u32)]) -> wire::group::Owners {
+    /// An offer of the first machines of both groups.
+    fn told(is_fair: bool, owners: &[(&str, u32, u64, u32, u32)]) -> Offer {
         let owner =
             |&(name, share, seconds, held, yours): &(&str, u32, u64, u32, u32)| OwnerUsage {
                 name: name.to_owned(),
@@ -217,10 +238,26 @@ mod tests {
                 yours,
                 slots_max: Some(4),
             };
-        wire::group::Owners {
+        let owners = wire::group::Owners {
             is_fair,
             slots_max: Some(4),
             owners: owners.iter().map(owner).collect(),
+        };
+        let resources = [ONE, TWO].map(|group| Offered {
+            resource: ResourceId::new(group, 0),
+            name: "m".to_owned(),
+            power: 1.0,
+            slots: 9,
+            free: 9,
+            memory: Bytes(1),
+            labels: BTreeMap::new(),
+            bulk: None,
+            yours: 0,
+        });
+        Offer {
+            resources: resources.into(),
+            owners: Some(owners),
+            ..Offer::default()
         }
     }
 
@@ -233,20 +270,20 @@ mod tests {
         let mut owners = Owners::default();
         owners.offer(
             ONE,
-            Some(&told(true, &[("ana", 2, 100, 3, 1), ("ben", 1, 60, 0, 0)])),
+            &told(true, &[("ana", 2, 100, 3, 1), ("ben", 1, 60, 0, 0)]),
         );
         // Of Ana's slots 2 are held by another process manager's processes.
         assert_eq!((seconds(&owners, "ana"), seconds(&owners, "ben")), (60, 60));
         let ana = Some("xav://grid/lab/user/ana");
         owners.set_used(ProcessId(1), ana, &[want(ONE, 1), want(ONE, 1)]);
         assert_eq!(seconds(&owners, "ana"), 70);
-        owners.offer(TWO, Some(&told(true, &[("ana", 1, 5, 0, 0)])));
+        owners.offer(TWO, &told(true, &[("ana", 1, 5, 0, 0)]));
         assert_eq!(seconds(&owners, "ana"), 75);
         owners.set_used(ProcessId(1), ana, &[]);
         owners.clear(TWO);
         assert_eq!(seconds(&owners, "ana"), 60);
         // Without shares all are alike.
-        owners.offer(ONE, Some(&told(false, &[("ana", 2, 100, 3, 1)])));
+        owners.offer(ONE, &told(false, &[("ana", 2, 100, 3, 1)]));
         assert_eq!(owners.standing("ana"), Standing::default());
     }
 
@@ -254,7 +291,7 @@ mod tests {
     fn an_owner_is_barred_where_it_may_claim_nothing_in_any_group() {
         let mut owners = Owners::default();
         let ana = Some("xav://grid/lab/user/ana");
-        owners.offer(ONE, Some(&told(false, &[("ana", 1, 0, 3, 0)])));
+        owners.offer(ONE, &told(false, &[("ana", 1, 0, 3, 0)]));
         assert_eq!(owners.limit(ONE, "ana").map(Limit::left), Some(1));
         assert_eq!(owners.limit(ONE, "new").map(Limit::left), Some(4));
         assert_eq!(owners.limit(ONE, "-"), None);
@@ -266,8 +303,15 @@ mod tests {
         };
         assert_eq!(owners.at_limit("ana"), Some((ONE, limit)));
         assert!(owners.standings()["ana"].is_barred);
-        owners.offer(TWO, None);
+        owners.offer(TWO, &Offer::default());
         assert!(!owners.standing("ana").is_barred);
+        assert!(owners.standings().is_empty());
+        // Slots of a machine that is gone count for no limit.
+        owners.clear(TWO);
+        let mut without = told(false, &[]);
+        without.resources.clear();
+        owners.offer(ONE, &without);
+        assert_eq!(owners.limit(ONE, "ana").map(Limit::left), Some(4));
         assert!(owners.standings().is_empty());
         owners.bar("ana");
         assert!(owners.standings()["ana"].is_barred);

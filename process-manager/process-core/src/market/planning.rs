@@ -244,6 +244,15 @@ impl Market {
         is_any_away && !self.all_answering().any(|one| fits(one, declared))
     }
 
+    /// Returns true if no machine fits an activity, whoever uses it.
+    fn fits_nowhere(&self, known: &Process, refusal: &Refusal) -> bool {
+        let Refusal::NoResource { activity, .. } = refusal else {
+            return false;
+        };
+        let declared = known.definition().activity(*activity);
+        declared.is_some_and(|declared| !self.offered().any(|(_, one)| fits(one, declared)))
+    }
+
     /// Requests a plan. Returns true if there is any machine to plan for.
     fn request_plan(
         &mut self,
@@ -383,10 +392,13 @@ impl Market {
             return;
         };
         let wants_absent = self.is_absent(step, known, refusal);
+        // Within a limit a plan may have no machine that fits, though there is one.
+        let fits_nowhere = self.fits_nowhere(known, refusal);
         let Some(demand) = self.demands.get_mut(&id) else {
             return;
         };
         demand.wants_absent = wants_absent;
+        let is_whole = is_whole || demand.is_limited && fits_nowhere;
         let what = match demand.is_limited {
             true => "more slots than the limit of its owner leaves (`user-slots` in gm.toml)",
             false => "a machine that fits",
