@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use group_core::Policy;
 use model::{
     ActivityId, AttemptId, FaultName, GroupId, Mono, NodeKind, ProcessId, ResourceId, Span,
 };
@@ -47,6 +48,10 @@ pub struct Known {
     pub slots: BTreeMap<usize, u32>,
     /// The process manager of each process, where it is not the first one.
     pub managers: BTreeMap<ProcessId, usize>,
+    /// The owner of each process that has one, by its name.
+    pub owners: BTreeMap<ProcessId, String>,
+    /// How owners share the groups.
+    pub policy: Policy,
     /// Process managers that are lost for good.
     pub lost: BTreeSet<usize>,
     /// From when to when each process manager reached each machine; the end of the last time is open

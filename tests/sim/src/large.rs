@@ -101,6 +101,7 @@ pub fn run(n_activities: u32) -> Result<Figures, String> {
     let submission = Submission {
         submit,
         manager: 0,
+        user: None,
         at: Mono(0),
         cancels_at: None,
     };

@@ -15,8 +15,8 @@ use thiserror::Error;
 const SEEDS: u64 = 500;
 
 /// Profiles in which a fault is looked for, the likeliest first.
-const PROFILES: [&str; 9] = [
-    "hard", "crashes", "lossy", "calm", "harsh", "leases", "lengths", "copies", "lost",
+const PROFILES: [&str; 10] = [
+    "hard", "crashes", "lossy", "calm", "harsh", "leases", "lengths", "copies", "lost", "shares",
 ];
 
 /// The copied parts of the workspace: the sources of the program.

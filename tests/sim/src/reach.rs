@@ -10,7 +10,7 @@ use simulator::Setup;
 use crate::seeds::{Failed, Passed, run_seed};
 
 /// Pairs of a rule and profiles in which it has nothing to judge, and why.
-pub const UNREACHABLE: [Unreachable; 5] = [
+pub const UNREACHABLE: [Unreachable; 6] = [
     Unreachable {
         rule: "once",
         profiles: &["calm", "lossy", "crashes", "hard"],
@@ -29,16 +29,23 @@ pub const UNREACHABLE: [Unreachable; 5] = [
     Unreachable {
         rule: "holdings",
         profiles: &[
-            "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths", "copies",
+            "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths", "copies", "shares",
         ],
         reason: "no process manager is lost for good",
     },
     Unreachable {
         rule: "copies",
         profiles: &[
-            "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths", "lost",
+            "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths", "lost", "shares",
         ],
         reason: "machines that share one store have nothing to copy",
+    },
+    Unreachable {
+        rule: "shares",
+        profiles: &[
+            "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths", "copies", "lost",
+        ],
+        reason: "groups have no rules for owners",
     },
 ];
 

@@ -132,6 +132,7 @@ pub fn run(recording: &[u8]) -> Result<Figures, RecordedError> {
     let submission = Submission {
         submit,
         manager: 0,
+        user: None,
         at: Mono(0),
         cancels_at: None,
     };

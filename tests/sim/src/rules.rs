@@ -18,6 +18,7 @@ mod overlap;
 mod recall;
 mod reported;
 mod returns;
+mod shares;
 mod slots;
 mod submission;
 
@@ -138,6 +139,9 @@ impl Rules {
                 "returns",
                 "returns (slots that the rest of a plan does not need are given back while others wait)",
                 Box::<returns::Returns>::default(),
+                "shares",
+                "shares (owners are charged for what they hold, and hold no more than they may)",
+                Box::<shares::Shares>::default(),
             ),
             entry(
                 "effects",

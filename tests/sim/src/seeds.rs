@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Mono, ProcessId, Span, SubmitKey};
+use model::{Identity, Mono, ProcessId, Role, Span, SubmitKey};
 use simulator::generate::{self, Generated, Options};
 use simulator::{Broken, Random, Rate, Setup, Sim, Submission};
 
@@ -53,12 +53,18 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
     } else {
         1
     };
+    // Users share what they have too little of.
+    let n_processes = match setup.users {
+        0 => n_processes,
+        users => random.between(users.into(), 2 * u64::from(users)) as usize,
+    };
     // Each process manager has a process.
     let n_processes = n_processes.max(n_managers);
     let mut n_new = 0;
     let mut known = Known {
         is_lossy: setup.faults.loss != Rate::NEVER,
         step_max: setup.step_max(seed),
+        policy: (setup.policy)(seed),
         ..Known::default()
     };
     let mut behaviours = BTreeMap::new();
@@ -97,18 +103,40 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
             (n_new - 1) % n_managers
         });
         known.managers.insert(process, manager);
+        let user = owner(setup, &known, submit.base, &mut random);
+        if let Some(user) = &user {
+            known.owners.insert(process, user.label());
+        }
         let at = Mono(random.below(300_000));
         let cancels = random.happens(Rate::percent(12));
         let cancels_at = cancels.then(|| at + Span(random.below(3_000_000)));
         submissions.push(Submission {
             submit,
             manager,
+            user,
             at,
             cancels_at,
         });
     }
     let sim = Sim::new(seed, setup.clone(), submissions, behaviours, cores_max);
     (sim, Rules::new(known))
+}
+
+/// The owner of a process, which is that of the process that it mends.
+fn owner(
+    setup: &Setup,
+    known: &Known,
+    base: Option<ProcessId>,
+    random: &mut Random,
+) -> Option<Identity> {
+    if setup.users == 0 {
+        return None;
+    }
+    let of_base = base.and_then(|base| known.owners.get(&base));
+    let name = of_base.cloned();
+    let name = name.unwrap_or_else(|| format!("u{}", random.below(setup.users.into())));
+    let user = Identity::new("grid", "lab", Role::User, &name);
+    Some(user.expect("it is a name"))
 }
 
 /// Lines of a screen for the last steps, and the letters of a line that are shown.

@@ -59,6 +59,7 @@ fn run(groups: u32, process_managers: u32) -> Watch {
         Submission {
             submit,
             manager,
+            user: None,
             at: Mono(0),
             cancels_at: None,
         }

@@ -1,7 +1,8 @@
 //! A user's client: it submits, repeats until it is answered, looks how far its process is, may
 //! cancel it, and looks again when it has ended.
 
-use model::{Mono, ProcessId, Span};
+use model::{Identity, Mono, ProcessId, Span};
+use process_core::Caller;
 use wire::client::{Answer, Request, Submit};
 
 use crate::random::{Random, Rate};
@@ -20,6 +21,8 @@ pub(crate) struct Client {
     submit: Submit,
     /// The process manager that it asks.
     pub(crate) manager: usize,
+    /// On whose behalf it asks.
+    pub(crate) caller: Caller,
     /// Another one after each connection that was lost.
     pub(crate) connection: u64,
     n_asked: u64,
@@ -45,7 +48,7 @@ pub(crate) struct Asks {
 
 impl Client {
     pub(crate) fn new(
-        (submit, manager): (Submit, usize),
+        (submit, manager, user): (Submit, usize, Option<Identity>),
         cancels_at: Option<Mono>,
         setup: &Setup,
         random: &mut Random,
@@ -55,6 +58,7 @@ impl Client {
         Client {
             submit,
             manager,
+            caller: user.map_or(Caller::Local, Caller::Holder),
             connection: random.draw(),
             n_asked: 0,
             is_accepted: false,

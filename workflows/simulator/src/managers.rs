@@ -28,6 +28,7 @@ impl Sim {
             at,
             random,
             setup,
+            seed,
             groups,
             processes,
             machines,
@@ -38,6 +39,7 @@ impl Sim {
                 let config = group_core::Config {
                     group: group_id(group, groups.len()),
                     lease: setup.lease,
+                    policy: (setup.policy)(*seed),
                     ..group_core::Config::default()
                 };
                 let fresh = || GroupManager::new(config.clone());

@@ -1,5 +1,6 @@
 //! The setup of a run, and its faults.
 
+use group_core::Policy;
 use model::Span;
 
 use crate::random::{Random, Rate};
@@ -33,6 +34,10 @@ pub struct Setup {
     pub slow: Rate,
     /// Largest drift of a computer's clock against the simulation, in millionths.
     pub drift_max: u64,
+    /// Users, of whom each process has one as its owner; with 0 it has none.
+    pub users: u32,
+    /// How owners share the group in the run of a seed.
+    pub policy: fn(u64) -> Policy,
     /// The faults.
     pub faults: Faults,
     /// Time with faults, from and to; afterwards everything is healed.
@@ -136,6 +141,9 @@ pub(crate) const LINGER: Span = Span::from_secs(10);
 /// A long absence of a manager.
 pub(crate) const LONG_AWAY: (Span, Span) = (Span::from_secs(8), Span::from_secs(14));
 
+/// Slots that an activity of a drawn process wants at most.
+const CORES_MAX: u64 = 2;
+
 /// The longest steps of a slow run, of which it has one, in milliseconds.
 const STEPS: [u64; 3] = [20, 80, 250];
 
@@ -197,6 +205,8 @@ impl Setup {
             has_stores: false,
             slow: Rate::NEVER,
             drift_max: 0,
+            users: 0,
+            policy: |_| Policy::default(),
             faults: Faults::none(),
             fault_phase: millis(0, 0),
             ends_within: Span::from_secs(1_800),
@@ -393,6 +403,38 @@ impl Setup {
         }
     }
 
+    /// Users with shares and limits have more to do than there are slots; managers die, and machines are
+    /// cut off. Nothing keeps a group manager from recording at once, and no calendar is set, so that what
+    /// was used can be told from outside.
+    pub fn shares() -> Setup {
+        let faults = Faults {
+            cuts: (0, 4),
+            reconnect: millis(1, 3_000),
+            notice: millis(0, 3_000),
+            compaction: Rate::percent(10),
+            crash: Rate(1_500),
+            n_crashes_max: 6,
+            long_away: Rate::percent(20),
+            executor_kills: (0, 1),
+            unpluggings: (0, 2),
+            ..Faults::none()
+        };
+        Setup {
+            groups: (1, 1),
+            process_managers: (1, 2),
+            machines: (1, 3),
+            slots: (1, 4),
+            runs: millis(1, 20_000),
+            ends_within: Span::from_secs(7_200),
+            users: 3,
+            policy: shares,
+            slow: Rate::NEVER,
+            faults,
+            fault_phase: millis(1_000, 120_000),
+            ..Setup::leases()
+        }
+    }
+
     /// Peers and clients say what they should not.
     pub fn mangled() -> Setup {
         let faults = Faults {
@@ -433,8 +475,9 @@ impl Setup {
     }
 
     /// The names that [`Setup::named`] knows.
-    pub const NAMES: [&'static str; 9] = [
+    pub const NAMES: [&'static str; 10] = [
         "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths", "copies", "lost",
+        "shares",
     ];
 
     /// A setup by its name.
@@ -449,7 +492,29 @@ impl Setup {
             "lengths" => Some(Setup::lengths()),
             "copies" => Some(Setup::copies()),
             "lost" => Some(Setup::lost()),
+            "shares" => Some(Setup::shares()),
             _ => None,
         }
+    }
+}
+
+/// Shares of some users and half-lives, and limits that leave room for every activity.
+fn shares(seed: u64) -> Policy {
+    let mut random = Random::new(seed ^ 0x7368_6172_6573);
+    let named = ["u0".to_owned(), "u1".to_owned()];
+    let shares = named
+        .clone()
+        .map(|name| (name, random.between(1, 4) as u32));
+    let half_life = random.pick(&[20, 60, 300]).unwrap_or(20);
+    let is_limited = random.happens(Rate::percent(40));
+    let limit = |random: &mut Random| random.between(CORES_MAX, 2 * CORES_MAX) as u32;
+    let slots_max = is_limited.then(|| limit(&mut random));
+    let of_one = (named[0].clone(), limit(&mut random));
+    let is_fair = random.happens(Rate::percent(90));
+    Policy {
+        shares: is_fair.then(|| shares.into()),
+        half_life: Span::from_secs(half_life),
+        slots_max,
+        slots_max_of: is_limited.then_some(of_one).into_iter().collect(),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use group_core::GroupManager;
-use model::{Artifact, AttemptId, Mono, ProcessId, ResourceId, Span};
+use model::{Artifact, AttemptId, Identity, Mono, ProcessId, ResourceId, Span};
 use process_core::{PlanResult, ProcessManager};
 use thiserror::Error;
 use wire::client::Submit;
@@ -34,6 +34,8 @@ pub struct Submission {
     pub submit: Submit,
     /// To which process manager.
     pub manager: usize,
+    /// Who submits it: nobody but the manager's own owner where this is none.
+    pub user: Option<Identity>,
     /// When it begins to.
     pub at: Mono,
     /// When it begins to cancel the process.
@@ -192,6 +194,7 @@ pub struct Sim {
     pub(crate) at: Mono,
     pub(crate) random: Random,
     pub(crate) setup: Setup,
+    pub(crate) seed: u64,
     pub(crate) faults: Faults,
     pub(crate) crashes: Crashes,
     pub(crate) calendar: Calendar<Happening>,
@@ -238,6 +241,7 @@ impl Sim {
                 n_left: setup.faults.n_crashes_max,
             },
             setup,
+            seed,
             calendar: Calendar::new(),
             trace: Trace::silent(),
             groups: (0..n_groups).map(|_| Host::new()).collect(),
@@ -331,6 +335,7 @@ impl Sim {
             let Submission {
                 mut submit,
                 manager,
+                user,
                 at,
                 cancels_at,
             } = submission;
@@ -339,7 +344,12 @@ impl Sim {
             if self.setup.follows_work {
                 self.machines.follow_work(&submit);
             }
-            let client = Client::new((submit, manager), cancels_at, &self.setup, &mut self.random);
+            let client = Client::new(
+                (submit, manager, user),
+                cancels_at,
+                &self.setup,
+                &mut self.random,
+            );
             self.clients.push(client);
             self.calendar.enter(at, Happening::Ask(number));
         }

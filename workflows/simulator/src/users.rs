@@ -95,10 +95,15 @@ impl Sim {
                 client::asked_in_short(&request)
             )
         });
+        // Whoever sees all processes asks for lists: rules compare these with all that there are.
+        let caller = match matches!(request, Request::List) {
+            true => process_core::Caller::Local,
+            false => self.clients[client].caller.clone(),
+        };
         let id = process_core::ClientId(connection);
         self.processes[manager].put(process_core::Input::Request(
             id,
-            process_core::Caller::Local,
+            caller,
             envelope.number,
             request,
         ));
