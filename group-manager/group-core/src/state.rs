@@ -105,7 +105,7 @@ impl State {
                 }
                 let holding = self.holdings.entry(*process).or_default();
                 holding.number = *number;
-                if holding.grants.is_empty() {
+                if owner.is_some() && holding.grants.is_empty() {
                     holding.owner.clone_from(owner);
                 }
                 holding.grants.extend(grants);

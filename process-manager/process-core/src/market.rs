@@ -88,6 +88,8 @@ struct Demand {
     turn: Wall,
     class: Class,
     has_plan: bool,
+    /// True if it holds slots.
+    is_holding: bool,
     n_replans: u32,
     /// True if an earlier epoch has taken it up, and may have claimed slots for it in any group.
     is_inherited: bool,
@@ -98,6 +100,8 @@ struct Demand {
     wants_absent: bool,
     /// The time since which no known machine fits one of its activities.
     misfit_since: Option<Mono>,
+    /// When that was seen last: a process that is not tried for long may have missed that one fitted.
+    misfit_seen: Mono,
     /// The number of offers when it was last tried in vain to plan it, or the rest of it again.
     tried: Option<u64>,
     /// True if it was last to be planned on fewer slots than are free, for the limit of its owner.
@@ -264,7 +268,10 @@ impl Market {
         self.planning.remove(&id);
         match &stage {
             Stage::Wanting if demand.has_plan => self.queue.want_again(turn),
-            Stage::Wanting => self.queue.want_first(turn, demand.class.clone()),
+            Stage::Wanting => {
+                self.queue.want_first(turn, demand.class.clone());
+                self.queue.set_holds(turn, demand.is_holding);
+            }
             Stage::Planning { .. } => {
                 self.planning.insert(id);
             }
@@ -289,6 +296,12 @@ impl Market {
     fn count_slots(&mut self, process: &Process) {
         let id = process.id();
         let used = self.used(process);
+        if let Some(demand) = self.demands.get_mut(&id) {
+            demand.is_holding = process.grants().next().is_some();
+            if matches!(demand.stage, Stage::Wanting) && !demand.has_plan {
+                self.queue.set_holds(demand.turn_of(id), demand.is_holding);
+            }
+        }
         self.note_used(id, process.owner.as_deref(), &used);
         self.slots.set_used(id, used);
         if let Some(demand) = self.demands.get_mut(&id) {

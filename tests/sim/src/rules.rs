@@ -139,6 +139,8 @@ impl Rules {
                 "returns",
                 "returns (slots that the rest of a plan does not need are given back while others wait)",
                 Box::<returns::Returns>::default(),
+            ),
+            entry(
                 "shares",
                 "shares (owners are charged for what they hold, and hold no more than they may)",
                 Box::<shares::Shares>::default(),

@@ -55,7 +55,7 @@ impl Market {
                 self.set_stage(id, Stage::Settled);
                 continue;
             }
-            if is_first {
+            if is_first && self.queue.first().is_some_and(|(_, first)| first == id) {
                 self.take_turn(id);
             }
             let held = known.grants().map(|grant| grant.resource);
@@ -145,8 +145,8 @@ impl Market {
     ///
     /// Processes without a plan are planned in the order of [`Queue`](super::Queue). One that was tried in
     /// vain, or waits for the answer to a question, holds up those after it, but where it needs a group
-    /// that does not answer. A process that has a plan may replan out of turn, because others may wait
-    /// for the slots that it holds.
+    /// that does not answer. A process that holds slots may be planned out of turn, because others may
+    /// wait for these.
     fn next_to_plan(&self, step: &Step<'_>) -> Option<ProcessId> {
         if !self.planning.is_empty() || self.claims.is_full() {
             return None;
@@ -162,8 +162,8 @@ impl Market {
         };
         let may_go = |&(_, id): &Turn| !is_tried(id) && !self.claims.holds_back(id);
         let first = self.queue.first().filter(may_go);
-        let again = self.queue.again().find(may_go);
-        first.into_iter().chain(again).min().map(|(_, id)| id)
+        let other = self.queue.out_of_turn().find(may_go);
+        first.into_iter().chain(other).min().map(|(_, id)| id)
     }
 
     /// Returns true if a planned process has unsent activities without a place, on a machine that takes
@@ -417,7 +417,10 @@ impl Market {
         let is_first = known.state.plan.generation.0 == 0;
         let may_fault = is_first && is_whole && !wants_absent;
         if may_fault {
-            let since = *demand.misfit_since.get_or_insert(step.now.mono);
+            let now = step.now.mono;
+            let is_seen = now.since(demand.misfit_seen) <= limits::OFFER_FRESH;
+            let since = demand.misfit_since.filter(|_| is_seen).unwrap_or(now);
+            (demand.misfit_since, demand.misfit_seen) = (Some(since), now);
             let until = since + step.config.patience;
             // An offer that should have been followed by another may be out of date.
             let is_fresh = |link: &GroupLink| {

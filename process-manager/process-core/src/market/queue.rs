@@ -22,6 +22,8 @@ pub(super) type Turn = (Wall, ProcessId);
 pub(super) struct Queue {
     /// Processes without a plan. The first one that was tried in vain holds up those after it.
     first: Waiting,
+    /// Those of them that hold slots, whether their owners may claim more or not.
+    holders: BTreeSet<Turn>,
     /// Processes without a plan that need a machine of a group which does not answer: they hold up nobody.
     absent: BTreeMap<Turn, Class>,
     /// Processes that have a plan, and need another.
@@ -36,6 +38,14 @@ impl Queue {
         self.first.insert(turn, class);
     }
 
+    /// A process that wants its first plan holds slots, or none any more.
+    pub(super) fn set_holds(&mut self, turn: Turn, holds: bool) {
+        match holds {
+            true => self.holders.insert(turn),
+            false => self.holders.remove(&turn),
+        };
+    }
+
     /// A process wants another plan.
     pub(super) fn want_again(&mut self, turn: Turn) {
         self.again.insert(turn);
@@ -44,6 +54,7 @@ impl Queue {
     /// A process wants no plan.
     pub(super) fn remove(&mut self, turn: Turn) {
         self.first.remove(turn);
+        self.holders.remove(&turn);
         self.absent.remove(&turn);
         self.again.remove(&turn);
         self.tried.remove(&turn);
@@ -95,9 +106,9 @@ impl Queue {
         self.first.rank_one(name, standing);
     }
 
-    /// Processes that may be planned again, in their order.
-    pub(super) fn again(&self) -> impl Iterator<Item = Turn> {
-        self.again.iter().copied()
+    /// Processes that may be planned out of turn: others may wait for the slots that they hold.
+    pub(super) fn out_of_turn(&self) -> impl Iterator<Item = Turn> {
+        self.again.iter().chain(&self.holders).copied()
     }
 
     /// Returns true if no process waits for a plan.

@@ -95,6 +95,15 @@ impl Shares {
             } => {
                 self.held.remove(&(*process, of(*resource)));
             }
+            Event::Returned {
+                process, grants, ..
+            } => {
+                self.held.retain(|(holder, _), _| holder != process);
+                for grant in grants {
+                    let held = self.held.entry((*process, of(grant.resource))).or_default();
+                    *held += grant.slots;
+                }
+            }
             Event::Epoch(_)
             | Event::Named { .. }
             | Event::Drained { .. }
