@@ -1,15 +1,18 @@
-//! Free slots for a plan, as far as the limits of the process's owner allow.
+//! Free slots for a plan, as far as the limits of the process's owner allow, and machines that fit an
+//! activity at all.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Activity, GroupId, ResourceId};
+use schedule::Refusal;
 use wire::group::{Offered, owner_name};
 
 use super::{Demand, Market, Stage};
 use crate::machines::Machines;
 use crate::process::Process;
 use crate::process::index::has_ended;
+use crate::step::Step;
 
 impl Market {
     /// Leaves of free slots those that the owner of a process may still claim. Returns true if these are
@@ -83,6 +86,32 @@ impl Market {
             left -= more;
         }
         allotted
+    }
+
+    /// Returns true if a machine that fits an activity can only be in a group that does not answer.
+    pub(super) fn is_absent(&self, step: &Step<'_>, known: &Process, refusal: &Refusal) -> bool {
+        let Refusal::NoResource { activity, .. } = refusal else {
+            return false;
+        };
+        let answers = |group: &GroupId| {
+            let link = self.groups.get(group);
+            link.is_some_and(|link| link.offer.is_some()) && !self.claims.is_silent(*group)
+        };
+        let mut groups = self.groups.keys().chain(&step.config.groups);
+        let is_any_away = !groups.all(answers);
+        let Some(declared) = known.definition().activity(*activity) else {
+            return false;
+        };
+        is_any_away && !self.all_answering().any(|one| fits(one, declared))
+    }
+
+    /// Returns true if no machine fits an activity, whoever uses it.
+    pub(super) fn fits_nowhere(&self, known: &Process, refusal: &Refusal) -> bool {
+        let Refusal::NoResource { activity, .. } = refusal else {
+            return false;
+        };
+        let declared = known.definition().activity(*activity);
+        declared.is_some_and(|declared| !self.offered().any(|(_, one)| fits(one, declared)))
     }
 
     /// The thing that a process waits for, in words.

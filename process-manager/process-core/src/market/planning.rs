@@ -5,9 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::limits::CORES_MAX;
-use model::{
-    ActivityId, GroupId, Network, NetworkLink, Plan, Platform, ProcessId, Resource, ResourceId,
-};
+use model::{ActivityId, Network, NetworkLink, Plan, Platform, ProcessId, Resource, ResourceId};
 use schedule::{Refusal, SchedulerKind};
 use wire::group::Offered;
 
@@ -221,36 +219,10 @@ impl Market {
     }
 
     /// The offered machines of groups that answer claims.
-    fn all_answering(&self) -> impl Iterator<Item = &Offered> {
+    pub(super) fn all_answering(&self) -> impl Iterator<Item = &Offered> {
         let offered = self.offered();
         let answering = offered.filter(|(group, _)| !self.claims.is_silent(*group));
         answering.map(|(_, one)| one)
-    }
-
-    /// Returns true if a machine that fits an activity can only be in a group that does not answer.
-    fn is_absent(&self, step: &Step<'_>, known: &Process, refusal: &Refusal) -> bool {
-        let Refusal::NoResource { activity, .. } = refusal else {
-            return false;
-        };
-        let answers = |group: &GroupId| {
-            let link = self.groups.get(group);
-            link.is_some_and(|link| link.offer.is_some()) && !self.claims.is_silent(*group)
-        };
-        let mut groups = self.groups.keys().chain(&step.config.groups);
-        let is_any_away = !groups.all(answers);
-        let Some(declared) = known.definition().activity(*activity) else {
-            return false;
-        };
-        is_any_away && !self.all_answering().any(|one| fits(one, declared))
-    }
-
-    /// Returns true if no machine fits an activity, whoever uses it.
-    fn fits_nowhere(&self, known: &Process, refusal: &Refusal) -> bool {
-        let Refusal::NoResource { activity, .. } = refusal else {
-            return false;
-        };
-        let declared = known.definition().activity(*activity);
-        declared.is_some_and(|declared| !self.offered().any(|(_, one)| fits(one, declared)))
     }
 
     /// Requests a plan. Returns true if there is any machine to plan for.
