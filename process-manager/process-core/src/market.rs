@@ -5,6 +5,7 @@
 //! ends of processes; it records grants and plans, and reads from other parts only which machines are
 //! trusted.
 
+mod ahead;
 mod claim;
 mod claims;
 mod holdings;

@@ -44,9 +44,12 @@ pub(super) fn answer_why(
         files,
     } = shown.grid;
     let base = known.base.and_then(|base| step.cx.process(base));
+    let order = market.ahead(step, shown.attempts, id);
+    let waiting_for = market.waiting_for(id).or(Some(NO_PLAN.to_owned()));
+    let waiting_for = waiting_for.into_iter().chain(order);
     let seen = Seen {
         running: shown.attempts.running(id),
-        waiting_for: market.waiting_for(id),
+        waiting_for: Some(waiting_for.collect::<Vec<String>>().join("; ")),
     };
     let mut answer = answer(base, known, activity, seen);
     if let Answer::Why(why) = &mut answer

@@ -10,8 +10,8 @@ use model::{ProcessId, Wall};
 
 use super::owners::Standing;
 
-pub(super) use waiting::Class;
 use waiting::Waiting;
+pub(super) use waiting::{Ahead, Class};
 
 /// The place of a process in the order: its time, which is that of its submission unless it has
 /// exchanged its turn with another one.
@@ -94,6 +94,11 @@ impl Queue {
     /// The earliest turn of the owner that is next, whichever of its processes it takes.
     pub(super) fn first_turn(&self) -> Option<Turn> {
         self.first.first_turn()
+    }
+
+    /// What is before a process that wants its first plan.
+    pub(super) fn ahead(&self, turn: Turn) -> Option<Ahead> {
+        self.first.ahead(turn)
     }
 
     /// Owners stand elsewhere in the order than before; those that are not named are as before any use.

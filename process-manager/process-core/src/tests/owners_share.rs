@@ -1,7 +1,7 @@
 //! Owners share the slots of a group: who has used least for its share is next, and nobody claims more
 //! than it may hold.
 
-use model::{Identity, NodeKind, ProcessId, ResourceId, Role, Span, SubmitKey};
+use model::{Identity, NodeKind, ProcessId, ResourceId, Role, Span, SubmitKey, Work};
 use wire::group::{OwnerUsage, Owners};
 
 use super::bench::{controller, draft, edit, ids, leaf};
@@ -218,4 +218,59 @@ fn a_process_that_does_not_fit_into_a_limit_holds_up_only_those_of_its_owner() {
     offer(&mut world);
     let order = [3, 1, 2].map(|key| SubmitKey(key).process());
     assert_eq!(world.planned, order);
+}
+
+/// The order of a waiting process, and its expected beginning.
+fn order(world: &mut World, key: u64) -> Option<String> {
+    let id = SubmitKey(key).process();
+    let (parts, step) = (&world.parts, world.bench.step());
+    parts.market.ahead(&step, &parts.attempts, id)
+}
+
+#[test]
+fn a_process_is_told_before_whom_it_waits() {
+    let submitted = "aabb";
+    let mut world = world(fair(0, 100), submitted);
+    let unknown = "; from when on is not known";
+    let own = SubmitKey(1).process();
+    let told = [
+        Some(format!("it is the next one{unknown}")),
+        Some(format!(
+            "1 process is before it, the last of them {own}{unknown}"
+        )),
+        Some(format!(
+            "2 processes are before it, the last of them of a{unknown}"
+        )),
+    ];
+    for (key, told) in (1..).zip(told) {
+        assert_eq!(order(&mut world, key), told);
+    }
+    free(&mut world);
+    assert_eq!(order(&mut world, 1), None, "it has a plan");
+}
+
+/// Four processes of 60 s hold the machines, and two wait.
+#[test]
+fn a_process_is_told_when_machines_are_expected_to_be_free() {
+    let mut world = World::new();
+    for key in 1..=6 {
+        let mut node = leaf("a");
+        edit(&mut node, |activity| {
+            activity.work = Some(Work::from_secs(60))
+        });
+        world.submit_draft(user("a"), key, draft(vec![node]));
+    }
+    assert_eq!(world.planned.len(), 4);
+    world.bench.pass(Span::from_secs(20));
+    let told = order(&mut world, 5).unwrap();
+    assert_eq!(
+        told,
+        "it is the next one; machines are expected to be free for it in 40.0s"
+    );
+    assert!(order(&mut world, 6).unwrap().ends_with("in 40.0s"));
+    world.bench.pass(Span::from_secs(50));
+    assert!(
+        order(&mut world, 5).unwrap().ends_with("at any moment"),
+        "overdue"
+    );
 }

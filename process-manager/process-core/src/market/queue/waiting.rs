@@ -3,9 +3,10 @@
 //! process of greatest priority among its own, which exchange their turns. So a priority overtakes
 //! nobody else's processes.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::ProcessId;
 use wire::group::owner_name;
 
 use super::Turn;
@@ -16,6 +17,14 @@ use crate::market::owners::Standing;
 pub(in crate::market) struct Class {
     pub(in crate::market) owner: Option<String>,
     pub(in crate::market) priority: i32,
+}
+
+/// What is before a process in the order.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::market) struct Ahead {
+    pub(in crate::market) n: usize,
+    /// The last one before it, and its owner.
+    pub(in crate::market) nearest: Option<(ProcessId, Option<String>)>,
 }
 
 /// The processes; see the module.
@@ -107,6 +116,36 @@ impl Waiting {
         Some(*turn)
     }
 
+    /// What is before a process, as owners stand; none where it does not wait, or its owner is barred.
+    /// The processes of an owner take its turns in the order of their priorities.
+    pub(super) fn ahead(&self, turn: Turn) -> Option<Ahead> {
+        let class = self.turns.get(&turn)?;
+        let own = self.owners.get(&class.owner)?;
+        let rank = own.by_priority.iter().position(|&(_, of)| of == turn)?;
+        let at = own.by_turn.iter().nth(rank)?;
+        own.place(&class.owner)?;
+        let before = self.owners.iter().filter_map(|(owner, other)| {
+            let n = match other.standing.usage.cmp(&own.standing.usage) {
+                _ if *owner == class.owner => rank,
+                _ if other.standing.is_barred => 0,
+                Ordering::Less => other.by_turn.len(),
+                Ordering::Equal => other.by_turn.range(..at).count(),
+                Ordering::Greater => 0,
+            };
+            let last = other.by_turn.iter().nth(n.checked_sub(1)?)?;
+            let (_, (_, process)) = other.by_priority.iter().nth(n - 1)?;
+            Some((n, (other.standing.usage, last), (*process, owner.clone())))
+        });
+        let before: Vec<_> = before.collect();
+        Some(Ahead {
+            n: before.iter().map(|(n, ..)| n).sum(),
+            nearest: before
+                .into_iter()
+                .max_by_key(|&(_, at, _)| at)
+                .map(|(.., who)| who),
+        })
+    }
+
     /// All of them, in the order of their submission.
     pub(super) fn turns(&self) -> impl Iterator<Item = &Turn> {
         self.turns.keys()
@@ -138,7 +177,7 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
-    use model::{ProcessId, Wall};
+    use model::Wall;
 
     use super::*;
 
@@ -205,6 +244,32 @@ mod tests {
         assert_eq!(waiting.first(), Some(turn(1)));
         waiting.rank(BTreeMap::new());
         assert_eq!(waiting.first(), Some(turn(1)));
+    }
+
+    #[test]
+    fn what_is_before_a_process_follows_the_order_of_owners_and_priorities() {
+        let mut waiting = Waiting::default();
+        for (number, owner, priority) in [(1, "a", 0), (2, "b", 0), (3, "a", 5), (4, "b", 0)] {
+            waiting.insert(turn(number), class(owner, priority));
+        }
+        let before = |waiting: &Waiting, number| {
+            let Ahead { n, nearest } = waiting.ahead(turn(number)).unwrap();
+            (n, nearest.map(|(process, _)| process.0))
+        };
+        // Process 3 takes the first turn of its owner, and 1 takes the third.
+        let all = |waiting: &Waiting| [1, 2, 3, 4].map(|number| before(waiting, number));
+        assert_eq!(
+            all(&waiting),
+            [(2, Some(2)), (1, Some(3)), (0, None), (3, Some(1))]
+        );
+        waiting.rank(BTreeMap::from([("a".to_owned(), standing(7, false))]));
+        assert_eq!(
+            all(&waiting),
+            [(3, Some(3)), (0, None), (2, Some(4)), (1, Some(2))]
+        );
+        waiting.rank(BTreeMap::from([("a".to_owned(), standing(0, true))]));
+        assert_eq!(waiting.ahead(turn(1)), None);
+        assert_eq!(before(&waiting, 4), (1, Some(2)));
     }
 
     #[test]
