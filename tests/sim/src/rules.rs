@@ -15,6 +15,7 @@ mod once;
 mod order;
 mod outcome;
 mod overlap;
+mod plans;
 mod recall;
 mod reported;
 mod returns;
@@ -144,6 +145,11 @@ impl Rules {
                 "shares",
                 "shares (owners are charged for what they hold, and hold no more than they may)",
                 Box::<shares::Shares>::default(),
+            ),
+            entry(
+                "plans",
+                "plans (memory side by side fits, and no slot is planned over that is in use)",
+                Box::new(plans::Plans),
             ),
             entry(
                 "effects",

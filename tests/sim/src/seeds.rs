@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Identity, Mono, ProcessId, Role, Span, SubmitKey};
+use model::{Bytes, Identity, Mono, ProcessId, Role, Span, SubmitKey};
 use simulator::generate::{self, Generated, Options};
 use simulator::{Broken, Random, Rate, Setup, Sim, Submission};
 
@@ -46,6 +46,10 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
         // A process has many activities, and one whose outcome is unknown ends it.
         let percent = random.pick(&[0, 5, 30]).unwrap_or_default();
         options.at_most_once = Rate::percent(percent);
+    } else {
+        // Two of them do not fit a machine together. With leases, what waits for memory would hide what
+        // the rules on losses judge.
+        options.memory = Some(Bytes(5 << 30));
     }
     let (_, n_managers) = setup.n_managers(seed);
     let n_processes = if random.happens(Rate::percent(20)) {

@@ -5,7 +5,7 @@ use wire::attempt::ToActivity;
 use wire::group::{FromGroup, ToGroup};
 
 use crate::connections::Link;
-use crate::observe::{Observer, Seen};
+use crate::observe::{MadePlan, Observer, Seen};
 use crate::sim::{Happening, Node, Sim};
 
 /// Connections of activity managers are numbered by this times their count, and their machine.
@@ -223,7 +223,12 @@ impl Sim {
                     } = *request;
                     observer.see(self.at, &Seen::Plans(process))?;
                     let result = schedule::plan(&request);
-                    observer.see(self.at, &Seen::HasPlanned(process))?;
+                    let made = MadePlan {
+                        process,
+                        request: &request,
+                        plan: result.as_ref().ok(),
+                    };
+                    observer.see(self.at, &Seen::HasPlanned(&made))?;
                     let result = Box::new(PlanResult {
                         process,
                         basis,

@@ -11,9 +11,9 @@ mod tree;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Activity, ActivityId, Assignment, Capture, Command, Draft, Expression, Input, Join, Link, Node,
-    NodeId, NodeKind, Output, OutputSource, Parse, Produced, Retry, RetryOn, Source, Span, Staged,
-    SubmitKey, Template, Type, Value, Variable, Work,
+    Activity, ActivityId, Assignment, Bytes, Capture, Command, Draft, Expression, Input, Join,
+    Link, Node, NodeId, NodeKind, Output, OutputSource, Parse, Produced, Retry, RetryOn, Source,
+    Span, Staged, SubmitKey, Template, Type, Value, Variable, Work,
 };
 use wire::client::Submit;
 
@@ -39,6 +39,8 @@ pub struct Options {
     pub repeatable: Rate,
     /// ...and those that must never run twice, where none is tried again.
     pub at_most_once: Rate,
+    /// Memory that every third activity declares.
+    pub memory: Option<Bytes>,
 }
 
 impl Default for Options {
@@ -50,6 +52,7 @@ impl Default for Options {
             going_on: Rate::percent(15),
             repeatable: Rate::NEVER,
             at_most_once: Rate::NEVER,
+            memory: None,
         }
     }
 }
@@ -407,7 +410,8 @@ impl Maker {
             stderr: None,
             work,
             cores: if self.random.below(8) == 0 { 2 } else { 1 },
-            memory: None,
+            // Not drawn, as the priority.
+            memory: options.memory.filter(|_| id.0.is_multiple_of(3)),
             labels: Vec::new(),
             timeout,
             retry,

@@ -32,7 +32,7 @@ mod stores;
 mod trace;
 mod users;
 
-pub use observe::{Command, LongTail, Observer, Seen, Sizes};
+pub use observe::{Command, LongTail, MadePlan, Observer, Seen, Sizes};
 pub use random::{Random, Rate, splitmix};
 pub use setup::{Faults, PATIENCE, Setup};
 pub use sim::{Broken, Sim, Submission};

@@ -1,7 +1,7 @@
 //! The observable events of a run: writes on disks, messages sent and received, commands that run,
 //! answers to users. Nothing here is a core's own bookkeeping.
 
-use model::{ActivityId, AttemptId, Epoch, GroupId, Mono, ProcessId, Span};
+use model::{ActivityId, AttemptId, Epoch, GroupId, Mono, Plan, ProcessId, Span};
 use wire::attempt::ToActivity;
 use wire::client::{Answer, Submit};
 use wire::group::FromGroup;
@@ -41,7 +41,7 @@ pub enum Seen<'a> {
     /// A worker begins to plan a process...
     Plans(ProcessId),
     /// ...and has done so, in no simulated time: whoever has a clock may look at it at both.
-    HasPlanned(ProcessId),
+    HasPlanned(&'a MadePlan<'a>),
     /// Inputs are laid out for an attempt.
     Stages(AttemptId, &'a [(String, model::Artifact)]),
     /// A worker could not lay out an attempt's inputs, or keep its outputs.
@@ -131,6 +131,17 @@ pub struct LongTail {
     pub weight: usize,
     /// The most that there may be ([`machine::tail_max`]).
     pub most: usize,
+}
+
+/// A plan that a worker has made.
+#[derive(Clone, Copy, Debug)]
+pub struct MadePlan<'a> {
+    /// The process.
+    pub process: ProcessId,
+    /// The problem.
+    pub request: &'a schedule::Request,
+    /// The plan; none where there is none.
+    pub plan: Option<&'a Plan>,
 }
 
 /// A command at an executor.
