@@ -7,6 +7,7 @@
 
 pub(crate) mod answers;
 mod forget;
+mod quotas;
 mod requests;
 mod tail;
 #[cfg(test)]
@@ -21,9 +22,11 @@ use wire::client::Answer;
 
 use crate::dispatch::{Attempts, Grid};
 use crate::io::{Effect, Room};
+use crate::process::Process;
 use crate::step::Step;
 use crate::submission::ClientId;
 
+use self::quotas::Quotas;
 use self::tail::Question;
 use self::watch::Watchers;
 
@@ -42,6 +45,8 @@ pub(crate) struct Clients {
     forgotten: VecDeque<ProcessId>,
     /// The disk space for further processes.
     room: Room,
+    /// What users have here.
+    quotas: Quotas,
 }
 
 /// A client that asks, and the number of its request.
@@ -65,13 +70,15 @@ pub(crate) enum Consequence {
 
 impl Clients {
     /// Takes up a process that was founded in this epoch or an earlier one.
-    pub(crate) fn begin(&mut self, id: ProcessId) {
-        self.revisions.insert(id, 1);
+    pub(crate) fn begin(&mut self, process: &Process) {
+        self.revisions.insert(process.id(), 1);
+        self.quotas.begin(process);
     }
 
     /// Nothing is held for a process any more.
     pub(crate) fn end(&mut self, id: ProcessId) {
         self.revisions.remove(&id);
+        self.quotas.end(id);
     }
 
     /// The disk has room for these processes.

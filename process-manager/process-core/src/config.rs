@@ -6,6 +6,15 @@ use model::{GroupId, NetworkLink, Span};
 
 use crate::retention::Retention;
 
+/// What the processes of one user that have not ended may be together; without limits where left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quota {
+    /// Processes.
+    pub processes_max: Option<u32>,
+    /// Their activities.
+    pub activities_max: Option<u32>,
+}
+
 /// The settings of a process manager.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
@@ -21,6 +30,8 @@ pub struct Config {
     pub link: Option<NetworkLink>,
     /// The retention of processes that have ended; none if they are only forgotten on request.
     pub keep: Option<Retention>,
+    /// What a user may have here at a time.
+    pub quota: Quota,
     /// The time for which attempts go on at a machine whose renewals are not answered
     /// ([`wire::lease`], from [`wire::lease::SHORTEST`] to [`wire::lease::LONGEST`]); none if all
     /// managers are one program, which needs no lease. Another epoch may have another length.

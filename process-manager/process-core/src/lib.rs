@@ -39,7 +39,7 @@ mod tree;
 mod turns;
 
 pub use clients::{status, submission, summaries, why};
-pub use config::Config;
+pub use config::{Config, Quota};
 pub use held::Held;
 pub use io::{Effect, Input, PlanRequest, PlanResult, Room};
 pub use manager::ProcessManager;

@@ -177,10 +177,10 @@ impl Parts {
             return;
         };
         self.market.begin(process, is_new);
+        self.clients.begin(process);
         self.files.begin(process, is_new);
         self.attempts.begin(step, id, is_new);
         self.cache.begin(step, id);
-        self.clients.begin(id);
         step.marks.mark(id);
     }
 }

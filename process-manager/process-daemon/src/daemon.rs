@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::{Bytes, Definition, GroupId, Identity, NetworkLink, ResourceId, Span};
-use process_core::{Caller, ClientId, Input, ProcessManager, Retention, Room, Submission};
+use process_core::{Caller, ClientId, Input, ProcessManager, Quota, Retention, Room, Submission};
 use schedule::SchedulerKind;
 use shell::{
     Client, ClientError, ClientInputs, Clients, ClientsError, End, Lane, Peers, Received, RunError,
@@ -38,6 +38,8 @@ pub struct Config {
     pub keeper: Option<String>,
     /// The retention of ended processes; none if they are kept until they are forgotten by hand.
     pub keep: Option<Retention>,
+    /// What a user may have here at a time.
+    pub quota: Quota,
     /// Bytes reserved on the disk for outcomes when it is full.
     pub reserve: Bytes,
     /// The socket for clients, in a directory of this user alone; none for no other clients.
@@ -82,6 +84,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         lease: config.lease,
         keeper: config.keeper,
         keep: config.keep,
+        quota: config.quota,
         ..process_core::Config::default()
     });
     let (inbox, receiver) = shell::inbox();

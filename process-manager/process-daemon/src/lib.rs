@@ -12,4 +12,5 @@ mod service;
 
 pub use daemon::{Config, Handle, StartError, start};
 pub use offline::{Offline, OfflineError};
+pub use process_core::Quota;
 pub use service::{Service, Settings};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use model::{Bytes, GroupId, Identity, NetworkLink, Role, Span};
-use process_core::Retention;
+use process_core::{Quota, Retention};
 use schedule::SchedulerKind;
 use shell::config::{Config, PeerAddress};
 use shell::membership::{Membership, Said};
@@ -41,6 +41,7 @@ pub struct Settings {
     keeper: Option<String>,
     lease: Span,
     keep: Retention,
+    quota: Quota,
 }
 
 /// Default number of kept ended processes. Their activities take half a gigabyte, and a restart
@@ -51,6 +52,9 @@ const KEPT_ACTIVITIES: u32 = 500_000;
 /// The largest configurable number.
 const KEPT_PROCESSES_MAX: u32 = 1_000_000;
 const KEPT_ACTIVITIES_MAX: u32 = 1_000_000_000;
+
+/// The largest limit on what a user has, beyond that of all users.
+const USER_MAX: u32 = 1_000_000_000;
 
 /// Default network between two machines of a group, for plans: a gigabit a second, half a
 /// millisecond.
@@ -113,6 +117,10 @@ impl program::Service for Service {
                     .optional_number("keep-activities-max", 1..=KEPT_ACTIVITIES_MAX)
                     .unwrap_or(KEPT_ACTIVITIES),
             },
+            quota: Quota {
+                processes_max: config.optional_number("user-processes-max", 1..=USER_MAX),
+                activities_max: config.optional_number("user-activities-max", 1..=USER_MAX),
+            },
             link: link(
                 config.optional_number("link-megabits", 1..=MEGABITS_MAX),
                 config.optional_number("link-latency-microseconds", 0..=LATENCY_MICROSECONDS_MAX),
@@ -134,6 +142,7 @@ impl program::Service for Service {
             keeper,
             lease,
             keep,
+            quota,
         } = settings;
         let gm = group_manager.identity(credentials.identity(), Role::Gm);
         let manager = Arc::new(crate::start(crate::Config {
@@ -143,6 +152,7 @@ impl program::Service for Service {
             keeper,
             lease: Some(lease),
             keep: Some(keep),
+            quota,
             reserve: RESERVE,
             socket: Some(match socket {
                 Some(socket) => socket,

@@ -291,6 +291,7 @@ fn forget_alone(manager: &Path, processes: &[ProcessId]) -> Result<(), Failure> 
         lease: None,
         keeper: None,
         keep: None,
+        quota: process_daemon::Quota::default(),
         reserve: model::Bytes::ZERO,
         socket: None,
         failed: Box::new(|_| {}),

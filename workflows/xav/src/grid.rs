@@ -102,6 +102,7 @@ impl Grid {
                     lease: None,
                     keeper: None,
                     keep: None,
+                    quota: process_daemon::Quota::default(),
                     reserve: Bytes::ZERO,
                     socket: Some(held.socket.clone()),
                     failed: breakdown.teller(),

@@ -1,7 +1,7 @@
 //! Requests of clients that change something: a submission, a cancellation.
 
 use machine::Codec;
-use model::{AttemptId, Bytes, ProcessId};
+use model::{AttemptId, Bytes, NodeKind, ProcessId};
 use wire::client::{Answer, Request};
 
 use super::answers::{answer_status, answer_submission, list, machines_known};
@@ -128,6 +128,13 @@ impl Clients {
             )));
         }
         let founded = checked.map_err(Answer::Refused)?;
+        let nodes = founded.draft.draft().nodes.iter();
+        let activities = nodes.filter(|node| matches!(node.kind, NodeKind::Activity(_)));
+        let activities = activities.count() as u64;
+        let quota = step.config.quota;
+        self.quotas
+            .check(quota, founded.owner.as_deref(), activities)
+            .map_err(refused)?;
         let at = step.now.wall;
         let founded = Event::Founded(Box::new(Founded { at, ..*founded }));
         self.has_room(&founded).map_err(refused)?;

@@ -49,7 +49,7 @@ fn bench() -> (Bench, Clients, Others) {
     let mut bench = Bench::new(Config::default());
     bench.found(diamond());
     let mut clients = Clients::default();
-    clients.begin(ID);
+    clients.begin(bench.process());
     (bench, clients, Others::default())
 }
 

@@ -1,6 +1,7 @@
 //! Owners of processes: another owner's process is hidden.
 
 use super::*;
+use crate::Quota;
 
 use model::{ActivityId, AttemptId, Identity, ProcessId, Role, SubmitKey};
 use wire::client::{Reason, Submit};
@@ -148,4 +149,45 @@ fn a_user_cancels_and_asks_about_their_own() {
     );
     let cancelled = asks(&mut bench, &ana, Request::Cancel(process));
     assert_eq!(cancelled, Answer::Cancelling(process));
+}
+
+#[test]
+fn a_user_has_no_more_than_the_quota_allows() {
+    let (ana, ben) = (holder(Role::User, "ana"), holder(Role::User, "ben"));
+    let mut bench = Bench::new(|_| None);
+    bench.config.quota = Quota {
+        processes_max: Some(2),
+        activities_max: Some(11),
+    };
+    bench.restart();
+    let key = |number: u64| SubmitKey(100 + number);
+    let give = |bench: &mut Bench, caller: &Caller, number| {
+        submit(bench, caller, submission(key(number), diamond()))
+    };
+    let taken = |number| Answer::Submitted(key(number).process());
+    let refused = |told: &str| Answer::Refused(vec![told.to_owned()]);
+    assert_eq!(give(&mut bench, &ana, 1), taken(1));
+    assert_eq!(give(&mut bench, &ana, 2), taken(2));
+    let many = refused(
+        "ana has 2 processes on this process manager that have not ended, and may have 2 \
+         (`user-processes-max`): submit it when some of them have ended",
+    );
+    assert_eq!(give(&mut bench, &ana, 3), many);
+    // What was accepted is answered as before, and others have a quota of their own, or none.
+    assert_eq!(give(&mut bench, &ana, 1), taken(1));
+    assert_eq!(give(&mut bench, &ben, 4), taken(4));
+    for number in 5..9 {
+        assert_eq!(give(&mut bench, &Caller::Local, number), taken(number));
+    }
+    // After a restart the processes are still there.
+    bench.config.quota.processes_max = None;
+    bench.restart();
+    let large = refused(
+        "the process has 4 activities, the other processes of ana on this process manager have 8, \
+         and together they may have 11 (`user-activities-max`): submit it when some of them have \
+         ended",
+    );
+    assert_eq!(give(&mut bench, &ana, 3), large);
+    let cancelled = asks(&mut bench, &ana, Request::Cancel(key(1).process()));
+    assert_eq!(cancelled, Answer::Cancelling(key(1).process()));
 }

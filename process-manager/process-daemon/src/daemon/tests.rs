@@ -11,6 +11,7 @@ fn begin(dir: &TempDir) -> Handle {
         directory: dir.path().join("process"),
         scheduler: SchedulerKind::default(),
         link: None,
+        quota: Quota::default(),
         keep: None,
         reserve: model::Bytes::ZERO,
         lease: None,
