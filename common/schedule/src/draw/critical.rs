@@ -2,11 +2,12 @@
 
 use crate::order::less;
 use crate::problem::Problem;
-use crate::schedule::Schedule;
+use crate::schedule::{Placement, Schedule};
 
 /// A chain of tasks, from the first to the last, of which each starts when the one before it lets
-/// it: because its data has arrived, or because a slot has become free. The last one ends last.
-/// `transfer` tells the seconds that data takes: tail, head, edge. O(n + e).
+/// it: because its data has arrived, or because a slot or memory has become free. The last one ends
+/// last. `transfer` tells the seconds that data takes: tail, head, edge. O(n + e), and O(n) for each
+/// task that waits for memory.
 pub fn critical_path(
     problem: &Problem,
     schedule: &Schedule,
@@ -49,11 +50,30 @@ pub fn critical_path(
         let slot = before[task as usize].filter(|&one| lets(entries[one as usize].finish));
         // Nothing that takes no time can lead back to itself: positions of preds are lower, and
         // on a slot tasks are in the order of their starts. A chain has at most all tasks.
-        at = data.map(|(_, pred)| pred).or(slot);
+        at = (data.map(|(_, pred)| pred).or(slot)).or_else(|| memory_of(problem, schedule, task));
         if path.len() > entries.len() {
             break;
         }
     }
     path.reverse();
     path
+}
+
+/// The first task that gives memory back at the moment at which a task starts that asks for some.
+fn memory_of(problem: &Problem, schedule: &Schedule, task: u32) -> Option<u32> {
+    let scarce = problem.memory()?;
+    let Placement { host, start, .. } = schedule.entries[task as usize];
+    if scarce.parts(problem, task, host) == 0 {
+        return None;
+    }
+    let mut entries = schedule.entries.iter();
+    let before = entries.find(|one| {
+        let ends_there = !less(one.finish, start) && !less(start, one.finish);
+        // What takes no time gives nothing back.
+        one.host == host
+            && ends_there
+            && less(one.start, start)
+            && scarce.parts(problem, one.task, host) > 0
+    });
+    before.map(|one| one.task)
 }

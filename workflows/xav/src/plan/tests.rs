@@ -128,6 +128,26 @@ fn a_plan_names_activities_machines_and_times() {
 }
 
 #[test]
+fn activities_whose_memory_does_not_fit_together_are_planned_one_after_another() {
+    let bench = Bench::new();
+    let large = |name: &str| {
+        format!("        - {{ activity: {name}, run: [\"true\"], work: 10s, memory: 6GiB }}\n")
+    };
+    let both = [large("one"), large("other")].concat();
+    let text = format!("xavantes: 1\nname: large\nbody:\n  parallel:\n{both}");
+    let makespan = |memory: &str| {
+        let machines = format!("machines: [{{name: m, slots: 4, memory: {memory}}}]");
+        let subject = bench.subject(&text, Some(&machines), Mode::Direct).unwrap();
+        let plan = json(&subject, SchedulerKind::Xavantes);
+        (plan["makespan"].clone(), plan["critical_path"].clone())
+    };
+    let (alone, path) = makespan("8GiB");
+    assert_eq!(alone, 20.0);
+    assert_eq!(path.as_array().unwrap().len(), 2, "{path}");
+    assert_eq!(makespan("12GiB").0, 10.0);
+}
+
+#[test]
 fn a_plan_as_text_shows_everything_once() {
     let bench = Bench::new();
     let subject = bench
