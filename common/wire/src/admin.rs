@@ -6,8 +6,10 @@
 use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
-use model::{Bytes, ResourceId, Span, Wall};
+use model::{Bytes, ProcessId, ResourceId, Span, Wall};
 use thiserror::Error;
+
+use crate::group::Owners;
 
 /// Bytes of the longest request of a stranger: a signing request, or a list of a machine's
 /// properties.
@@ -260,9 +262,14 @@ pub enum Response {
     /// News for a member.
     #[n(6)]
     Present(#[n(0)] Present),
-    /// All machines by name, and the daemons with a warning.
+    /// All machines by name, the daemons with a warning, and how users share the group where it has a
+    /// rule for that.
     #[n(7)]
-    Nodes(#[n(0)] Vec<Node>, #[cbor(n(1), default)] Vec<Warning>),
+    Nodes(
+        #[n(0)] Vec<Node>,
+        #[cbor(n(1), default)] Vec<Warning>,
+        #[n(2)] Option<Owners>,
+    ),
     /// The machine is drained, or offered again, durably.
     #[n(8)]
     Drained,
@@ -391,6 +398,26 @@ pub struct Node {
     /// End of its certificate's validity; none if the group manager does not know it.
     #[n(12)]
     pub certificate_until: Option<Wall>,
+    /// The processes that hold slots of it, so many as are told; to users, their own.
+    #[cbor(n(13), default)]
+    pub holders: Vec<Holder>,
+}
+
+/// Processes of one machine that are told as its holders, each with some hundred bytes.
+pub const HOLDERS_MAX: usize = 64;
+
+/// A process that holds slots of a machine.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Holder {
+    /// The process.
+    #[n(0)]
+    pub process: ProcessId,
+    /// The identity of its owner; none if it has none.
+    #[n(1)]
+    pub owner: Option<String>,
+    /// The slots.
+    #[n(2)]
+    pub slots: u32,
 }
 
 /// A warning about a daemon.

@@ -520,12 +520,18 @@ fn told() -> Vec<admin::Response> {
             vec![Node {
                 name: "am1".to_owned(),
                 power: 1.0,
+                holders: vec![admin::Holder {
+                    process: ProcessId(9),
+                    owner: None,
+                    slots: 2,
+                }],
                 ..Node::default()
             }],
             vec![Warning {
                 daemon: "pm pm1".to_owned(),
                 why: "its disk is full".to_owned(),
             }],
+            Some(owners()),
         ),
         admin::Response::Present(Present {
             log: Some(LogRequest {

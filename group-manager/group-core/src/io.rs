@@ -3,7 +3,7 @@
 use minicbor::{Decode, Encode};
 use model::{GroupId, ProcessId, ResourceId, Span};
 use wire::admin::Node;
-use wire::group::{FromGroup, ToGroup};
+use wire::group::{FromGroup, Owners, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
 use crate::policy::Policy;
@@ -90,8 +90,9 @@ pub enum Effect {
     ToProcess(u32, FromGroup),
     /// Keep this in the repository, without waiting. Losing it costs nothing but time.
     Keep(Record),
-    /// Answer a question about all machines.
-    Surveyed(u64, Vec<Node>),
+    /// Answer a question about all machines, and the owners of processes where the group has a rule
+    /// for them.
+    Surveyed(u64, Vec<Node>, Option<Owners>),
     /// Say that a machine is as it is to be, durably; or that there is none of this name.
     Drained(u64, bool),
     /// Answer an administrator who ends holdings.

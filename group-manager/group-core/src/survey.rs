@@ -1,12 +1,16 @@
 //! Requests of people about machines: list them, drain one, use it again.
 
+use std::collections::BTreeMap;
+
 use machine::Context;
-use wire::admin::{NODES_MAX, Node};
+use model::ProcessId;
+use wire::admin::{HOLDERS_MAX, Holder, NODES_MAX, Node};
 
 use crate::io::{Effect, Stream};
 use crate::manager::{GroupManager, state};
 use crate::powers::Powers;
-use crate::record::Event;
+use crate::record::{Event, MachineNumber};
+use crate::state::State;
 
 impl GroupManager {
     /// Tells all machines, by their names.
@@ -30,11 +34,13 @@ impl GroupManager {
                 program: None,
                 load: None,
                 certificate_until: None,
+                holders: holders(state, resource),
             }
         });
         let mut nodes: Vec<Node> = nodes.collect();
         nodes.sort_by(|a, b| a.name.cmp(&b.name));
-        cx.effect(Effect::Surveyed(question, nodes));
+        let owners = self.owners(state);
+        cx.effect(Effect::Surveyed(question, nodes, owners));
     }
 
     /// Offers a machine no more, or again. Whoever holds some of it keeps that.
@@ -52,4 +58,23 @@ impl GroupManager {
         }
         cx.effect(Effect::Drained(question, is_known));
     }
+}
+
+/// The processes that hold slots of a machine.
+fn holders(state: &State, machine: MachineNumber) -> Vec<Holder> {
+    let mut slots: BTreeMap<ProcessId, u32> = BTreeMap::new();
+    for grant in state.grants(machine) {
+        let held = slots.entry(grant.process).or_default();
+        *held = held.saturating_add(grant.slots);
+    }
+    let holder = |(process, slots)| {
+        let holding = state.holding(process);
+        Holder {
+            process,
+            owner: holding.and_then(|holding| holding.owner.clone()),
+            slots,
+        }
+    };
+    let told = slots.into_iter().take(HOLDERS_MAX);
+    told.map(holder).collect()
 }

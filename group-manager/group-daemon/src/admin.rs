@@ -107,7 +107,8 @@ impl AdminServer {
             }
             Request::Nodes => {
                 only(&[Role::Admin, Role::User, Role::Pm], "users")?;
-                self.nodes()
+                let user = member.filter(|member| member.identity.role() == Role::User);
+                self.nodes(user.map(|user| user.identity.to_string()).as_deref())
             }
             Request::Drain { name, is_drained } => {
                 admins()?;
@@ -294,7 +295,7 @@ impl AdminServer {
         let is_own = |of: &str| own.contains(&of.strip_prefix("gm/").unwrap_or(of));
         let part = match of {
             Some(of) if !is_own(of) => {
-                let nodes = self.manager.nodes().unwrap_or_default();
+                let (nodes, _) = self.manager.nodes().unwrap_or_default();
                 let machines = nodes.into_iter().map(|node| (Role::Am, node.name));
                 let managers = self.registrar().map(|it| process_managers(&it));
                 let managers = managers.unwrap_or_default().into_iter();
@@ -313,9 +314,13 @@ impl AdminServer {
         }
     }
 
-    fn nodes(&self) -> Answer {
-        let mut nodes = self.manager.nodes().ok_or_else(no_answer)?;
+    /// All machines; a user is told of own processes alone.
+    fn nodes(&self, user: Option<&str>) -> Answer {
+        let (mut nodes, owners) = self.manager.nodes().ok_or_else(no_answer)?;
         for node in &mut nodes {
+            let is_told = |owner: Option<&str>| user.is_none_or(|user| owner == Some(user));
+            node.holders
+                .retain(|holder| is_told(holder.owner.as_deref()));
             if let Some(presence) = self.members.machine(&node.name) {
                 node.program = Some(presence.program.clone());
                 node.load = presence.load.clone();
@@ -334,7 +339,7 @@ impl AdminServer {
             }
             warnings.extend(endings(&registrar));
         }
-        Ok(Response::Nodes(nodes, warnings))
+        Ok(Response::Nodes(nodes, warnings, owners))
     }
 
     fn registrar(&self) -> Result<MutexGuard<'_, Registrar>, Refused> {

@@ -21,7 +21,7 @@ use model::{Bytes, GroupId, Mono, Span};
 use shell::{Damaged, EffectHandler, End, Peers, Received, RunError, Runner, SetAside, Stats};
 use thiserror::Error;
 use wire::admin::Node;
-use wire::group::{FromGroup, ToGroup};
+use wire::group::{FromGroup, Owners, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
 pub use admin::AdminServer;
@@ -188,8 +188,9 @@ impl Handle {
             .attach(end, self.runner.inbox(), number, received);
     }
 
-    /// All machines by name; none if the manager does not answer.
-    pub fn nodes(&self) -> Option<Vec<Node>> {
+    /// All machines by name, and how the owners of processes share them; none if the manager does not
+    /// answer.
+    pub fn nodes(&self) -> Option<(Vec<Node>, Option<Owners>)> {
         let ask = |question| self.runner.inbox().tell(Input::Survey(question));
         self.questions.nodes.ask(ask)
     }
@@ -268,7 +269,9 @@ impl EffectHandler<GroupManager> for Handler {
                         "a machine of another group is not granted"
                     );
                 }
-                Effect::Surveyed(question, nodes) => self.questions.nodes.answer(question, nodes),
+                Effect::Surveyed(question, nodes, owners) => {
+                    self.questions.nodes.answer(question, (nodes, owners));
+                }
                 Effect::GivenUp(question, given_up) => {
                     self.questions.given_up.answer(question, given_up);
                 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use group_core::GivenUp;
 use wire::admin::Node;
+use wire::group::Owners;
 
 /// Longest time for an answer of the core: a batch and its flush.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -14,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The open requests by kind.
 #[derive(Default)]
 pub(crate) struct Questions {
-    pub(crate) nodes: Open<Vec<Node>>,
+    pub(crate) nodes: Open<(Vec<Node>, Option<Owners>)>,
     pub(crate) drained: Open<bool>,
     pub(crate) given_up: Open<GivenUp>,
 }

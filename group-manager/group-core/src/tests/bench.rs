@@ -371,7 +371,7 @@ fn line(effect: &Effect) -> String {
         }
         Effect::ToProcess(to, message) => format!("pm{to}: {}", answer(message)),
         Effect::Keep(record) => format!("keep {}", String::from_utf8_lossy(&record.key)),
-        Effect::Surveyed(question, nodes) => {
+        Effect::Surveyed(question, nodes, _) => {
             let nodes = nodes.iter().map(|node| {
                 let Node {
                     name, slots, held, ..

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use model::Span;
+use model::{ProcessId, Span};
+use wire::admin::Holder;
 use wire::group::{FromGroup, OwnerUsage, Owners};
 
 use super::bench::{Bench, attach, by, claim, down, owned, register, release};
-use crate::{Effect, Event, Policy};
+use crate::{Effect, Event, Input, Policy};
 
 /// Ana has a share of 2, and what was used counts half after ten minutes.
 fn fair() -> Policy {
@@ -215,4 +216,27 @@ fn a_group_without_rules_tells_and_records_nothing_of_owners() {
     assert_eq!(told_to(&mut bench, 0), None);
     assert_eq!(charged(&bench), 0);
     bench.check_replay();
+}
+
+#[test]
+fn who_asks_for_machines_is_told_who_holds_what() {
+    let mut bench = ready(limited());
+    bench.all([
+        owned("ben", claim(1, 1, &[(0, 1)])),
+        owned("ben", claim(1, 2, &[(0, 1)])),
+        owned("ana", claim(2, 1, &[(0, 1)])),
+    ]);
+    let mut effects = bench.feed(Input::Survey(7)).into_iter();
+    let Some(Effect::Surveyed(7, nodes, Some(owners))) = effects.next() else {
+        panic!("a question for machines is answered")
+    };
+    let holder = |process: u64, name: &str, slots| Holder {
+        process: ProcessId(process),
+        owner: Some(format!("xav://grid/lab/user/{name}")),
+        slots,
+    };
+    assert_eq!(nodes[0].holders, [holder(1, "ben", 2), holder(2, "ana", 1)]);
+    assert_eq!(nodes[1].holders, []);
+    let held: Vec<u32> = owners.owners.iter().map(|one| one.held).collect();
+    assert_eq!(held, [1, 2]);
 }

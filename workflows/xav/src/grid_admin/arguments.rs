@@ -173,6 +173,9 @@ pub(crate) struct Nodes {
     /// One machine, with everything that is known of it
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// The users' shares and limits, what they have used, and the slots that they hold
+    #[arg(long, conflicts_with_all = ["name", "release"])]
+    pub(crate) shares: bool,
     /// Give back the slots of a process, or of a process manager that is away, as soon as machines
     /// have nothing of it
     #[arg(long, value_name = "PROCESS|PROCESS-MANAGER", conflicts_with_all = ["name", "json"])]

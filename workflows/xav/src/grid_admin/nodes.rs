@@ -3,6 +3,7 @@
 use serde_json::json;
 use shell::clock;
 use wire::admin::{Load, Node, Request, Response, Warning};
+use wire::group::{Owners, owner_name};
 
 use super::admin_context::{AdminContext, unfit};
 use super::arguments::{Drain, Nodes};
@@ -14,13 +15,16 @@ pub(super) fn nodes(arguments: &Nodes) -> Outcome {
     if let Some(what) = &arguments.release {
         return release(arguments, what);
     }
-    let Response::Nodes(mut nodes, warnings) =
+    let Response::Nodes(mut nodes, warnings, owners) =
         AdminContext::of(&arguments.of)?.ask(&Request::Nodes)?
     else {
         return Err(unfit());
     };
     for Warning { daemon, why } in &warnings {
         screen::warn(&text::harmless(&format!("{daemon}: {why}")));
+    }
+    if arguments.shares {
+        return shares(arguments, owners);
     }
     if let Some(name) = &arguments.name {
         let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
@@ -50,6 +54,51 @@ pub(super) fn nodes(arguments: &Nodes) -> Outcome {
                 .try_for_each(|node| screen::out(&details(node)))?;
         }
     }
+    Ok(0)
+}
+
+/// `xav nodes --shares`
+fn shares(arguments: &Nodes, owners: Option<Owners>) -> Outcome {
+    let Owners {
+        is_fair,
+        slots_max,
+        owners,
+    } = owners.unwrap_or_default();
+    if arguments.json {
+        let users = owners.iter().map(|one| {
+            json!({
+                "user": one.name,
+                "share": is_fair.then_some(one.share),
+                "used_slot_seconds": is_fair.then(|| one.usage.seconds()),
+                "held": one.held,
+                "slots_max": one.slots_max,
+            })
+        });
+        let users: Vec<serde_json::Value> = users.collect();
+        let document = json!({ "is_fair": is_fair, "slots_max": slots_max, "users": users });
+        screen::json(&document)?;
+        return Ok(0);
+    }
+    if !is_fair && slots_max.is_none() && owners.is_empty() {
+        screen::tell("first come is first served here: gm.toml has no shares and no limits\n");
+        return Ok(0);
+    }
+    let head = ["USER", "SHARE", "USED", "HELD", "LIMIT"].map(str::to_owned);
+    let rows = owners.iter().map(|one| {
+        let fair = |text: String| if is_fair { text } else { "-".to_owned() };
+        let limit = one
+            .slots_max
+            .map_or("-".to_owned(), |most| most.to_string());
+        vec![
+            text::harmless(&one.name),
+            fair(one.share.to_string()),
+            fair(format!("{:.1} slot hours", one.usage.seconds() / 3_600.0)),
+            one.held.to_string(),
+            limit,
+        ]
+    });
+    let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();
+    screen::out(&text::table(&rows))?;
     Ok(0)
 }
 
@@ -171,6 +220,15 @@ fn details(node: &Node) -> String {
         let until = text::moment(until);
         shown.push_str(&format!("its certificate is valid until {until}\n"));
     }
+    for holder in &node.holders {
+        let slots = text::count(u64::from(holder.slots), "slot", "slots");
+        let owner = owner_name(holder.owner.as_deref());
+        let process = crate::fault::short(holder.process);
+        shown.push_str(&format!(
+            "{process} of {} holds {slots}\n",
+            text::harmless(owner)
+        ));
+    }
     for (name, value) in &node.labels {
         shown.push_str(&format!("{name}: {value}\n"));
     }
@@ -190,6 +248,11 @@ fn document(node: &Node) -> serde_json::Value {
         "power": node.power,
         "memory_bytes": node.memory.0,
         "labels": node.labels,
+        "holders": node.holders.iter().map(|holder| json!({
+            "process": holder.process.to_string(),
+            "owner": holder.owner,
+            "slots": holder.slots,
+        })).collect::<Vec<_>>(),
         "is_drained": node.is_drained,
         "seen": text::moment_for_programs(node.seen),
         "version": node.program,
