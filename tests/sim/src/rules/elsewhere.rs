@@ -137,24 +137,7 @@ impl Elsewhere {
                 }
             }
             Event::Closed { .. } => self.waiting.retain(|(of, _), _| *of != process),
-            Event::Epoch(_)
-            | Event::Leased(_)
-            | Event::Founded(_)
-            | Event::Planned(_)
-            | Event::Replanned(_)
-            | Event::Granted { .. }
-            | Event::Decided(_)
-            | Event::Assigned { .. }
-            | Event::Faulted(_)
-            | Event::CancelAsked
-            | Event::Released
-            | Event::Readied(_)
-            | Event::Reused(_)
-            | Event::Broke { .. }
-            | Event::Recomputing(_)
-            | Event::Copied { .. }
-            | Event::MachineLost { .. }
-            | Event::FilesLost(..) => {}
+            _ => {}
         }
     }
 
@@ -200,10 +183,7 @@ impl Elsewhere {
                     }
                 }
             }
-            GroupEvent::Epoch(_)
-            | GroupEvent::Named { .. }
-            | GroupEvent::Drained { .. }
-            | GroupEvent::Charged { .. } => {}
+            _ => {}
         }
     }
 

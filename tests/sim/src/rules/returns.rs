@@ -67,23 +67,7 @@ impl Returns {
             Event::FilesLost(..) | Event::Recomputing(_) => {
                 self.again.insert(process);
             }
-            Event::Epoch(_)
-            | Event::Leased(_)
-            | Event::Founded(_)
-            | Event::Planned(_)
-            | Event::Replanned(_)
-            | Event::Granted { .. }
-            | Event::Sent(..)
-            | Event::Readied(_)
-            | Event::Decided(_)
-            | Event::Assigned { .. }
-            | Event::Faulted(_)
-            | Event::Broke { .. }
-            | Event::CancelAsked
-            | Event::Closed { .. }
-            | Event::Released
-            | Event::Copied { .. }
-            | Event::MachineLost { .. } => {}
+            _ => {}
         }
     }
 
@@ -124,10 +108,7 @@ impl Returns {
             } => {
                 self.granted.remove(&(*process, resource.of(group)));
             }
-            GroupEvent::Epoch(_)
-            | GroupEvent::Named { .. }
-            | GroupEvent::Drained { .. }
-            | GroupEvent::Charged { .. } => {}
+            _ => {}
         }
         Ok(())
     }
@@ -243,32 +224,7 @@ impl Rule for Returns {
                     self.together.insert(*manager, known.at);
                 }
             }
-            Seen::Machine { .. }
-            | Seen::Submits(_)
-            | Seen::Cancels(_)
-            | Seen::ProcessDurable(Stream::Manager, _)
-            | Seen::ToActivity(..)
-            | Seen::FromGroup(_)
-            | Seen::Answers(..)
-            | Seen::Told(..)
-            | Seen::Numbered(..)
-            | Seen::Started(_)
-            | Seen::Ended(_)
-            | Seen::Plans(_)
-            | Seen::HasPlanned(_)
-            | Seen::Stages(..)
-            | Seen::Troubled(_)
-            | Seen::Leases(..)
-            | Seen::Heard(..)
-            | Seen::Renews { .. }
-            | Seen::Renewed { .. }
-            | Seen::Reached { .. }
-            | Seen::ManagerLost(_)
-            | Seen::Joined { .. }
-            | Seen::Healed
-            | Seen::Sizes(_)
-            | Seen::Bereft(..)
-            | Seen::AtRest => {}
+            _ => {}
         }
         Ok(())
     }

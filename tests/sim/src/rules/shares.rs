@@ -178,32 +178,7 @@ impl Rule for Shares {
                 }
                 Ok(())
             }
-            Seen::FromGroup(_)
-            | Seen::Machine { .. }
-            | Seen::Submits(_)
-            | Seen::Cancels(_)
-            | Seen::ProcessDurable(..)
-            | Seen::ToActivity(..)
-            | Seen::Answers(..)
-            | Seen::Told(..)
-            | Seen::Numbered(..)
-            | Seen::Started(_)
-            | Seen::Ended(_)
-            | Seen::Plans(_)
-            | Seen::HasPlanned(_)
-            | Seen::Stages(..)
-            | Seen::Troubled(_)
-            | Seen::Leases(..)
-            | Seen::Heard(..)
-            | Seen::Renews { .. }
-            | Seen::Renewed { .. }
-            | Seen::Managers { .. }
-            | Seen::Reached { .. }
-            | Seen::ManagerLost(_)
-            | Seen::Sizes(_)
-            | Seen::Bereft(..)
-            | Seen::Healed
-            | Seen::AtRest => Ok(()),
+            _ => Ok(()),
         }
     }
 }
