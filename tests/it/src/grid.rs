@@ -25,6 +25,7 @@ mod private;
 mod relay;
 mod returns;
 mod sockets;
+mod two_managers;
 mod watchers;
 mod world;
 

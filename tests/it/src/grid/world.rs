@@ -320,6 +320,18 @@ impl World {
         home.to_str().unwrap().to_owned()
     }
 
+    /// A user who knows only one of the process managers.
+    pub(super) fn user_of(&self, manager: usize, name: &str) -> String {
+        let home = self.user(name);
+        let text = format!(
+            "group-manager = {}\nprocess-managers = [{}]\nidentity = \"identity\"\n",
+            self.gm.peer(),
+            self.pms[manager].peer()
+        );
+        fs::write(format!("{home}/grid.toml"), text).unwrap();
+        home
+    }
+
     /// The logs of all daemons, for a failed test.
     pub(super) fn logs(&self) -> String {
         let daemons = [&self.gm].into_iter().chain(&self.pms).chain(&self.ams);
