@@ -16,6 +16,12 @@ pub const GRANT_LATE: Span = Span::from_millis(10);
 /// those who wait for them, and so long that the end of a wide step is one message, and that processes
 /// of short commands send none.
 pub const RETURN_AFTER: Span = Span::from_millis(200);
+/// Processes that are looked at in one step to use slots which the first one cannot use yet: each costs as
+/// much as to plan it.
+pub const BACKFILL_MAX: usize = 32;
+/// The time by which a process must end before the slots that it uses are wanted by the first one: its
+/// files are laid out and its end is reported meanwhile, and its slots are offered again.
+pub const BACKFILL_MARGIN: Span = Span::from_secs(1);
 /// A group manager that has said nothing for so long is asked again: it repeats its offer more
 /// often than that, so either it does not know this manager or the offer came by an earlier
 /// connection.

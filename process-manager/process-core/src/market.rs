@@ -6,6 +6,7 @@
 //! trusted.
 
 mod ahead;
+mod backfill;
 mod claim;
 mod claims;
 mod holdings;
@@ -32,6 +33,7 @@ use crate::process::Process;
 use crate::step::Step;
 use crate::timer::Timer;
 
+use backfill::Backfill;
 use claim::Claims;
 pub(crate) use inquiry::Answered;
 use inquiry::Inquiry;
@@ -57,6 +59,8 @@ pub(crate) struct Market {
     owners: Owners,
     /// Processes whose slots are given back, and the group managers that have said so.
     releasing: BTreeMap<ProcessId, BTreeSet<GroupId>>,
+    /// Processes that were let past others.
+    backfill: Backfill,
     /// Slots to be given back before the end of their processes.
     returns: Returns,
     /// Processes that were granted a part of their claims, to be planned on that alone.
@@ -108,6 +112,10 @@ struct Demand {
     /// True if it was last to be planned on fewer slots than are free, for the limit of its owner.
     is_limited: bool,
     waiting_for: Option<String>,
+    /// The number of offers when it was last looked at to be let past the first one.
+    passed_over: Option<u64>,
+    /// When it must be over if it is let past the first one by the plan that is being made.
+    until: Option<Mono>,
     /// The plan and the slots that its rest needed when it was last seen whether more is held; none
     /// where other slots are held since.
     seen_slots: Option<(Generation, u32)>,
@@ -158,6 +166,7 @@ impl Market {
             ..Demand::default()
         };
         self.demands.insert(process.id(), demand);
+        self.backfill.retry();
         self.set_stage(process.id(), stage);
         self.count_slots(process);
     }

@@ -1,5 +1,6 @@
 //! Tests of a process manager on a bench where all other managers behave as they should.
 
+mod backfill;
 pub(crate) mod bench;
 mod checks;
 mod choice;
@@ -27,7 +28,7 @@ use model::{
     OutputSource, Produced, Retry, RetryOn, Source, Span, Staged, Template, Type, Value,
 };
 use schedule::SchedulerKind;
-use wire::attempt::{Dispatch, End, Holds};
+use wire::attempt::{Dispatch, End, FromActivity, Holds, Started};
 use wire::client::{ActivityPhase, Answer, Phase, Request};
 
 use self::bench::*;

@@ -15,8 +15,9 @@ use thiserror::Error;
 const SEEDS: u64 = 500;
 
 /// Profiles in which a fault is looked for, the likeliest first.
-const PROFILES: [&str; 10] = [
+const PROFILES: [&str; 11] = [
     "hard", "crashes", "lossy", "calm", "harsh", "leases", "lengths", "copies", "lost", "shares",
+    "crowded",
 ];
 
 /// The copied parts of the workspace: the sources of the program.

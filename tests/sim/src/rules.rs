@@ -4,6 +4,7 @@
     reason = "a rule names what it judges and ignores the rest"
 )]
 
+mod backfill;
 mod bounded;
 mod copies;
 mod effects;
@@ -150,6 +151,11 @@ impl Rules {
                 "plans",
                 "plans (memory side by side fits, and no slot is planned over that is in use)",
                 Box::new(plans::Plans),
+            ),
+            entry(
+                "backfill",
+                "backfill (who is let past an earlier process does not delay it)",
+                Box::<backfill::Backfill>::default(),
             ),
             entry(
                 "effects",

@@ -62,6 +62,13 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
         0 => n_processes,
         users => random.between(users.into(), 2 * u64::from(users)) as usize,
     };
+    let n_processes = match setup.crowd {
+        (_, 0) => n_processes,
+        (least, most) => {
+            options.activities = (1, 8);
+            random.between(least.into(), most.into()) as usize
+        }
+    };
     // Each process manager has a process.
     let n_processes = n_processes.max(n_managers);
     let mut n_new = 0;

@@ -82,6 +82,11 @@ fn all_rules_hold_where_a_process_manager_is_lost_for_good() {
 }
 
 #[test]
+fn all_rules_hold_where_many_processes_wait_for_each_other() {
+    hold("crowded");
+}
+
+#[test]
 fn the_same_seed_is_the_same_run_to_the_byte() {
     for profile in Setup::NAMES {
         let setup = Setup::named(profile).expect("the profile is one of ours");

@@ -12,6 +12,8 @@ pub struct Setup {
     pub groups: (u32, u32),
     /// Process managers, from and to, each on all groups.
     pub process_managers: (u32, u32),
+    /// Small processes that are submitted together, from and to, in place of one or two of any size.
+    pub crowd: (u32, u32),
     /// Machines, from and to.
     pub machines: (u32, u32),
     /// Slots of a machine, from and to.
@@ -195,6 +197,7 @@ impl Setup {
         Setup {
             groups: (1, 1),
             process_managers: (1, 1),
+            crowd: (0, 0),
             machines: (1, 3),
             slots: (1, 4),
             runs: millis(1, 3_000),
@@ -435,6 +438,28 @@ impl Setup {
         }
     }
 
+    /// Many small processes that wait for each other, and commands that mostly take as long as was
+    /// estimated; managers die.
+    pub fn crowded() -> Setup {
+        let faults = Faults {
+            crash: Rate(300),
+            n_crashes_max: 3,
+            ..Faults::none()
+        };
+        Setup {
+            groups: (1, 1),
+            process_managers: (1, 1),
+            crowd: (5, 12),
+            machines: (1, 2),
+            slots: (2, 4),
+            follows_work: true,
+            slow: Rate::NEVER,
+            faults,
+            fault_phase: millis(1_000, 60_000),
+            ..Setup::leases()
+        }
+    }
+
     /// Peers and clients say what they should not.
     pub fn mangled() -> Setup {
         let faults = Faults {
@@ -475,9 +500,9 @@ impl Setup {
     }
 
     /// The names that [`Setup::named`] knows.
-    pub const NAMES: [&'static str; 10] = [
+    pub const NAMES: [&'static str; 11] = [
         "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths", "copies", "lost",
-        "shares",
+        "shares", "crowded",
     ];
 
     /// A setup by its name.
@@ -493,6 +518,7 @@ impl Setup {
             "copies" => Some(Setup::copies()),
             "lost" => Some(Setup::lost()),
             "shares" => Some(Setup::shares()),
+            "crowded" => Some(Setup::crowded()),
             _ => None,
         }
     }

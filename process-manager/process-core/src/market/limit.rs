@@ -146,7 +146,7 @@ pub(super) fn fits(offered: &Offered, activity: &Activity) -> bool {
 }
 
 /// One of the activities with each need that have not ended.
-fn needs(known: &Process) -> Vec<&Activity> {
+pub(super) fn needs(known: &Process) -> Vec<&Activity> {
     let definition = known.definition();
     let open = definition.activities().iter();
     let open = open.filter(|&&activity| !has_ended(known.activity(activity).phase));

@@ -55,6 +55,7 @@ impl Market {
             }
             if is_first && self.queue.first().is_some_and(|(_, first)| first == id) {
                 self.take_turn(id);
+                self.plan_in_turn(id);
             }
             let held = known.grants().map(|grant| grant.resource);
             let places = self.slots.open().chain(held);
@@ -73,6 +74,7 @@ impl Market {
                 self.note_tried(id);
             }
         }
+        self.plan_past_first(step, machines, running);
     }
 
     /// A process that is planned by its priority exchanges its turn with the process whose turn it is,
@@ -226,7 +228,7 @@ impl Market {
     }
 
     /// Requests a plan. Returns true if there is any machine to plan for.
-    fn request_plan(
+    pub(super) fn request_plan(
         &mut self,
         step: &mut Step<'_>,
         id: ProcessId,
@@ -345,6 +347,10 @@ impl Market {
                 demand.misfit_since = None;
                 demand.wants_absent = false;
                 let is_estimate = knows_work(known);
+                if !self.is_over_in_time(step.now.mono, id, plan.makespan()) {
+                    self.set_stage(id, Stage::Wanting);
+                    return step.marks.want_plans();
+                }
                 self.claim_for(step, id, plan, is_estimate);
             }
             Err(refusal) => self.on_refusal(step, id, (n_offers, is_whole), &refusal),
@@ -456,7 +462,7 @@ impl Market {
     }
 }
 
-fn resource(offered: &Offered, slots: u32) -> Option<Resource> {
+pub(super) fn resource(offered: &Offered, slots: u32) -> Option<Resource> {
     let slots = slots.min(offered.slots).min(CORES_MAX);
     (slots > 0).then(|| Resource {
         id: offered.resource,

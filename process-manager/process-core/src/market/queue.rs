@@ -91,6 +91,11 @@ impl Queue {
         self.first.first()
     }
 
+    /// The processes without a plan, in the order of their submission.
+    pub(super) fn turns(&self) -> impl Iterator<Item = Turn> {
+        self.first.turns().copied()
+    }
+
     /// The earliest turn of the owner that is next, whichever of its processes it takes.
     pub(super) fn first_turn(&self) -> Option<Turn> {
         self.first.first_turn()

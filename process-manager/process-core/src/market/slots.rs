@@ -129,6 +129,18 @@ impl Slots {
         self.change(resource, |on| on.may_have = on.may_have.min(on.used));
     }
 
+    /// The processes that hold slots or have claimed some, with these.
+    pub(super) fn users(&self) -> impl Iterator<Item = (ProcessId, &[Want])> {
+        let used = self.used_by.iter();
+        used.map(|(&id, used)| (id, used.as_slice()))
+    }
+
+    /// Returns true if a process holds slots or has claimed some.
+    pub(super) fn is_user(&self, id: ProcessId) -> bool {
+        let used = self.used_by.get(&id);
+        used.is_some_and(|used| used.iter().any(|want| want.slots > 0))
+    }
+
     /// Slots that may be claimed on a machine.
     pub(super) fn free(&self, resource: ResourceId) -> u32 {
         self.machines.get(&resource).map_or(0, OnMachine::free)

@@ -320,8 +320,10 @@ impl Process {
     pub(super) fn count_needed_slots(&mut self) {
         let mut slots = NeededSlots::default();
         for &entry in &self.state.plan.entries {
+            let cores = self.cores(entry.activity);
+            slots.note_end(entry, cores);
             if self.is_left(entry.activity) {
-                slots.add(entry, self.cores(entry.activity));
+                slots.add(entry, cores);
             }
         }
         self.index.slots = slots;

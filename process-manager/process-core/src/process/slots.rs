@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Entry, ResourceId};
+use model::{Entry, ResourceId, Span};
 
 /// Slots by machine that entries are left for. It follows each end of an activity, so that nobody walks
 /// the plan to see which slots are needed no more.
@@ -11,6 +11,8 @@ use model::{Entry, ResourceId};
 pub(crate) struct NeededSlots {
     /// Entries left for each slot; a slot without any is not in it.
     entries: BTreeMap<(ResourceId, u32), u32>,
+    /// The end of the last entry of each slot, in the plan, whether it is left or not.
+    last: BTreeMap<(ResourceId, u32), Span>,
     /// Slots of each machine that are in `entries`.
     needed: BTreeMap<ResourceId, u32>,
     n_all: u32,
@@ -46,6 +48,21 @@ impl NeededSlots {
                 }
             }
         }
+    }
+
+    /// Takes in until when an entry has its slots.
+    pub(super) fn note_end(&mut self, entry: Entry, cores: u32) {
+        for slot in entry.slot..entry.slot.saturating_add(cores) {
+            let last = self.last.entry((entry.resource, slot)).or_default();
+            *last = entry.finish.max(*last);
+        }
+    }
+
+    /// The planned ends of the slots of a machine that entries are left for.
+    pub(crate) fn ends(&self, resource: ResourceId) -> impl Iterator<Item = Span> {
+        let of_it = (resource, 0)..=(resource, u32::MAX);
+        let slots = self.entries.range(of_it).map(|(slot, _)| slot);
+        slots.map(|slot| self.last.get(slot).copied().unwrap_or_default())
     }
 
     /// Slots of a machine that entries are left for.

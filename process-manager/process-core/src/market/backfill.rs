@@ -1,0 +1,348 @@
+//! Backfill: while the first process waits for slots that fit it, later ones use those that are free, if
+//! that does not delay it (D. A. Lifka, "The ANL/IBM SP scheduling system", 1995: EASY).
+//!
+//! ```text
+//!   slots   held by others, until their plans end ........| first process
+//!           free: a later process, if it ends before here |
+//!           free, and of no use to the first process: whatever comes next
+//! ```
+//! The first process is expected to begin as soon as each of its activities fits somewhere. What runs for
+//! longer than planned, what nobody has estimated and what other process managers hold may end at any
+//! moment: before that nothing is let past. A process that was let past and is not over in time delays the
+//! first one, and nothing more is let past until it is over.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Activity, Mono, ProcessId, Resource, ResourceId, Span};
+use wire::group::Offered;
+
+use super::limit::{fits, needs};
+use super::planning::resource;
+use super::{Market, Stage};
+use crate::enact::busy::Running;
+use crate::enact::works::{Works, knows_work};
+use crate::limits;
+use crate::machines::Machines;
+use crate::process::Process;
+use crate::record::Phase;
+use crate::step::Step;
+
+/// Processes that were let past others.
+#[derive(Debug, Default)]
+pub(super) struct Backfill {
+    /// When each of them should be over.
+    until: BTreeMap<ProcessId, Mono>,
+    /// The number of offers at which no other was found to let past.
+    done: Option<u64>,
+}
+
+impl Backfill {
+    /// Processes may be let past that were not there before.
+    pub(super) fn retry(&mut self) {
+        self.done = None;
+    }
+}
+
+/// A process to be let past the first one.
+struct Chosen {
+    id: ProcessId,
+    resources: Vec<Resource>,
+    is_limited: bool,
+    /// When it must be over; none where the first process cannot use its machines.
+    until: Option<Mono>,
+}
+
+impl Market {
+    /// Plans processes on slots that the first one cannot use yet, or not at all.
+    pub(super) fn plan_past_first(
+        &mut self,
+        step: &mut Step<'_>,
+        machines: &Machines,
+        running: &dyn Running,
+    ) {
+        for _ in 0..limits::BACKFILL_MAX {
+            let Some(chosen) = self.next_past_first(step, machines, running) else {
+                return;
+            };
+            let Chosen {
+                id,
+                resources,
+                is_limited,
+                until,
+            } = chosen;
+            let n_offers = self.n_offers;
+            if let Some(demand) = self.demands.get_mut(&id) {
+                demand.is_limited = is_limited;
+                demand.passed_over = Some(n_offers);
+                demand.until = until;
+            }
+            self.request_plan(step, id, resources, running);
+        }
+    }
+
+    /// A process that may be planned before the first one. It is looked at once for the slots that are
+    /// free.
+    fn next_past_first(
+        &mut self,
+        step: &Step<'_>,
+        machines: &Machines,
+        running: &dyn Running,
+    ) -> Option<Chosen> {
+        let (_, first) = self.queue.first()?;
+        let is_held_up = self.demands.get(&first)?.tried == Some(self.n_offers);
+        let is_busy = !self.planning.is_empty() || self.claims.is_full();
+        if !is_held_up || is_busy || self.backfill.done == Some(self.n_offers) {
+            return None;
+        }
+        let chosen = self.find_past(step, (machines, running), first);
+        if chosen.is_none() {
+            self.backfill.done = Some(self.n_offers);
+        }
+        chosen
+    }
+
+    fn find_past(
+        &mut self,
+        step: &Step<'_>,
+        (machines, running): (&Machines, &dyn Running),
+        first: ProcessId,
+    ) -> Option<Chosen> {
+        if let Some(id) = self.granted_without_plan(step, first) {
+            return self.on_grants(step, machines, id);
+        }
+        self.slots.open().next()?;
+        if let Some(late) = self.late(step.now.mono) {
+            if let Some(demand) = self.demands.get_mut(&first) {
+                let why = format!("slots of {late}, which takes longer than estimated");
+                demand.waiting_for = Some(why);
+            }
+            return None;
+        }
+        if self.claims.of(first).next().is_some() {
+            return None;
+        }
+        let mut links = self.groups.values();
+        let is_unconfirmed = links.any(|link| link.is_unconfirmed(step.now.mono));
+        let known = step.cx.process(first)?;
+        let wants = needs(known);
+        let begins = self.shadow(step, (machines, running), &wants);
+        let left = Span(begins.0.saturating_sub(limits::BACKFILL_MARGIN.0));
+        let is_of_use = |one: &Offered| wants.iter().any(|activity| fits(one, activity));
+        let later = self.queue.turns().filter(|&(_, id)| id != first);
+        for (_, id) in later.take(limits::BACKFILL_MAX) {
+            let (Some(demand), Some(known)) = (self.demands.get(&id), step.cx.process(id)) else {
+                continue;
+            };
+            let is_new = demand.passed_over != Some(self.n_offers);
+            if !is_new
+                || demand.is_inherited && is_unconfirmed
+                || known.phase() != Phase::Running
+                || self.claims.of(id).next().is_some()
+            {
+                continue;
+            }
+            let mut free: BTreeMap<ResourceId, u32> = self
+                .slots
+                .open()
+                .map(|place| (place, self.slots.free(place)))
+                .collect();
+            let is_limited = self.limit(machines, known, &mut free);
+            let offered = free.into_iter().filter_map(|(place, free)| {
+                let one = self.answering(machines, place)?;
+                Some((one, resource(one, free)?))
+            });
+            let offered: Vec<(&Offered, Resource)> = offered.collect();
+            let spare = offered.iter().filter(|(one, _)| !is_of_use(one));
+            let spare: Vec<Resource> = spare.map(|(_, one)| one.clone()).collect();
+            let own = needs(known);
+            let (resources, until) = if are_enough(&spare, &own) {
+                (spare, None)
+            } else {
+                let all: Vec<Resource> = offered.into_iter().map(|(_, one)| one).collect();
+                if !knows_work(known) || least(known, &all) > left {
+                    continue;
+                }
+                (all, Some(step.now.mono + left))
+            };
+            if are_enough(&resources, &own) {
+                return Some(Chosen {
+                    id,
+                    resources,
+                    is_limited,
+                    until,
+                });
+            }
+        }
+        None
+    }
+
+    /// A later process without a plan that holds slots: an earlier epoch has let it past.
+    fn granted_without_plan(&self, step: &Step<'_>, first: ProcessId) -> Option<ProcessId> {
+        let later = self.slots.users().map(|(id, _)| id);
+        let mut later = later.filter(|&id| id != first && self.slots.is_user(id));
+        later.find(|&id| {
+            let is_waiting = self.demands.get(&id).is_some_and(|demand| {
+                let is_new = demand.passed_over != Some(self.n_offers);
+                is_new && !demand.has_plan && matches!(demand.stage, Stage::Wanting)
+            });
+            is_waiting && self.claims.of(id).next().is_none() && step.cx.process(id).is_some()
+        })
+    }
+
+    /// The process on the slots that it holds.
+    fn on_grants(&self, step: &Step<'_>, machines: &Machines, id: ProcessId) -> Option<Chosen> {
+        let known = step.cx.process(id)?;
+        let places: BTreeSet<ResourceId> = known.grants().map(|grant| grant.resource).collect();
+        let resources = places
+            .into_iter()
+            .filter_map(|place| resource(self.answering(machines, place)?, known.granted(place)));
+        Some(Chosen {
+            id,
+            resources: resources.collect(),
+            is_limited: false,
+            until: None,
+        })
+    }
+
+    /// The time after which each of these activities is expected to fit on some machine.
+    fn shadow(
+        &self,
+        step: &Step<'_>,
+        (machines, running): (&Machines, &dyn Running),
+        wants: &[&Activity],
+    ) -> Span {
+        let releases = self.releases(step, running);
+        let mut begins = Span::ZERO;
+        for activity in wants {
+            let mut earliest: Option<Span> = None;
+            for (_, one) in self.offered() {
+                if self.answering(machines, one.resource).is_none() || !fits(one, activity) {
+                    continue;
+                }
+                let at = self.free_at(one, activity.cores, releases.get(&one.resource));
+                earliest = Some(earliest.map_or(at, |before| before.min(at)));
+            }
+            // One that fits may come at any moment.
+            begins = begins.max(earliest.unwrap_or_default());
+        }
+        begins
+    }
+
+    /// The time after which so many slots of a machine are expected to be free.
+    fn free_at(&self, one: &Offered, cores: u32, releases: Option<&Vec<Span>>) -> Span {
+        let mut at = vec![Span::ZERO; self.slots.free(one.resource) as usize];
+        at.extend(releases.into_iter().flatten());
+        // Nobody here knows when others give back the rest.
+        at.resize(at.len().max(one.slots as usize), Span::ZERO);
+        at.sort_unstable();
+        let index = (cores as usize).max(1) - 1;
+        at.get(index).copied().unwrap_or_default()
+    }
+
+    /// The times after which the slots of each machine are expected to be given back that processes here
+    /// hold.
+    fn releases(&self, step: &Step<'_>, running: &dyn Running) -> BTreeMap<ResourceId, Vec<Span>> {
+        let mut releases: BTreeMap<ResourceId, Vec<Span>> = BTreeMap::new();
+        for (id, used) in self.slots.users() {
+            let known = step.cx.process(id);
+            let known = known.filter(|known| knows_work(known) && known.phase() == Phase::Running);
+            let clock = known.and_then(|known| clock(step, running, known));
+            let mut slots: BTreeMap<ResourceId, usize> = BTreeMap::new();
+            for want in used {
+                *slots.entry(want.resource).or_default() += want.slots as usize;
+            }
+            for (resource, n_slots) in slots {
+                let at = releases.entry(resource).or_default();
+                let n_before = at.len();
+                if let (Some(known), Some(clock)) = (known, clock) {
+                    let ends = known.index.slots.ends(resource);
+                    let left = ends.map(|end| Span(end.0.saturating_sub(clock.0)));
+                    at.extend(left.take(n_slots));
+                }
+                at.resize(n_before + n_slots, Span::ZERO);
+            }
+        }
+        releases
+    }
+
+    /// A process is planned in its turn.
+    pub(super) fn plan_in_turn(&mut self, id: ProcessId) {
+        self.backfill.until.remove(&id);
+        if let Some(demand) = self.demands.get_mut(&id) {
+            demand.until = None;
+        }
+    }
+
+    /// A process that was let past others and should be over.
+    pub(super) fn late(&self, now: Mono) -> Option<ProcessId> {
+        let late = self
+            .backfill
+            .until
+            .iter()
+            .filter(|(_, until)| **until <= now);
+        let mut late = late.map(|(&id, _)| id);
+        late.find(|&id| self.slots.is_user(id))
+    }
+
+    /// A plan was made for a process that is to be over by a moment. Returns true if it is.
+    pub(super) fn is_over_in_time(&mut self, now: Mono, id: ProcessId, makespan: Span) -> bool {
+        let until = self
+            .demands
+            .get_mut(&id)
+            .and_then(|demand| demand.until.take());
+        let Some(until) = until else {
+            return true;
+        };
+        if now + makespan > until {
+            return false;
+        }
+        let slots = &self.slots;
+        self.backfill.until.retain(|&id, _| slots.is_user(id));
+        self.backfill.until.insert(id, until);
+        true
+    }
+}
+
+/// No plan of a process on these machines is shorter.
+fn least(known: &Process, machines: &[Resource]) -> Span {
+    let works = Works::new(known);
+    let power = machines.iter().map(|one| one.power).fold(0.0, f64::max);
+    let all: f64 = machines
+        .iter()
+        .map(|one| one.power * f64::from(one.slots))
+        .sum();
+    let (mut longest, mut sum) = (0.0, 0.0);
+    for &activity in known.definition().activities() {
+        let work = works.of(known, activity).reference_seconds();
+        longest = f64::max(longest, work);
+        sum += work;
+    }
+    match machines.is_empty() {
+        true => Span(u64::MAX),
+        false => Span::from_seconds_up(f64::max(longest / power, sum / all)),
+    }
+}
+
+/// Returns true if each of these activities fits on one of the machines.
+fn are_enough(machines: &[Resource], needs: &[&Activity]) -> bool {
+    needs.iter().all(|activity| {
+        machines.iter().any(|one| {
+            let mut labels = activity.labels.iter();
+            one.slots >= activity.cores
+                && activity.memory.is_none_or(|memory| memory <= one.memory)
+                && labels.all(|(name, value)| one.labels.get(name) == Some(value))
+        })
+    })
+}
+
+/// The planned time that a process has reached, by the attempt that is furthest; none where none runs.
+fn clock(step: &Step<'_>, running: &dyn Running, known: &Process) -> Option<Span> {
+    let out = known.out().filter_map(|(resource, attempt)| {
+        let entry = known.state.plan.entry(attempt.activity)?;
+        let started = running.started(attempt)?;
+        let planned = Span(entry.finish.0.saturating_sub(entry.start.0));
+        let reached = step.now.wall.since(started).min(planned);
+        (entry.resource == resource).then_some(entry.start + reached)
+    });
+    out.max()
+}
