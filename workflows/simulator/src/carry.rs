@@ -182,6 +182,11 @@ impl Sim {
         for effect in effects.into_iter().take(survives.unwrap_or(usize::MAX)) {
             match effect {
                 process_core::Effect::ToGroup(id, message) => {
+                    if let ToGroup::Claim { process, wants, .. } = &message
+                        && !wants.is_empty()
+                    {
+                        observer.see(self.at, &Seen::Claims(*process))?;
+                    }
                     let mut groups = 0..self.groups.len();
                     if let Some(group) = groups.find(|&group| self.group_id(group) == id) {
                         let link = Link::GroupProcess(group, manager);

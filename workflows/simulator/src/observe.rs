@@ -28,6 +28,8 @@ pub enum Seen<'a> {
     ToActivity(usize, &'a ToActivity),
     /// The group manager sends to the process manager.
     FromGroup(&'a FromGroup),
+    /// A process manager claims slots for a process, or repeats that.
+    Claims(ProcessId),
     /// A process manager, counted from 0, answers a client.
     Answers(usize, &'a Answer),
     /// A client has received an answer.

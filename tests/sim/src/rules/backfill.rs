@@ -15,6 +15,10 @@ use crate::known::Known;
 /// repeated where messages are lost.
 const CLAIMED_WITHIN: Span = Span::from_secs(10);
 
+/// An open claim is repeated more often than that. A process whose claim is open holds up nobody: a group
+/// that does not answer must not.
+const CLAIM_REPEATED_WITHIN: Span = Span::from_secs(2);
+
 /// The plans in force, and what is left of them.
 #[derive(Debug, Default)]
 pub(super) struct Backfill {
@@ -25,6 +29,8 @@ pub(super) struct Backfill {
     done: BTreeMap<ProcessId, Vec<ActivityId>>,
     /// When commands started.
     started: BTreeMap<(ProcessId, ActivityId), Mono>,
+    /// When slots were claimed last for a process.
+    claimed: BTreeMap<ProcessId, Mono>,
     /// The slots granted on the group managers' disks, by machine and process.
     granted: BTreeMap<ResourceId, BTreeMap<ProcessId, u32>>,
 }
@@ -50,25 +56,7 @@ impl Backfill {
                 let done = self.done.entry(process).or_default();
                 done.push(ended.outcome.attempt.activity);
             }
-            Event::Ended(_)
-            | Event::Epoch(_)
-            | Event::Leased(_)
-            | Event::Replanned(_)
-            | Event::Granted { .. }
-            | Event::Sent(..)
-            | Event::Reused(_)
-            | Event::Readied(_)
-            | Event::Decided(_)
-            | Event::Assigned { .. }
-            | Event::Faulted(_)
-            | Event::Broke { .. }
-            | Event::CancelAsked
-            | Event::Closed { .. }
-            | Event::Released
-            | Event::Recomputing(_)
-            | Event::Copied { .. }
-            | Event::MachineLost { .. }
-            | Event::FilesLost(..) => {}
+            _ => {}
         }
         Ok(())
     }
@@ -98,6 +86,11 @@ impl Backfill {
         let first = waiting
             .filter_map(|&id| Some((self.turn(known, id)?, id)))
             .min();
+        let has_claimed = |id: ProcessId| {
+            let since = self.claimed.get(&id).map(|at| known.at.since(*at));
+            since.is_some_and(|since| since <= CLAIMED_WITHIN + CLAIM_REPEATED_WITHIN)
+        };
+        let first = first.filter(|&(_, id)| !has_claimed(id));
         if let Some((_, first)) = first.filter(|(other, _)| other.0 < turn.0 && other.1 < turn.1) {
             let cores = self
                 .cores
@@ -181,11 +174,7 @@ impl Rule for Backfill {
                 let nodes = (0..).zip(&submit.draft.nodes);
                 let cores = nodes.filter_map(|(index, node)| match &node.kind {
                     NodeKind::Activity(activity) => Some((ActivityId(index), activity.cores)),
-                    NodeKind::Sequence(_)
-                    | NodeKind::Parallel { .. }
-                    | NodeKind::If { .. }
-                    | NodeKind::Assign(_)
-                    | NodeKind::Empty => None,
+                    _ => None,
                 });
                 self.cores.insert(submit.key.process(), cores.collect());
             }
@@ -226,31 +215,10 @@ impl Rule for Backfill {
                 | GroupEvent::Drained { .. }
                 | GroupEvent::Charged { .. } => {}
             },
-            Seen::Machine { .. }
-            | Seen::Cancels(_)
-            | Seen::ProcessDurable(Stream::Manager, _)
-            | Seen::ToActivity(..)
-            | Seen::FromGroup(_)
-            | Seen::Answers(..)
-            | Seen::Told(..)
-            | Seen::Numbered(..)
-            | Seen::Ended(_)
-            | Seen::Plans(_)
-            | Seen::HasPlanned(_)
-            | Seen::Stages(..)
-            | Seen::Troubled(_)
-            | Seen::Leases(..)
-            | Seen::Heard(..)
-            | Seen::Renews { .. }
-            | Seen::Renewed { .. }
-            | Seen::Managers { .. }
-            | Seen::Reached { .. }
-            | Seen::ManagerLost(_)
-            | Seen::Joined { .. }
-            | Seen::Healed
-            | Seen::Sizes(_)
-            | Seen::Bereft(..)
-            | Seen::AtRest => {}
+            Seen::Claims(process) => {
+                self.claimed.insert(*process, known.at);
+            }
+            _ => {}
         }
         Ok(())
     }
