@@ -356,10 +356,11 @@ impl ActivityManager {
         }
     }
 
-    /// Unknown attempts will not run here.
+    /// Unknown attempts will not run here, or no more. Whoever has the outcome of one and asks all the
+    /// same, since its acknowledgement was on its way, asks until it is told.
     fn on_unknown(&mut self, from: u32, id: AttemptId) {
         match self.closed.get(id) {
-            Some(Closed::Acknowledged) => {}
+            Some(Closed::Acknowledged) => self.out.answers(from).retracted.push(id),
             Some(Closed::Retracted) | None => self.retracted(from, id),
         }
     }

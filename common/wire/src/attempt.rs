@@ -67,7 +67,7 @@ pub enum ToActivity {
     /// These outcomes are durable and can be forgotten.
     #[n(2)]
     Acknowledge(#[n(0)] Vec<AttemptId>),
-    /// Stop these attempts. Answered by `Outcomes`.
+    /// Stop these attempts. Answered by `Outcomes`, or by `Retracted` where they are over.
     #[n(3)]
     Stop(#[n(0)] Vec<AttemptId>),
     /// Take these attempts back if they have not started. Answered by `Retracted`, `Started` or
@@ -377,7 +377,7 @@ pub enum FromActivity {
     /// These attempts have ended; repeated until acknowledged.
     #[n(3)]
     Outcomes(#[n(0)] Vec<Outcome>),
-    /// These attempts have not started here and will not.
+    /// These attempts have not started here and will not, or are over and their outcomes acknowledged.
     #[n(4)]
     Retracted(#[n(0)] Vec<AttemptId>),
     /// These attempts were refused.

@@ -289,6 +289,9 @@ fn outcomes_are_repeated_until_they_are_acknowledged() {
         "pm0: holding e3 ask=6 1/1 a1 a2 a3 a4\npm0: outcomes a3 stopped, a4 stopped\n"
     );
     assert_eq!(bench.all([acknowledge(3)]), "executor: forget a3\n");
+    // A manager that asked before its acknowledgement was here asks until it hears something.
+    assert_eq!(bench.all([stop(3)]), "pm0: retracted a3\n");
+    assert_eq!(bench.all([stop(3)]), "pm0: retracted a3\n");
     assert_eq!(show(&bench.wait(1)), "pm0: outcomes a4 stopped\n");
 }
 
