@@ -14,6 +14,9 @@ use crate::known::Known;
 /// Time after which slots are given back that nobody needs, where all managers reach each other and
 /// others wait: messages are lost for some seconds now and then.
 const BACK_AFTER: Span = Span::from_secs(20);
+/// A machine with leases tells its process manager something every two seconds: one that was not heard for
+/// longer is suspect, and what it has stays where it is.
+const HEARD_WITHIN: Span = Span::from_secs(5);
 /// Time from one look to the next.
 const LOOK_PERIOD: Span = Span::from_secs(1);
 
@@ -28,6 +31,10 @@ pub(super) struct Returns {
     granted: BTreeMap<(ProcessId, ResourceId), u32>,
     /// Since when each process manager and the group managers reach each other.
     together: BTreeMap<usize, Mono>,
+    /// Process managers that grant leases.
+    leasing: BTreeSet<usize>,
+    /// When each process manager heard each machine last.
+    heard: BTreeMap<(usize, usize), Mono>,
     /// Since when slots are held that the rest of a plan does not need, while others wait.
     idle: BTreeMap<(ProcessId, ResourceId), Mono>,
     looked: Mono,
@@ -169,8 +176,13 @@ impl Returns {
     /// Returns true if a process goes on elsewhere and does not need its slots of a machine.
     fn is_idle(&self, known: &Known, process: ProcessId, resource: ResourceId) -> bool {
         let manager = known.manager_of(process);
+        let is_heard = |machine: usize| {
+            let heard = self.heard.get(&(manager, machine));
+            let is_fresh = heard.is_some_and(|at| known.at.since(*at) <= HEARD_WITHIN);
+            is_fresh || !self.leasing.contains(&manager)
+        };
         let machine_of = |resource: &ResourceId| {
-            let machine = known.machines.get(resource)?;
+            let machine = known.machines.get(resource).filter(|one| is_heard(**one))?;
             let times = known.reached.get(&(manager, *machine))?;
             times.last().filter(|(_, end)| end.is_none())
         };
@@ -213,6 +225,12 @@ impl Rule for Returns {
         }
         match seen {
             Seen::ProcessDurable(Stream::Process(process), event) => self.process(*process, event),
+            Seen::Leases(manager, _) => {
+                self.leasing.insert(*manager);
+            }
+            Seen::Heard(manager, machine) => {
+                self.heard.insert((*manager, *machine), known.at);
+            }
             Seen::GroupDurable(group, event) => {
                 return self.group(known, *group, event, judged);
             }
