@@ -106,7 +106,10 @@ name: large
 body:
   sequence:
     - { activity: small, run: { shell: 'echo small > a' }, outputs: { a: a } }
-    - { activity: large, run: { shell: 'head -c 64000000 /dev/zero > b; test -s b' }, outputs: { b: b } }
+    - activity: large
+      # A file of two names is copied.
+      run: { shell: ': > b; ln b c; head -c 64000000 /dev/zero > b; test -s b' }
+      outputs: { b: b }
 ";
     let file = sandbox.file("a.yaml", text);
     let state = disk.join("s");

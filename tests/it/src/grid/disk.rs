@@ -25,7 +25,8 @@ const MANAGERS_DISK: u32 = 96;
 const WORDS: usize = 40;
 const WORD_BYTES: usize = 40_000;
 
-/// One activity whose output does not fit beside itself, after one whose output does.
+/// One activity whose output does not fit beside itself, after one whose output does. It has two names, so
+/// that it is copied.
 const LARGE: &str = "\
 xavantes: 1
 name: large
@@ -33,7 +34,9 @@ outputs: { a: small.a }
 body:
   sequence:
     - { activity: small, run: { shell: 'echo small > a' }, outputs: { a: a } }
-    - { activity: large, run: { shell: 'head -c 16000000 /dev/zero > b' }, outputs: { b: b } }
+    - activity: large
+      run: { shell: ': > b; ln b c; head -c 16000000 /dev/zero > b' }
+      outputs: { b: b }
 ";
 
 const SMALL: &str = "\
@@ -65,7 +68,9 @@ fn a_full_disk_of_a_machine_is_told_and_costs_nothing_that_was_recorded() {
     // The directory of what failed is kept, so the disk is as full as before; with what a user
     // removes there, the same daemon has room again.
     let directory = fault["directory"].as_str().unwrap();
-    fs::remove_file(format!("{directory}/b")).unwrap();
+    for name in ["b", "c"] {
+        fs::remove_file(format!("{directory}/{name}")).unwrap();
+    }
     let small = sandbox.file("small.yaml", SMALL);
     let run = sandbox.xav(&["run", &small, "--grid", &ana]).expect(0);
     assert_eq!(run.stdout, "word: fits\n");
@@ -81,6 +86,10 @@ fn a_full_disk_of_a_machine_is_told_and_costs_nothing_that_was_recorded() {
     sandbox.xav(&results).expect(0);
     let a = fs::read_to_string(sandbox.path("out/a")).unwrap();
     assert_eq!(a, "small\n");
+
+    // A file of one name needs no room beside itself.
+    let once = sandbox.file("once.yaml", LARGE.replace("ln b c; ", ""));
+    sandbox.xav(&["run", &once, "--grid", &ana]).expect(0);
 }
 
 /// A file that fills a disk to the last byte until it is dropped.
