@@ -25,7 +25,7 @@ pub struct State {
     n_grants: u64,
     /// Machines that are offered no more.
     drained: BTreeSet<String>,
-    /// What owners have used.
+    /// The usage of owners.
     usage: Usage,
     /// From `holdings`: the grants of each machine.
     grants: BTreeMap<MachineNumber, BTreeMap<GrantId, ProcessGrant>>,
@@ -275,7 +275,7 @@ impl State {
         owners.map(|(name, held)| (name.as_str(), held.all))
     }
 
-    /// What owners have used.
+    /// The usage of owners.
     pub(crate) fn usage(&self) -> &Usage {
         &self.usage
     }

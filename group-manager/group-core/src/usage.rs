@@ -20,7 +20,7 @@ pub(crate) const OWNERS_MAX: usize = 256;
 /// more, however short it was held.
 const USAGE_MIN: f64 = 1e-7;
 
-/// What owners have used.
+/// The usage of owners.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Usage {
     /// Slot seconds by the owner's name, as of `charged`.

@@ -55,7 +55,7 @@ pub(crate) struct Market {
     claims: Claims,
     /// Slots that may be claimed.
     slots: Slots,
-    /// What owners have used, and may claim.
+    /// The usage of owners, and the slots that they may claim.
     owners: Owners,
     /// Processes whose slots are given back, and the group managers that have said so.
     releasing: BTreeMap<ProcessId, BTreeSet<GroupId>>,

@@ -50,7 +50,7 @@ pub struct Known {
     pub managers: BTreeMap<ProcessId, usize>,
     /// The owner of each process that has one, by its name.
     pub owners: BTreeMap<ProcessId, String>,
-    /// How owners share the groups.
+    /// The policy by which owners share the groups.
     pub policy: Policy,
     /// Process managers that are lost for good.
     pub lost: BTreeSet<usize>,

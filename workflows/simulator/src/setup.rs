@@ -38,7 +38,7 @@ pub struct Setup {
     pub drift_max: u64,
     /// Users, of whom each process has one as its owner; with 0 it has none.
     pub users: u32,
-    /// How owners share the group in the run of a seed.
+    /// The policy by which owners share the group in the run of a seed.
     pub policy: fn(u64) -> Policy,
     /// The faults.
     pub faults: Faults,

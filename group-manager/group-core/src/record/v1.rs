@@ -164,7 +164,7 @@ pub struct Snapshot {
     /// Machines that are offered no more.
     #[cbor(n(5), default)]
     pub drained: Vec<String>,
-    /// What owners have used; none where they were never charged.
+    /// The usage of owners; none where they were never charged.
     #[cbor(n(6), default)]
     pub used: Option<Used>,
 }

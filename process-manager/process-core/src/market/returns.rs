@@ -285,7 +285,7 @@ fn kept(known: &Process, machines: &Machines, group: GroupId) -> Option<Kept> {
         let planned = known.index.slots.of(resource);
         let mut kept = slots;
         if planned < slots {
-            // One that is away may run attempts that nobody waits for.
+            // A machine that is away may run attempts that nobody waits for.
             if machines.is_trusted(resource) && machines.is_reachable(resource) {
                 let unwanted = machines.unwanted(resource, known.id());
                 kept = slots.min(known.slots_needed(resource, unwanted));

@@ -63,6 +63,15 @@ fn offer(group: GroupId) -> Offer {
 }
 
 /// A plan with an activity on the machine of each group.
+/// A market that has claimed slots of both groups for a plan.
+fn planned() -> (Bench, Market) {
+    let mut bench = Bench::new(Config::default());
+    let mut market = market(&mut bench);
+    let result = plan(&mut bench);
+    market.on_planned(&mut bench.step(), result);
+    (bench, market)
+}
+
 fn plan(bench: &mut Bench) -> PlanResult {
     let request = bench.plan_request();
     let entries = [(1, ONE), (2, TWO)].map(|(activity, group)| Entry {
@@ -115,10 +124,7 @@ fn has_plan(bench: &Bench) -> bool {
 
 #[test]
 fn a_plan_is_in_force_when_all_its_groups_have_granted() {
-    let mut bench = Bench::new(Config::default());
-    let mut market = market(&mut bench);
-    let result = plan(&mut bench);
-    market.on_planned(&mut bench.step(), result);
+    let (mut bench, mut market) = planned();
     assert_eq!(claims(&mut bench), [(ONE, 1), (TWO, 1)]);
     market.on_answer(&mut bench.step(), TWO, granted(TWO));
     assert!(!has_plan(&bench));
@@ -129,10 +135,7 @@ fn a_plan_is_in_force_when_all_its_groups_have_granted() {
 
 #[test]
 fn a_claim_is_repeated_with_its_number_until_it_is_answered() {
-    let mut bench = Bench::new(Config::default());
-    let mut market = market(&mut bench);
-    let result = plan(&mut bench);
-    market.on_planned(&mut bench.step(), result);
+    let (mut bench, mut market) = planned();
     market.on_answer(&mut bench.step(), ONE, granted(ONE));
     claims(&mut bench);
     market.repeat_claims(&mut bench.step(), ID);
@@ -144,10 +147,7 @@ fn a_claim_is_repeated_with_its_number_until_it_is_answered() {
 
 #[test]
 fn a_part_of_the_slots_is_kept_and_planned_on_alone() {
-    let mut bench = Bench::new(Config::default());
-    let mut market = market(&mut bench);
-    let result = plan(&mut bench);
-    market.on_planned(&mut bench.step(), result);
+    let (mut bench, mut market) = planned();
     market.on_answer(&mut bench.step(), ONE, granted(ONE));
     let refused = FromGroup::Refused {
         number: 1,
@@ -165,10 +165,7 @@ fn a_part_of_the_slots_is_kept_and_planned_on_alone() {
 
 #[test]
 fn slots_are_given_back_to_each_group_that_was_asked_for_some() {
-    let mut bench = Bench::new(Config::default());
-    let mut market = market(&mut bench);
-    let result = plan(&mut bench);
-    market.on_planned(&mut bench.step(), result);
+    let (mut bench, mut market) = planned();
     market.on_answer(&mut bench.step(), ONE, granted(ONE));
     assert!(!market.release(&mut bench.step(), ID), "it goes on");
     let closed = Event::Closed {
@@ -269,10 +266,7 @@ fn each_group_manager_is_asked_once_what_it_holds() {
 
 #[test]
 fn what_a_group_manager_does_not_hold_any_more_is_recorded_as_ended() {
-    let mut bench = Bench::new(Config::default());
-    let mut market = market(&mut bench);
-    let result = plan(&mut bench);
-    market.on_planned(&mut bench.step(), result);
+    let (mut bench, mut market) = planned();
     market.on_answer(&mut bench.step(), ONE, granted(ONE));
     market.on_answer(&mut bench.step(), TWO, granted(TWO));
     bench.take_to_groups();
@@ -297,10 +291,7 @@ fn what_a_group_manager_does_not_hold_any_more_is_recorded_as_ended() {
 
 #[test]
 fn a_group_manager_that_has_not_taken_a_return_is_told_again() {
-    let mut bench = Bench::new(Config::default());
-    let mut market = market(&mut bench);
-    let result = plan(&mut bench);
-    market.on_planned(&mut bench.step(), result);
+    let (mut bench, mut market) = planned();
     market.on_answer(&mut bench.step(), ONE, granted(ONE));
     market.on_answer(&mut bench.step(), TWO, granted(TWO));
     let holding = Holding {
@@ -341,10 +332,7 @@ fn a_group_manager_that_has_not_taken_a_return_is_told_again() {
 
 #[test]
 fn an_answer_is_older_than_a_claim_that_was_answered_meanwhile() {
-    let mut bench = Bench::new(Config::default());
-    let mut market = market(&mut bench);
-    let result = plan(&mut bench);
-    market.on_planned(&mut bench.step(), result);
+    let (mut bench, mut market) = planned();
     market.on_answer(&mut bench.step(), ONE, granted(ONE));
     let told = answered(&bench, 1, 0);
     market.on_holdings(&mut bench.step(), ONE, told, Vec::new());
@@ -353,10 +341,7 @@ fn an_answer_is_older_than_a_claim_that_was_answered_meanwhile() {
 
 #[test]
 fn what_is_held_under_the_number_of_an_open_claim_is_its_answer() {
-    let mut bench = Bench::new(Config::default());
-    let mut market = market(&mut bench);
-    let result = plan(&mut bench);
-    market.on_planned(&mut bench.step(), result);
+    let (mut bench, mut market) = planned();
     for (group, number) in [(ONE, 1), (TWO, 2)] {
         assert!(!has_plan(&bench));
         let told = answered(&bench, number, 0);
@@ -367,10 +352,7 @@ fn what_is_held_under_the_number_of_an_open_claim_is_its_answer() {
 
 #[test]
 fn a_claim_whose_number_an_earlier_epoch_has_used_is_made_anew() {
-    let mut bench = Bench::new(Config::default());
-    let mut market = market(&mut bench);
-    let result = plan(&mut bench);
-    market.on_planned(&mut bench.step(), result);
+    let (mut bench, mut market) = planned();
     market.on_answer(&mut bench.step(), TWO, granted(TWO));
     claims(&mut bench);
     // Its first claim in this group was granted and has ended since.

@@ -155,9 +155,7 @@ fn events() -> Vec<Event> {
         at: Wall(1_700_000_000_000_000),
         fault: fault(),
     };
-    vec![
-        Event::Epoch(Epoch(3)),
-        Event::Founded(Box::new(founded())),
+    let planned = |at| {
         Event::Planned(Box::new(Planned {
             plan: Plan {
                 generation: Generation(1),
@@ -166,8 +164,13 @@ fn events() -> Vec<Event> {
             },
             machines: vec![(resource, "r3".to_owned())],
             is_estimate: true,
-            at: None,
-        })),
+            at,
+        }))
+    };
+    vec![
+        Event::Epoch(Epoch(3)),
+        Event::Founded(Box::new(founded())),
+        planned(None),
         Event::Replanned(Box::new(Replanned {
             generation: Generation(2),
             bound: Span(4),
@@ -229,16 +232,7 @@ fn events() -> Vec<Event> {
             activities: vec![activity],
         },
         Event::FilesLost(vec![activity], resource),
-        Event::Planned(Box::new(Planned {
-            plan: Plan {
-                generation: Generation(1),
-                entries: vec![entry],
-                bound: Span(4),
-            },
-            machines: vec![(resource, "r3".to_owned())],
-            is_estimate: true,
-            at: Some(Wall(1_700_000_000_000_000)),
-        })),
+        planned(Some(Wall(1_700_000_000_000_000))),
     ]
 }
 

@@ -26,7 +26,7 @@ pub(super) struct World {
     held: BTreeMap<ProcessId, Vec<Grant>>,
     /// Slots that another process manager holds, by machine.
     pub(super) of_others: BTreeSet<ResourceId>,
-    /// How owners share the group, but for what they hold.
+    /// The shares of owners in the group, without their holdings.
     pub(super) owners: Option<Owners>,
     /// The owner whose claims are refused because it holds as much elsewhere as it may.
     pub(super) full: Option<String>,

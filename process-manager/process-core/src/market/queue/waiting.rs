@@ -235,7 +235,7 @@ mod tests {
             (waiting.first(), waiting.first_turn()),
             (Some(turn(3)), Some(turn(2)))
         );
-        // Who comes later has used nothing either, and waits for whoever came before.
+        // An owner who comes later has used nothing either, and waits for those before.
         waiting.insert(turn(4), class("c", 9));
         assert_eq!(waiting.first(), Some(turn(3)));
         let standings = [("a", 7), ("b", 8), ("c", 9)];
