@@ -172,6 +172,13 @@ impl Known {
         self.managers.get(&process).copied().unwrap_or_default()
     }
 
+    /// The slots that the owner of a process may hold at once; none where that is not limited.
+    pub fn slots_max(&self, process: ProcessId) -> Option<u32> {
+        let owner = self.owners.get(&process)?;
+        let own = self.policy.slots_max_of.get(owner).copied();
+        own.or(self.policy.slots_max)
+    }
+
     /// True if only a lost process manager knows a process.
     pub fn is_lost(&self, process: ProcessId) -> bool {
         self.lost.contains(&self.manager_of(process))

@@ -232,7 +232,9 @@ impl Elsewhere {
             let Some(process) = known.processes.get(&id) else {
                 continue;
             };
-            if is_ending(process) || self.faulted.contains(&id) {
+            // Where its owner holds all that it may, no machine is free for it.
+            let is_limited = known.slots_max(id).is_some();
+            if is_ending(process) || self.faulted.contains(&id) || is_limited {
                 continue;
             }
             judged.count();
