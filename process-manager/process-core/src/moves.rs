@@ -8,6 +8,7 @@ use wire::group::{Held, Offer};
 use crate::enact::judge::Gone;
 use crate::market::Answered;
 use crate::parts::Parts;
+use crate::process::Process;
 use crate::step::Step;
 
 impl Parts {
@@ -56,19 +57,23 @@ impl Parts {
         step.marks.want_plans();
     }
 
-    /// Asks machines for the attempts of a process that holds nothing there.
+    /// Asks machines for the attempts of a process that holds too little for them there.
     fn take_back_ungranted(&mut self, step: &mut Step<'_>, group: GroupId, id: ProcessId) {
-        let Some(known) = step.cx.process(id) else {
-            return;
-        };
-        let busy = known.busy_machines().filter(|place| place.group == group);
-        let ungranted = busy.filter(|&place| known.granted(place) == 0);
-        let ungranted: Vec<ResourceId> = ungranted.collect();
-        for resource in ungranted {
+        let known = step.cx.process(id);
+        let busy = known.into_iter().flat_map(Process::busy_machines);
+        let busy: Vec<ResourceId> = busy.filter(|place| place.group == group).collect();
+        for resource in busy {
+            let Some(known) = step.cx.process(id) else {
+                return;
+            };
             let unstarted = self.attempts.unstarted_at(step, resource).into_iter();
-            let of_it: Vec<AttemptId> = unstarted.filter(|one| one.process == id).collect();
-            self.machines.ask_back(resource, of_it);
-            self.take_back(step, resource);
+            let lacks_grants =
+                |one: &AttemptId| one.process == id && !known.fits_grants(one.activity, resource);
+            let ungranted: Vec<AttemptId> = unstarted.filter(lacks_grants).collect();
+            if !ungranted.is_empty() {
+                self.machines.ask_back(resource, ungranted);
+                self.take_back(step, resource);
+            }
         }
     }
 

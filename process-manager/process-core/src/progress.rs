@@ -57,7 +57,9 @@ impl Parts {
             Phase::Running => {
                 let is_idle = |place: &Option<ResourceId>| {
                     place.is_none_or(|place| {
-                        !self.machines.is_trusted(place) || known.granted(place) == 0
+                        !self.machines.is_trusted(place)
+                            || known.granted(place) == 0
+                            || known.has_too_wide(place)
                     })
                 };
                 let is_idle = step.config.lease.is_some() && known.index.ready.keys().any(is_idle);

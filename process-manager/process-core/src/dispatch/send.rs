@@ -68,6 +68,7 @@ impl Attempts {
             let next = queue
                 .iter()
                 .map(|turn| turn.activity)
+                .filter(|&activity| known.fits_grants(activity, resource))
                 .filter(|&activity| !known.awaits_recomputation(activity))
                 .filter(|&activity| !grid.files.holds_back(id, activity))
                 .take(window - n_out);

@@ -144,6 +144,19 @@ fn what_is_ready_goes_to_the_machine_of_the_plan_once() {
 }
 
 #[test]
+fn an_activity_that_wants_more_cores_than_its_process_holds_slots_is_not_sent() {
+    let mut wide = pair();
+    edit(&mut wide.nodes[1], |activity| activity.cores = 5);
+    let (mut bench, mut attempts, others) = bench(wide);
+    // Each machine has granted four.
+    bench.plan(&[(1, FIRST), (2, SECOND)]);
+    send(&mut bench, &mut attempts, &others);
+    assert_eq!(dispatched(&mut bench), [(SECOND, attempt(2, 1))]);
+    assert!(bench.process().has_too_wide(FIRST));
+    assert!(!bench.process().has_too_wide(SECOND));
+}
+
+#[test]
 fn an_attempt_waits_for_a_machine_that_cannot_be_reached() {
     let (mut bench, mut attempts, mut others) = bench(pair());
     bench.plan(&[(1, FIRST), (2, SECOND)]);

@@ -42,6 +42,8 @@ pub(crate) struct Index {
     pub(crate) n_produced: usize,
     /// The slots that the rest of the plan needs.
     pub(crate) slots: NeededSlots,
+    /// The most cores that an activity wants.
+    cores_max: u32,
 }
 
 /// The turn of a ready activity among those of its machine: the greater priority first, then the
@@ -223,7 +225,10 @@ impl Process {
     pub(crate) fn rebuild_index(&mut self) {
         let n_nodes = self.definition.nodes().len();
         let n_zero = vec![0; n_nodes];
+        let activities = self.definition.activities().iter();
+        let cores_max = activities.map(|&activity| self.cores(activity)).max();
         self.index = Index {
+            cores_max: cores_max.unwrap_or(1),
             n_ended: n_zero.clone(),
             n_all: n_zero,
             shown: shown(&self.definition),
@@ -293,6 +298,23 @@ impl Process {
             }
         }
         out.max(planned.saturating_add(beside))
+    }
+
+    /// Returns true if an activity wants no more cores than its process holds slots on a machine. A
+    /// machine would wait for ever with one that wants more.
+    pub(crate) fn fits_grants(&self, activity: ActivityId, resource: ResourceId) -> bool {
+        self.cores(activity) <= self.granted(resource)
+    }
+
+    /// Returns true if a ready activity is planned onto a machine where its process holds fewer slots than
+    /// it wants cores: it was out when its slots were revoked, and the plan made since counts on what it
+    /// was sent with.
+    pub(crate) fn has_too_wide(&self, resource: ResourceId) -> bool {
+        let granted = self.granted(resource);
+        let may_have = granted < self.index.cores_max.min(self.index.slots.of(resource));
+        let ready = self.index.ready.get(&Some(resource)).filter(|_| may_have);
+        let mut ready = ready.into_iter().flatten();
+        ready.any(|turn| self.cores(turn.activity) > granted)
     }
 
     /// Returns true if an activity has not ended, or is to be made again.
