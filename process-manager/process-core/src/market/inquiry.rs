@@ -13,13 +13,15 @@ pub(crate) struct Answered {
     pub(crate) n_revoked: u64,
 }
 
-/// A question for all holdings in a group that is not answered.
+/// A question for holdings in a group that is not answered.
 #[derive(Debug)]
 pub(super) struct Inquiry {
     pub(super) number: u32,
     /// The epoch of the group manager that is asked.
     pub(super) epoch: Epoch,
     /// The number of the last claim of each process that was answered when it was asked. A process
-    /// with another one has later news than the answer.
+    /// with another one may have later news than the answer.
     pub(super) claims: BTreeMap<ProcessId, u32>,
+    /// False if only processes are asked for that had such news when all were.
+    pub(super) is_whole: bool,
 }

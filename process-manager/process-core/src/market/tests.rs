@@ -290,6 +290,38 @@ fn what_a_group_manager_does_not_hold_any_more_is_recorded_as_ended() {
 }
 
 #[test]
+fn a_claim_that_was_refused_meanwhile_does_not_hide_what_is_not_held_any_more() {
+    let (mut bench, mut market) = planned();
+    market.on_answer(&mut bench.step(), ONE, granted(ONE));
+    market.on_answer(&mut bench.step(), TWO, granted(TWO));
+    let told = answered(&bench, 1, 0);
+    market.on_holdings(&mut bench.step(), ONE, told, vec![held(1, ONE, 1)]);
+    let revoked = Offer {
+        n_revoked: 1,
+        ..offer(ONE)
+    };
+    bench.take_to_groups();
+    market.on_offer(&mut bench.step(), ONE, revoked.clone());
+    let asked = questions(&mut bench)[0].1;
+    // A refusal is recorded with what was held before, since it tells nothing of that.
+    let known = bench.process().state.holdings[&ONE].clone();
+    let holding = Holding { number: 2, ..known };
+    bench.record(Event::Granted {
+        group: ONE,
+        holding,
+    });
+    let told = answered(&bench, asked, 1);
+    market.on_holdings(&mut bench.step(), ONE, told, Vec::new());
+    assert_eq!(recorded(&bench, ONE), (2, 1));
+    assert_eq!(questions(&mut bench), [(ONE, asked + 1, vec![ID])]);
+    let told = answered(&bench, asked + 1, 1);
+    market.on_holdings(&mut bench.step(), ONE, told, Vec::new());
+    assert_eq!(recorded(&bench, ONE), (2, 0));
+    market.on_offer(&mut bench.step(), ONE, revoked);
+    assert_eq!(questions(&mut bench), []);
+}
+
+#[test]
 fn a_group_manager_that_has_not_taken_a_return_is_told_again() {
     let (mut bench, mut market) = planned();
     market.on_answer(&mut bench.step(), ONE, granted(ONE));
