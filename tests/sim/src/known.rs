@@ -15,6 +15,7 @@ use process_core::{Event, Stream};
 use simulator::Seen;
 use wire::client::Phase;
 
+use crate::held::Held;
 use crate::reference::Expected;
 
 /// Everything seen so far, before the event that a rule looks at.
@@ -57,6 +58,12 @@ pub struct Known {
     /// From when to when each process manager reached each machine; the end of the last time is open
     /// while it does.
     pub reached: BTreeMap<(usize, usize), Times>,
+    /// The slots that processes hold.
+    pub held: Held,
+    /// Since when each machine and the manager of its group reach each other.
+    pub joined: BTreeMap<usize, Mono>,
+    /// Since when each process manager and the group managers reach each other.
+    pub together: BTreeMap<usize, Mono>,
 }
 
 /// From when to when something was so, again and again; an end is open while it is.
@@ -155,8 +162,23 @@ impl Known {
             Seen::ManagerLost(manager) => {
                 self.lost.insert(*manager);
             }
+            Seen::GroupDurable(group, event) => self.held.update(*group, event),
+            Seen::Joined { machine, is_joined } => {
+                note_since(&mut self.joined, *machine, at, *is_joined)
+            }
+            Seen::Managers { manager, both, .. } => {
+                note_since(&mut self.together, *manager, at, *both);
+            }
             _ => {}
         }
+    }
+}
+
+/// Something is so from now on, or not any more.
+fn note_since(since: &mut BTreeMap<usize, Mono>, of: usize, at: Mono, is_so: bool) {
+    since.remove(&of);
+    if is_so {
+        since.insert(of, at);
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod again;
 pub mod allocator;
+pub mod held;
 pub mod known;
 pub mod large;
 pub mod mangled;

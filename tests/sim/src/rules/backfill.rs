@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use group_core::{Event as GroupEvent, Policy};
+use group_core::Policy;
 use model::{ActivityId, Mono, NodeKind, Plan, ProcessId, ResourceId, Span, Wall};
 use process_core::record::Verdict;
 use process_core::{Event, Stream};
@@ -31,8 +31,6 @@ pub(super) struct Backfill {
     started: BTreeMap<(ProcessId, ActivityId), Mono>,
     /// When slots were claimed last for a process.
     claimed: BTreeMap<ProcessId, Mono>,
-    /// The slots granted on the group managers' disks, by machine and process.
-    granted: BTreeMap<ResourceId, BTreeMap<ProcessId, u32>>,
 }
 
 impl Backfill {
@@ -123,7 +121,7 @@ impl Backfill {
         });
         let begins = machines.map(|(resource, slots)| {
             let mut ends: Vec<Span> = Vec::new();
-            for (&holder, &held) in self.granted.get(&resource).into_iter().flatten() {
+            for (holder, held) in known.held.at(resource) {
                 if counts(holder) {
                     let n_before = ends.len();
                     ends.extend(self.ends(known, holder, resource));
@@ -186,51 +184,11 @@ impl Rule for Backfill {
             Seen::ProcessDurable(Stream::Process(process), event) => {
                 return self.process(known, *process, event, judged);
             }
-            Seen::GroupDurable(group, event) => match event {
-                GroupEvent::Granted {
-                    process, grants, ..
-                } => {
-                    for grant in grants {
-                        let at = self.granted.entry(grant.resource.of(*group)).or_default();
-                        *at.entry(*process).or_default() += grant.slots;
-                    }
-                }
-                GroupEvent::Returned {
-                    process, grants, ..
-                } => {
-                    self.forget(*process, |at| at.group == *group);
-                    for grant in grants {
-                        let at = self.granted.entry(grant.resource.of(*group)).or_default();
-                        *at.entry(*process).or_default() += grant.slots;
-                    }
-                }
-                GroupEvent::Released { process, .. } => {
-                    self.forget(*process, |at| at.group == *group);
-                }
-                GroupEvent::Revoked {
-                    process, resource, ..
-                } => self.forget(*process, |at| at == resource.of(*group)),
-                GroupEvent::Epoch(_)
-                | GroupEvent::Named { .. }
-                | GroupEvent::Drained { .. }
-                | GroupEvent::Charged { .. } => {}
-            },
             Seen::Claims(process) => {
                 self.claimed.insert(*process, known.at);
             }
             _ => {}
         }
         Ok(())
-    }
-}
-
-impl Backfill {
-    /// A process holds nothing on these machines any more.
-    fn forget(&mut self, process: ProcessId, is_there: impl Fn(ResourceId) -> bool) {
-        for (resource, holders) in &mut self.granted {
-            if is_there(*resource) {
-                holders.remove(&process);
-            }
-        }
     }
 }

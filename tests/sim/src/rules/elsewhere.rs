@@ -74,8 +74,6 @@ pub(super) struct Elsewhere {
     waiting: BTreeMap<(ProcessId, ActivityId), Mono>,
     /// Processes with a fault: what they had may be stopped, and is then not sent again.
     faulted: BTreeSet<ProcessId>,
-    /// The processes that hold slots of each machine, as far as the group manager has recorded it.
-    holders: BTreeMap<ResourceId, BTreeSet<ProcessId>>,
     /// When slots of each machine were given back last.
     freed: BTreeMap<ResourceId, Mono>,
     next: Mono,
@@ -141,50 +139,21 @@ impl Elsewhere {
         }
     }
 
-    fn group(&mut self, at: Mono, group: GroupId, event: &GroupEvent) {
-        match event {
-            GroupEvent::Granted {
-                process, grants, ..
-            } => {
-                for grant in grants {
-                    let holders = self.holders.entry(grant.resource.of(group)).or_default();
-                    holders.insert(*process);
-                }
-            }
-            GroupEvent::Released { process, .. } => {
-                for (resource, holders) in &mut self.holders {
-                    if resource.group == group && holders.remove(process) {
-                        self.freed.insert(*resource, at);
-                    }
-                }
+    /// Slots of machines are given back.
+    fn group(&mut self, known: &Known, group: GroupId, event: &GroupEvent) {
+        let (process, only) = match event {
+            GroupEvent::Released { process, .. } | GroupEvent::Returned { process, .. } => {
+                (*process, None)
             }
             GroupEvent::Revoked {
                 process, resource, ..
-            } => {
-                let resource = resource.of(group);
-                let holders = self.holders.get_mut(&resource);
-                if holders.is_some_and(|holders| holders.remove(process)) {
-                    self.freed.insert(resource, at);
-                }
-            }
-            GroupEvent::Returned {
-                process, grants, ..
-            } => {
-                let slots = grants.iter().filter(|grant| grant.slots > 0);
-                let left: BTreeSet<ResourceId> =
-                    slots.map(|grant| grant.resource.of(group)).collect();
-                for (resource, holders) in &mut self.holders {
-                    if resource.group != group || !holders.contains(process) {
-                        continue;
-                    }
-                    self.freed.insert(*resource, at);
-                    if !left.contains(resource) {
-                        holders.remove(process);
-                    }
-                }
-            }
-            _ => {}
-        }
+            } => (*process, Some(resource.of(group))),
+            _ => return,
+        };
+        let held = known.held.of(process, group).map(|(at, _)| at);
+        let freed = held.filter(|at| only.is_none_or(|only| only == *at));
+        self.freed
+            .extend(freed.map(|resource| (resource, known.at)));
     }
 
     /// Attempts on a machine that was silent for longer than its lease are given up.
@@ -290,9 +259,9 @@ impl Elsewhere {
             reached.as_ref().is_some_and(is_settled) && steady.is_some_and(is_settled)
         };
         let is_free = |resource: &ResourceId| {
-            let mut holders = self.holders.get(resource).into_iter().flatten();
+            let mut holders = known.held.at(*resource);
             let freed = self.freed.get(resource);
-            holders.all(|holder| *holder == id)
+            holders.all(|(holder, _)| holder == id)
                 && freed.is_none_or(|freed| known.at.since(*freed) > free_for)
         };
         let mut machines = known.machines.iter();
@@ -365,7 +334,7 @@ impl Rule for Elsewhere {
             self.recorded(at, *id, event);
         }
         if let Seen::GroupDurable(group, event) = seen {
-            self.group(at, *group, event);
+            self.group(known, *group, event);
         }
         if at < self.next {
             return Ok(());

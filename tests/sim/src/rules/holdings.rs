@@ -1,7 +1,7 @@
 //! Slots of a process manager that is lost for good come back in time, and nothing ends that its process
 //! manager is there for or that a command uses.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use group_core::Event;
 use model::{Mono, ProcessId, ResourceId, Span};
@@ -21,59 +21,13 @@ const KNOWN_AFTER: Span = Span::from_secs(6);
 /// The holdings of all processes, and when who reached whom.
 #[derive(Debug, Default)]
 pub(super) struct Holdings {
-    held: BTreeMap<ProcessId, BTreeSet<ResourceId>>,
-    /// Since when each machine and the manager of its group reach each other.
-    joined: BTreeMap<usize, Mono>,
     /// When each process manager was lost.
     lost: BTreeMap<usize, Mono>,
-    /// Since when each process manager and the group manager reach each other.
-    together: BTreeMap<usize, Mono>,
-    /// The end of the last time that they did for so long that the group manager knew it.
+    /// The end of the last time that each process manager and the group manager reached each other for so long that the group manager knew it.
     parted: BTreeMap<usize, Mono>,
 }
 
 impl Holdings {
-    fn group(
-        &mut self,
-        known: &Known,
-        of: impl Fn(group_core::record::MachineNumber) -> ResourceId,
-        event: &Event,
-        judged: &mut Judged,
-    ) -> Result<(), String> {
-        match event {
-            Event::Granted {
-                process, grants, ..
-            } => {
-                let held = self.held.entry(*process).or_default();
-                held.extend(grants.iter().map(|grant| of(grant.resource)));
-            }
-            Event::Released { process, .. } => {
-                self.held.remove(process);
-            }
-            Event::Revoked {
-                process, resource, ..
-            } => {
-                let resource = of(*resource);
-                judged.count_if(known.is_lost(*process));
-                if let Some(held) = self.held.get_mut(process) {
-                    held.remove(&resource);
-                }
-                self.may_end(known, *process, resource)?;
-            }
-            Event::Returned {
-                process, grants, ..
-            } => {
-                let held = grants.iter().map(|grant| of(grant.resource)).collect();
-                self.held.insert(*process, held);
-            }
-            Event::Epoch(_)
-            | Event::Named { .. }
-            | Event::Drained { .. }
-            | Event::Charged { .. } => {}
-        }
-        Ok(())
-    }
-
     /// The holding of a process on a machine ends.
     fn may_end(
         &self,
@@ -82,7 +36,7 @@ impl Holdings {
         resource: ResourceId,
     ) -> Result<(), String> {
         let manager = known.manager_of(process);
-        let together = self.together.get(&manager);
+        let together = known.together.get(&manager);
         let is_there = together.is_some_and(|&since| known.at.since(since) > KNOWN_AFTER);
         let parted = self.parted.get(&manager);
         let was_there = parted.is_some_and(|&until| known.at.since(until) < KEPT_FOR);
@@ -106,19 +60,17 @@ impl Holdings {
 
     /// Slots of lost process managers that are held for too long.
     fn overdue(&self, known: &Known) -> Result<(), String> {
-        for (process, resources) in &self.held {
-            let Some(&lost) = self.lost.get(&known.manager_of(*process)) else {
+        for (process, resource, _) in known.held.all() {
+            let lost = self.lost.get(&known.manager_of(process));
+            let machine = known.machines.get(&resource);
+            let joined = machine.and_then(|machine| known.joined.get(machine));
+            let (Some(&lost), Some(&joined)) = (lost, joined) else {
                 continue;
             };
-            for resource in resources {
-                let machine = known.machines.get(resource);
-                let joined = machine.and_then(|machine| self.joined.get(machine));
-                let Some(&joined) = joined else { continue };
-                if known.at.since(joined.max(lost)) > FREE_AFTER {
-                    return Err(format!(
-                        "{process} holds slots of {resource}, and its process manager is lost"
-                    ));
-                }
+            if known.at.since(joined.max(lost)) > FREE_AFTER {
+                return Err(format!(
+                    "{process} holds slots of {resource}, and its process manager is lost"
+                ));
             }
         }
         Ok(())
@@ -134,25 +86,21 @@ impl Rule for Holdings {
             Seen::ManagerLost(manager) => {
                 self.lost.insert(*manager, known.at);
             }
-            Seen::Joined { machine, is_joined } => {
-                self.joined.remove(machine);
-                if *is_joined {
-                    self.joined.insert(*machine, known.at);
-                }
-            }
-            Seen::Managers { manager, both, .. } => {
-                let since = self.together.remove(manager);
-                if let Some(since) = since
-                    && known.at.since(since) > KNOWN_AFTER
+            Seen::Managers { manager, .. } => {
+                if let Some(since) = known.together.get(manager)
+                    && known.at.since(*since) > KNOWN_AFTER
                 {
                     self.parted.insert(*manager, known.at);
                 }
-                if *both {
-                    self.together.insert(*manager, known.at);
-                }
             }
-            Seen::GroupDurable(group, event) => {
-                return self.group(known, |number| number.of(*group), event, judged);
+            Seen::GroupDurable(
+                group,
+                Event::Revoked {
+                    process, resource, ..
+                },
+            ) => {
+                judged.count_if(known.is_lost(*process));
+                self.may_end(known, *process, resource.of(*group))?;
             }
             _ => {}
         }

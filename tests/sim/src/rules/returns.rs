@@ -9,6 +9,7 @@ use process_core::{Event, Stream};
 use simulator::Seen;
 
 use super::{Judged, Rule};
+use crate::held::Held;
 use crate::known::Known;
 
 /// Time after which slots are given back that nobody needs, where all managers reach each other and
@@ -28,9 +29,6 @@ pub(super) struct Returns {
     done: BTreeMap<ProcessId, BTreeSet<ActivityId>>,
     /// Activities that are made again, of processes that may need any machine for that.
     again: BTreeSet<ProcessId>,
-    granted: BTreeMap<(ProcessId, ResourceId), u32>,
-    /// Since when each process manager and the group managers reach each other.
-    together: BTreeMap<usize, Mono>,
     /// Process managers that grant leases.
     leasing: BTreeSet<usize>,
     /// When each process manager heard each machine last.
@@ -78,50 +76,13 @@ impl Returns {
         }
     }
 
-    fn group(
-        &mut self,
-        known: &Known,
-        group: GroupId,
-        event: &GroupEvent,
-        judged: &mut Judged,
-    ) -> Result<(), String> {
-        match event {
-            GroupEvent::Granted {
-                process, grants, ..
-            } => {
-                for grant in grants {
-                    let at = (*process, grant.resource.of(group));
-                    *self.granted.entry(at).or_default() += grant.slots;
-                }
-            }
-            GroupEvent::Returned {
-                process, grants, ..
-            } => {
-                self.granted
-                    .retain(|(holder, at), _| holder != process || at.group != group);
-                for grant in grants {
-                    let at = (*process, grant.resource.of(group));
-                    *self.granted.entry(at).or_default() += grant.slots;
-                }
-                judged.count();
-                self.is_enough(known, *process, group)?;
-            }
-            GroupEvent::Released { process, .. } => {
-                self.granted
-                    .retain(|(holder, at), _| holder != process || at.group != group);
-            }
-            GroupEvent::Revoked {
-                process, resource, ..
-            } => {
-                self.granted.remove(&(*process, resource.of(group)));
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
     /// A process that has given slots back holds those that its commands use.
-    fn is_enough(&self, known: &Known, process: ProcessId, group: GroupId) -> Result<(), String> {
+    fn is_enough(
+        known: &Known,
+        held: &Held,
+        process: ProcessId,
+        group: GroupId,
+    ) -> Result<(), String> {
         let mut used: BTreeMap<ResourceId, u32> = BTreeMap::new();
         let sent = known.processes.get(&process).map(|durable| &durable.sent);
         for (attempt, (_, cores)) in &known.running {
@@ -131,8 +92,7 @@ impl Returns {
             }
         }
         for (resource, used) in used {
-            let held = self.granted.get(&(process, resource));
-            let held = held.copied().unwrap_or_default();
+            let held = held.slots(process, resource);
             if used > held {
                 return Err(format!(
                     "{process} uses {used} slots of {resource} and keeps {held}"
@@ -147,14 +107,14 @@ impl Returns {
         let waiting = known.processes.iter().filter(|(id, durable)| {
             let is_open = durable.since.is_some() && durable.closed.is_none();
             let has_plan = self.plans.get(id).is_some_and(|plan| plan.generation.0 > 0);
-            let is_there = self.together.contains_key(&known.manager_of(**id));
+            let is_there = known.together.contains_key(&known.manager_of(**id));
             is_open && is_there && !has_plan && !durable.is_cancelling && !durable.is_faulting
         });
         let waiting: BTreeSet<ProcessId> = waiting.map(|(id, _)| *id).collect();
         let mut idle = BTreeMap::new();
         if !waiting.is_empty() {
-            for (&(process, resource), &slots) in &self.granted {
-                if slots > 0 && self.is_idle(known, process, resource) {
+            for (process, resource, _) in known.held.all() {
+                if self.is_idle(known, process, resource) {
                     let before = self.idle.get(&(process, resource)).copied();
                     idle.insert((process, resource), before.unwrap_or(known.at));
                 }
@@ -201,7 +161,7 @@ impl Returns {
         let goes_on = known.running.keys().any(|one| one.process == process);
         runs && goes_on
             && !self.again.contains(&process)
-            && self.together.contains_key(&manager)
+            && known.together.contains_key(&manager)
             && machine_of(&resource).is_some()
             // Whatever was ever sent there may still be there, until the machine has said that it is not.
             && sent.all(|attempt| durable.sent.get(attempt) != Some(&resource))
@@ -209,9 +169,8 @@ impl Returns {
                 one.process == process && durable.sent.get(one) == Some(&resource)
             })
             && left.all(|entry| {
-                let granted = self.granted.get(&(process, entry.resource));
                 entry.resource != resource
-                    && granted.is_some_and(|slots| *slots > 0)
+                    && known.held.slots(process, entry.resource) > 0
                     && machine_of(&entry.resource).is_some()
             })
     }
@@ -232,16 +191,14 @@ impl Rule for Returns {
                 self.heard.insert((*manager, *machine), known.at);
             }
             Seen::GroupDurable(group, event) => {
-                return self.group(known, *group, event, judged);
-            }
-            Seen::Managers { manager, both, .. } => {
-                self.together.remove(manager);
-                // Whose processes wait may have changed.
-                self.idle.clear();
-                if *both {
-                    self.together.insert(*manager, known.at);
+                if let GroupEvent::Returned { process, .. } = event {
+                    judged.count();
+                    let held = known.held.after(*group, event);
+                    Returns::is_enough(known, &held, *process, *group)?;
                 }
             }
+            // Whose processes wait may have changed.
+            Seen::Managers { .. } => self.idle.clear(),
             _ => {}
         }
         Ok(())

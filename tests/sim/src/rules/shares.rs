@@ -11,6 +11,7 @@ use simulator::Seen;
 use wire::group::{FromGroup, OwnerUsage, Owners, owner_name};
 
 use super::{Judged, Rule};
+use crate::held::Held;
 use crate::known::Known;
 
 /// Slot seconds by which what is told may differ: grants are charged from before they are durable.
@@ -21,12 +22,9 @@ const SLACK_PART: f64 = 0.03;
 /// slots count for limits.
 const OFFERED_AFTER: Span = Span::from_secs(6);
 
-/// Who holds what, and what owners have used.
+/// What owners have used.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
-    held: BTreeMap<(ProcessId, ResourceId), u32>,
-    /// Since when each machine and the manager of its group reach each other.
-    joined: BTreeMap<usize, Mono>,
     /// The holdings of each owner that were constant for a time, the oldest first: their end, its
     /// length in seconds, and the slots.
     slices: BTreeMap<String, Vec<(Mono, f64, u32)>>,
@@ -47,7 +45,7 @@ impl Shares {
             return;
         }
         let mut by_owner: BTreeMap<&str, u32> = BTreeMap::new();
-        for (&(process, _), slots) in &self.held {
+        for (process, _, slots) in known.held.all() {
             *by_owner.entry(owner(known, process)).or_default() += slots;
         }
         for (owner, slots) in by_owner {
@@ -69,53 +67,10 @@ impl Shares {
         used.sum()
     }
 
-    fn group(
-        &mut self,
-        known: &Known,
-        of: impl Fn(group_core::record::MachineNumber) -> ResourceId,
-        event: &Event,
-        judged: &mut Judged,
-    ) -> Result<(), String> {
-        self.count(known);
-        match event {
-            Event::Granted {
-                process, grants, ..
-            } => {
-                for grant in grants {
-                    let held = self.held.entry((*process, of(grant.resource))).or_default();
-                    *held += grant.slots;
-                }
-                return self.is_within_limit(known, owner(known, *process), judged);
-            }
-            Event::Released { process, .. } => {
-                self.held.retain(|(holder, _), _| holder != process);
-            }
-            Event::Revoked {
-                process, resource, ..
-            } => {
-                self.held.remove(&(*process, of(*resource)));
-            }
-            Event::Returned {
-                process, grants, ..
-            } => {
-                self.held.retain(|(holder, _), _| holder != process);
-                for grant in grants {
-                    let held = self.held.entry((*process, of(grant.resource))).or_default();
-                    *held += grant.slots;
-                }
-            }
-            Event::Epoch(_)
-            | Event::Named { .. }
-            | Event::Drained { .. }
-            | Event::Charged { .. } => {}
-        }
-        Ok(())
-    }
-
     /// An owner was granted slots: it holds no more than it may on machines that are surely offered.
     fn is_within_limit(
-        &self,
         known: &Known,
+        held: &Held,
         owner_of: &str,
         judged: &mut Judged,
     ) -> Result<(), String> {
@@ -130,13 +85,13 @@ impl Shares {
         judged.count();
         let is_offered = |resource: &ResourceId| {
             let machine = known.machines.get(resource);
-            let joined = machine.and_then(|machine| self.joined.get(machine));
+            let joined = machine.and_then(|machine| known.joined.get(machine));
             joined.is_some_and(|&since| known.at.since(since) > OFFERED_AFTER)
         };
-        let own = self.held.iter().filter(|((process, resource), _)| {
+        let own = held.all().filter(|(process, resource, _)| {
             owner(known, *process) == owner_of && is_offered(resource)
         });
-        let held: u32 = own.map(|(_, slots)| slots).sum();
+        let held: u32 = own.map(|(_, _, slots)| slots).sum();
         match held > most {
             true => Err(format!("{owner_of} holds {held} slots and may hold {most}")),
             false => Ok(()),
@@ -165,19 +120,19 @@ impl Rule for Shares {
     fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
         match seen {
             Seen::GroupDurable(group, event) => {
-                self.group(known, |number| number.of(*group), event, judged)
+                self.count(known);
+                match event {
+                    Event::Granted { process, .. } => {
+                        let held = known.held.after(*group, event);
+                        Shares::is_within_limit(known, &held, owner(known, *process), judged)
+                    }
+                    _ => Ok(()),
+                }
             }
             Seen::FromGroup(FromGroup::Offer(offer)) => match &offer.owners {
                 Some(owners) if owners.is_fair => self.told(known, owners, judged),
                 Some(_) | None => Ok(()),
             },
-            Seen::Joined { machine, is_joined } => {
-                self.joined.remove(machine);
-                if *is_joined {
-                    self.joined.insert(*machine, known.at);
-                }
-                Ok(())
-            }
             _ => Ok(()),
         }
     }

@@ -14,14 +14,18 @@ use crate::known::Known;
 pub(super) struct Slots {
     slots: BTreeMap<usize, u32>,
     numbers: BTreeMap<ResourceId, usize>,
-    /// The slots granted on the group managers' disks, by process and machine.
-    granted: BTreeMap<(ProcessId, ResourceId), u32>,
     /// Claims that were granted: group, process and number.
     claims: BTreeSet<(GroupId, ProcessId, u32)>,
 }
 
 impl Slots {
-    fn group(&mut self, group: GroupId, event: &Event, judged: &mut Judged) -> Result<(), String> {
+    fn group(
+        &mut self,
+        known: &Known,
+        group: GroupId,
+        event: &Event,
+        judged: &mut Judged,
+    ) -> Result<(), String> {
         match event {
             Event::Epoch(_) => {}
             Event::Named { resource, name } => {
@@ -45,13 +49,11 @@ impl Slots {
                         "claim {number} of {process} is granted a second time"
                     ));
                 }
+                let held = known.held.after(group, event);
                 for grant in grants {
                     judged.count();
-
                     let at = grant.resource.of(group);
-                    *self.granted.entry((*process, at)).or_default() += grant.slots;
-                    let all = self.granted.iter().filter(|((_, of), _)| *of == at);
-                    let n_granted: u32 = all.map(|(_, slots)| slots).sum();
+                    let n_granted: u32 = held.at(at).map(|(_, slots)| slots).sum();
                     let machine = self.numbers.get(&at);
                     let slots = machine.and_then(|machine| self.slots.get(machine));
                     if slots.is_none_or(|slots| n_granted > *slots) {
@@ -59,48 +61,29 @@ impl Slots {
                     }
                 }
             }
-            Event::Released { process, .. } => {
-                let is_other =
-                    |holder: &ProcessId, at: &ResourceId| holder != process || at.group != group;
-                self.granted.retain(|(holder, at), _| is_other(holder, at));
-            }
-            Event::Revoked {
-                process, resource, ..
-            } => {
-                self.granted.remove(&(*process, resource.of(group)));
-            }
             Event::Returned {
                 process,
                 number,
-                grants,
+                grants: _,
             } => {
                 if !self.claims.insert((group, *process, *number)) {
                     return Err(format!("return {number} of {process} is taken twice"));
                 }
                 judged.count();
-                let mut left: BTreeMap<ResourceId, u32> = BTreeMap::new();
-                for grant in grants {
-                    *left.entry(grant.resource.of(group)).or_default() += grant.slots;
-                }
-                for ((holder, at), slots) in &mut self.granted {
-                    if holder != process || at.group != group {
-                        continue;
-                    }
-                    let left = left.remove(at).unwrap_or_default();
-                    if left > *slots {
+                let held = known.held.after(group, event);
+                for (at, left) in held.of(*process, group) {
+                    let slots = known.held.slots(*process, at);
+                    if left > slots {
                         return Err(format!(
                             "{process} keeps {left} slots of {at}, and had {slots}"
                         ));
                     }
-                    *slots = left;
-                }
-                if let Some((at, slots)) = left.into_iter().find(|(_, slots)| *slots > 0) {
-                    return Err(format!(
-                        "{process} keeps {slots} slots of {at}, and had none"
-                    ));
                 }
             }
-            Event::Drained { .. } | Event::Charged { .. } => {}
+            Event::Released { .. }
+            | Event::Revoked { .. }
+            | Event::Drained { .. }
+            | Event::Charged { .. } => {}
         }
         Ok(())
     }
@@ -112,7 +95,7 @@ impl Rule for Slots {
             self.slots.insert(*machine, *slots);
         }
         if let Seen::GroupDurable(group, event) = seen {
-            return self.group(*group, event, judged);
+            return self.group(known, *group, event, judged);
         }
         let Seen::Started(command) = seen else {
             return Ok(());
@@ -137,8 +120,8 @@ impl Rule for Slots {
         let resource = durable.sent.get(&command.attempt);
         let granted = resource.map(|resource| durable.granted(*resource));
         // The machine knows a grant before its process manager has recorded it.
-        let held = resource.and_then(|resource| self.granted.get(&(process, *resource)));
-        let granted = granted.max(held.copied()).unwrap_or_default();
+        let held = resource.map(|resource| known.held.slots(process, *resource));
+        let granted = granted.max(held).unwrap_or_default();
         if known.is_repeatable(command.attempt) {
             // An attempt that nobody waits for any more may start after its process has ended.
             return Ok(());
