@@ -16,6 +16,9 @@ pub const GRANT_LATE: Span = Span::from_millis(10);
 /// those who wait for them, and so long that the end of a wide step is one message, and that processes
 /// of short commands send none.
 pub const RETURN_AFTER: Span = Span::from_millis(200);
+/// A process whose rest fits nowhere for so long, and of which nothing runs, gives its slots back: another
+/// one may wait for them that has what it waits for itself. Machines that restart are back before.
+pub const STALLED_AFTER: Span = Span::from_secs(30);
 /// Processes that are looked at in one step to use slots which the first one cannot use yet: each costs as
 /// much as to plan it.
 pub const BACKFILL_MAX: usize = 32;

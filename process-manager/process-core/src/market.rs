@@ -21,6 +21,7 @@ mod returns;
 mod slots;
 #[cfg(test)]
 mod tests;
+mod unplanned;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,6 +110,8 @@ struct Demand {
     misfit_seen: Mono,
     /// The number of offers when it was last tried in vain to plan it, or the rest of it again.
     tried: Option<u64>,
+    /// Since when the rest of it fits nowhere.
+    stalled: Option<Mono>,
     /// True if it was last to be planned on fewer slots than are free, for the limit of its owner.
     is_limited: bool,
     waiting_for: Option<String>,
@@ -285,7 +288,8 @@ impl Market {
             Stage::Planning { .. } => {
                 self.planning.insert(id);
             }
-            Stage::Settled | Stage::Claiming { .. } => {}
+            Stage::Settled => demand.stalled = None,
+            Stage::Claiming { .. } => {}
         }
         demand.stage = stage;
     }

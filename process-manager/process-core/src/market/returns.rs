@@ -1,5 +1,5 @@
-//! Slots that a process gives back before its end, since the rest of its plan does not need them. A later
-//! plan that needs more claims them again.
+//! Slots that a process gives back before its end, since the rest of its plan does not need them, or has no
+//! place at all and would only hold up others. A later plan that needs more claims them again.
 //!
 //! ```text
 //!   an entry was the last one of its slot --> surplus --> recorded as not held --> Return --> Granted
@@ -119,15 +119,11 @@ impl Market {
         if known.phase() != Phase::Running || known.state.plan.generation.0 == 0 {
             return;
         }
-        for group in self
-            .returns
-            .open
-            .get(&id)
-            .into_iter()
-            .flat_map(|open| open.keys())
-        {
+        let open = self.returns.open.get(&id);
+        for group in open.into_iter().flat_map(BTreeMap::keys) {
             self.send_return(step, *group, id);
         }
+        let is_stalled = self.is_stalled(step, id);
         let mut is_left = self.returns.open.contains_key(&id);
         let Some(known) = step.cx.process(id) else {
             return;
@@ -137,7 +133,7 @@ impl Market {
             let Some(known) = step.cx.process(id) else {
                 return;
             };
-            let Some(kept) = kept(known, machines, group) else {
+            let Some(kept) = kept(known, machines, group, is_stalled) else {
                 continue;
             };
             // What an open claim adds is not known.
@@ -153,10 +149,28 @@ impl Market {
                 self.tell_return(step, group, id, kept.grants.unwrap_or_default());
             }
         }
-        if is_left {
-            step.timers
-                .set(Timer::Return(id), step.now.mono + limits::REPEAT);
-        }
+        let stalled = self.demands.get(&id).and_then(|demand| demand.stalled);
+        let is_holding = step.cx.process(id).is_some_and(|known| {
+            let mut grants = known.grants();
+            grants.any(|grant| grant.slots > 0)
+        });
+        let next = match stalled.filter(|_| is_holding) {
+            _ if is_left => limits::REPEAT,
+            Some(_) => limits::STALLED_AFTER,
+            None => return,
+        };
+        step.timers.set(Timer::Return(id), step.now.mono + next);
+    }
+
+    /// Returns true if the rest of a process has fitted nowhere for long, nothing of it runs, and others
+    /// could use what it holds.
+    fn is_stalled(&self, step: &Step<'_>, id: ProcessId) -> bool {
+        let since = self.demands.get(&id).and_then(|demand| demand.stalled);
+        let is_long = since.is_some_and(|since| since + limits::STALLED_AFTER <= step.now.mono);
+        let known = step.cx.process(id);
+        let is_idle = known.is_some_and(|known| known.out().next().is_none());
+        let is_shared = self.groups.values().any(GroupLink::is_shared);
+        is_long && is_idle && (is_shared || self.queue.has_others(id))
     }
 
     /// Records that a process holds only these slots of a group from here on, and tells its manager.
@@ -276,19 +290,27 @@ struct Kept {
     is_held_back: bool,
 }
 
-/// The grants of a group that the rest of a plan needs; none where the process holds no more than that.
-fn kept(known: &Process, machines: &Machines, group: GroupId) -> Option<Kept> {
+/// The grants of a group that the rest of a plan needs; none where the process holds no more than that. Of
+/// one that stalls, nothing is needed.
+fn kept(known: &Process, machines: &Machines, group: GroupId, is_stalled: bool) -> Option<Kept> {
     let holding = known.state.holdings.get(&group)?;
     let mut keep = Vec::new();
     let (mut is_more, mut is_held_back) = (false, false);
     for (resource, slots) in held(&holding.grants) {
-        let planned = known.index.slots.of(resource);
+        let planned = match is_stalled {
+            true => 0,
+            false => known.index.slots.of(resource),
+        };
         let mut kept = slots;
         if planned < slots {
             // A machine that is away may run attempts that nobody waits for.
             if machines.is_trusted(resource) && machines.is_reachable(resource) {
                 let unwanted = machines.unwanted(resource, known.id());
-                kept = slots.min(known.slots_needed(resource, unwanted));
+                let needed = match is_stalled {
+                    true => known.all_cores(unwanted),
+                    false => known.slots_needed(resource, unwanted),
+                };
+                kept = slots.min(needed);
             }
             is_held_back |= kept > planned;
             is_more |= kept < slots;

@@ -282,8 +282,7 @@ impl Process {
         unwanted: impl Iterator<Item = AttemptId>,
     ) -> u32 {
         let planned = self.index.slots.of(resource);
-        let unwanted = unwanted.map(|attempt| self.cores(attempt.activity));
-        let mut beside = unwanted.fold(0, u32::saturating_add);
+        let mut beside = self.all_cores(unwanted);
         let mut out = beside;
         for attempt in self.out_at(resource) {
             let state = self.activity(attempt.activity);
@@ -298,6 +297,12 @@ impl Process {
             }
         }
         out.max(planned.saturating_add(beside))
+    }
+
+    /// The cores of attempts together.
+    pub(crate) fn all_cores(&self, attempts: impl Iterator<Item = AttemptId>) -> u32 {
+        let cores = attempts.map(|attempt| self.cores(attempt.activity));
+        cores.fold(0, u32::saturating_add)
     }
 
     /// Returns true if an activity wants no more cores than its process holds slots on a machine. A

@@ -1,0 +1,120 @@
+//! Processes that cannot be planned on what there is: they wait for other slots, say what they wait for,
+//! or fault where no machine fits for long.
+
+use model::ProcessId;
+use schedule::Refusal;
+
+use super::{GroupLink, Market, Stage};
+use crate::enact::problem::refusal_fault;
+use crate::limits;
+use crate::record::Event;
+use crate::step::Step;
+use crate::stream::Stream;
+use crate::timer::Timer;
+
+impl Market {
+    /// Notes that a process could not be planned with the slots that there are. It is not tried again
+    /// before others are free, so it does not delay processes that replan on slots they hold.
+    pub(super) fn note_tried(&mut self, step: &mut Step<'_>, id: ProcessId) {
+        let n_offers = self.n_offers;
+        let Some(demand) = self.demands.get_mut(&id) else {
+            return;
+        };
+        demand.tried = Some(n_offers);
+        let turn = demand.turn_of(id);
+        if demand.has_plan {
+            let since = *demand.stalled.get_or_insert(step.now.mono);
+            step.timers
+                .set_once(Timer::Return(id), since + limits::STALLED_AFTER);
+            self.queue.set_tried(turn);
+        } else if demand.wants_absent {
+            self.queue.set_absent(turn);
+        } else if demand.is_limited {
+            let owner = demand.class.owner.clone();
+            self.bar(owner.as_deref());
+        }
+    }
+
+    /// A process cannot be planned, since nothing is free.
+    pub(super) fn note_without_machines(&mut self, id: ProcessId) {
+        let any = self.offered().next().is_some();
+        let is_answered = self.all_answering().next().is_some();
+        if let Some(demand) = self.demands.get_mut(&id) {
+            let why = match (any, is_answered) {
+                (true, true) if demand.is_limited => "slots within the limit of its owner",
+                (true, true) => "the machines are held by other processes",
+                (true, false) => "an answer of the group manager",
+                (false, _) => "no machine yet",
+            };
+            demand.wants_absent = false;
+            demand.waiting_for = Some(why.to_owned());
+            // Once these machines are free, the next plan shows if one of them fits.
+            demand.misfit_since = None;
+        }
+    }
+
+    /// There is no plan on the machines that were offered: the process waits for others, or faults where
+    /// none that fits is known for long.
+    pub(super) fn on_refusal(
+        &mut self,
+        step: &mut Step<'_>,
+        id: ProcessId,
+        (n_offers, is_whole): (u64, bool),
+        refusal: &Refusal,
+    ) {
+        let Some(known) = step.cx.process(id) else {
+            return;
+        };
+        let wants_absent = self.is_absent(step, known, refusal);
+        // Within a limit a plan may have no machine that fits, though there is one.
+        let fits_nowhere = self.fits_nowhere(known, refusal);
+        let Some(demand) = self.demands.get_mut(&id) else {
+            return;
+        };
+        demand.wants_absent = wants_absent;
+        let is_whole = is_whole || demand.is_limited && fits_nowhere;
+        let what = match demand.is_limited {
+            true => "more slots than the limit of its owner leaves (`user-slots` in gm.toml)",
+            false => "a machine that fits",
+        };
+        demand.waiting_for = Some(format!("{what}: {refusal}"));
+        let is_first = known.state.plan.generation.0 == 0;
+        self.set_stage(id, Stage::Wanting);
+        if n_offers == self.n_offers {
+            self.note_tried(step, id);
+        }
+        let Some(demand) = self.demands.get_mut(&id) else {
+            return;
+        };
+        // A process that has a plan waits for a machine that fits for as long as it takes. And a
+        // machine that fits may only be held by others, so patience begins only when such a machine
+        // is gone.
+        let may_fault = is_first && is_whole && !wants_absent;
+        if may_fault {
+            let now = step.now.mono;
+            let is_seen = now.since(demand.misfit_seen) <= limits::OFFER_FRESH;
+            let since = demand.misfit_since.filter(|_| is_seen).unwrap_or(now);
+            (demand.misfit_since, demand.misfit_seen) = (Some(since), now);
+            let until = since + step.config.patience;
+            // An offer that should have been followed by another may be out of date.
+            let is_fresh = |link: &GroupLink| {
+                !link.is_up || step.now.mono.since(link.offered) <= limits::OFFER_FRESH
+            };
+            if until <= step.now.mono && self.groups.values().all(is_fresh) {
+                let Some(known) = step.cx.process(id) else {
+                    return;
+                };
+                let fault = refusal_fault(known, refusal);
+                self.set_stage(id, Stage::Settled);
+                step.cx
+                    .record(Stream::Process(id), Event::Faulted(Box::new(fault)));
+                return step.marks.mark(id);
+            }
+            step.timers
+                .set(Timer::Plan(id), until.max(step.now.mono + limits::REPEAT));
+        } else {
+            demand.misfit_since = None;
+        }
+        step.marks.want_plans();
+    }
+}
