@@ -14,7 +14,7 @@ use wire::{Envelope, MESSAGE_BYTES_MAX};
 
 use crate::clock;
 use crate::identity::Credentials;
-use crate::limits::{CLIENT_ANSWER_SECONDS_MAX, CLIENT_REACH_SECONDS_MAX};
+use crate::limits::{CLIENT_ANSWER_SECONDS_MAX, CLIENT_QUEUED_MAX, CLIENT_REACH_SECONDS_MAX};
 use crate::quic::{Calls, LinkError};
 
 /// The longest sleep of a client that has no deadline; it only bounds a system call.
@@ -36,6 +36,23 @@ pub struct Client {
     is_repeated: bool,
     n_requests: u64,
     patience: Span,
+    turn: Turn,
+    word: Option<Word>,
+}
+
+/// Tells the user that the manager has no place yet: the number of clients that wait, this one
+/// included.
+type Word = Box<dyn FnMut(u32) + Send>;
+
+/// The place of a client at the manager's socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// It had a place at once.
+    First,
+    /// It waits for one; so many clients wait, this one included.
+    Queued { n_waiting: u32, since: Mono },
+    /// It has waited, and the manager serves it since then.
+    Served(Mono),
 }
 
 /// The way to the manager.
@@ -155,7 +172,21 @@ impl Client {
             is_repeated: false,
             n_requests: 0,
             patience: Span::from_secs(CLIENT_ANSWER_SECONDS_MAX),
+            turn: Turn::First,
+            word: None,
         }
+    }
+
+    /// Has `word` called, once, if the manager has no place for this client for some seconds.
+    #[must_use]
+    pub fn when_waiting(mut self, word: impl FnMut(u32) + Send + 'static) -> Client {
+        self.word = Some(Box::new(word));
+        self
+    }
+
+    /// True while the manager has no place for this client.
+    fn is_waiting(&self) -> bool {
+        matches!(self.turn, Turn::Queued { .. })
     }
 
     /// Sets the time to wait for an answer, which is a minute by default.
@@ -172,8 +203,7 @@ impl Client {
         };
         let number = self.send(request)?;
         let patience = self.patience;
-        let answer = self.receive(number, Some(clock::mono() + patience))?;
-        let Some(answer) = answer else {
+        let Some(answer) = self.receive_patiently(number)? else {
             return Err(match self.trouble() {
                 Some(source) => self.unreachable(source),
                 None => ClientError::TimedOut(patience),
@@ -200,8 +230,8 @@ impl Client {
         let number = self.n_requests;
         give(number)?;
         let patience = self.patience;
-        let answer = self.receive(number, Some(clock::mono() + patience))?;
-        answer.ok_or(ClientError::TimedOut(patience))
+        self.receive_patiently(number)?
+            .ok_or(ClientError::TimedOut(patience))
     }
 
     /// Follows a process until it has ended.
@@ -286,6 +316,24 @@ impl Client {
         Ok(())
     }
 
+    /// The answer to a request, or none if the patience with it is over. It begins when the manager
+    /// has a place for this client.
+    fn receive_patiently(&mut self, number: u64) -> Result<Option<Answer>, ClientError> {
+        let asked = clock::mono();
+        loop {
+            let from = match self.turn {
+                Turn::First => asked,
+                Turn::Queued { .. } => clock::mono(),
+                Turn::Served(since) => since.max(asked),
+            };
+            let until = from + self.patience;
+            let answer = self.receive(number, Some(until))?;
+            if answer.is_some() || (!self.is_waiting() && until <= clock::mono()) {
+                return Ok(answer);
+            }
+        }
+    }
+
     /// The next answer to a request, or none if none came until `until`. Answers to earlier
     /// requests are skipped.
     fn receive(&mut self, number: u64, until: Option<Mono>) -> Result<Option<Answer>, ClientError> {
@@ -306,8 +354,12 @@ impl Client {
                 self.reconnect(until)?;
                 continue;
             };
+            let sleep = match self.word_is_due() {
+                Some(at) => left.min(at.since(clock::mono())),
+                None => left,
+            };
             // Zero would be no timeout at all.
-            let timeout = Duration::from_micros(left.0.max(1));
+            let timeout = Duration::from_micros(sleep.0.max(1));
             let read = stream
                 .set_read_timeout(Some(timeout))
                 .and_then(|()| self.buffer.fill(&mut stream));
@@ -316,7 +368,8 @@ impl Client {
                 Ok(_) => self.take()?,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if left == Span::ZERO {
+                    self.tell_of_waiting();
+                    if left == sleep {
                         return Ok(None);
                     }
                 }
@@ -333,9 +386,35 @@ impl Client {
 
     fn take(&mut self) -> Result<(), ClientError> {
         while let Some(body) = self.buffer.take()? {
-            self.arrived.push_back(wire::decode(body)?);
+            let envelope: Envelope<Answer> = wire::decode(body)?;
+            if let Some(Answer::Queued(n_waiting)) = envelope.message {
+                let since = clock::mono();
+                self.turn = match n_waiting {
+                    0 => Turn::Served(since),
+                    n_waiting => Turn::Queued { n_waiting, since },
+                };
+            } else {
+                self.arrived.push_back(envelope);
+            }
         }
         Ok(())
+    }
+
+    /// When the user is to be told that this client waits.
+    fn word_is_due(&self) -> Option<Mono> {
+        let Turn::Queued { since, .. } = self.turn else {
+            return None;
+        };
+        self.word.is_some().then_some(since + CLIENT_QUEUED_MAX)
+    }
+
+    fn tell_of_waiting(&mut self) {
+        if let Turn::Queued { n_waiting, .. } = self.turn
+            && self.word_is_due().is_some_and(|due| due <= clock::mono())
+            && let Some(mut word) = self.word.take()
+        {
+            word(n_waiting);
+        }
     }
 }
 

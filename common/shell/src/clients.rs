@@ -2,16 +2,14 @@
 //! machines, and the connections of both. Each connection has a thread that reads and one that
 //! writes, so that no client delays another client or the core.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::error::Error;
 use std::fs;
-use std::io::{self, ErrorKind, Write};
-use std::net::Shutdown;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -20,14 +18,17 @@ use rustix::event::{PollFd, PollFlags, poll};
 use thiserror::Error;
 use wire::Envelope;
 use wire::client::{Answer, Request};
-use wire::frame::{self, FrameBuffer, FrameError};
+use wire::frame::{FrameBuffer, FrameError};
 
 use crate::client::{Client, ClientError};
 use crate::inbox::Inbox;
-use crate::limits::{
-    CLIENT_REQUESTS_MAX, CLIENT_WAITING_BYTES_MAX, CLIENT_WRITE_SECONDS_MAX, CLIENTS_MAX,
-    REMOTE_CLIENTS_MAX, REMOTE_CONNECTIONS_EACH_MAX, REMOTE_MESSAGE_BYTES_MAX,
-};
+use crate::limits::{CLIENT_WRITE_SECONDS_MAX, REMOTE_MESSAGE_BYTES_MAX};
+
+mod connection;
+mod places;
+
+use connection::{Connection, Origin, write_all};
+use places::Places;
 
 /// The clients of one manager. Dropping it closes their connections and removes the socket.
 pub struct Clients<I> {
@@ -67,26 +68,8 @@ struct Shared<I> {
     inbox: Inbox<I>,
     inputs: ClientInputs<I>,
     n_admitted: AtomicU64,
-    is_closing: AtomicBool,
-    connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
+    places: Mutex<Places>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-}
-
-struct Connection {
-    stream: UnixStream,
-    /// The identity of a client on another machine.
-    who: Option<Identity>,
-    state: Mutex<Traffic>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct Traffic {
-    frames: VecDeque<Vec<u8>>,
-    bytes: usize,
-    /// Number of requests that are not answered yet.
-    n_open: usize,
-    is_closed: bool,
 }
 
 impl<I: Send + 'static> Clients<I> {
@@ -96,8 +79,7 @@ impl<I: Send + 'static> Clients<I> {
             inbox: inbox.clone(),
             inputs,
             n_admitted: AtomicU64::new(0),
-            is_closing: AtomicBool::new(false),
-            connections: Mutex::default(),
+            places: Mutex::default(),
             threads: Mutex::default(),
         };
         Clients {
@@ -143,7 +125,7 @@ impl<I: Send + 'static> Clients<I> {
     /// A client inside the program.
     pub fn join(&self) -> io::Result<Client> {
         let (ours, theirs) = UnixStream::pair()?;
-        admit(&self.shared, theirs, None)?;
+        admit(&self.shared, theirs, Origin::Inside)?;
         Ok(Client::over(ours))
     }
 
@@ -156,7 +138,7 @@ impl<I: Send + 'static> Clients<I> {
             source,
         };
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
-        let number = admit(&self.shared, theirs, None).map_err(failed)?;
+        let number = admit(&self.shared, theirs, Origin::Inside).map_err(failed)?;
         Client::over(ours).ask_by(|request| {
             let sent = self.shared.inbox.send_all([input(number, request)]);
             sent.map_err(|_| ClientError::Closed)
@@ -167,7 +149,7 @@ impl<I: Send + 'static> Clients<I> {
     /// returned stream and reads the answers from it.
     pub fn connect_as(&self, who: &Identity) -> io::Result<UnixStream> {
         let (ours, theirs) = UnixStream::pair()?;
-        admit(&self.shared, theirs, Some(who.clone()))?;
+        admit(&self.shared, theirs, Origin::Remote(who.clone()))?;
         Ok(ours)
     }
 
@@ -189,10 +171,7 @@ impl<I> Drop for Clients<I> {
             let _ = thread.join();
             let _ = fs::remove_file(path);
         }
-        self.shared.is_closing.store(true, Ordering::Release);
-        for connection in lock(&self.shared.connections).values() {
-            connection.finish();
-        }
+        lock(&self.shared.places).close();
         let threads = std::mem::take(&mut *lock(&self.shared.threads));
         for thread in threads {
             let _ = thread.join();
@@ -207,7 +186,7 @@ impl<I> Answers<I> {
     /// Answers a client's request. A client that has disconnected is no error; a client that does
     /// not read its answers is disconnected.
     pub fn send(&self, client: u64, number: u64, answer: Answer) {
-        let connection = lock(&self.0.connections).get(&client).cloned();
+        let connection = lock(&self.0.places).get(client);
         if let Some(connection) = connection {
             connection.queue(&Envelope {
                 number,
@@ -238,8 +217,8 @@ fn accept_all<I: Send + 'static>(
         }
         match listener.accept() {
             Ok((stream, _)) => {
-                let admitted = check(&stream).and_then(|()| admit(shared, stream, None));
-                if let Err(error) = admitted {
+                let arrived = check(&stream).and_then(|()| arrive(shared, stream));
+                if let Err(error) = arrived {
                     tracing::warn!(%error, "a client was not admitted");
                 }
             }
@@ -269,38 +248,68 @@ fn check(stream: &UnixStream) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::PermissionDenied, message))
 }
 
-/// Serves a connection; the answer is the client's number.
+/// Takes a client of the socket, which waits for its turn while all places are taken.
+fn arrive<I: Send + 'static>(shared: &Arc<Shared<I>>, stream: UnixStream) -> io::Result<()> {
+    let has_place = lock(&shared.places).wait(stream);
+    advance(shared);
+    has_place.map_err(io::Error::other)
+}
+
+/// Serves the clients of the socket whose turn has come.
+fn advance<I: Send + 'static>(shared: &Arc<Shared<I>>) {
+    loop {
+        let next = {
+            let mut places = lock(&shared.places);
+            let Some(stream) = places.next() else { return };
+            enter(shared, &mut places, stream, Origin::Socket)
+        };
+        let served = next.and_then(|(client, connection)| serve(shared, client, connection));
+        if let Err(error) = served {
+            tracing::warn!(%error, "a client was not admitted");
+        }
+    }
+}
+
+/// Serves a client at once; the answer is its number.
 fn admit<I: Send + 'static>(
     shared: &Arc<Shared<I>>,
     stream: UnixStream,
-    who: Option<Identity>,
+    origin: Origin,
 ) -> io::Result<u64> {
+    let (client, connection) = enter(shared, &mut lock(&shared.places), stream, origin)?;
+    serve(shared, client, connection)
+}
+
+/// Gives a client a number and a place.
+fn enter<I>(
+    shared: &Shared<I>,
+    places: &mut Places,
+    stream: UnixStream,
+    origin: Origin,
+) -> io::Result<(u64, Arc<Connection>)> {
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(Duration::from_secs(CLIENT_WRITE_SECONDS_MAX)))?;
-    let (reading, writing) = (stream.try_clone()?, stream.try_clone()?);
-    let connection = Arc::new(Connection {
-        stream,
-        who,
-        state: Mutex::default(),
-        changed: Condvar::new(),
-    });
+    let connection = Arc::new(Connection::new(stream, origin));
     let client = shared.n_admitted.fetch_add(1, Ordering::Relaxed) + 1;
-    {
-        let mut connections = lock(&shared.connections);
-        if shared.is_closing.load(Ordering::Acquire) {
-            return Err(io::Error::other("the manager is stopping"));
-        }
-        has_room(&connections, connection.who.as_ref()).map_err(io::Error::other)?;
-        connections.insert(client, Arc::clone(&connection));
-    }
+    let entered = places.enter(client, &connection);
+    entered.map_err(io::Error::other)?;
+    Ok((client, connection))
+}
+
+/// Starts the threads of a connection.
+fn serve<I: Send + 'static>(
+    shared: &Arc<Shared<I>>,
+    client: u64,
+    connection: Arc<Connection>,
+) -> io::Result<u64> {
     let theirs = Arc::clone(&connection);
     let writer = std::thread::Builder::new()
         .name(format!("client-{client}-out"))
-        .spawn(move || write_all(writing, &theirs));
+        .spawn(move || write_all(&theirs));
     let theirs = (Arc::clone(shared), Arc::clone(&connection));
     let reader = std::thread::Builder::new()
         .name(format!("client-{client}-in"))
-        .spawn(move || read_all(client, reading, &theirs.0, &theirs.1));
+        .spawn(move || read_all(client, &theirs.0, &theirs.1));
     let mut threads = lock(&shared.threads);
     threads.retain(|thread| !thread.is_finished());
     match (reader, writer) {
@@ -310,7 +319,7 @@ fn admit<I: Send + 'static>(
         }
         (reader, writer) => {
             connection.cut_off();
-            lock(&shared.connections).remove(&client);
+            lock(&shared.places).leave(client);
             let result = reader
                 .as_ref()
                 .err()
@@ -322,41 +331,15 @@ fn admit<I: Send + 'static>(
     }
 }
 
-/// Checks the bounds for one more connection. Clients on other machines do not use up the places of
-/// local ones, and one user cannot use up all of theirs.
-fn has_room(
-    connections: &BTreeMap<u64, Arc<Connection>>,
-    who: Option<&Identity>,
-) -> Result<(), String> {
-    let count = |is_meant: &dyn Fn(&Connection) -> bool| {
-        let meant = connections.values().filter(|one| is_meant(one));
-        meant.count()
-    };
-    let (n, n_max) = match who {
-        None => (count(&|one| one.who.is_none()), CLIENTS_MAX),
-        Some(who) => {
-            let n_own = count(&|one| one.who.as_ref() == Some(who));
-            if n_own >= REMOTE_CONNECTIONS_EACH_MAX {
-                let n_max = REMOTE_CONNECTIONS_EACH_MAX;
-                return Err(format!("{who} has {n_max} connections"));
-            }
-            (count(&|one| one.who.is_some()), REMOTE_CLIENTS_MAX)
-        }
-    };
-    if n < n_max {
-        return Ok(());
-    }
-    Err(format!("{n_max} clients are connected"))
-}
-
-fn read_all<I>(client: u64, mut stream: UnixStream, shared: &Shared<I>, connection: &Connection) {
+fn read_all<I: Send + 'static>(client: u64, shared: &Arc<Shared<I>>, connection: &Connection) {
+    let mut stream = &connection.stream;
     // The buffer grows with the bytes that have arrived, not with the announced length.
-    let mut frames = FrameBuffer::new(match connection.who {
+    let mut frames = FrameBuffer::new(match connection.who() {
         None => wire::MESSAGE_BYTES_MAX,
         Some(_) => REMOTE_MESSAGE_BYTES_MAX,
     });
     let cut_off = |error: &dyn Error| {
-        let who = connection.who.as_ref().map(tracing::field::display);
+        let who = connection.who().map(tracing::field::display);
         tracing::warn!(client, who, %error, "a client was cut off");
     };
     'stream: loop {
@@ -376,7 +359,7 @@ fn read_all<I>(client: u64, mut stream: UnixStream, shared: &Shared<I>, connecti
                     break 'stream;
                 }
             };
-            if !connection.take(client, envelope, shared) {
+            if !take(client, envelope, shared, connection) {
                 break 'stream;
             }
         }
@@ -392,108 +375,30 @@ fn read_all<I>(client: u64, mut stream: UnixStream, shared: &Shared<I>, connecti
         }
     }
     connection.finish();
-    lock(&shared.connections).remove(&client);
+    lock(&shared.places).leave(client);
     // It comes after the requests of the client.
     shared.inbox.tell_of_client((shared.inputs.gone)(client));
+    advance(shared);
 }
 
-fn write_all(mut stream: UnixStream, connection: &Connection) {
-    while let Some(frame) = connection.next() {
-        if stream.write_all(&frame).is_err() {
-            connection.cut_off();
-            return;
-        }
-        connection.written(frame.len());
-    }
-    let _ = stream.shutdown(Shutdown::Both);
-}
-
-impl Connection {
-    /// Passes a request on. Returns false if the connection must not be read any further.
-    fn take<I>(&self, client: u64, envelope: Envelope<Request>, shared: &Shared<I>) -> bool {
-        let Envelope { number, message } = envelope;
-        let Some(request) = message else {
-            let reasons = vec!["this version does not know that request".to_owned()];
-            self.queue(&Envelope {
-                number,
-                message: Some(Answer::Refused(reasons)),
-            });
-            return true;
-        };
-        let input = (shared.inputs.request)(client, self.who.as_ref(), number, request);
-        self.wait_for_turn() && shared.inbox.send_all([input]).is_ok()
-    }
-
-    fn queue(&self, envelope: &Envelope<Answer>) {
-        let mut bytes = Vec::new();
-        frame::append(&mut bytes, |out| {
-            minicbor::encode(envelope, out).expect("a vector takes every byte");
+/// Passes a request on. Returns false if the connection must not be read any further.
+fn take<I>(
+    client: u64,
+    envelope: Envelope<Request>,
+    shared: &Shared<I>,
+    connection: &Connection,
+) -> bool {
+    let Envelope { number, message } = envelope;
+    let Some(request) = message else {
+        let reasons = vec!["this version does not know that request".to_owned()];
+        connection.queue(&Envelope {
+            number,
+            message: Some(Answer::Refused(reasons)),
         });
-        let mut state = lock(&self.state);
-        if state.bytes > 0 && state.bytes + bytes.len() > CLIENT_WAITING_BYTES_MAX {
-            drop(state);
-            tracing::warn!("a client that does not read was cut off");
-            return self.cut_off();
-        }
-        state.bytes += bytes.len();
-        state.n_open = state.n_open.saturating_sub(1);
-        state.frames.push_back(bytes);
-        drop(state);
-        self.changed.notify_all();
-    }
-
-    /// The next frame to write. None once the connection is closed and everything is written.
-    fn next(&self) -> Option<Vec<u8>> {
-        let mut state = lock(&self.state);
-        loop {
-            if let Some(frame) = state.frames.pop_front() {
-                return Some(frame);
-            }
-            if state.is_closed {
-                return None;
-            }
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    fn written(&self, bytes: usize) {
-        let mut state = lock(&self.state);
-        state.bytes = state.bytes.saturating_sub(bytes);
-    }
-
-    /// Waits until enough earlier requests are answered. Returns false once the connection is
-    /// closed.
-    fn wait_for_turn(&self) -> bool {
-        let mut state = lock(&self.state);
-        while state.n_open >= CLIENT_REQUESTS_MAX && !state.is_closed {
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        state.n_open += 1;
-        !state.is_closed
-    }
-
-    /// Closes the connection once the waiting frames are written.
-    fn finish(&self) {
-        lock(&self.state).is_closed = true;
-        self.changed.notify_all();
-        let _ = self.stream.shutdown(Shutdown::Read);
-    }
-
-    /// Closes the connection at once.
-    fn cut_off(&self) {
-        let mut state = lock(&self.state);
-        state.is_closed = true;
-        state.frames.clear();
-        drop(state);
-        self.changed.notify_all();
-        let _ = self.stream.shutdown(Shutdown::Both);
-    }
+        return true;
+    };
+    let input = (shared.inputs.request)(client, connection.who(), number, request);
+    connection.wait_for_turn() && shared.inbox.send_all([input]).is_ok()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -38,6 +38,12 @@ pub const LINK_PAUSE: Span = Span::from_millis(100);
 /// some hundred processes.
 pub const CLIENTS_MAX: usize = 256;
 
+/// Clients that wait for one of these places: each is a socket and nothing else.
+pub const CLIENTS_WAITING_MAX: usize = 1_024;
+
+/// Time after which a client that waits for a place tells its user.
+pub const CLIENT_QUEUED_MAX: Span = Span::from_secs(2);
+
 /// Clients on other machines that may be connected at the same time, of all users together. Each
 /// has two threads and some 100 KiB.
 pub const REMOTE_CLIENTS_MAX: usize = 1_024;

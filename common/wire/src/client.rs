@@ -172,6 +172,10 @@ pub enum Answer {
     /// The machines that processes may use at the moment.
     #[n(12)]
     Machines(#[n(0)] Vec<Machine>),
+    /// Answers no request, and has number 0: so many clients, this one included, wait for a place at
+    /// the manager's socket. With 0 this one has its place.
+    #[n(13)]
+    Queued(#[n(0)] u32),
 }
 
 /// A machine that processes may use.

@@ -497,6 +497,7 @@ fn answers() -> Vec<Envelope<Answer>> {
         Answer::Processes(vec![summary]),
         Answer::Progress(Box::new(progress)),
         Answer::Refused(vec!["no".to_owned()]),
+        Answer::Queued(3),
     ];
     let message = |message| Envelope {
         number: 7,

@@ -143,7 +143,8 @@ impl Client {
             | Answer::Why(_)
             | Answer::Tail(_)
             | Answer::LogPart(_)
-            | Answer::Machines(_) => {}
+            | Answer::Machines(_)
+            | Answer::Queued(_) => {}
         }
     }
 }
@@ -175,7 +176,8 @@ pub(crate) fn in_short(answer: &Answer) -> String {
         | Answer::Why(_)
         | Answer::Tail(_)
         | Answer::LogPart(_)
-        | Answer::Machines(_) => format!("{answer:?}"),
+        | Answer::Machines(_)
+        | Answer::Queued(_) => format!("{answer:?}"),
     }
 }
 

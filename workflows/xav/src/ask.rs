@@ -52,7 +52,7 @@ impl Source {
         loop {
             let user = directory.user().map_err(refused)?;
             let result = match user {
-                Some(user) => match Client::connect(&user.socket) {
+                Some(user) => match user.connect() {
                     Ok(client) => {
                         return Ok(Source::Live(Box::new(client), user, directory.clone()));
                     }

@@ -218,7 +218,7 @@ fn forget_live(directory: &StateDirectory, processes: &[ProcessId]) -> Result<()
     let Some(user) = directory.user().map_err(refused)? else {
         return forget_in(directory, processes);
     };
-    let mut client = Client::connect(&user.socket).map_err(|error| Failure::because(&error))?;
+    let mut client = user.connect().map_err(|error| Failure::because(&error))?;
     for &process in processes {
         let answer = client
             .ask(Request::Status(process))

@@ -31,10 +31,22 @@ pub(crate) trait Host {
     }
 }
 
+impl User {
+    /// A client of this run, which tells its user if it has to wait for a place.
+    pub(crate) fn connect(&self) -> Result<Client, ClientError> {
+        let client = Client::connect(&self.socket)?;
+        Ok(client.when_waiting(|n_waiting| {
+            screen::tell(&format!(
+                "waiting for a place: the run has as many connections as it may have, and {n_waiting} wait\n"
+            ));
+        }))
+    }
+}
+
 /// A run of another program.
 impl Host for User {
     fn client(&self) -> Result<Client, Failure> {
-        Client::connect(&self.socket).map_err(|error| Failure::because(&error))
+        self.connect().map_err(|error| Failure::because(&error))
     }
 }
 
@@ -70,9 +82,7 @@ impl Watched<'_> {
         display: &mut Display,
         quietly: bool,
     ) -> Result<(End, bool), Failure> {
-        let mut watch = client
-            .watch(self.process)
-            .map_err(|error| Failure::because(&error))?;
+        let mut watch = self.begin(client)?;
         let mut told_faults = false;
         let mut is_lost = false;
         while !watch.has_ended() {
@@ -89,8 +99,9 @@ impl Watched<'_> {
                         display.tell("the process manager can be reached again\n");
                     }
                     if progress.phase == Phase::Faulting && !told_faults && !quietly {
-                        // The watch goes on over its connection.
-                        let status = self.status(&mut self.host.client()?)?;
+                        // A connection of its own could wait for a place until others have ended.
+                        let status = self.status(client)?;
+                        watch = self.begin(client)?;
                         display.tell(&self.faults(&status));
                         told_faults = !status.faults.is_empty();
                     }
@@ -113,6 +124,11 @@ impl Watched<'_> {
         }
         let status = self.status(client)?;
         Ok((End::Process(Box::new(status)), told_faults))
+    }
+
+    fn begin<'c>(&self, client: &'c mut Client) -> Result<shell::Watch<'c>, Failure> {
+        let begun = client.watch(self.process);
+        begun.map_err(|error| Failure::because(&error))
     }
 
     fn status(&self, client: &mut Client) -> Result<Status, Failure> {

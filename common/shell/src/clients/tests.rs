@@ -1,13 +1,15 @@
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 
 use model::{ProcessId, Span};
 use tempfile::TempDir;
 use wire::client::{Phase, Progress, Totals};
+use wire::frame;
 
 use super::*;
 use crate::client::ClientError;
 use crate::inbox::{InputReceiver, inbox};
+use crate::limits::{CLIENT_WAITING_BYTES_MAX, CLIENTS_MAX, CLIENTS_WAITING_MAX};
 
 enum Input {
     Asked(u64, u64, Request),
@@ -179,4 +181,91 @@ fn there_are_never_more_clients_than_the_limit() {
         clients[0].ask(Request::List),
         Err(ClientError::Closed | ClientError::Io { .. })
     ));
+}
+
+/// Clients that connect at once in the tests of the queue: more than have a place.
+const MANY: usize = 300;
+
+/// The number of clients that wait, as one of them is told.
+fn n_waiting(stream: &mut impl Read) -> u32 {
+    let mut body = Vec::new();
+    assert!(frame::read(stream, 1 << 10, &mut body).unwrap());
+    let told: Envelope<Answer> = wire::decode(&body).unwrap();
+    let Some(Answer::Queued(n_waiting)) = told.message else {
+        panic!("{told:?}");
+    };
+    n_waiting
+}
+
+#[test]
+fn clients_beyond_the_limit_wait_for_their_turn() {
+    let mut bench = Bench::new();
+    let ask = |path: PathBuf| {
+        let mut client = Client::connect(&path).unwrap();
+        client.ask(Request::List).unwrap()
+    };
+    let askers: Vec<_> = (0..MANY)
+        .map(|_| {
+            let path = bench.path();
+            std::thread::spawn(move || ask(path))
+        })
+        .collect();
+    let served: Vec<(u64, u64, Request)> = (0..CLIENTS_MAX).map(|_| bench.request()).collect();
+    // Nobody has left, so nobody else has a place, and this one hears that it waits.
+    let mut late = UnixStream::connect(bench.path()).unwrap();
+    assert!(n_waiting(&mut late) >= 1);
+    let mut late = Client::over(late);
+    let watch = late.watch(ProcessId(5)).unwrap();
+    let answers = bench.clients.answers();
+    for (client, number, _) in served {
+        answers.send(client, number, Answer::Processes(Vec::new()));
+    }
+    let (mut n_asked, mut n_gone) = (CLIENTS_MAX, 0);
+    // Whoever leaves after its answer makes room for the next.
+    while n_asked <= MANY || n_gone < MANY {
+        match bench.next() {
+            Input::Asked(client, number, Request::List) => {
+                n_asked += 1;
+                answers.send(client, number, Answer::Processes(Vec::new()));
+            }
+            Input::Asked(client, number, request) => {
+                assert_eq!(request, Request::Watch(ProcessId(5)));
+                n_asked += 1;
+                answers.send(client, number, progress(Phase::Completed));
+            }
+            Input::Gone(_) => n_gone += 1,
+        }
+    }
+    for asker in askers {
+        assert_eq!(asker.join().unwrap(), Answer::Processes(Vec::new()));
+    }
+    assert_eq!(watch.count(), 1);
+}
+
+#[test]
+fn clients_that_wait_and_leave_cost_the_others_no_turn() {
+    let mut bench = Bench::new();
+    let connect = || UnixStream::connect(bench.path()).unwrap();
+    let served: Vec<UnixStream> = (0..CLIENTS_MAX).map(|_| connect()).collect();
+    let leaving: Vec<UnixStream> = (0..CLIENTS_WAITING_MAX).map(|_| connect()).collect();
+    // The last one was told that it waits, so all of them are in the queue.
+    let mut told = [0; 4];
+    (&leaving[CLIENTS_WAITING_MAX - 1])
+        .read_exact(&mut told)
+        .unwrap();
+    let mut refused = connect();
+    assert_eq!(refused.read(&mut told).unwrap(), 0);
+    drop(leaving);
+    let mut last = Client::connect(&bench.path()).unwrap();
+    let mut watch = last.watch(ProcessId(5)).unwrap();
+    drop(served);
+    let (client, number) = loop {
+        match bench.next() {
+            Input::Asked(client, number, _) => break (client, number),
+            Input::Gone(_) => {}
+        }
+    };
+    let answers = bench.clients.answers();
+    answers.send(client, number, progress(Phase::Completed));
+    assert!(watch.next().unwrap().is_ok());
 }

@@ -130,7 +130,8 @@ fn answered(known: &Known, answer: &Answer, judged: &mut Judged) -> Result<(), S
         | Answer::Why(_)
         | Answer::Tail(_)
         | Answer::LogPart(_)
-        | Answer::Machines(_) => {}
+        | Answer::Machines(_)
+        | Answer::Queued(_) => {}
     }
     Ok(())
 }
