@@ -25,6 +25,17 @@ pub const BACKFILL_MAX: usize = 32;
 /// The time by which a process must end before the slots that it uses are wanted by the first one: its
 /// files are laid out and its end is reported meanwhile, and its slots are offered again.
 pub const BACKFILL_MARGIN: Span = Span::from_secs(1);
+/// An activity that is expected to take so long is sent only when its machine has a slot for it, or to be
+/// the next one there: what has not been sent may still be planned elsewhere.
+pub const LONG: Span = Span::from_secs(1);
+/// A process is planned again for more slots if what is ready keeps its own slots busy for so long.
+pub const GROW_GAIN: Span = Span::from_secs(1);
+/// The time between two plans of a process for more slots, for each of its activities: several times what
+/// it takes to plan one.
+pub const GROW_EACH: Span = Span(100);
+/// Slots that other process managers may claim too have been free for so long before a process uses them
+/// beside those that it holds: processes that hold none come first, whoever manages them.
+pub const GROW_SHARED_AFTER: Span = Span::from_secs(1);
 /// A group manager that has said nothing for so long is asked again: it repeats its offer more
 /// often than that, so either it does not know this manager or the offer came by an earlier
 /// connection.

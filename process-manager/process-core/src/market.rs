@@ -9,6 +9,7 @@ mod ahead;
 mod backfill;
 mod claim;
 mod claims;
+mod growth;
 mod holdings;
 mod inquiry;
 mod limit;
@@ -36,6 +37,7 @@ use crate::timer::Timer;
 
 use backfill::Backfill;
 use claim::Claims;
+use growth::Growth;
 pub(crate) use inquiry::Answered;
 use inquiry::Inquiry;
 use owners::Owners;
@@ -62,6 +64,7 @@ pub(crate) struct Market {
     releasing: BTreeMap<ProcessId, BTreeSet<GroupId>>,
     /// Processes that were let past others.
     backfill: Backfill,
+    growth: Growth,
     /// Slots to be given back before the end of their processes.
     returns: Returns,
     /// Processes that were granted a part of their claims, to be planned on that alone.
@@ -119,6 +122,12 @@ struct Demand {
     passed_over: Option<u64>,
     /// When it must be over if it is let past the first one by the plan that is being made.
     until: Option<Mono>,
+    /// True if the plan that is being made is to use more slots than it holds.
+    grows: bool,
+    /// The number of offers when it was last looked at to use more slots.
+    grown: Option<u64>,
+    /// From when on it may be planned again for more slots.
+    grows_from: Mono,
     /// The plan and the slots that its rest needed when it was last seen whether more is held; none
     /// where other slots are held since.
     seen_slots: Option<(Generation, u32)>,
@@ -214,6 +223,7 @@ impl Market {
         let told = (offer.epoch, offer.n_revoked);
         self.slots.offer(group, &offer);
         self.owners.offer(group, &offer);
+        self.growth.offer(group, &offer, step.now.mono);
         let before = link.offer.replace(offer);
         link.offered = step.now.mono;
         let was_shared = before.as_ref().is_some_and(|before| before.is_shared);
@@ -242,6 +252,7 @@ impl Market {
     /// A process needs no plan any more.
     pub(crate) fn settle(&mut self, step: &mut Step<'_>, id: ProcessId) {
         step.timers.cancel(Timer::Claim(id));
+        self.forget_crowded(id);
         self.set_stage(id, Stage::Settled);
     }
 

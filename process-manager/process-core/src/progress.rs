@@ -71,7 +71,9 @@ impl Parts {
                     step.marks.want_plans();
                 }
                 let (attempts, grid) = self.attempts_and_grid();
-                return attempts.send_ready(step, grid, id, slice);
+                let has_faulted = attempts.send_ready(step, grid, id, slice);
+                self.market.note_crowded(step, id);
+                return has_faulted;
             }
             Phase::Faulting | Phase::Cancelling => {
                 if known.out().next().is_none() {

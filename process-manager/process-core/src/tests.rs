@@ -6,6 +6,7 @@ mod checks;
 mod choice;
 mod copies;
 mod groups;
+mod growth;
 mod held;
 mod keep_going;
 mod liveness;

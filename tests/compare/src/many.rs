@@ -4,6 +4,7 @@
 mod client;
 mod growth;
 mod measure;
+mod mixed;
 mod report;
 
 use std::path::Path;
@@ -19,6 +20,7 @@ use measure::{Figures, Keys};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
     Wide,
+    Mixed,
     Rate,
     Waiting,
     Restart,
@@ -94,6 +96,7 @@ fn measure(
         Part::Wide => figures
             .wide
             .push(measure::wide(programs, &dir, sizes, keys)?),
+        Part::Mixed => figures.mixed.push(mixed::measure(programs, &dir, keys)?),
         Part::Rate => figures
             .rate
             .push(measure::rate(programs, &dir, sizes, keys)?),

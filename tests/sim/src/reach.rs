@@ -10,7 +10,7 @@ use simulator::Setup;
 use crate::seeds::{Failed, Passed, run_seed};
 
 /// Pairs of a rule and profiles in which it has nothing to judge, and why.
-pub const UNREACHABLE: [Unreachable; 9] = [
+pub const UNREACHABLE: [Unreachable; 8] = [
     Unreachable {
         rule: "once",
         profiles: &["calm", "lossy", "crashes", "hard"],
@@ -30,11 +30,6 @@ pub const UNREACHABLE: [Unreachable; 9] = [
         rule: "backfill",
         profiles: &["shares"],
         reason: "who is first goes by what was used",
-    },
-    Unreachable {
-        rule: "plans",
-        profiles: &["crowded"],
-        reason: "under leases no activity demands memory, and no machine is lost there",
     },
     Unreachable {
         rule: "leases",

@@ -121,12 +121,18 @@ const TABLE: &[Row] = &[
         "tests",
         "sim",
         &[CORES, LAYERS, &["language", "simulator"]],
-        &[],
+        &[&["scenarios"]],
     ),
     // The cores replay the journals of earlier releases.
     row("tests", "it", &[OUTSIDE, LAYERS, &["language"]], &[CORES]),
     row("tests", "tidy", &[], &[]),
-    row("tests", "compare", &[OUTSIDE, &["model", "wire"]], &[]),
+    row("tests", "scenarios", &[&["model"]], &[]),
+    row(
+        "tests",
+        "compare",
+        &[OUTSIDE, &["model", "wire", "scenarios"]],
+        &[],
+    ),
 ];
 
 fn complaints(table: &[Row], crates: &[Package]) -> Vec<String> {

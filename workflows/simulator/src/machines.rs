@@ -80,7 +80,7 @@ impl Machines {
                 name: format!("m{number}"),
                 slots: slots.max(1),
                 memory: Bytes(8 << 30),
-                power: random.between(5, 20) as f64 / 10.0,
+                power: random.between(setup.powers.0, setup.powers.1) as f64 / 10.0,
                 labels: BTreeMap::new(),
                 bulk: setup.has_stores.then(|| format!("m{number}:1")),
                 environment: Vec::new(),

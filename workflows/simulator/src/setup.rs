@@ -18,6 +18,8 @@ pub struct Setup {
     pub machines: (u32, u32),
     /// Slots of a machine, from and to.
     pub slots: (u32, u32),
+    /// Power of a core of a machine in tenths, from and to.
+    pub powers: (u64, u64),
     /// Running time of a command, from and to; each process draws a longest one of its own.
     pub runs: (Span, Span),
     /// True if a command runs as long as its activity's work takes on the machine, where it has any.
@@ -200,6 +202,7 @@ impl Setup {
             crowd: (0, 0),
             machines: (1, 3),
             slots: (1, 4),
+            powers: (5, 20),
             runs: millis(1, 3_000),
             follows_work: false,
             works_aside: (Span(20), Span(5_000)),

@@ -8,6 +8,7 @@ use super::{Attempts, Grid};
 use crate::budget::{ATTEMPT_STEPS, OTHERS_STEPS, Slice};
 use crate::enact::evaluate::{Evaluator, Spot, fault_event};
 use crate::enact::message::resolve;
+use crate::enact::works::expected;
 use crate::files::Files;
 use crate::io::Effect;
 use crate::limits;
@@ -71,8 +72,16 @@ impl Attempts {
                 .filter(|&activity| known.fits_grants(activity, resource))
                 .filter(|&activity| !known.awaits_recomputation(activity))
                 .filter(|&activity| !grid.files.holds_back(id, activity))
-                .take(window - n_out);
-            chosen.push((resource, epoch, next.collect()));
+                .take(window - n_out)
+                .enumerate();
+            let next = next.take_while(|&(n, activity)| {
+                let n_before = n_out + n;
+                !waits_for_slot(known, activity, n_before, slots)
+            });
+            let next: Vec<ActivityId> = next.map(|(_, activity)| activity).collect();
+            if !next.is_empty() {
+                chosen.push((resource, epoch, next));
+            }
         }
         let mut has_faulted = false;
         for (resource, epoch, activities) in chosen {
@@ -216,6 +225,16 @@ impl Attempts {
             }
         }
     }
+}
+
+/// Returns true if an activity takes long and its machine has no slot for it beside so many others. One that
+/// was sent before is not held back: it has had its turn.
+fn waits_for_slot(known: &Process, activity: ActivityId, n_before: usize, slots: u32) -> bool {
+    let is_long = expected(known, activity).is_some_and(|work| work.0 >= limits::LONG.0);
+    let declared = known.definition().activity(activity);
+    let cores = declared.map_or(1, |declared| declared.cores as usize);
+    let is_new = known.activity(activity).number == 0;
+    is_long && is_new && n_before * cores >= slots as usize + cores
 }
 
 /// The slots that a process holds on a machine. Its first claim there has given nothing back.

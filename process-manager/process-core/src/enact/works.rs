@@ -17,6 +17,15 @@ pub(crate) fn gives_work(process: &Process) -> bool {
     graph.nodes().any(|node| node.work > Work::ZERO)
 }
 
+/// The work of an activity, where it is given or others of its process have ended.
+pub(crate) fn expected(process: &Process, activity: ActivityId) -> Option<Work> {
+    let declared = process.definition().activity(activity);
+    let given = declared.and_then(|declared| declared.work);
+    let n_seen = u64::from(process.state.n_seen);
+    let mean = || process.state.seen_wall.0.checked_div(n_seen).map(Work);
+    given.filter(|&work| work > Work::ZERO).or_else(mean)
+}
+
 /// The works of a process's activities, as far as they are known.
 pub(crate) struct Works {
     /// That of activities whose work is not given.

@@ -4,11 +4,12 @@
 //! ```text
 //!   slots   held by others, until their plans end ........| first process
 //!           free: a later process, if it ends before here |
-//!           free, and of no use to the first process: whatever comes next
+//!           free, where it is not expected to begin: whatever comes next
 //! ```
-//! The first process is expected to begin as soon as each of its activities fits somewhere. What runs for
-//! longer than planned, what nobody has estimated and what other process managers hold may end at any
-//! moment: before that nothing is let past. A process that was let past and is not over in time delays the
+//! The first process is expected to begin as soon as each of its activities fits somewhere, on the machine
+//! where that is first. What runs for longer than planned, what nobody has estimated and what other process
+//! managers hold may end at any moment: before that nothing is let past, there or where the first process
+//! is expected to begin. A process that was let past and is not over in time delays the
 //! first one, and nothing more is let past until it is over.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,8 +49,27 @@ struct Chosen {
     id: ProcessId,
     resources: Vec<Resource>,
     is_limited: bool,
-    /// When it must be over; none where the first process cannot use its machines.
+    /// When it must be over; none where the first process is not expected to begin on its machines.
     until: Option<Mono>,
+}
+
+/// The begin of the first process, as far as it can be expected.
+#[derive(Default)]
+struct Shadow {
+    /// The time after which it may begin at the earliest.
+    begins: Span,
+    /// The machines that it may begin on: by estimates, that where it is first, and those of which nothing is
+    /// known. What others use elsewhere does not delay it.
+    places: BTreeSet<ResourceId>,
+}
+
+/// The time after which slots of a machine are free.
+#[derive(Clone, Copy)]
+struct FreeAt {
+    /// If what nobody has estimated ends at once.
+    earliest: Span,
+    /// By estimates alone; none where these do not suffice.
+    expected: Option<Span>,
 }
 
 impl Market {
@@ -125,9 +145,8 @@ impl Market {
         let is_unconfirmed = links.any(|link| link.is_unconfirmed(step.now.mono));
         let known = step.cx.process(first)?;
         let wants = needs(known);
-        let begins = self.shadow(step, (machines, running), &wants);
-        let left = Span(begins.0.saturating_sub(limits::BACKFILL_MARGIN.0));
-        let is_of_use = |one: &Offered| wants.iter().any(|activity| fits(one, activity));
+        let shadow = self.shadow(step, (machines, running), &wants);
+        let left = Span(shadow.begins.0.saturating_sub(limits::BACKFILL_MARGIN.0));
         let later = self.queue.turns().filter(|&(_, id)| id != first);
         for (_, id) in later.take(limits::BACKFILL_MAX) {
             let (Some(demand), Some(known)) = (self.demands.get(&id), step.cx.process(id)) else {
@@ -152,7 +171,9 @@ impl Market {
                 Some((one, resource(one, free)?))
             });
             let offered: Vec<(&Offered, Resource)> = offered.collect();
-            let spare = offered.iter().filter(|(one, _)| !is_of_use(one));
+            let spare = offered
+                .iter()
+                .filter(|(one, _)| !shadow.places.contains(&one.resource));
             let spare: Vec<Resource> = spare.map(|(_, one)| one.clone()).collect();
             let own = needs(known);
             let (resources, until) = if are_enough(&spare, &own) {
@@ -204,45 +225,65 @@ impl Market {
         })
     }
 
-    /// The time after which each of these activities is expected to fit on some machine.
+    /// When and where each of these activities is expected to fit on some machine.
     fn shadow(
         &self,
         step: &Step<'_>,
         (machines, running): (&Machines, &dyn Running),
         wants: &[&Activity],
-    ) -> Span {
+    ) -> Shadow {
         let releases = self.releases(step, running);
-        let mut begins = Span::ZERO;
+        let mut shadow = Shadow::default();
         for activity in wants {
-            let mut earliest: Option<Span> = None;
-            for (_, one) in self.offered() {
-                if self.answering(machines, one.resource).is_none() || !fits(one, activity) {
-                    continue;
-                }
+            let fitting = self.offered().map(|(_, one)| one);
+            let fitting = fitting.filter(|one| {
+                fits(one, activity) && self.answering(machines, one.resource).is_some()
+            });
+            let free = fitting.map(|one| {
                 let at = self.free_at(one, activity.cores, releases.get(&one.resource));
-                earliest = Some(earliest.map_or(at, |before| before.min(at)));
-            }
+                (one.resource, at)
+            });
+            let free: Vec<(ResourceId, FreeAt)> = free.collect();
+            let earliest = free.iter().map(|(_, at)| at.earliest).min();
             // One that fits may come at any moment.
-            begins = begins.max(earliest.unwrap_or_default());
+            shadow.begins = shadow.begins.max(earliest.unwrap_or_default());
+            let expected = free
+                .iter()
+                .filter_map(|&(one, at)| Some((at.expected?, one)));
+            let first = expected.min().map(|(_, place)| place);
+            let unknown = free.iter().filter(|(_, at)| at.expected.is_none());
+            shadow
+                .places
+                .extend(unknown.map(|&(one, _)| one).chain(first));
         }
-        begins
+        shadow
     }
 
-    /// The time after which so many slots of a machine are expected to be free.
-    fn free_at(&self, one: &Offered, cores: u32, releases: Option<&Vec<Span>>) -> Span {
-        let mut at = vec![Span::ZERO; self.slots.free(one.resource) as usize];
+    /// When so many slots of a machine are free.
+    fn free_at(&self, one: &Offered, cores: u32, releases: Option<&Vec<Option<Span>>>) -> FreeAt {
+        let mut at = vec![Some(Span::ZERO); self.slots.free(one.resource) as usize];
         at.extend(releases.into_iter().flatten());
         // Nobody here knows when others give back the rest.
-        at.resize(at.len().max(one.slots as usize), Span::ZERO);
-        at.sort_unstable();
+        at.resize(at.len().max(one.slots as usize), None);
         let index = (cores as usize).max(1) - 1;
-        at.get(index).copied().unwrap_or_default()
+        let mut earliest: Vec<Span> = at.iter().map(|at| at.unwrap_or_default()).collect();
+        earliest.sort_unstable();
+        let mut expected: Vec<Span> = at.into_iter().flatten().collect();
+        expected.sort_unstable();
+        FreeAt {
+            earliest: earliest.get(index).copied().unwrap_or_default(),
+            expected: expected.get(index).copied(),
+        }
     }
 
     /// The times after which the slots of each machine are expected to be given back that processes here
-    /// hold.
-    fn releases(&self, step: &Step<'_>, running: &dyn Running) -> BTreeMap<ResourceId, Vec<Span>> {
-        let mut releases: BTreeMap<ResourceId, Vec<Span>> = BTreeMap::new();
+    /// hold; none where nobody knows.
+    fn releases(
+        &self,
+        step: &Step<'_>,
+        running: &dyn Running,
+    ) -> BTreeMap<ResourceId, Vec<Option<Span>>> {
+        let mut releases: BTreeMap<ResourceId, Vec<Option<Span>>> = BTreeMap::new();
         for (id, used) in self.slots.users() {
             let known = step.cx.process(id);
             let known = known.filter(|known| knows_work(known) && known.phase() == Phase::Running);
@@ -256,10 +297,10 @@ impl Market {
                 let n_before = at.len();
                 if let (Some(known), Some(clock)) = (known, clock) {
                     let ends = known.index.slots.ends(resource);
-                    let left = ends.map(|end| Span(end.0.saturating_sub(clock.0)));
+                    let left = ends.map(|end| Some(Span(end.0.saturating_sub(clock.0))));
                     at.extend(left.take(n_slots));
                 }
-                at.resize(n_before + n_slots, Span::ZERO);
+                at.resize(n_before + n_slots, None);
             }
         }
         releases

@@ -336,7 +336,7 @@ impl Market {
 }
 
 /// The slots of each machine that a plan uses.
-fn needs(definition: &model::Definition, plan: &Plan) -> Vec<Want> {
+pub(super) fn needs(definition: &model::Definition, plan: &Plan) -> Vec<Want> {
     let mut wants: std::collections::BTreeMap<ResourceId, u32> = std::collections::BTreeMap::new();
     for entry in &plan.entries {
         let slots = wants.entry(entry.resource).or_default();

@@ -42,6 +42,7 @@ impl Market {
         for id in std::mem::take(&mut self.partly_granted) {
             self.plan_on_grants(step, (machines, running), id);
         }
+        self.grow(step, machines, running);
         while let Some(id) = self.next_to_plan(step) {
             let Some(known) = step.cx.process(id) else {
                 return;
@@ -118,6 +119,7 @@ impl Market {
             demand.tried = None;
             self.set_stage(id, Stage::Wanting);
         }
+        self.growth.retry();
         step.marks.want_plans();
     }
 
@@ -272,7 +274,8 @@ impl Market {
     fn scheduler_for(&self, step: &Step<'_>, id: ProcessId, known: &Process) -> SchedulerKind {
         let searches = step.config.scheduler == SchedulerKind::Xavantes;
         let is_single = known.definition().activities().len() == 1;
-        if searches && (is_single || !gives_work(known) || self.queue.has_others(id)) {
+        let grows = self.demands.get(&id).is_some_and(|demand| demand.grows);
+        if searches && (is_single || grows || !gives_work(known) || self.queue.has_others(id)) {
             return SchedulerKind::Best;
         }
         step.config.scheduler
@@ -304,6 +307,13 @@ impl Market {
             self.set_stage(id, Stage::Settled);
             return step.marks.want_plans();
         }
+        if std::mem::take(&mut demand.grows) && self.grows_in_vain(step.now.mono, known, &result) {
+            self.set_stage(id, Stage::Settled);
+            return step.marks.want_plans();
+        }
+        let Some(demand) = self.demands.get_mut(&id) else {
+            return;
+        };
         match result {
             Ok(plan) => {
                 demand.misfit_since = None;

@@ -12,6 +12,7 @@ use wire::client::Phase;
 use super::Sizes;
 use super::client::{Client, row};
 use super::growth::Growth;
+use super::mixed::Mixed;
 use crate::definitions::COMMAND;
 use crate::grid::world::{Grid, Size, until};
 use crate::observer::cpu_exactly;
@@ -32,6 +33,7 @@ const BUSY: &str = "600";
 pub(super) struct Figures {
     /// Seconds of as many one-activity processes as there are machines, beyond the time of their command.
     pub(super) wide: Vec<f64>,
+    pub(super) mixed: Vec<Mixed>,
     pub(super) rate: Vec<Rate>,
     pub(super) waiting: Vec<Waiting>,
     pub(super) restart: Vec<Restart>,
@@ -94,9 +96,13 @@ pub(super) struct World {
 }
 
 impl World {
+    /// A grid of machines of one slot.
     pub(super) fn start(programs: &Path, dir: &Path, machines: usize) -> Result<World> {
-        let slots = 1;
-        let grid = Grid::start(programs, dir, Size { machines, slots })?;
+        World::of(programs, dir, Size { machines, slots: 1 })
+    }
+
+    pub(super) fn of(programs: &Path, dir: &Path, size: Size) -> Result<World> {
+        let grid = Grid::start(programs, dir, size)?;
         let client = Client::connect(&socket(&grid))?;
         Ok(World { grid, client })
     }
@@ -124,6 +130,11 @@ impl World {
         [&self.grid.pm, &self.grid.gm].map(|one| cpu_exactly(&one.process()).unwrap_or(f64::NAN))
     }
 
+    /// Another client on the socket of its process manager.
+    pub(super) fn another_client(&self) -> Result<Client> {
+        Client::connect(&socket(&self.grid))
+    }
+
     /// Seconds of an `xav list`.
     fn list(&self) -> Result<f64> {
         let began = Instant::now();
@@ -135,7 +146,7 @@ impl World {
     fn occupy(&mut self, keys: &mut Keys) -> Result<Vec<ProcessId>> {
         let (busy, _) = self.submit(keys, MACHINES, (1, &["/bin/sleep", BUSY]))?;
         for &one in &busy {
-            Client::connect(&socket(&self.grid))?.wait_running(one)?;
+            self.another_client()?.wait_running(one)?;
         }
         Ok(busy)
     }

@@ -6,18 +6,31 @@ use std::thread;
 use super::Options;
 use super::growth::{Growth, Of};
 use super::measure::Figures;
+use super::mixed::{self, Mixed};
 use crate::beside::Beside;
 use crate::figures::{Figure, Table, file_system};
 
 /// A measure: its name, the values of a build, digits, and the bar.
 type Measure = (&'static str, fn(&Figures) -> Vec<f64>, usize, &'static str);
 
-const MEASURES: [Measure; 11] = [
+const MEASURES: [Measure; 13] = [
     (
         "eight processes of one sleep on eight machines: s beyond the sleep",
         |all| all.wide.clone(),
         2,
         "≤ 0.5",
+    ),
+    (
+        "ten mixed processes on four slots: time of all, compared with the bound",
+        |all| all.mixed.iter().map(Mixed::of_bound).collect(),
+        3,
+        "≤ 1.05",
+    ),
+    (
+        "the latest of them, compared with first come, first served without backfill",
+        |all| all.mixed.iter().map(Mixed::of_latest).collect(),
+        3,
+        "≤ 1.05",
     ),
     (
         "processes of one command: processes/s",
@@ -117,6 +130,10 @@ pub(super) fn text(options: &Options, dir: &Path, now: &Figures, before: &Figure
         None => table.text(),
     });
     for (figures, name) in [(before, "before"), (now, "now")] {
+        if !figures.mixed.is_empty() {
+            let name = format!("ends after, s, {name}");
+            text.push_str(&format!("\n{}", mixed::table(&figures.mixed, &name).text()));
+        }
         if !figures.growth.is_empty() {
             text.push_str(&format!("\n{}", growth(figures, name).text()));
         }

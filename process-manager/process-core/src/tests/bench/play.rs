@@ -44,6 +44,15 @@ pub(in crate::tests) fn confirmed(
     }
 }
 
+/// All that a process holds in the group of the bench.
+fn held(drive: &Drive<ProcessManager>, process: ProcessId) -> Vec<Grant> {
+    let known = drive.states().get(Stream::Process(process));
+    let known = known.and_then(|state| state.process());
+    let holding = known.and_then(|known| known.state.holdings.get(&GROUP));
+    let grants = holding.iter().flat_map(|holding| &holding.grants);
+    grants.map(Into::into).collect()
+}
+
 /// The answer of a group manager that has taken a return: what is recorded to be left.
 pub(in crate::tests) fn returned(
     drive: &Drive<ProcessManager>,
@@ -105,17 +114,13 @@ impl Bench {
                 },
             ) => {
                 self.grants += 1;
-                let grants = wants
-                    .iter()
-                    .map(|want| {
-                        let (resource, slots) = (want.resource, want.slots);
-                        Grant {
-                            id: GrantId(self.grants),
-                            resource,
-                            slots,
-                        }
-                    })
-                    .collect();
+                let claimed = wants.iter().map(|want| Grant {
+                    id: GrantId(self.grants),
+                    resource: want.resource,
+                    slots: want.slots,
+                });
+                let mut grants = held(&self.drive, process);
+                grants.extend(claimed);
                 self.give(Input::Group(
                     GROUP,
                     FromGroup::Granted {

@@ -1,0 +1,102 @@
+//! Processes that use more slots than were free when they were planned.
+
+use model::{Bytes, SubmitKey, Work};
+
+use super::*;
+
+/// Processes in the order in which they are submitted.
+fn key(number: u64) -> SubmitKey {
+    SubmitKey(100 + number)
+}
+
+/// Activities side by side, of a work in milliseconds each.
+fn wide(names: &[&str], work: u64) -> Draft {
+    let children = (1..).take(names.len()).map(NodeId).collect();
+    let links = Vec::new();
+    let mut nodes = vec![controller(NodeKind::Parallel { children, links })];
+    for name in names {
+        let mut node = leaf(name);
+        edit(&mut node, |activity| {
+            activity.work = Some(Work(work * 1_000))
+        });
+        nodes.push(node);
+    }
+    draft(nodes)
+}
+
+/// A machine of two slots, of which a command uses one, and a process of activities side by side that is
+/// planned on the other.
+fn crowded(work: u64) -> Bench {
+    let mut bench = Bench::new(|_| None);
+    bench.submit_as(submission(key(0), wide(&["long"], 600_000)));
+    bench.submit_as(submission(key(1), wide(&["a", "b", "c", "d"], work)));
+    bench
+}
+
+impl Bench {
+    fn has_ended(&mut self, name: &str) {
+        let mut held = self.held.iter();
+        let found = held.find(|(_, dispatch)| dispatch.command == [name]);
+        let attempt = *found.expect("it was sent").0;
+        self.end(attempt, End::Completed, 0, "");
+    }
+
+    fn slots_of(&self, number: u64) -> u32 {
+        let process = Stream::Process(key(number).process());
+        let known = self.drive.states().get(process);
+        let known = known.and_then(|state| state.process());
+        known.map_or(0, |known| known.granted(MACHINE))
+    }
+}
+
+#[test]
+fn a_process_whose_long_activities_wait_uses_a_slot_that_becomes_free() {
+    let mut bench = crowded(10_000);
+    // One has the slot, and one is the next there.
+    assert_eq!(bench.started, ["long", "a", "b"]);
+    assert_eq!(bench.slots_of(1), 1);
+    bench.has_ended("long");
+    assert_eq!(bench.slots_of(1), 2);
+    assert_eq!(bench.started, ["long", "a", "b", "c"]);
+    bench.has_ended("a");
+    assert_eq!(bench.started[4..], ["d"]);
+}
+
+#[test]
+fn a_process_that_waits_for_its_first_plan_comes_first() {
+    let mut bench = crowded(10_000);
+    bench.submit_as(submission(key(2), wide(&["x"], 10_000)));
+    bench.has_ended("long");
+    assert_eq!(bench.started, ["long", "a", "b", "x"]);
+    assert_eq!(bench.slots_of(1), 1);
+    bench.has_ended("x");
+    assert_eq!(bench.slots_of(1), 2);
+}
+
+#[test]
+fn short_activities_are_all_sent_and_need_no_further_slot() {
+    let mut bench = crowded(10);
+    assert_eq!(bench.started, ["long", "a", "b", "c", "d"]);
+    let n_plans = bench.planned_for.len();
+    bench.has_ended("long");
+    assert_eq!(bench.slots_of(1), 1);
+    assert_eq!(bench.planned_for.len(), n_plans);
+}
+
+#[test]
+fn a_process_that_would_use_no_more_slots_keeps_its_plan() {
+    let mut bench = Bench::new(|_| None);
+    bench.submit_as(submission(key(0), wide(&["long"], 600_000)));
+    let mut large = wide(&["a", "b", "c"], 10_000);
+    for node in &mut large.nodes[1..] {
+        // All the memory of the machine.
+        edit(node, |activity| activity.memory = Some(Bytes(1 << 30)));
+    }
+    bench.submit_as(submission(key(1), large));
+    let n_plans = bench.planned_for.len();
+    bench.has_ended("long");
+    assert_eq!(bench.planned_for.len(), n_plans + 1, "it was tried");
+    assert_eq!(bench.slots_of(1), 1);
+    let mut events = bench.events.iter();
+    assert!(!events.any(|(_, event)| matches!(event, Event::Replanned(_))));
+}
