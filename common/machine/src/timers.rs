@@ -36,6 +36,13 @@ impl<T: Copy + Ord> Timers<T> {
         }
     }
 
+    /// Sets a timer unless it is set for that moment or an earlier one.
+    pub fn set_by(&mut self, timer: T, at: Mono) {
+        if self.at.get(&timer).is_none_or(|&before| before > at) {
+            self.set(timer, at);
+        }
+    }
+
     /// Cancels a timer that may be set.
     pub fn cancel(&mut self, timer: T) {
         if let Some(at) = self.at.remove(&timer) {
@@ -82,5 +89,9 @@ mod tests {
         assert_eq!(timers.next(), Some(Mono(9)));
         timers.set_once('a', Mono(7));
         assert_eq!(timers.next(), Some(Mono(7)));
+        timers.set_by('a', Mono(8));
+        assert_eq!(timers.next(), Some(Mono(7)));
+        timers.set_by('a', Mono(6));
+        assert_eq!(timers.next(), Some(Mono(6)));
     }
 }

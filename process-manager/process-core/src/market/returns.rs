@@ -41,7 +41,7 @@ impl Returns {
         for (id, since) in std::mem::take(&mut self.unwanted) {
             let due = since + limits::RETURN_AFTER;
             step.timers
-                .set_once(Timer::Return(id), due.max(step.now.mono));
+                .set_by(Timer::Return(id), due.max(step.now.mono));
         }
     }
 
@@ -92,7 +92,7 @@ impl Market {
         let is_shared = |group| self.groups.get(group).is_some_and(GroupLink::is_shared);
         if groups.iter().any(is_shared) || !self.queue.is_empty() {
             let due = step.now.mono + limits::RETURN_AFTER;
-            step.timers.set_once(Timer::Return(id), due);
+            step.timers.set_by(Timer::Return(id), due);
         } else {
             let since = step.now.mono;
             self.returns.unwanted.entry(id).or_insert(since);

@@ -25,7 +25,7 @@ impl Market {
         if demand.has_plan {
             let since = *demand.stalled.get_or_insert(step.now.mono);
             step.timers
-                .set_once(Timer::Return(id), since + limits::STALLED_AFTER);
+                .set_by(Timer::Return(id), since + limits::STALLED_AFTER);
             self.queue.set_tried(turn);
         } else if demand.wants_absent {
             self.queue.set_absent(turn);
