@@ -44,7 +44,7 @@ pub struct Settings {
     quota: Quota,
 }
 
-/// Default number of kept ended processes. Their activities take half a gigabyte, and a restart
+/// Default number of kept ended processes. Their activities take some tens of megabytes, and a restart
 /// reads them within some seconds, which a lease permits.
 const KEPT_PROCESSES: u32 = 10_000;
 const KEPT_ACTIVITIES: u32 = 500_000;

@@ -26,6 +26,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     ("flate2", "unpacks bytes in memory"),
     ("globset", "matches names"),
     ("granit-parser", "text to events"),
+    ("lz4_flex", "packs bytes in memory"),
     ("minicbor", "codec"),
     ("petgraph", "graphs"),
     ("schemars", "JSON Schema from types"),

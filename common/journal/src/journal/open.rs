@@ -22,9 +22,9 @@ use crate::reserve::Reserve;
 use crate::store_file::StoreFile;
 use crate::tail::{self, TAIL_FILE, Tail, TailError};
 
-/// Default cache of the store, in bytes: with 16 to 32 MiB a journal of a million events was
-/// measured to stay below 70 MB of memory.
-const CACHE_BYTES: usize = 24 << 20;
+/// Default cache of the store, in bytes. Events are read at the opening alone, each once; afterwards only
+/// the upper pages of the tree are read again, and a cache that is full stays in memory for ever.
+const CACHE_BYTES: usize = 4 << 20;
 
 /// Size in bytes below which a file is not compacted.
 const COMPACT_BYTES_MIN: u64 = 16 << 20;

@@ -198,9 +198,16 @@ impl Process {
 
     /// The statuses of all attempts of an activity, the last one last.
     pub(crate) fn attempts(&self, activity: ActivityId) -> Vec<AttemptStatus> {
-        let earlier = self.details(activity).earlier.iter();
-        let earlier = earlier.map(|past| self.shown(activity, past.clone()));
-        let mut attempts: Vec<AttemptStatus> = earlier.collect();
+        let earlier = &self.details(activity).earlier;
+        // With no room for more than the last one and a recomputation: a status has all activities.
+        let recomputation = self.last_recomputation(activity);
+        let n_more = 1 + usize::from(recomputation.is_some());
+        let mut attempts: Vec<AttemptStatus> = Vec::with_capacity(earlier.len() + n_more);
+        attempts.extend(
+            earlier
+                .iter()
+                .map(|past| self.shown(activity, past.clone())),
+        );
         let state = self.activity(activity);
         let end = match state.phase {
             ActivityPhase::Completed => Some("completed".to_owned()),
@@ -224,7 +231,6 @@ impl Process {
             last.end.take_if(|_| is_out);
             attempts.push(last);
         }
-        let recomputation = self.last_recomputation(activity);
         attempts.extend(recomputation.map(|past| self.shown(activity, past.clone())));
         attempts
     }

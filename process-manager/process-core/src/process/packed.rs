@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
+use lz4_flex::block::{compress_prepend_size, decompress_size_prepended};
 use machine::Codec;
 use wire::client::Summary;
 
@@ -17,7 +18,7 @@ pub struct Packed {
     has_copies: bool,
     /// The weight of its snapshot.
     weight: usize,
-    /// Its submission and its state.
+    /// Its submission and its state, compressed: its activities have much in common.
     bytes: Box<[u8]>,
     /// The process itself, once somebody has read it.
     opened: OnceLock<Box<Process>>,
@@ -34,7 +35,7 @@ impl Packed {
             n_nodes: process.state.activities.len(),
             has_copies: !process.index.copied.is_empty(),
             weight: process.weight(),
-            bytes: bytes.into(),
+            bytes: compress_prepend_size(&bytes).into(),
             opened: OnceLock::new(),
         }
     }
@@ -97,7 +98,8 @@ impl Packed {
     }
 
     fn unpacked(&self) -> Box<Process> {
-        let mut decoder = minicbor::Decoder::new(&self.bytes);
+        let bytes = decompress_size_prepended(&self.bytes).expect("it was compressed here");
+        let mut decoder = minicbor::Decoder::new(&bytes);
         let founded: Founded = decoder.decode().expect("it was encoded here");
         let state: ProcessState = decoder.decode().expect("it was encoded here");
         let process = Process::found(&founded).expect("this version has understood it");

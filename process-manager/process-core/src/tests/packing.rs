@@ -10,6 +10,10 @@ use crate::process::packed::Packed;
 /// The most bytes that a process of a few activities takes once it has ended.
 const BYTES_MAX: usize = 1_024;
 
+/// Activities of a wide process, and the most bytes that each of them takes once it has ended.
+const WIDE: u32 = 100;
+const ACTIVITY_BYTES_MAX: usize = 80;
+
 fn state(bench: &Bench, key: SubmitKey) -> &State {
     let stream = Stream::Process(key.process());
     bench.drive.states().get(stream).unwrap()
@@ -59,6 +63,22 @@ fn a_process_that_has_ended_takes_little_memory_and_answers_as_before() {
     assert!(packed(&bench, KEY).is_some());
     assert_eq!(ask_all(&mut bench, KEY), before);
     assert_eq!(bench.started.len(), 4);
+}
+
+#[test]
+fn alike_activities_of_a_process_that_has_ended_take_little_memory() {
+    let mut bench = Bench::new(well);
+    let leaves = (0..WIDE).map(|n| leaf(&format!("a{n}")));
+    let children = (1..=WIDE).map(NodeId).collect();
+    let links = Vec::new();
+    let root = controller(NodeKind::Parallel { children, links });
+    bench.submit(draft(std::iter::once(root).chain(leaves).collect()));
+    let before = ask_all(&mut bench, KEY);
+    bench.pass(6);
+    let bytes = packed(&bench, KEY).unwrap().bytes();
+    let each = bytes / WIDE as usize;
+    assert!(each <= ACTIVITY_BYTES_MAX, "{each} bytes an activity");
+    assert_eq!(ask_all(&mut bench, KEY), before);
 }
 
 #[test]
