@@ -8,6 +8,12 @@ use model::{
 
 use crate::attempt::{Log, LogPart, Stream, Tail};
 
+mod turn;
+mod why;
+
+pub use turn::{GroupShares, OWNERS_TOLD_MAX, OwnerShare, Turn, WHY_ACTIVITIES_MAX, WhyProcess};
+pub use why::{Change, REASONS_MAX, Reason, Recall, Why};
+
 /// Maximum number of controllers in one progress message.
 pub const CONTROLLERS_SHOWN_MAX: usize = 32;
 /// Maximum number of running activities in one progress message.
@@ -77,6 +83,9 @@ pub enum Request {
     /// List the machines that processes may use at the moment. Answered by `Machines`.
     #[n(10)]
     Machines,
+    /// Explain the state of a process as a whole. Answered by `WhyProcess`, `Refused` or `Unknown`.
+    #[n(11)]
+    WhyProcess(#[n(0)] ProcessId),
 }
 
 /// A process to run.
@@ -176,6 +185,9 @@ pub enum Answer {
     /// the manager's socket. With 0 this one has its place.
     #[n(13)]
     Queued(#[n(0)] u32),
+    /// The explanation of a process's state.
+    #[n(14)]
+    WhyProcess(#[n(0)] Box<WhyProcess>),
 }
 
 /// A machine that processes may use.
@@ -367,6 +379,9 @@ pub struct Status {
     /// When the first plan was put in force: planned times count from here.
     #[n(12)]
     pub planned_from: Option<Wall>,
+    /// Its place in the order, if it waits for its first plan.
+    #[n(13)]
+    pub turn: Option<Turn>,
 }
 
 /// The state of an activity.
@@ -561,138 +576,4 @@ pub struct Running {
     /// The start.
     #[n(3)]
     pub since: Wall,
-}
-
-/// The explanation of an activity's state.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub struct Why {
-    /// The activity.
-    #[n(0)]
-    pub activity: ActivityId,
-    /// Its state.
-    #[n(1)]
-    pub phase: ActivityPhase,
-    /// The reasons, the nearest first; at most [`REASONS_MAX`].
-    #[n(2)]
-    pub reasons: Vec<Reason>,
-    /// The result of the search for a recorded outcome to reuse; none if it was not wanted or has
-    /// not happened yet.
-    #[n(3)]
-    pub recall: Option<Recall>,
-}
-
-/// Maximum number of reasons in one answer.
-pub const REASONS_MAX: usize = 32;
-
-/// A reason for an activity's state.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub enum Reason {
-    /// An earlier activity has not ended.
-    #[n(0)]
-    After {
-        /// The earlier activity.
-        #[n(0)]
-        activity: ActivityId,
-        /// Its state.
-        #[n(1)]
-        phase: ActivityPhase,
-    },
-    /// The process waits for machines.
-    #[n(1)]
-    Machines(#[n(0)] String),
-    /// Others come first on the planned machine.
-    #[n(2)]
-    Queue {
-        /// The planned machine.
-        #[n(0)]
-        resource: ResourceId,
-        /// Ready activities of the process that come before it there.
-        #[n(1)]
-        n_before: u32,
-        /// Activities of the process that are sent to it.
-        #[n(2)]
-        n_out: u32,
-    },
-    /// It failed and has another attempt later.
-    #[n(3)]
-    Backoff {
-        /// The time of the next attempt.
-        #[n(0)]
-        until: Wall,
-    },
-    /// It failed.
-    #[n(4)]
-    Fault(#[n(0)] Box<Fault>),
-    /// A link to it, or to a controller around it, is false.
-    #[n(5)]
-    Link {
-        /// The source of the link.
-        #[n(0)]
-        from: NodeId,
-        /// The target of the link.
-        #[n(1)]
-        to: NodeId,
-    },
-    /// Its join condition, or that of a controller around it, is false.
-    #[n(6)]
-    Join(#[n(0)] NodeId),
-    /// It depends on a node that has faulted.
-    #[n(7)]
-    Broken(#[n(0)] NodeId),
-    /// The process ended, or was being ended, before its turn.
-    #[n(8)]
-    Ended(#[n(0)] Phase),
-    /// No other machine has a copy of its outputs yet, for this reason.
-    #[n(9)]
-    Uncopied(#[n(0)] String),
-    /// It lies in a branch of an `if` that was not taken.
-    #[n(10)]
-    Branch {
-        /// The `if`.
-        #[n(0)]
-        of: NodeId,
-        /// The branch that ran or runs, if there is one.
-        #[n(1)]
-        taken: Option<NodeId>,
-    },
-}
-
-/// The result of the search for a recorded outcome.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub enum Recall {
-    /// This attempt's outcome is reused.
-    #[n(0)]
-    Stands(#[n(0)] AttemptId),
-    /// The base process has no activity of that name.
-    #[n(1)]
-    Absent,
-    /// The activity did not complete in the base process.
-    #[n(2)]
-    NotCompleted(#[n(0)] ActivityPhase),
-    /// These properties have changed.
-    #[n(3)]
-    Changed(#[n(0)] Vec<Change>),
-    /// No outcome is recorded: for an activity that may reuse outcomes across processes.
-    #[n(4)]
-    Nothing,
-    /// Its output was too long to be stored.
-    #[n(5)]
-    TooLong,
-}
-
-/// A property that has changed since an outcome was recorded.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub enum Change {
-    /// The command line.
-    #[n(0)]
-    Command,
-    /// The environment or stdin.
-    #[n(1)]
-    Environment,
-    /// The inputs at these paths, at most [`REASONS_MAX`].
-    #[n(2)]
-    Inputs(#[n(0)] Vec<String>),
-    /// The outputs, or the use of its streams.
-    #[n(3)]
-    Outputs,
 }

@@ -13,6 +13,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod watch;
+mod whole;
 mod why;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -31,6 +32,7 @@ use self::tail::Question;
 use self::watch::Watchers;
 
 pub use answers::{status, submission, summaries};
+pub use whole::why_process;
 pub use why::why;
 
 /// Clients that wait, and what the answers to others depend on beside the recorded state.

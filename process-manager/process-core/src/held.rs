@@ -149,6 +149,7 @@ impl Held {
             keep_going: self.founded.keep_going,
             copies: None,
             planned_from: None,
+            turn: None,
         }
     }
 

@@ -56,6 +56,7 @@ impl Input {
             | Request::Submission(_)
             | Request::Forget(_)
             | Request::Why { .. }
+            | Request::WhyProcess(_)
             | Request::Tail(_)
             | Request::Log { .. }
             | Request::Machines) => Input::Request(client, caller, number, request),

@@ -63,6 +63,20 @@ impl Offline {
         }
     }
 
+    /// The explanation of a process's state, as an answer to a client.
+    pub fn why_process(&self, process: ProcessId) -> Answer {
+        match self.process(process) {
+            Some(known) => {
+                let base = known.base().and_then(|base| self.process(base));
+                process_core::why_process(base, known)
+            }
+            None => match self.held(process) {
+                Some(held) => Answer::Refused(vec![held.told()]),
+                None => Answer::Unknown(process),
+            },
+        }
+    }
+
     /// Answers a request as the manager would. Requests that change something are refused, because
     /// they need a running manager.
     pub fn answer(&self, request: &Request) -> Answer {
@@ -79,6 +93,7 @@ impl Offline {
                     Answer::Submission(Box::new(submit))
                 }),
             Request::Why { process, activity } => self.why(*process, *activity),
+            Request::WhyProcess(process) => self.why_process(*process),
             Request::Submit(_)
             | Request::Cancel(_)
             | Request::Watch(_)

@@ -249,6 +249,8 @@ fn users_see_their_own_and_an_administrator_all() {
         let done = sandbox.xav(&[command, &id, "first", "--grid", &ben]);
         done.expect(2).says("there is no process");
     }
+    let done = sandbox.xav(&["why", &id, "--grid", &ben]);
+    done.expect(2).says("there is no process");
     let list = sandbox.json(&["list", "--json", "--grid", &eve]);
     assert_eq!(list[0]["owner"], "xav://grid/lab/user/ana");
     sandbox.xav(&["cancel", &id, "--grid", &eve]).expect(0);

@@ -66,6 +66,13 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
         .expect(0)
         .shows("second runs\n");
     sandbox
+        .xav(&["why", &id])
+        .expect(0)
+        .shows("gated runs: 1 of 3 activities ended, 1 at work\n  second runs\n");
+    let why = sandbox.json(&["why", &id, "--json"]);
+    assert_eq!(why["activities"][0]["activity"], "second", "{why}");
+    assert_eq!(why["order"], serde_json::Value::Null, "{why}");
+    sandbox
         .xav(&["results", &id])
         .expect(1)
         .says("has no outputs: it is running");

@@ -144,7 +144,8 @@ impl Client {
             | Answer::Tail(_)
             | Answer::LogPart(_)
             | Answer::Machines(_)
-            | Answer::Queued(_) => {}
+            | Answer::Queued(_)
+            | Answer::WhyProcess(_) => {}
         }
     }
 }
@@ -177,7 +178,8 @@ pub(crate) fn in_short(answer: &Answer) -> String {
         | Answer::Tail(_)
         | Answer::LogPart(_)
         | Answer::Machines(_)
-        | Answer::Queued(_) => format!("{answer:?}"),
+        | Answer::Queued(_)
+        | Answer::WhyProcess(_) => format!("{answer:?}"),
     }
 }
 
@@ -192,6 +194,7 @@ pub(crate) fn asked_in_short(request: &Request) -> String {
         | Request::Submission(_)
         | Request::Forget(_)
         | Request::Why { .. }
+        | Request::WhyProcess(_)
         | Request::Tail(_)
         | Request::Log { .. }
         | Request::Machines => format!("{request:?}"),

@@ -214,7 +214,7 @@ pub(crate) struct Watch {
 pub(crate) struct Why {
     #[command(flatten)]
     pub(crate) which: Which,
-    /// The activity, by its name
+    /// The activity, by its name; without one, the process as a whole
     #[arg(value_name = "ACTIVITY")]
     pub(crate) activity: Option<String>,
     /// Print JSON

@@ -157,7 +157,8 @@ impl Source {
                 Request::Status(process)
                 | Request::Submission(process)
                 | Request::Forget(process)
-                | Request::Why { process, .. } => Answer::Unknown(*process),
+                | Request::Why { process, .. }
+                | Request::WhyProcess(process) => Answer::Unknown(*process),
                 Request::Log { process, .. } => Answer::Unknown(*process),
                 Request::Tail(attempt) => Answer::Unknown(attempt.process),
                 Request::Machines => Answer::Machines(Vec::new()),

@@ -4,7 +4,7 @@
 use language::wfformat::Burn;
 use model::{ArtifactKind, Definition, Fault, ResourceId, Span, Value, Wall};
 use serde_json::{Map, Value as Json, json};
-use wire::client::{ActivityStatus, AttemptStatus, Status, Summary, Totals};
+use wire::client::{ActivityStatus, AttemptStatus, Status, Summary, Totals, Turn};
 
 use crate::location::Location;
 use crate::text;
@@ -106,6 +106,7 @@ pub(crate) fn status(status: &Status, definition: &Definition, location: &Locati
         "makespan_seconds": makespan(&status.summary).map(Span::seconds),
         "cpu_seconds": cpu(status).seconds(),
         "waiting_for": status.waiting_for,
+        "order": status.turn.as_ref().map(turn),
         "copies": status.copies,
         "keep_going": status.keep_going,
         "activity_list": activities,
@@ -114,6 +115,16 @@ pub(crate) fn status(status: &Status, definition: &Definition, location: &Locati
         all.extend(more);
     }
     all
+}
+
+/// The place of a process in the order of those that wait.
+pub(crate) fn turn(turn: &Turn) -> Json {
+    json!({
+        "before": turn.n_before,
+        "last": turn.last.map(|last| last.to_string()),
+        "last_owner": turn.last_owner,
+        "free_at": turn.free_at.map(moment),
+    })
 }
 
 fn activity(

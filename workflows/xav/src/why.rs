@@ -1,4 +1,6 @@
-//! `xav why`: why an activity is where it is, in sentences.
+//! `xav why`: why an activity is where it is, or a process as a whole, in sentences.
+
+mod whole;
 
 use model::{ActivityId, Definition, NodeId, Wall};
 use serde_json::{Value as Json, json};
@@ -8,7 +10,7 @@ use wire::client::{
 
 use crate::arguments::Why;
 use crate::ask::{Source, refuse_held, unfit};
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::home::Located;
 use crate::{fault, json, logs, screen, text};
 
@@ -23,27 +25,34 @@ pub(crate) fn why(arguments: &Why) -> Outcome {
     let definition = source.definition(process)?;
     let status = source.status(process)?;
     refuse_held(&status.summary)?;
-    let Some(wanted) = activity else {
-        let id = fault::short(process);
-        return Err(Failure::refused("which activity? give its name")
-            .help(format!("xav status {id} shows all activities")));
+    let request = match activity {
+        Some(wanted) => {
+            let activity = logs::activity(&wanted, &status, &definition)?.activity;
+            Request::Why { process, activity }
+        }
+        None => Request::WhyProcess(process),
     };
-    let activity = logs::activity(&wanted, &status, &definition)?.activity;
-    let answer = source.answer(Request::Why { process, activity })?;
-    let Answer::Why(why) = answer else {
-        return Err(unfit(&answer));
-    };
+    let answer = source.answer(request)?;
     let explanation = Explanation {
         definition: &definition,
         status: &status,
         is_live: source.is_live(),
         now: shell::clock::wall(),
     };
-    if arguments.json {
-        screen::json(&explanation.document(&why))?;
+    let options = arguments.which.state.options();
+    let (document, sentences) = if let Answer::Why(why) = &answer {
+        let sentences = explanation.sentences(why, options.as_deref());
+        (explanation.document(why), sentences)
+    } else if let Answer::WhyProcess(why) = &answer {
+        let sentences = explanation.sentences_of_process(why, options.as_deref());
+        (explanation.document_of_process(why), sentences)
     } else {
-        let options = arguments.which.state.options();
-        screen::out(&explanation.sentences(&why, options.as_deref()))?;
+        return Err(unfit(&answer));
+    };
+    if arguments.json {
+        screen::json(&document)?;
+    } else {
+        screen::out(&sentences)?;
     }
     Ok(0)
 }

@@ -64,6 +64,7 @@ fn status_of(step: &Step<'_>, shown: Shown<'_>, known: &Process) -> Status {
     status.copies = files.missing_copies(step, machines, known);
     status.summary.keep = kept_for(step, known.keep);
     status.waiting_for = market.waiting_for(known.id());
+    status.turn = market.turn(step, shown.attempts, known.id());
     if let Some(running) = shown.attempts.running(known.id()) {
         for activity in &mut status.activities {
             if let Some(&(at, pid)) = running.get(&activity.activity) {
@@ -133,6 +134,7 @@ pub fn status(process: &Process) -> Status {
         keep_going: process.keep_going,
         copies: None,
         planned_from: process.state.planned_from,
+        turn: None,
     }
 }
 

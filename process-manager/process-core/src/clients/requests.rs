@@ -5,6 +5,7 @@ use model::{AttemptId, Bytes, NodeKind, ProcessId};
 use wire::client::{Answer, Request};
 
 use super::answers::{answer_status, answer_submission, list, machines_known};
+use super::whole::answer_why_process;
 use super::why::answer_why;
 use super::{Asking, Clients, Consequence, Shown, tell};
 use crate::held::Held;
@@ -43,6 +44,7 @@ impl Clients {
             Request::Status(id) => Some(answer_status(step, shown, id)),
             Request::Submission(id) => Some(answer_submission(step, id)),
             Request::Why { process, activity } => Some(answer_why(step, shown, process, activity)),
+            Request::WhyProcess(id) => Some(answer_why_process(step, shown, id)),
             Request::Tail(attempt) => self.tail(step, machines, asking, attempt),
             Request::Log {
                 process,
@@ -170,6 +172,7 @@ fn refusal(step: &Step<'_>, caller: &Caller, request: &Request) -> Option<Answer
         | Request::Submission(id)
         | Request::Forget(id) => (*id, false),
         Request::Why { process: id, .. }
+        | Request::WhyProcess(id)
         | Request::Tail(AttemptId { process: id, .. })
         | Request::Log { process: id, .. } => (*id, true),
     };

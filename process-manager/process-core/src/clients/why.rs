@@ -23,9 +23,9 @@ const NO_PLAN: &str = "a plan";
 
 /// Volatile state of a process, where its manager runs.
 #[derive(Clone, Default)]
-struct Seen<'a> {
-    running: Option<&'a Commands>,
-    waiting_for: Option<String>,
+pub(super) struct Seen<'a> {
+    pub(super) running: Option<&'a Commands>,
+    pub(super) waiting_for: Option<String>,
 }
 
 /// The reasons for the phase of an activity, as a manager that runs knows them.
@@ -44,9 +44,10 @@ pub(super) fn answer_why(
         files,
     } = shown.grid;
     let base = known.base.and_then(|base| step.cx.process(base));
-    let order = market.ahead(step, shown.attempts, id);
+    let turn = market.turn(step, shown.attempts, id);
+    let turn = turn.map(|turn| turn.words(step.now.wall));
     let waiting_for = market.waiting_for(id).or(Some(NO_PLAN.to_owned()));
-    let waiting_for = waiting_for.into_iter().chain(order);
+    let waiting_for = waiting_for.into_iter().chain(turn);
     let seen = Seen {
         running: shown.attempts.running(id),
         waiting_for: Some(waiting_for.collect::<Vec<String>>().join("; ")),
@@ -76,6 +77,16 @@ fn answer(
         let id = process.id();
         return Answer::Refused(vec![format!("process {id} has no activity {activity}")]);
     }
+    Answer::Why(Box::new(explain(base, process, activity, seen)))
+}
+
+/// The explanation of one of a process's activities.
+pub(super) fn explain(
+    base: Option<&Process>,
+    process: &Process,
+    activity: ActivityId,
+    seen: Seen<'_>,
+) -> Why {
     let runs = seen
         .running
         .is_some_and(|running| running.contains_key(&activity));
@@ -89,7 +100,7 @@ fn answer(
         }
         is_first
     });
-    Answer::Why(Box::new(Why {
+    Why {
         activity,
         phase: if phase == ActivityPhase::Sent && runs {
             client::ActivityPhase::Running
@@ -98,7 +109,7 @@ fn answer(
         },
         reasons,
         recall: recall(base, process, activity),
-    }))
+    }
 }
 
 /// The reasons for a phase, the nearest first. Functions that add reasons stop at [`REASONS_MAX`].

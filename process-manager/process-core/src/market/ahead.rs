@@ -1,7 +1,8 @@
 //! The processes that are planned before a waiting one, as the order is at the moment, and when one that
 //! holds slots is expected to end.
 
-use model::{ProcessId, Span, Wall};
+use model::{ProcessId, Wall};
+use wire::client::Turn;
 use wire::group::owner_name;
 
 use super::Market;
@@ -10,48 +11,30 @@ use crate::process::Process;
 use crate::step::Step;
 
 impl Market {
-    /// Before whom a process waits for its first plan, and from when on it is expected to get machines:
-    /// in words, none where it does not wait.
-    pub(crate) fn ahead(
+    /// Before whom a process waits for its first plan, and from when on it is expected to get machines;
+    /// none where it does not wait.
+    pub(crate) fn turn(
         &self,
         step: &Step<'_>,
         running: &dyn Running,
         id: ProcessId,
-    ) -> Option<String> {
+    ) -> Option<Turn> {
         let demand = self.demands.get(&id).filter(|_| self.wants_plan(id))?;
         if demand.has_plan {
             return None;
         }
         let ahead = self.queue.ahead(demand.turn_of(id))?;
-        let before = match &ahead.nearest {
-            None => "it is the next one".to_owned(),
-            Some((nearest, owner)) if *owner == demand.class.owner => {
-                format!(
-                    "{} before it, the last of them {nearest}",
-                    processes(ahead.n)
-                )
-            }
-            // Which processes others have is theirs to tell.
-            Some((_, owner)) => {
-                let owner = owner_name(owner.as_deref());
-                format!(
-                    "{} before it, the last of them of {owner}",
-                    processes(ahead.n)
-                )
-            }
+        let (last, last_owner) = match ahead.nearest {
+            None => (None, None),
+            Some((nearest, owner)) if owner == demand.class.owner => (Some(nearest), None),
+            Some((_, owner)) => (None, Some(owner_name(owner.as_deref()).to_owned())),
         };
-        let from = match self.nth_end(step, running, ahead.n) {
-            Some(at) => {
-                let wait = at.since(step.now.wall);
-                let wait = match wait == Span::ZERO {
-                    true => "at any moment".to_owned(),
-                    false => format!("in {wait}"),
-                };
-                format!("machines are expected to be free for it {wait}")
-            }
-            None => "from when on is not known".to_owned(),
-        };
-        Some(format!("{before}; {from}"))
+        Some(Turn {
+            n_before: u32::try_from(ahead.n).unwrap_or(u32::MAX),
+            last,
+            last_owner,
+            free_at: self.nth_end(step, running, ahead.n),
+        })
     }
 
     /// When so many processes that hold slots have ended, and one more; none where the work of one of
@@ -65,13 +48,6 @@ impl Market {
         let mut ends: Vec<Wall> = ends.collect::<Option<_>>()?;
         ends.sort_unstable();
         ends.get(n).copied()
-    }
-}
-
-fn processes(n: usize) -> String {
-    match n {
-        1 => "1 process is".to_owned(),
-        n => format!("{n} processes are"),
     }
 }
 

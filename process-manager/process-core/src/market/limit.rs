@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Activity, GroupId, ResourceId};
 use schedule::Refusal;
+use wire::client::GroupShares;
 use wire::group::{Offered, owner_name};
 
 use super::{Demand, Market, Stage};
@@ -112,6 +113,11 @@ impl Market {
         };
         let declared = known.definition().activity(*activity);
         declared.is_some_and(|declared| !self.offered().any(|(_, one)| fits(one, declared)))
+    }
+
+    /// The shares and limits of owners, for the owner of a process.
+    pub(crate) fn shares(&self, owner: Option<&str>) -> Vec<GroupShares> {
+        self.owners.shares(owner_name(owner))
     }
 
     /// The thing that a process waits for, in words.

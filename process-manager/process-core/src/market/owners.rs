@@ -4,6 +4,8 @@
 //! processes of this manager. The others are others' business; this manager counts its own, so that
 //! a claim need not wait for the offer that tells of the one before.
 
+mod figures;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{GroupId, ProcessId, ResourceId, Span};
@@ -285,6 +287,50 @@ mod tests {
         // Without shares all are alike.
         owners.offer(ONE, &told(false, &[("ana", 2, 100, 3, 1)]));
         assert_eq!(owners.standing("ana"), Standing::default());
+    }
+
+    #[test]
+    fn shares_are_told_with_the_owner_who_has_used_least_first() {
+        let mut owners = Owners::default();
+        let all = [
+            ("ana", 2, 100, 3, 1),
+            ("ben", 1, 60, 1, 0),
+            ("eve", 4, 80, 0, 0),
+        ];
+        owners.offer(ONE, &told(true, &all));
+        owners.offer(TWO, &Offer::default());
+        let share = |name: &str, share, seconds, held| wire::client::OwnerShare {
+            name: name.to_owned(),
+            share,
+            used: Span::from_secs(seconds),
+            held,
+            slots_max: Some(4),
+        };
+        let [shares] = &owners.shares("ana")[..] else {
+            panic!("one group has shares")
+        };
+        assert_eq!(
+            (shares.group, shares.is_fair, shares.n_more),
+            (ONE, true, 0)
+        );
+        // Of her slots one is of a process of this manager that gave it back meanwhile.
+        assert_eq!(shares.own, share("ana", 2, 100, 2));
+        assert_eq!(
+            shares.others,
+            [share("eve", 4, 80, 0), share("ben", 1, 60, 1)]
+        );
+        // Somebody who was never heard of has a share too.
+        assert_eq!(owners.shares("new")[0].own, share("new", 1, 0, 0));
+        owners.offer(ONE, &Offer::default());
+        assert!(owners.shares("ana").is_empty());
+        let most = 3 + u32::try_from(wire::client::OWNERS_TOLD_MAX).unwrap();
+        let names: Vec<String> = (0..most).map(|number| format!("u{number:03}")).collect();
+        let many: Vec<_> = names
+            .iter()
+            .map(|name| (name.as_str(), 1, 1, 0, 0))
+            .collect();
+        owners.offer(ONE, &told(true, &many));
+        assert_eq!(owners.shares("u000")[0].n_more, 2);
     }
 
     #[test]

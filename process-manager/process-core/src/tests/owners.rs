@@ -37,6 +37,7 @@ fn requests(process: ProcessId) -> Vec<Request> {
         Request::Submission(process),
         Request::Watch(process),
         Request::Why { process, activity },
+        Request::WhyProcess(process),
         Request::Tail(AttemptId {
             process,
             activity,

@@ -224,7 +224,8 @@ fn a_process_that_does_not_fit_into_a_limit_holds_up_only_those_of_its_owner() {
 fn order(world: &mut World, key: u64) -> Option<String> {
     let id = SubmitKey(key).process();
     let (parts, step) = (&world.parts, world.bench.step());
-    parts.market.ahead(&step, &parts.attempts, id)
+    let turn = parts.market.turn(&step, &parts.attempts, id)?;
+    Some(turn.words(step.now.wall))
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use model::ActivityId;
-use wire::client::{Reason, Submit, Why};
+use wire::client::{Reason, Submit, WHY_ACTIVITIES_MAX, Why, WhyProcess};
 
 fn why(bench: &mut Bench, activity: u32) -> Why {
     let (process, activity) = (KEY.process(), ActivityId(activity));
@@ -48,6 +48,69 @@ fn what_waits_names_what_comes_before_the_nearest_first() {
     let (process, activity) = (KEY.process(), ActivityId(0));
     let answer = bench.answer(Request::Why { process, activity });
     assert!(matches!(answer, Answer::Refused(_)));
+}
+
+/// The explanation of the process as a whole.
+fn whole(bench: &mut Bench) -> WhyProcess {
+    let answer = bench.answer(Request::WhyProcess(KEY.process()));
+    let Answer::WhyProcess(why) = answer else {
+        panic!("{answer:?}")
+    };
+    *why
+}
+
+#[test]
+fn a_process_tells_what_it_waits_for_as_a_whole() {
+    let mut bench = Bench::new(|_| None);
+    bench.slots = 0;
+    bench.restart();
+    bench.submit(diamond());
+    let why = whole(&mut bench);
+    assert_eq!((why.phase, why.activities), (Phase::Running, Vec::new()));
+    assert!(why.waiting_for.is_some());
+    let turn = why.turn.unwrap();
+    assert_eq!((turn.n_before, turn.last, turn.free_at), (0, None, None));
+    assert_eq!(bench.status().turn, Some(turn));
+    let mut bench = Bench::new(|_| None);
+    bench.submit(diamond());
+    let why = whole(&mut bench);
+    assert_eq!((why.waiting_for, why.turn), (None, None));
+    let told: Vec<_> = why
+        .activities
+        .iter()
+        .map(|one| (one.activity.0, one.phase))
+        .collect();
+    assert_eq!(told, [(1, ActivityPhase::Sent)]);
+    assert_eq!(why.n_more, 0);
+    let mut bench = Bench::new(well);
+    bench.submit(diamond());
+    bench.run();
+    let why = whole(&mut bench);
+    assert_eq!((why.phase, why.activities), (Phase::Completed, Vec::new()));
+    let states = bench.drive.states();
+    let of = |id| states.get(Stream::Process(id))?.process();
+    let known = of(KEY.process()).unwrap();
+    assert_eq!(
+        crate::why_process(None, known),
+        bench.answer(Request::WhyProcess(KEY.process()))
+    );
+}
+
+#[test]
+fn a_large_process_names_some_of_the_activities_that_it_waits_for() {
+    let n = 100;
+    let children: Vec<u32> = (1..=n).collect();
+    let mut nodes = vec![controller(NodeKind::Parallel {
+        children: ids(&children),
+        links: Vec::new(),
+    })];
+    nodes.extend(children.iter().map(|number| leaf(&format!("a{number}"))));
+    let mut bench = Bench::new(|_| None);
+    bench.submit(draft(nodes));
+    let why = whole(&mut bench);
+    assert_eq!(why.activities.len(), WHY_ACTIVITIES_MAX);
+    assert_eq!(why.activities.len() as u32 + why.n_more, n);
+    assert_eq!(why.activities[0].phase, ActivityPhase::Sent);
 }
 
 #[test]

@@ -131,7 +131,8 @@ fn answered(known: &Known, answer: &Answer, judged: &mut Judged) -> Result<(), S
         | Answer::Tail(_)
         | Answer::LogPart(_)
         | Answer::Machines(_)
-        | Answer::Queued(_) => {}
+        | Answer::Queued(_)
+        | Answer::WhyProcess(_) => {}
     }
     Ok(())
 }

@@ -74,6 +74,7 @@ fn completed(phase: Phase) -> Status {
         keep_going: false,
         copies: None,
         planned_from: None,
+        turn: None,
     }
 }
 

@@ -118,6 +118,7 @@ pub(super) fn untouched(definition: &Definition) -> Status {
         keep_going: false,
         copies: None,
         planned_from: None,
+        turn: None,
     }
 }
 
