@@ -127,8 +127,8 @@ pub(crate) struct Executor {
     cores_used: u32,
     /// When it ends for lack of a daemon.
     linger_until: Option<Mono>,
-    /// When the gathered messages are sent.
-    tell_at: Option<Mono>,
+    /// When the gathered messages are sent, unless there are many.
+    tell_first_at: Option<Mono>,
     phase: Phase,
     scratch: Vec<u8>,
 }
@@ -176,7 +176,7 @@ impl Executor {
             cores: 0,
             cores_used: 0,
             linger_until: Some(clock::mono() + parts.linger),
-            tell_at: None,
+            tell_first_at: None,
             phase: Phase::Serving,
             scratch: vec![0; SCRATCH_BYTES],
             parts,
@@ -242,7 +242,7 @@ impl Executor {
         let now = clock::mono();
         let look_at = (!self.unwatched.is_empty()).then(|| now + UNWATCHED_LOOK);
         let stuck = (!self.stuck.is_empty()).then_some(self.stuck_at);
-        let others = [self.linger_until, self.tell_at, look_at, stuck];
+        let others = [self.linger_until, self.tell_at(), look_at, stuck];
         let next = running.chain(others.into_iter().flatten());
         let micros = next.min()?.since(now).0;
         // epoll counts milliseconds: rounding down would poll repeatedly for the last part of one.

@@ -144,6 +144,11 @@ impl Link {
         is_idle && matches!(self.held, HeldTold::All) && !self.notices.is_empty()
     }
 
+    /// Starts and ends that are pending.
+    pub(crate) fn n_notices(&self) -> usize {
+        self.notices.len()
+    }
+
     /// Returns true if the daemon reads too slowly: nothing more is read or started then.
     pub(crate) fn is_full(&self) -> bool {
         self.notices.len() + self.outputs.len() > NOTICES_MAX

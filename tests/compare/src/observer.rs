@@ -1,4 +1,4 @@
-//! CPU time and peak memory of `xav run` and its executor, read from /proc while they run.
+//! CPU time, peak memory and writes of `xav run` and its executor, read from /proc while they run.
 //!
 //! It misses their use after the last sample: at most `INTERVAL` of each.
 
@@ -11,6 +11,8 @@ use std::time::Duration;
 const INTERVAL: Duration = Duration::from_millis(20);
 /// Clock ticks in a second, in which Linux counts CPU time in /proc on all its machines.
 const TICKS: f64 = 100.0;
+/// Bytes of a sector, in which Linux counts on all disks.
+const SECTOR_BYTES: f64 = 512.0;
 
 /// The use of the two programs: seconds of CPU time without their commands, bytes of peak memory.
 #[derive(Clone, Copy, Debug, Default)]
@@ -101,6 +103,18 @@ fn peak_bytes(process: &Path) -> Option<f64> {
 /// Bytes that a process has in memory.
 pub(crate) fn resident_bytes(process: &Path) -> Option<f64> {
     status_bytes(process, "VmRSS:")
+}
+
+/// Bytes that the machine has written to the disk of a directory since its start, with all that was still
+/// to be written. What a process has written according to /proc is no measure: there a write of some bytes
+/// to a file whose pages are kept as one large one counts as the whole.
+pub(crate) fn disk_bytes(dir: &Path) -> Option<f64> {
+    rustix::fs::sync();
+    let device = rustix::fs::stat(dir).ok()?.st_dev;
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let text = fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/stat")).ok()?;
+    let sectors: f64 = text.split_whitespace().nth(6)?.parse().ok()?;
+    Some(sectors * SECTOR_BYTES)
 }
 
 fn status_bytes(process: &Path, name: &str) -> Option<f64> {

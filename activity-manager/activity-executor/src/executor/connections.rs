@@ -15,6 +15,12 @@ use crate::store::Answer;
 /// Even the shortest commands do not use up in this time what the daemon sends ahead.
 const GATHER: Span = Span::from_millis(8);
 
+/// The further time where so many events have come in that one: the next ones come as soon, and fewer
+/// messages and flushes carry them. Where commands take longer nobody would gain, and what depends on
+/// their ends would wait.
+const GATHER_MORE: Span = Span::from_millis(10);
+const GATHERED_MANY: usize = 6;
+
 impl Executor {
     pub(super) fn accept(&mut self) {
         while let Ok((stream, _)) = self.parts.listener.accept() {
@@ -78,11 +84,24 @@ impl Executor {
     pub(super) fn gathers(&mut self, now: Mono) -> bool {
         let has_news = self.link.as_ref().is_some_and(Link::has_only_news);
         let waits = has_news && self.parts.store.has_queued() && self.phase == Phase::Serving;
-        if waits && now < *self.tell_at.get_or_insert(now + GATHER) {
+        if waits {
+            self.tell_first_at.get_or_insert(now + GATHER);
+        }
+        if waits && self.tell_at().is_some_and(|at| now < at) {
             return true;
         }
-        self.tell_at = None;
+        self.tell_first_at = None;
         false
+    }
+
+    /// When the gathered messages are sent.
+    pub(super) fn tell_at(&self) -> Option<Mono> {
+        let n_gathered = self.link.as_ref().map_or(0, Link::n_notices);
+        let at = self.tell_first_at?;
+        Some(match n_gathered >= GATHERED_MANY {
+            true => at + GATHER_MORE,
+            false => at,
+        })
     }
 
     pub(super) fn send(&mut self, now: Mono) {

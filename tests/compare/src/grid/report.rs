@@ -21,7 +21,11 @@ pub(super) fn text(options: &Options, dir: &Path, measured: &Measured) -> String
         file_system(dir)
     );
     if !measured.flushes.is_empty() {
-        for table in [speed(measured).text(), cpu(measured).text()] {
+        for table in [
+            speed(measured).text(),
+            cpu(measured).text(),
+            disk(measured).text(),
+        ] {
             text.push('\n');
             text.push_str(&table);
         }
@@ -53,6 +57,13 @@ fn beside(measured: &Measured) -> Beside {
         let n = shape.n_activities() as f64;
         let cpu = of(&|run| run.cpu_seconds.iter().sum::<f64>() / n * 1e6);
         table.row(&format!("{}: CPU µs an activity", shape.name()), cpu, 0, "");
+        let bytes = of(&|run| run.disk_bytes / n);
+        table.row(
+            &format!("{}: bytes on the disk an activity", shape.name()),
+            bytes,
+            0,
+            "",
+        );
     }
     table
 }
@@ -158,6 +169,22 @@ fn cpu(measured: &Measured) -> Table<4> {
         row(role, &move |run| run.cpu_seconds[index]);
     }
     row("together", &|run| run.cpu_seconds.iter().sum());
+    table
+}
+
+/// The writes of all programs, and of whatever else the machine does meanwhile.
+fn disk(measured: &Measured) -> Table<3> {
+    let mut table = Table::new(["written to the disk an activity: bytes", "", "bar"]);
+    for (shape, bar) in [
+        (Shape::Flat, "≤ 800"),
+        (Shape::Chain, ""),
+        (Shape::Layers, ""),
+    ] {
+        let n = shape.n_activities() as f64;
+        let runs = measured.grid[shape as usize].iter();
+        let bytes = Figure::of(runs.map(|run| run.disk_bytes / n)).text(0);
+        table.row([shape.name(), bytes, bar.into()]);
+    }
     table
 }
 

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::observer::{cpu_seconds, executor_in, resident_bytes};
+use crate::observer::{cpu_seconds, disk_bytes, executor_in, resident_bytes};
 
 /// The programs behind the values of [`RunCost`] and [`Grid::memory`]. For two of a kind, CPU times are
 /// added and the larger memory counts.
@@ -68,6 +68,8 @@ pub(crate) struct RunCost {
     pub(crate) wall_seconds: f64,
     /// CPU time, by [`ROLES`].
     pub(crate) cpu_seconds: [f64; ROLES.len()],
+    /// Bytes that the machine has written to the disk meanwhile; NaN where it does not tell.
+    pub(crate) disk_bytes: f64,
 }
 
 impl Daemon {
@@ -224,7 +226,8 @@ impl Grid {
     /// Runs a definition to its end.
     pub(crate) fn run(&self, file: &Path) -> Result<RunCost> {
         let file = file.to_str().context("a path is text")?;
-        let before = self.cpu();
+        let written = || disk_bytes(&self.dir).unwrap_or(f64::NAN);
+        let (before, written_before) = (self.cpu(), written());
         let started = Instant::now();
         let document = self.xav(&["run", "--json", file])?;
         let wall_seconds = started.elapsed().as_secs_f64();
@@ -237,6 +240,7 @@ impl Grid {
         Ok(RunCost {
             wall_seconds,
             cpu_seconds,
+            disk_bytes: written() - written_before,
         })
     }
 

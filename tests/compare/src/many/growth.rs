@@ -43,7 +43,7 @@ impl Of {
     fn sizes(self) -> &'static [usize] {
         match self {
             Of::Processes => &[600, 2_400, 9_600],
-            Of::Activities => &[1_000, 10_000, 100_000],
+            Of::Activities => &[1_000, 10_000, 100_000, 300_000],
             Of::Machines => &[1, 4, 16],
         }
     }
