@@ -42,6 +42,7 @@ pub use clients::{status, submission, summaries, why, why_process};
 pub use config::{Config, Quota};
 pub use held::Held;
 pub use io::{Effect, Input, PlanRequest, PlanResult, Room};
+pub use limits::FOUNDED_BYTES_MAX;
 pub use manager::ProcessManager;
 pub use process::activity::ActivityState;
 pub use process::packed::Packed;

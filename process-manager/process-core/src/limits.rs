@@ -4,6 +4,9 @@ use model::Span;
 
 /// Processes that have not ended: each costs memory.
 pub const PROCESSES_MAX: usize = 10_000;
+/// Bytes of the founding event of a process: the longest event of a journal, but for its frame and the
+/// moment that it is recorded with.
+pub const FOUNDED_BYTES_MAX: u64 = (128 << 20) - 1_024;
 /// Clients that watch at the same time.
 pub const WATCHERS_MAX: usize = 1_000;
 /// An unanswered message is sent again after this time: long against a round trip, short against

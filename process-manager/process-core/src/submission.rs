@@ -1,9 +1,13 @@
 //! Submissions: the caller, and the check of a definition, which needs no state of the manager.
 
+use std::convert::Infallible;
+
+use minicbor::encode::Write;
 use model::limits::VALUES_BYTES_MAX;
-use model::{Definition, Identity, Problem, ProcessId, Role, SubmitKey, Type, Value, Wall};
+use model::{Bytes, Definition, Identity, Problem, ProcessId, Role, SubmitKey, Type, Value, Wall};
 use wire::client::Submit;
 
+use crate::limits::FOUNDED_BYTES_MAX;
 use crate::record::{Accepted, Founded, SEMANTICS};
 use crate::tree;
 
@@ -128,7 +132,7 @@ fn found(definition: Definition, submit: Submit, caller: &Caller) -> Result<Foun
         return Err(reasons);
     }
     let flow = tree::begin(&definition);
-    Ok(Founded {
+    let founded = Founded {
         key,
         draft: Accepted::Checked(definition),
         inputs,
@@ -142,7 +146,34 @@ fn found(definition: Definition, submit: Submit, caller: &Caller) -> Result<Foun
         store,
         semantics: SEMANTICS,
         flow,
-    })
+    };
+    let taken = bytes_of(&founded);
+    if taken > FOUNDED_BYTES_MAX {
+        let (taken, most) = (Bytes(taken), Bytes(FOUNDED_BYTES_MAX));
+        return Err(vec![format!(
+            "the process takes {taken} in the journal; at most {most}: give longer texts as files"
+        )]);
+    }
+    Ok(founded)
+}
+
+/// Counts the bytes that are written.
+struct Counter(u64);
+
+impl Write for Counter {
+    type Error = Infallible;
+
+    fn write_all(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
+        self.0 += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// Bytes of a founding event in the journal.
+fn bytes_of(founded: &Founded) -> u64 {
+    let mut counter = Counter(0);
+    minicbor::encode(founded, &mut counter).expect("a counter takes every byte");
+    counter.0
 }
 
 /// The values of all inputs in the order of their declarations, defaults filled in.
@@ -187,3 +218,6 @@ fn as_declared(kind: &Type, value: Value) -> Value {
         (_, value) => value,
     }
 }
+
+#[cfg(test)]
+mod tests;

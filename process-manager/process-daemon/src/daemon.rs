@@ -21,6 +21,9 @@ use crate::effects::Handler;
 use crate::machine_numbers::{MachineNumbers, OtherMachine};
 use crate::planner::Planner;
 
+// A process that the core accepts can be recorded: a longer event would end the manager.
+const _: () = assert!(process_core::FOUNDED_BYTES_MAX < journal::MESSAGE_BYTES_MAX as u64);
+
 /// The journal's directory, in the manager's directory.
 const JOURNAL: &str = "journal";
 
