@@ -53,6 +53,8 @@ pub struct Config {
     /// True if the executor is asked each second whether it answers; a silent one is not lent and
     /// then killed. False in one program, which a debugger may stop.
     pub asks_executor: bool,
+    /// Time for which outcomes are kept for a process manager that stays away; none without an end.
+    pub outcomes_kept: Option<Span>,
     /// True if the journal of earlier epochs was lost, and this epoch begins with an empty one.
     pub has_forgotten: bool,
 }

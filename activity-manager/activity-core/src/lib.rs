@@ -20,6 +20,7 @@ mod holders;
 mod io;
 mod lease;
 mod manager;
+mod orphans;
 mod outbox;
 mod outcome;
 mod parts;

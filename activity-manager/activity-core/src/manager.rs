@@ -55,6 +55,8 @@ pub struct ActivityManager {
     pub(crate) watch: Watch,
     /// When repeats are due.
     pub(crate) tick: Option<Mono>,
+    /// The start of this epoch.
+    pub(crate) began: Mono,
 }
 
 impl ActivityManager {
@@ -76,6 +78,7 @@ impl ActivityManager {
             leaving: Leaving::No,
             watch: Watch::default(),
             tick: None,
+            began: Mono(0),
         }
     }
 

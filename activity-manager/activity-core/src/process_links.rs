@@ -16,8 +16,9 @@ use crate::record::Event;
 const PROCESS_MANAGERS_MAX: usize = 1_024;
 
 impl ActivityManager {
-    pub(crate) fn detach(&mut self, number: u32) {
+    pub(crate) fn detach(&mut self, number: u32, now: Mono) {
         if let Some(link) = self.process_managers.get_mut(&number) {
+            link.away_since = now;
             link.is_attached = false;
             link.wants_holding = false;
         }
@@ -55,7 +56,7 @@ impl ActivityManager {
             }
             ToActivity::Acknowledge(ids) => {
                 for id in ids {
-                    self.on_acknowledge(cx, id);
+                    self.forget(cx, id);
                 }
             }
             ToActivity::Stop(ids) => {
@@ -292,7 +293,8 @@ impl ActivityManager {
         }
     }
 
-    fn on_acknowledge(&mut self, cx: &mut Context<'_, Self>, id: AttemptId) {
+    /// Forgets an attempt that has ended: its outcome is durable elsewhere, or nobody wants it.
+    pub(crate) fn forget(&mut self, cx: &mut Context<'_, Self>, id: AttemptId) {
         let Some(attempt) = self.attempts.remove(id) else {
             return;
         };

@@ -41,7 +41,7 @@ impl Machine for ActivityManager {
             Input::Down(Peer::Group) => self.group.is_up = false,
             // The executor sends the first message.
             Input::Up(Peer::Process(_)) => {}
-            Input::Down(Peer::Process(number)) => self.detach(number),
+            Input::Down(Peer::Process(number)) => self.detach(number, now),
             Input::Group(message) => self.on_group(cx, now, message),
             Input::Process(number, message) => self.on_process(cx, now, number, message),
             Input::Executor(message) => self.on_executor(cx, now, message),
@@ -68,16 +68,19 @@ impl Machine for ActivityManager {
     }
 
     fn wake(&mut self, cx: &mut Context<'_, Self>, now: Now) {
+        let present = now;
         let now = now.mono;
         self.expire(cx, now);
         if self.tick.is_some_and(|tick| tick <= now) {
             self.tick = None;
+            self.forget_orphans(cx, present);
             self.repeat(cx, now);
         }
         self.finish_step(cx, now);
     }
 
-    fn resume(&mut self, cx: &mut Context<'_, Self>, _: Now) {
+    fn resume(&mut self, cx: &mut Context<'_, Self>, now: Now) {
+        self.began = now.mono;
         raise_epoch(cx);
         if self.config.has_forgotten {
             cx.record(Stream::Manager, Event::Forgot);

@@ -7,6 +7,7 @@ mod files;
 mod lease;
 mod links;
 mod memory;
+mod orphans;
 mod returns;
 mod states;
 mod watch;

@@ -262,6 +262,8 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         kill_grace: config.kill_grace,
         lease: config.lease,
         asks_executor: config.lease.is_some(),
+        // Those whose files are removed are of no use to anybody.
+        outcomes_kept: config.retention.map(|retention| retention.keep),
         has_forgotten: aside.is_some(),
     });
     let executor = executor.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;

@@ -91,6 +91,7 @@ impl Machines {
                 kill_grace: None,
                 lease: setup.lease,
                 asks_executor: false,
+                outcomes_kept: Some(Span::from_secs(30 * 86_400)),
                 has_forgotten: false,
             };
             Machine {

@@ -21,6 +21,8 @@ pub(crate) struct ProcessLink {
     pub(crate) lease: ProcessLease,
     /// True if it got its attempts on the present connection, so that it gets further reports.
     pub(crate) is_attached: bool,
+    /// When it was lost last.
+    pub(crate) away_since: Mono,
     /// True if it waits for `Holding`.
     pub(crate) wants_holding: bool,
     /// New attempts of the present step, so that those that do not advance at once can be accepted.

@@ -14,6 +14,9 @@ use wire::resource::{FromResource, ProcessGrant, QuestionId, ToResource};
 
 use crate::{ActivityManager, Config, Effect, Event, Input, Peer, State, Stream};
 
+/// Outcomes are kept for so long for a process manager that is away.
+pub(super) const OUTCOMES_KEPT: Span = Span::from_secs(30 * 86_400);
+
 /// A manager with its journal.
 pub(super) struct Bench {
     pub(super) drive: Drive<ActivityManager>,
@@ -154,6 +157,7 @@ pub(super) fn config(slots: u32, prefetch: u32) -> Config {
         kill_grace: None,
         lease: None,
         asks_executor: false,
+        outcomes_kept: Some(OUTCOMES_KEPT),
         has_forgotten: false,
     }
 }
