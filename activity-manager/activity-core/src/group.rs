@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use machine::Context;
 use model::{Mono, ProcessId};
+use wire::lease;
 use wire::resource::{
     Facts, FromResource, PROCESSES_ASKED_MAX, ProcessGrant, QuestionId, ToResource,
 };
@@ -49,6 +50,10 @@ impl ActivityManager {
             is_store: self.config.slots == 0,
         };
         self.group.asked = now;
+        // The group manager hears of this machine by that.
+        if let Some(length) = self.config.lease {
+            self.group.alive = now + lease::period(length);
+        }
         cx.effect(Effect::ToGroup(FromResource::Register {
             epoch: epoch(cx),
             facts,

@@ -27,7 +27,7 @@ use crate::table::Attempts;
 pub(crate) const TICK: Span = Span::from_secs(1);
 /// Interval at which the machine registers again: an answer may have come from an earlier epoch of
 /// the group manager, which has forgotten the machine.
-pub(crate) const REGISTER_PERIOD: Span = Span::from_secs(5);
+pub(crate) const REGISTER_PERIOD: Span = Span::from_secs(10);
 /// The logic of one activity manager.
 ///
 /// ```text

@@ -8,7 +8,7 @@ use model::Bytes;
 
 /// The weight of the newest sample in the load of others, so that a burst of a second closes
 /// nothing.
-const NEWEST: f64 = 0.2;
+const NEWEST: f64 = 0.5;
 
 /// Bytes of the system's files that are read: the first lines of each.
 const FIRST_BYTES: usize = 512;

@@ -113,8 +113,8 @@ impl PowerMeter {
     }
 
     /// Measures if that is due, where `busy` is the part of the machine's cores that was busy since
-    /// the last call. Returns the power if it is another one from here on. To be called about once a
-    /// second.
+    /// the last call. Returns the power if it is another one from here on. To be called every few
+    /// seconds.
     pub fn look(&mut self, now: Mono, busy: f64) -> Option<f64> {
         let is_idle = busy <= IDLE;
         if let Some(Pending { measured, was_idle }) = self.pending.take() {

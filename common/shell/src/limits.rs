@@ -135,14 +135,19 @@ pub const LINKS_MAX: usize = 1_024 + REMOTE_CLIENTS_MAX;
 /// Longest time from a peer's first packet to the end of its greeting.
 pub const LINK_GREETING_MAX: Span = Span::from_secs(5);
 
-/// Interval at which something is sent on an idle link.
-pub const LINK_KEEP_ALIVE: Span = Span::from_millis(500);
+/// Interval at which something is sent on an idle link. It is longer than the time between two signs of
+/// life of a machine, which then sends nothing else: each packet and its confirmation cost each side some
+/// 100 µs of CPU time, and a group manager has hundreds of idle links. What is lost is sent again several
+/// times before [`LINK_SILENCE_MAX`].
+pub const LINK_KEEP_ALIVE: Span = Span::from_millis(2_200);
 
-/// The same for a connection for requests: longer than the time between two reports of a member, so
-/// that one that reports sends nothing else.
-pub const REQUEST_KEEP_ALIVE: Span = Span::from_millis(1_400);
+/// The same for a connection for requests: longer than the time between two reports of a member.
+pub const REQUEST_KEEP_ALIVE: Span = Span::from_millis(4_500);
 
-/// Time without packets after which a peer counts as gone: six lost packets in a row.
+/// Time without packets after which a connection for requests counts as lost.
+pub const REQUEST_SILENCE_MAX: Span = Span::from_secs(9);
+
+/// Time without packets after which a peer counts as gone.
 pub const LINK_SILENCE_MAX: Span = Span::from_secs(3);
 
 /// Bytes that wait for one peer on another machine, beside those in flight. A single longer message

@@ -15,8 +15,9 @@ use crate::identity::{Credentials, CredentialsError, CredentialsReader, Renewal,
 use crate::log_part::log_part;
 use crate::quic::{LinkError, RequestClient, Stopper};
 
-/// Interval of the reports. A revocation is known everywhere after this time.
-const PERIOD: Duration = Duration::from_secs(1);
+/// Interval of the reports. A revocation is known everywhere after this time. The group manager hears of
+/// hundreds of members, and keeps what a machine says of its load for people alone.
+const PERIOD: Duration = Duration::from_secs(4);
 
 /// Process managers of a group that are dialled.
 const PROCESS_MANAGERS_MAX: usize = 64;

@@ -1,7 +1,7 @@
 //! The machines of the group: their facts, their connections, and when each was heard. One that is
 //! not heard for a while is suspect and not offered, later lost, until it is heard again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use model::{Epoch, Mono, Span, Wall};
 use wire::lease;
@@ -13,8 +13,8 @@ use crate::record::MachineNumber;
 #[derive(Debug, Default)]
 pub(crate) struct Machines {
     by_number: BTreeMap<MachineNumber, Machine>,
-    /// When each machine is checked next. Empty where machines are not watched.
-    checks: BTreeSet<(Mono, MachineNumber)>,
+    /// When the next one may be silent; none where none is watched.
+    check_at: Option<Mono>,
 }
 
 /// A machine's description of itself.
@@ -39,7 +39,7 @@ pub(crate) struct Heard {
     /// None in this epoch.
     at: Option<Mono>,
     is_silent: bool,
-    /// True if its next check is in [`Machines`].
+    /// True if it is silent once nothing is heard of it for long enough.
     is_watched: bool,
 }
 
@@ -116,33 +116,42 @@ impl Machines {
         };
         let heard = &mut machine.heard;
         heard.at = Some(now);
+        let was_silent = std::mem::take(&mut heard.is_silent);
         if is_watching && !std::mem::replace(&mut heard.is_watched, true) {
-            self.checks.insert((now + lease::SILENCE, resource));
+            self.check_at(now + lease::SILENCE);
         }
-        std::mem::take(&mut heard.is_silent)
+        was_silent
     }
 
-    /// Checks the machines whose time has come. Returns true if one is silent from here on.
+    /// Finds the machines that are silent. Returns true if one is from here on.
     pub(crate) fn check(&mut self, now: Mono) -> bool {
+        if self.check_at.is_none_or(|at| at > now) {
+            return false;
+        }
         let mut is_one_silent = false;
-        while let Some(&(at, resource)) = self.checks.first()
-            && at <= now
-        {
-            self.checks.pop_first();
-            let Some(machine) = self.by_number.get_mut(&resource) else {
-                continue;
-            };
-            let heard = &mut machine.heard;
+        let mut next: Option<Mono> = None;
+        let machines = self
+            .by_number
+            .values_mut()
+            .map(|machine| &mut machine.heard);
+        for heard in machines.filter(|heard| heard.is_watched) {
             let due = heard.at.map_or(now, |heard| heard + lease::SILENCE);
             if due > now {
-                self.checks.insert((due, resource));
+                next = Some(next.map_or(due, |next| next.min(due)));
                 continue;
             }
             heard.is_watched = false;
             heard.is_silent = true;
             is_one_silent = true;
         }
+        self.check_at = next;
         is_one_silent
+    }
+
+    /// Has machines checked at this time, if not before. Each check is of all of them, and most are heard
+    /// again before their own time has come: hundreds of machines take a check a second.
+    fn check_at(&mut self, at: Mono) {
+        self.check_at = Some(self.check_at.map_or(at, |before| before.min(at)));
     }
 
     /// When a machine was heard last in this epoch.
@@ -158,7 +167,7 @@ impl Machines {
 
     /// When [`Machines::check`] is due.
     pub(crate) fn due(&self) -> Option<Mono> {
-        self.checks.first().map(|&(at, _)| at)
+        self.check_at
     }
 
     pub(crate) fn get(&self, resource: MachineNumber) -> Option<&Machine> {

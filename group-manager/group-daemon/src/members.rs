@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use model::{Identity, Mono, Role, Span};
 use wire::admin::{LogPart, LogRequest, Presence, Refused, Warning};
 
-/// Silence after which a member counts as unreachable; it reports each second.
-const SILENCE_MAX: Span = Span::from_secs(4);
+/// Silence after which a member counts as unreachable; it reports every four seconds.
+const SILENCE_MAX: Span = Span::from_secs(9);
 
 /// Time for which a part of a log is kept for the administrator who requested it.
-const LOG_REQUEST_TIMEOUT: Span = Span::from_secs(10);
+const LOG_REQUEST_TIMEOUT: Span = Span::from_secs(20);
 
 /// Number of daemons whose logs are requested at a time, which bounds the kept parts.
 const LOG_REQUESTS_MAX: usize = 16;

@@ -18,7 +18,8 @@ use super::socket::CountedSocket;
 use super::trust::Trust;
 use crate::limits::{
     INCOMING_BYTES_ALL_MAX, INCOMING_BYTES_MAX, INCOMING_MAX, LINK_FIRST_ROUND_TRIP,
-    LINK_KEEP_ALIVE, LINK_SILENCE_MAX, LINK_WINDOW_BYTES, UNKNOWN_WINDOW_BYTES,
+    LINK_KEEP_ALIVE, LINK_SILENCE_MAX, LINK_WINDOW_BYTES, REQUEST_SILENCE_MAX,
+    UNKNOWN_WINDOW_BYTES,
 };
 
 pub(super) fn endpoint(
@@ -44,6 +45,8 @@ pub(super) fn server_config(trust: &Trust) -> ServerConfig {
     let mut transport = transport();
     transport
         .receive_window(VarInt::from_u32(UNKNOWN_WINDOW_BYTES))
+        // Whoever dials for a link says less.
+        .max_idle_timeout(Some(idle(REQUEST_SILENCE_MAX)))
         // The side that has dialled sends something in time, and its packets and their
         // confirmations show each side that the other one is there.
         .keep_alive_interval(None);
@@ -62,10 +65,9 @@ pub(super) fn client_config(trust: &Trust) -> ClientConfig {
 }
 
 pub(super) fn transport() -> TransportConfig {
-    let silence = u32::try_from(LINK_SILENCE_MAX.0 / 1_000).expect("some seconds");
     let mut config = TransportConfig::default();
     config
-        .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(silence))))
+        .max_idle_timeout(Some(idle(LINK_SILENCE_MAX)))
         .keep_alive_interval(Some(duration(LINK_KEEP_ALIVE)))
         .initial_rtt(duration(LINK_FIRST_ROUND_TRIP))
         .max_concurrent_bidi_streams(VarInt::from_u32(1))
@@ -75,6 +77,12 @@ pub(super) fn transport() -> TransportConfig {
         .receive_window(VarInt::from_u32(LINK_WINDOW_BYTES))
         .send_window(LINK_WINDOW_BYTES.into());
     config
+}
+
+/// Silence after which a connection is lost: the shorter one of what its two sides say.
+pub(super) fn idle(silence: Span) -> IdleTimeout {
+    let millis = u32::try_from(silence.0 / 1_000).expect("some seconds");
+    IdleTimeout::from(VarInt::from_u32(millis))
 }
 
 pub(super) fn duration(span: Span) -> Duration {

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use wire::hello::Refusal;
 
 use super::dialling::resolve;
-use super::endpoint::{duration, transport};
+use super::endpoint::{duration, idle, transport};
 use super::error::{LinkError, code};
 use super::greeting::{certificate, refuse};
 use super::links::Shared;
@@ -21,7 +21,7 @@ use super::request_server;
 use super::retry;
 use super::trust;
 use crate::identity::{Credentials, Fingerprint};
-use crate::limits::REQUEST_KEEP_ALIVE;
+use crate::limits::{REQUEST_KEEP_ALIVE, REQUEST_SILENCE_MAX};
 
 /// Number of tries while the server drops the handshake in favour of others.
 const CROWDED_TRIES_MAX: u32 = 10;
@@ -231,7 +231,9 @@ async fn dial(shared: &Shared, address: &str, peer: &Identity) -> Result<Connect
 pub(super) fn client_config(crypto: QuicClientConfig) -> ClientConfig {
     let mut config = ClientConfig::new(Arc::new(crypto));
     let mut transport = transport();
-    transport.keep_alive_interval(Some(duration(REQUEST_KEEP_ALIVE)));
+    transport
+        .max_idle_timeout(Some(idle(REQUEST_SILENCE_MAX)))
+        .keep_alive_interval(Some(duration(REQUEST_KEEP_ALIVE)));
     config.transport_config(Arc::new(transport));
     config
 }

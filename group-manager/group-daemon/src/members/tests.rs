@@ -77,8 +77,8 @@ fn a_daemon_that_cannot_be_reached_or_is_not_there_is_told_as_that() {
         refused.to_string()
     };
     assert_eq!(
-        told("am1", at(4)),
-        "am am1 cannot be reached: the last word of it came 4.0s ago"
+        told("am1", at(9)),
+        "am am1 cannot be reached: the last word of it came 9.0s ago"
     );
     assert_eq!(
         told("am2", at(1)),
@@ -114,7 +114,7 @@ fn warnings_of_a_daemon_are_shown_while_it_reports() {
         why: "its disk is full".to_owned(),
     };
     assert_eq!(members.warnings(at(2)), [told]);
-    assert_eq!(members.warnings(at(5)), []);
+    assert_eq!(members.warnings(at(11)), []);
 }
 
 #[test]
