@@ -89,7 +89,7 @@ pub(crate) fn prepare(start: &Start, whose: Whose<'_>) -> Result<Prepared, NotSt
     let mut environment = Vec::with_capacity(start.env.len() + 5);
     for (name, value) in &start.env {
         if name != "XAVANTES_CORES" {
-            environment.push(c_string(format!("{name}={value}"), "environment")?);
+            environment.push(variable(name, value)?);
         }
     }
     if let Whose::Lent(lent) = whose {
@@ -105,11 +105,11 @@ pub(crate) fn prepare(start: &Start, whose: Whose<'_>) -> Result<Prepared, NotSt
         // The definition's settings come first.
         let is_said = |name: &str| start.env.iter().any(|(said, _)| said == name);
         for (name, value) in own.into_iter().filter(|(name, _)| !is_said(name)) {
-            environment.push(c_string(format!("{name}={value}"), "environment")?);
+            environment.push(variable(name, value)?);
         }
     }
     let cores = start.cores.max(1);
-    environment.push(c_string(format!("XAVANTES_CORES={cores}"), "environment")?);
+    environment.push(variable("XAVANTES_CORES", &cores.to_string())?);
     let arguments = start.program.iter();
     let arguments = arguments.map(|argument| c_string(argument.as_str(), "command line"));
     let path = match &start.stdin {
@@ -126,6 +126,16 @@ pub(crate) fn prepare(start: &Start, whose: Whose<'_>) -> Result<Prepared, NotSt
         },
         stdin: open_stdin(&start.stdin)?,
     })
+}
+
+/// A variable with its value, in one piece of memory: each command has several.
+fn variable(name: &str, value: &str) -> Result<CString, NotStarted> {
+    let n_bytes = name.len() + "=".len() + value.len();
+    let mut bytes = Vec::with_capacity(n_bytes + 1);
+    for part in [name, "=", value] {
+        bytes.extend_from_slice(part.as_bytes());
+    }
+    c_string(bytes, "environment")
 }
 
 /// The candidate paths of the program in search order. The child checks whether they exist, as the
