@@ -6,6 +6,7 @@
 
 use crate::bound::bound;
 use crate::heft::Heft;
+use crate::meter::Meter;
 use crate::order::less;
 use crate::pch::Pch;
 use crate::problem::Problem;
@@ -46,9 +47,13 @@ impl Best {
 
     /// The shortest schedule, and how it was found.
     pub fn run(&self, problem: &Problem) -> Result<BestRun, ScheduleError> {
+        self.run_within(problem, &Meter::unlimited())
+    }
+
+    fn run_within(&self, problem: &Problem, meter: &Meter) -> Result<BestRun, ScheduleError> {
         let heft = Heft::new(MeanRule::Bandwidths);
         let pch = Pch::within(Best::PCH_STEPS_MAX);
-        let schedule = heft.schedule(problem)?;
+        let schedule = heft.schedule_within(problem, meter)?;
         let makespan = schedule.makespan();
         let mut run = BestRun {
             schedule,
@@ -59,7 +64,7 @@ impl Best {
             }],
         };
         let other = if less(bound(problem), makespan) {
-            match pch.schedule(problem) {
+            match pch.schedule_within(problem, meter) {
                 Ok(schedule) => Some(schedule),
                 Err(ScheduleError::TooLarge { .. }) => None,
                 Err(error @ ScheduleError::NoHost { .. }) => return Err(error),
@@ -86,8 +91,8 @@ impl Scheduler for Best {
         "best"
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, ScheduleError> {
-        Ok(self.run(problem)?.schedule)
+    fn schedule_within(&self, problem: &Problem, meter: &Meter) -> Result<Schedule, ScheduleError> {
+        Ok(self.run_within(problem, meter)?.schedule)
     }
 }
 

@@ -14,6 +14,7 @@
 
 use crate::dag::Dag;
 use crate::insertion::in_order;
+use crate::meter::Meter;
 use crate::order::{by_rank, less};
 use crate::problem::Problem;
 use crate::rank::{MeanRule, Means};
@@ -37,7 +38,7 @@ impl Scheduler for Cpop {
         "cpop"
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, ScheduleError> {
+    fn schedule_within(&self, problem: &Problem, meter: &Meter) -> Result<Schedule, ScheduleError> {
         let means = Means::new(problem, self.rule);
         let upward = means.upward(problem);
         let downward = means.downward(problem);
@@ -47,9 +48,11 @@ impl Scheduler for Cpop {
             .map(|(up, down)| up + down)
             .collect();
         let critical = critical_path(problem.dag(), &sums);
+        let n_critical = critical.iter().filter(|&&is_critical| is_critical).count();
+        meter.spend((2 * n_critical * problem.hosts().len()) as u64)?;
         let host = critical_host(problem, &critical);
         let order = by_rank(problem.dag(), &sums);
-        in_order(problem, &order, |insertion, task| match host {
+        in_order(problem, meter, &order, |insertion, task| match host {
             Some(host) if critical[task as usize] && problem.fits(task, host) => {
                 Some(insertion.on(task, host))
             }

@@ -15,6 +15,7 @@
 //! of the lowest number. Gates hold no slot and lie where their data is complete first.
 
 use crate::insertion::{Insertion, in_order};
+use crate::meter::Meter;
 use crate::order::by_rank;
 use crate::problem::Problem;
 use crate::rank::{MeanRule, Means};
@@ -41,10 +42,10 @@ impl Scheduler for Heft {
         }
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, ScheduleError> {
+    fn schedule_within(&self, problem: &Problem, meter: &Meter) -> Result<Schedule, ScheduleError> {
         let rank = Means::new(problem, self.rule).upward(problem);
         let order = by_rank(problem.dag(), &rank);
-        in_order(problem, &order, Insertion::earliest)
+        in_order(problem, meter, &order, Insertion::earliest)
     }
 }
 

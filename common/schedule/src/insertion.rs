@@ -4,14 +4,27 @@
 use model::Bytes;
 
 use crate::arrival::{Arrivals, Ended};
+use crate::meter::Meter;
 use crate::order::{TOLERANCE, less};
 use crate::problem::{OUTSIDE, Problem};
 use crate::schedule::{Placement, Schedule, ScheduleError, holds_slots};
 use crate::timeline::{Timeline, Trail};
 
+/// Steps for each task until the order of tasks is known, beside one for each message.
+const STEPS_TO_RANK: u64 = 12;
+/// Steps to put a task into the timeline of its machine.
+const STEPS_A_PLACE: u64 = 15;
+/// Messages, each at one group, whose arrivals are known in one step.
+const ARRIVALS_A_STEP: u64 = 6;
+/// Steps to try a place and to take that back, beside a copy of the timeline.
+const STEPS_A_TRIAL: u64 = 10;
+/// Steps to see whether machines that are alike can be passed over.
+const STEPS_A_RUN: u64 = 1;
+
 /// A schedule in the making.
 pub(crate) struct Insertion<'a> {
     problem: &'a Problem,
+    meter: &'a Meter,
     groups: Vec<u32>,
     machines: Vec<Timeline>,
     /// The same for memory: by machine, where that may run out; empty where it runs out nowhere.
@@ -48,13 +61,16 @@ struct Run {
     group: u32,
 }
 
-/// Places tasks one after the other, each where `choose` says. `order` is a linear extension.
+/// Places tasks one after the other, each where `choose` says. `order` is a linear extension. Without steps
+/// left, `choose` may choose nothing.
 pub(crate) fn in_order<'a>(
     problem: &'a Problem,
+    meter: &'a Meter,
     order: &[u32],
     mut choose: impl FnMut(&mut Insertion<'a>, u32) -> Option<Candidate>,
 ) -> Result<Schedule, ScheduleError> {
-    let mut insertion = Insertion::new(problem);
+    meter.spend(STEPS_TO_RANK * order.len() as u64 + problem.dag().n_edges() as u64)?;
+    let mut insertion = Insertion::new(problem, meter);
     let shortest = shortest_from_here(problem, order);
     for (&task, &shortest) in order.iter().zip(&shortest[1..]) {
         if problem.fixed(task).is_some() {
@@ -66,6 +82,7 @@ pub(crate) fn in_order<'a>(
         } else {
             choose(&mut insertion, task)
         };
+        meter.check()?;
         let found = found.ok_or(ScheduleError::NoHost { task })?;
         insertion.place(task, found, shortest);
     }
@@ -74,7 +91,7 @@ pub(crate) fn in_order<'a>(
 
 impl<'a> Insertion<'a> {
     /// Nothing placed but what has started.
-    pub(crate) fn new(problem: &'a Problem) -> Insertion<'a> {
+    pub(crate) fn new(problem: &'a Problem, meter: &'a Meter) -> Insertion<'a> {
         let (dag, hosts) = (problem.dag(), problem.hosts());
         let points = has_points(problem);
         let machines: Vec<Timeline> = (0..hosts.len() as u32)
@@ -102,6 +119,7 @@ impl<'a> Insertion<'a> {
         }
         Insertion {
             problem,
+            meter,
             groups: hosts.iter().map(|host| host.group).collect(),
             trails: machines.iter().map(Timeline::trail).collect(),
             machines,
@@ -125,16 +143,25 @@ impl<'a> Insertion<'a> {
     /// Looks at where the data of a task comes from, which is all placed; what is asked next is
     /// about this task.
     pub(crate) fn arrive(&mut self, task: u32) {
+        self.count_arrival(task);
         self.arrivals
             .collect(self.problem, task, &self.ended, |_| true);
     }
 
     /// The same for a task not all of whose predecessors are placed: the others do not count.
     pub(crate) fn arrive_from_placed(&mut self, task: u32) {
+        self.count_arrival(task);
         let placed = &self.placed;
         let is_placed = |pred: u32| placed[pred as usize];
         self.arrivals
             .collect(self.problem, task, &self.ended, is_placed);
+    }
+
+    fn count_arrival(&self, task: u32) {
+        let n_groups = u64::from(self.problem.links().n_groups());
+        let n_preds = self.problem.dag().predecessors(task).len() as u64;
+        self.meter
+            .add(2 + n_preds * (n_groups + 2) / ARRIVALS_A_STEP);
     }
 
     /// The earliest place of the task on a machine that fits it.
@@ -144,7 +171,12 @@ impl<'a> Insertion<'a> {
         let cores = self.problem.dag().cores(task);
         let gap = (arrival, duration, cores);
         let start = match self.parts(task, host) {
-            0 => self.machines[host as usize].earliest(arrival, duration, cores),
+            0 => {
+                let machine = &self.machines[host as usize];
+                let start = machine.search((arrival, duration, cores), f64::INFINITY, self.meter);
+                // The last step lasts for ever and is free, so only a start at infinity is never found.
+                start.unwrap_or(arrival)
+            }
             // In the end all is free, so only a start at infinity is never found.
             parts => (self.in_both(host, gap, parts, f64::INFINITY)).unwrap_or(arrival),
         };
@@ -168,6 +200,7 @@ impl<'a> Insertion<'a> {
             let duration = problem.duration(task, run.first);
             let source = self.arrivals.source(run.group);
             let near = (run.first..=run.last).contains(&source);
+            self.meter.add(STEPS_A_RUN);
             let soonest = if near {
                 self.arrivals.at(source, run.group).min(arrival)
             } else {
@@ -177,7 +210,9 @@ impl<'a> Insertion<'a> {
                 continue;
             }
             self.gappy.clear();
+            let mut n_looked = 0u64;
             for host in run.first..=run.last {
+                n_looked += 1;
                 let arrival = if near && host == source {
                     self.arrivals.at(host, run.group)
                 } else {
@@ -203,6 +238,7 @@ impl<'a> Insertion<'a> {
                     break;
                 }
             }
+            self.meter.add(n_looked / 2);
             // Before other machines are looked at, since these are faster.
             for &(host, arrival) in &self.gappy {
                 let soonest = arrival + duration;
@@ -218,7 +254,7 @@ impl<'a> Insertion<'a> {
                     }
                     false => {
                         let machine = &self.machines[host as usize];
-                        machine.earliest_until(arrival, duration, cores, limit)
+                        machine.search((arrival, duration, cores), limit, self.meter)
                     }
                 };
                 let Some(start) = start else {
@@ -253,6 +289,8 @@ impl<'a> Insertion<'a> {
 
     /// The machine on which everything that a gate waits for is first.
     pub(crate) fn gate(&self, task: u32) -> Option<Candidate> {
+        let n_hosts = self.problem.fitting(self.problem.demand_class(task)).len();
+        self.meter.add(n_hosts as u64);
         let mut best: Option<Candidate> = None;
         for &host in self.problem.fitting(self.problem.demand_class(task)) {
             let at = self.arrivals.at(host, self.groups[host as usize]);
@@ -281,6 +319,7 @@ impl<'a> Insertion<'a> {
         };
         self.placed[task as usize] = true;
         self.starts[task as usize] = start;
+        self.meter.add(STEPS_A_PLACE);
         if !self.problem.dag().is_gate(task) {
             if !self.memories.is_empty() {
                 self.hold_memory(task, found);
@@ -298,9 +337,11 @@ impl<'a> Insertion<'a> {
         self.tried.push(task);
         let host = found.host;
         let saved = self.before.iter().any(|&(other, ..)| other == host);
+        self.meter.add(STEPS_A_TRIAL + self.before.len() as u64);
         if !saved && !self.problem.dag().is_gate(task) {
             let memory = self.memories.get(host as usize).cloned().flatten();
             let machine = self.machines[host as usize].clone();
+            self.meter.add(machine.size());
             self.before.push((host, machine, memory));
         }
         self.place(task, found, 0.0);
@@ -330,20 +371,20 @@ impl<'a> Insertion<'a> {
     /// many cores; none if the task would end after `limit`.
     #[cold]
     fn in_both(&self, host: u32, gap: (f64, f64, u32), parts: u32, limit: f64) -> Option<f64> {
-        let (ready, duration, cores) = gap;
+        let (_, duration, cores) = gap;
         let slots = &self.machines[host as usize];
-        let mut at = slots.earliest_until(ready, duration, cores, limit)?;
+        let mut at = slots.search(gap, limit, self.meter)?;
         let memory = self.memories.get(host as usize).and_then(Option::as_ref);
         let Some(memory) = memory.filter(|_| parts > 0) else {
             return Some(at);
         };
         // Each search begins where the other one's gap begins, so both are passed through once.
         loop {
-            let start = memory.earliest_until(at, duration, parts, limit)?;
+            let start = memory.search((at, duration, parts), limit, self.meter)?;
             if start <= at {
                 return Some(at);
             }
-            at = slots.earliest_until(start, duration, cores, limit)?;
+            at = slots.search((start, duration, cores), limit, self.meter)?;
             if at <= start {
                 return Some(at);
             }

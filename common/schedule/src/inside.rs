@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use crate::alike::alike;
 use crate::heft::Heft;
+use crate::meter::Meter;
 use crate::order::less;
 use crate::problem::Problem;
 use crate::rank::MeanRule;
@@ -42,11 +43,15 @@ impl Scheduler for Inside {
         }
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, ScheduleError> {
+    fn schedule_within(&self, problem: &Problem, meter: &Meter) -> Result<Schedule, ScheduleError> {
         let heft = Heft::new(MeanRule::Costs);
         let mut best: Option<(f64, Schedule)> = None;
         for part in self.parts(problem) {
-            let schedule = heft.schedule(&problem.restricted(&part))?;
+            let schedule = match heft.schedule_within(&problem.restricted(&part), meter) {
+                // The stronger parts were tried.
+                Err(ScheduleError::TooLarge { .. }) if best.is_some() => break,
+                tried => tried?,
+            };
             let makespan = schedule.makespan();
             if best
                 .as_ref()
@@ -57,7 +62,7 @@ impl Scheduler for Inside {
         }
         match best {
             Some((_, schedule)) => Ok(schedule),
-            None => heft.schedule(problem),
+            None => heft.schedule_within(problem, meter),
         }
     }
 }

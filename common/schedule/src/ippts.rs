@@ -12,6 +12,7 @@
 //! as in HEFT here.
 
 use crate::insertion::in_order;
+use crate::meter::Meter;
 use crate::order::by_rank;
 use crate::outlook::Outlook;
 use crate::problem::Problem;
@@ -27,16 +28,16 @@ impl Scheduler for Ippts {
         "ippts"
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, ScheduleError> {
+    fn schedule_within(&self, problem: &Problem, meter: &Meter) -> Result<Schedule, ScheduleError> {
         let dag = problem.dag();
         let means = Means::new(problem, MeanRule::Costs);
         // PCM - own time, so that the own time, which is in PCM, is there twice with w(s, q).
-        let after = Outlook::new(problem, &means, |succ, there, host| {
+        let after = Outlook::new(problem, &means, meter, |succ, there, host| {
             there + 2.0 * problem.duration(succ, host)
-        });
+        })?;
         let rank = |task| after.mean(task) + means.duration(problem, task);
         let ranks: Vec<f64> = dag.tasks().map(rank).collect();
-        in_order(problem, &by_rank(dag, &ranks), |insertion, task| {
+        in_order(problem, meter, &by_rank(dag, &ranks), |insertion, task| {
             insertion.least(task, |found| found.finish + after.at(task, found.host))
         })
     }

@@ -10,6 +10,7 @@
 //! Differs from the paper: of a successor's predecessors only those that are placed count.
 
 use crate::insertion::{Candidate, Insertion, in_order};
+use crate::meter::Meter;
 use crate::order::{by_rank, less, places};
 use crate::problem::Problem;
 use crate::rank::{MeanRule, Means};
@@ -27,7 +28,7 @@ impl Scheduler for Lookahead {
         "lookahead"
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, ScheduleError> {
+    fn schedule_within(&self, problem: &Problem, meter: &Meter) -> Result<Schedule, ScheduleError> {
         let dag = problem.dag();
         let searches = dag.n_edges() as u64 * problem.hosts().len() as u64;
         if searches > LOOKAHEAD_SEARCHES_MAX {
@@ -41,18 +42,18 @@ impl Scheduler for Lookahead {
         let order = by_rank(dag, &rank);
         let place = places(&order);
         let mut children = Vec::new();
-        in_order(problem, &order, |insertion, task| {
+        in_order(problem, meter, &order, |insertion, task| {
             children.clear();
             let waiting = dag.successors(task).map(|(succ, _)| succ);
             children.extend(waiting.filter(|&succ| problem.fixed(succ).is_none()));
             children.sort_unstable_by_key(|&succ| place[succ as usize]);
-            choose(problem, insertion, task, &children)
+            choose((problem, meter), insertion, task, &children)
         })
     }
 }
 
 fn choose(
-    problem: &Problem,
+    (problem, meter): (&Problem, &Meter),
     insertion: &mut Insertion<'_>,
     task: u32,
     children: &[u32],
@@ -67,6 +68,9 @@ fn choose(
         .collect();
     let mut best: Option<(f64, Candidate)> = None;
     for found in candidates {
+        if meter.is_over() {
+            return None;
+        }
         let mut last = 0.0f64;
         insertion.try_place(task, found);
         for &child in children {

@@ -15,11 +15,15 @@
 use std::collections::BTreeSet;
 
 use crate::insertion::{Candidate, Insertion};
+use crate::meter::Meter;
 use crate::problem::Problem;
 use crate::schedule::{Schedule, ScheduleError, Scheduler};
 
 /// The most tasks for max-min, a few seconds of it.
 pub const MAX_MIN_TASKS_MAX: usize = 3_000;
+
+/// Steps of planning to put a task into the queue and to take it out.
+const STEPS_TO_QUEUE: u64 = 35;
 
 /// The choice of the next task among those that could start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +42,7 @@ impl Scheduler for MinMin {
         }
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, ScheduleError> {
+    fn schedule_within(&self, problem: &Problem, meter: &Meter) -> Result<Schedule, ScheduleError> {
         let n_tasks = problem.dag().n_tasks();
         if *self == MinMin::Longest && n_tasks > MAX_MIN_TASKS_MAX {
             return Err(ScheduleError::TooLarge {
@@ -47,7 +51,7 @@ impl Scheduler for MinMin {
                 max: MAX_MIN_TASKS_MAX as u64,
             });
         }
-        let mut run = Run::new(problem, *self);
+        let mut run = Run::new(problem, *self, meter);
         for task in problem.dag().tasks() {
             if run.waits[task as usize] == 0 {
                 run.make_ready(task)?;
@@ -69,6 +73,7 @@ impl Scheduler for MinMin {
 struct Run<'a> {
     problem: &'a Problem,
     rule: MinMin,
+    meter: &'a Meter,
     insertion: Insertion<'a>,
     waits: Vec<u32>,
     /// Ready tasks by the bits of the finish last found (which sort like the number, being at
@@ -82,7 +87,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(problem: &'a Problem, rule: MinMin) -> Run<'a> {
+    fn new(problem: &'a Problem, rule: MinMin, meter: &'a Meter) -> Run<'a> {
         let dag = problem.dag();
         let waiting = |task| {
             let preds = dag.predecessors(task);
@@ -93,7 +98,8 @@ impl<'a> Run<'a> {
         Run {
             problem,
             rule,
-            insertion: Insertion::new(problem),
+            meter,
+            insertion: Insertion::new(problem, meter),
             waits: dag.tasks().map(waiting).collect(),
             ready: BTreeSet::new(),
             found: vec![None; dag.n_tasks()],
@@ -114,6 +120,7 @@ impl<'a> Run<'a> {
     }
 
     fn search(&mut self, task: u32) -> Result<(), ScheduleError> {
+        self.meter.spend(STEPS_TO_QUEUE)?;
         self.insertion.arrive(task);
         let found = self.insertion.earliest(task);
         let found = found.ok_or(ScheduleError::NoHost { task })?;

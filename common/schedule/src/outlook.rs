@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::alike::classes_by_host;
+use crate::meter::Meter;
 use crate::problem::Problem;
 use crate::rank::Means;
+use crate::schedule::ScheduleError;
 
 /// A number for each task and each kind of machine, where machines are of one kind if tasks take
 /// the same time on them and fit them alike.
@@ -25,11 +27,13 @@ impl Outlook {
     pub(crate) fn new(
         problem: &Problem,
         means: &Means,
+        meter: &Meter,
         after: impl Fn(u32, f64, u32) -> f64,
-    ) -> Outlook {
+    ) -> Result<Outlook, ScheduleError> {
         let dag = problem.dag();
         let (kind, first) = kinds(problem);
         let n_kinds = first.len();
+        meter.spend(((dag.n_tasks() + 2 * dag.n_edges()) * n_kinds) as u64)?;
         let mut slots = vec![0.0; n_kinds];
         for (&kind, host) in kind.iter().zip(problem.hosts()) {
             slots[kind as usize] += f64::from(host.slots);
@@ -65,7 +69,7 @@ impl Outlook {
                 }
             }
         }
-        outlook
+        Ok(outlook)
     }
 
     pub(crate) fn at(&self, task: u32, host: u32) -> f64 {

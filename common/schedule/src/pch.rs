@@ -20,6 +20,7 @@
 
 use crate::alike::alike;
 use crate::memory::fit;
+use crate::meter::Meter;
 use crate::order::{TOLERANCE, less};
 use crate::problem::Problem;
 use crate::schedule::{Placement, Schedule, ScheduleError, Scheduler, holds_slots};
@@ -78,6 +79,17 @@ impl Pch {
 
     /// The schedule with its clusters and priorities.
     pub fn run(&self, problem: &Problem) -> Result<PchRun, ScheduleError> {
+        self.run_within(problem, &Meter::unlimited())
+    }
+
+    fn run_within(&self, problem: &Problem, meter: &Meter) -> Result<PchRun, ScheduleError> {
+        let own = Meter::of(meter.left().min(self.steps_max));
+        let run = Pch::run_metered(problem, &own);
+        meter.add(own.spent());
+        run
+    }
+
+    fn run_metered(problem: &Problem, meter: &Meter) -> Result<PchRun, ScheduleError> {
         let dag = problem.dag();
         if dag.n_tasks() > PCH_TASKS_MAX {
             return Err(ScheduleError::TooLarge {
@@ -91,7 +103,7 @@ impl Pch {
         if let Some(task) = waiting.find(fits_nowhere) {
             return Err(ScheduleError::NoHost { task });
         }
-        let mut estimates = Estimates::new(problem);
+        let mut estimates = Estimates::new(problem, meter);
         let mut candidates = Candidates::new(problem);
         let end = dag.n_tasks().saturating_sub(1) as u32;
         let mut clusters = Vec::new();
@@ -103,6 +115,13 @@ impl Pch {
             let (tasks, hosts) = next_cluster(problem, &estimates, head);
             candidates.collect(problem, &estimates, &tasks, &hosts);
             let best = best_place(problem, &mut estimates, &tasks, &candidates.places);
+            if meter.is_over() {
+                return Err(ScheduleError::TooLarge {
+                    what: "steps of exact PCH",
+                    count: meter.spent(),
+                    max: meter.most(),
+                });
+            }
             let Some((host, slot)) = best else {
                 return Err(ScheduleError::NoHost { task: head });
             };
@@ -110,13 +129,6 @@ impl Pch {
             estimates.keep(&tasks);
             candidates.touched[host as usize] = true;
             clusters.push(Cluster { tasks, host, slot });
-            if estimates.steps > self.steps_max {
-                return Err(ScheduleError::TooLarge {
-                    what: "steps of exact PCH",
-                    count: estimates.steps,
-                    max: self.steps_max,
-                });
-            }
         }
         Ok(PchRun {
             schedule: fit(problem, schedule(problem, &estimates)),
@@ -137,8 +149,8 @@ impl Scheduler for Pch {
         "pch"
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, ScheduleError> {
-        Ok(self.run(problem)?.schedule)
+    fn schedule_within(&self, problem: &Problem, meter: &Meter) -> Result<Schedule, ScheduleError> {
+        Ok(self.run_within(problem, meter)?.schedule)
     }
 }
 
@@ -214,6 +226,7 @@ fn best_place(
             start + path + after
         })
         .collect();
+    let meter = estimates.meter;
     let mut judge = |(host, slot): (u32, u32)| {
         estimates.try_on(cluster, host, slot, until);
         let eft = estimates.eft[last as usize];
@@ -238,6 +251,10 @@ fn best_place(
         let limit = best.map_or(promising.time, |(best, _)| best.time.min(promising.time));
         if least > margin(limit) {
             continue;
+        }
+        // What is best does not matter any more.
+        if meter.is_over() {
+            break;
         }
         let judged = if number == first {
             promising

@@ -9,6 +9,7 @@
 //! Cost: O(e k + n p) for k kinds of machines; differs from the paper as HEFT does here.
 
 use crate::insertion::in_order;
+use crate::meter::Meter;
 use crate::order::by_rank;
 use crate::outlook::Outlook;
 use crate::problem::Problem;
@@ -24,18 +25,18 @@ impl Scheduler for Peft {
         "peft"
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, ScheduleError> {
+    fn schedule_within(&self, problem: &Problem, meter: &Meter) -> Result<Schedule, ScheduleError> {
         let means = Means::new(problem, MeanRule::Costs);
-        let optimistic = Outlook::new(problem, &means, |succ, there, host| {
+        let optimistic = Outlook::new(problem, &means, meter, |succ, there, host| {
             there + problem.duration(succ, host)
-        });
+        })?;
         let ranks: Vec<f64> = problem
             .dag()
             .tasks()
             .map(|task| optimistic.mean(task))
             .collect();
         let order = by_rank(problem.dag(), &ranks);
-        in_order(problem, &order, |insertion, task| {
+        in_order(problem, meter, &order, |insertion, task| {
             insertion.least(task, |found| found.finish + optimistic.at(task, found.host))
         })
     }

@@ -4,6 +4,7 @@
 //! schedule. O(n) beside the search for a gap.
 
 use crate::insertion::in_order;
+use crate::meter::Meter;
 use crate::problem::Problem;
 use crate::random::Random;
 use crate::schedule::{Schedule, ScheduleError, Scheduler};
@@ -26,10 +27,10 @@ impl Scheduler for RandomHost {
         "random"
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, ScheduleError> {
+    fn schedule_within(&self, problem: &Problem, meter: &Meter) -> Result<Schedule, ScheduleError> {
         let order: Vec<u32> = problem.dag().tasks().collect();
         let mut random = Random::new(self.seed);
-        in_order(problem, &order, |insertion, task| {
+        in_order(problem, meter, &order, |insertion, task| {
             let fitting = problem.fitting(problem.demand_class(task));
             if fitting.is_empty() {
                 return None;

@@ -4,6 +4,7 @@
 //! beside the search for a gap.
 
 use crate::insertion::in_order;
+use crate::meter::Meter;
 use crate::problem::Problem;
 use crate::schedule::{Schedule, ScheduleError, Scheduler};
 
@@ -16,10 +17,10 @@ impl Scheduler for RoundRobin {
         "round-robin"
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, ScheduleError> {
+    fn schedule_within(&self, problem: &Problem, meter: &Meter) -> Result<Schedule, ScheduleError> {
         let order: Vec<u32> = problem.dag().tasks().collect();
         let mut turn = 0;
-        in_order(problem, &order, |insertion, task| {
+        in_order(problem, meter, &order, |insertion, task| {
             let fitting = problem.fitting(problem.demand_class(task));
             let next = fitting.partition_point(|&host| host < turn);
             let host = *fitting.get(next).or(fitting.first())?;

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use thiserror::Error;
 
+use crate::meter::Meter;
 use crate::order::Seconds;
 use crate::problem::Problem;
 
@@ -14,8 +15,13 @@ pub trait Scheduler {
     /// Its name for users and tables.
     fn name(&self) -> &'static str;
 
+    /// Places every task that has not started, or gives up once the steps are used up.
+    fn schedule_within(&self, problem: &Problem, meter: &Meter) -> Result<Schedule, ScheduleError>;
+
     /// Places every task that has not started.
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, ScheduleError>;
+    fn schedule(&self, problem: &Problem) -> Result<Schedule, ScheduleError> {
+        self.schedule_within(problem, &Meter::unlimited())
+    }
 }
 
 /// Why a scheduler gave no schedule.

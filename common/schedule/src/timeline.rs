@@ -1,5 +1,6 @@
 //! The use of a machine's slots over time, and the search for the first gap that is long enough.
 
+use crate::meter::Meter;
 use crate::order::less;
 
 /// The slots of one machine over time. A task of `c` cores fits from `t` on for `d` if at every
@@ -60,6 +61,11 @@ pub(crate) struct Trail {
 /// `earliest`.
 const TRAIL_STEPS_MAX: usize = 16;
 
+/// Steps of planning to pass over a chunk: it lies anywhere in memory.
+const STEPS_A_CHUNK: u64 = 1;
+/// Steps of planning to find where a search begins.
+const STEPS_A_SEARCH: u64 = 2;
+
 /// Steps of a chunk before it is split in two.
 const STEPS_MAX: usize = 128;
 
@@ -104,21 +110,27 @@ impl Timeline {
         timeline
     }
 
+    /// What a copy costs, in steps of planning.
+    pub(crate) fn size(&self) -> u64 {
+        self.chunks.len() as u64 * (1 + STEPS_MAX as u64 / 4)
+    }
+
     /// The earliest start from `ready` on of a task that takes `duration` on `cores` slots.
     pub(crate) fn earliest(&self, ready: f64, duration: f64, cores: u32) -> f64 {
-        let start = self.earliest_until(ready, duration, cores, f64::INFINITY);
+        let start = self.search((ready, duration, cores), f64::INFINITY, &Meter::unlimited());
         // The last step lasts for ever and is free, so only a start at infinity is never found.
         start.unwrap_or(ready)
     }
 
-    /// The same, or none if the task would end after `limit`.
-    pub(crate) fn earliest_until(
+    /// The same for (ready, duration, cores), with its steps counted; none if the task would end after
+    /// `limit`.
+    pub(crate) fn search(
         &self,
-        ready: f64,
-        duration: f64,
-        cores: u32,
+        (ready, duration, cores): (f64, f64, u32),
         limit: f64,
+        meter: &Meter,
     ) -> Option<f64> {
+        meter.add(STEPS_A_SEARCH);
         let latest = limit - duration;
         let full = self.slots.saturating_sub(cores);
         let (mut chunk, mut first) = self.locate(ready);
@@ -126,6 +138,7 @@ impl Timeline {
         loop {
             let here = &self.chunks[chunk];
             let end = self.end_of(chunk);
+            meter.add(STEPS_A_CHUNK);
             if first == 0 && self.passes_over(here, end, duration, cores) {
                 if here.free_max < cores || !here.joins {
                     run = None;
@@ -144,6 +157,7 @@ impl Timeline {
                     run = (here.tail_start < end).then_some(here.tail_start);
                 }
             } else {
+                meter.add((here.steps.len() - first) as u64);
                 for (place, step) in here.steps.iter().enumerate().skip(first) {
                     let until = here.steps.get(place + 1).map_or(end, |next| next.at);
                     let at = step.at.max(ready);
@@ -229,9 +243,10 @@ impl Timeline {
         let steps = self.chunks.iter().rev().flat_map(|c| c.steps.iter().rev());
         for (n_seen, step) in steps.enumerate() {
             if n_seen >= TRAIL_STEPS_MAX {
+                // What was seen is full from here on, if anything is, so gaps end earlier.
                 return Trail {
                     free_from,
-                    gaps_until: f64::INFINITY,
+                    gaps_until: full_from,
                 };
             }
             if step.used >= self.slots {

@@ -13,8 +13,8 @@ use crate::best::{BestRun, Estimate};
 use crate::controllers::{Controlled, Placing, Tree, through_controllers};
 use crate::copied::Copied;
 use crate::memory::fit;
+use crate::meter::Meter;
 use crate::order::less;
-use crate::pch::Pch;
 use crate::problem::Problem;
 use crate::request::SchedulerKind;
 use crate::schedule::{Schedule, ScheduleError, Scheduler};
@@ -32,6 +32,12 @@ const BUDGET_MAX: f64 = 1.0;
 const BUDGET_PART: f64 = 0.02;
 /// A member may use this part of what is left of the budget.
 const MEMBER_PART: f64 = 0.25;
+/// The same where there are fewer steps than this for each task and message...
+const SEARCH_MIN: u64 = 2_000;
+/// ...since a search would improve a plan of so many tasks by little.
+const LARGE_PART: f64 = 0.8;
+/// The same for members that try one part of the platform after the other, the strongest first.
+const LARGE_PARTS_PART: f64 = 0.15;
 /// A search that can look at fewer tasks than this is not begun.
 const LOOKS_MIN: u64 = 20;
 
@@ -74,19 +80,19 @@ pub struct XavantesCopied {
     pub before: BestRun,
 }
 
-/// The members, the cheapest first, after HEFT-B: exact PCH takes the place of the near-linear one
-/// where it ends within the budget.
+/// The members, the cheapest and best first, after HEFT-B: exact PCH takes the place of the near-linear
+/// one where it ends within the budget.
 const MEMBERS: [SchedulerKind; 14] = [
     SchedulerKind::HeftB,
     SchedulerKind::Heft,
     SchedulerKind::PchFast,
+    SchedulerKind::OneMachine,
+    SchedulerKind::Ippts,
     SchedulerKind::Cpop,
     SchedulerKind::OneGroup,
     SchedulerKind::BestGroups,
     SchedulerKind::Peft,
-    SchedulerKind::Ippts,
     SchedulerKind::Pch,
-    SchedulerKind::OneMachine,
     SchedulerKind::Lookahead,
     SchedulerKind::MinMin,
     SchedulerKind::MaxMin,
@@ -240,8 +246,21 @@ impl Scheduler for Xavantes {
         "xavantes"
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, ScheduleError> {
-        Ok(self.run(problem)?.schedule)
+    /// Within its own budget and these steps, the smaller of both.
+    fn schedule_within(&self, problem: &Problem, meter: &Meter) -> Result<Schedule, ScheduleError> {
+        let seconds = meter.left() as f64 / STEPS_PER_SECOND;
+        let own = match self.budget {
+            None if meter.left() == u64::MAX => *self,
+            None => Xavantes {
+                budget: Some(seconds.min(BUDGET_MAX)),
+                ..*self
+            },
+            Some(budget) => Xavantes {
+                budget: Some(budget.min(seconds)),
+                ..*self
+            },
+        };
+        Ok(own.run(problem)?.schedule)
     }
 }
 
@@ -251,8 +270,7 @@ struct Portfolio<T, J: FnMut(Schedule) -> (f64, T)> {
     judge: J,
     best: (f64, T),
     estimates: Vec<Estimate>,
-    steps_max: f64,
-    steps: f64,
+    meter: Meter,
 }
 
 impl<T, J: FnMut(Schedule) -> (f64, T)> Portfolio<T, J> {
@@ -263,8 +281,11 @@ impl<T, J: FnMut(Schedule) -> (f64, T)> Portfolio<T, J> {
         mut judge: J,
     ) -> Result<Portfolio<T, J>, ScheduleError> {
         let scheduler = MEMBERS[0].scheduler();
-        let best = judge(scheduler.schedule(problem)?);
+        let first = Meter::unlimited();
+        let best = judge(scheduler.schedule_within(problem, &first)?);
         let seconds = xavantes.budget.unwrap_or_else(|| default_budget(best.0));
+        let meter = Meter::of(steps(seconds));
+        meter.add(first.spent());
         Ok(Portfolio {
             judge,
             estimates: vec![Estimate {
@@ -272,29 +293,19 @@ impl<T, J: FnMut(Schedule) -> (f64, T)> Portfolio<T, J> {
                 makespan: Some(best.0),
             }],
             best,
-            steps_max: steps(seconds) as f64,
-            steps: cost(MEMBERS[0], problem),
+            meter,
         })
     }
 
     /// Asks all other members that the budget allows.
     fn ask_all(&mut self, problem: &Problem, enough: f64) -> Result<(), ScheduleError> {
         for &kind in &MEMBERS[1..] {
-            let cost = cost(kind, problem);
-            let part = MEMBER_PART * (self.steps_max - self.steps);
             let scheduler = kind.scheduler();
-            let asked = self.best.0 > enough && (cost <= part || kind == SchedulerKind::Pch);
-            let answer = if !asked {
-                None
-            } else if kind == SchedulerKind::Pch {
-                // Exact PCH stops by itself; a step of it costs some three of these.
-                let steps = (part / 3.0).max(0.0);
-                self.steps += steps.min(cost);
-                Some(Pch::within(steps as u64).schedule(problem))
-            } else {
-                self.steps += cost;
-                Some(scheduler.schedule(problem))
-            };
+            let part = member_part(kind, problem, self.meter.most());
+            let own = Meter::of((part * self.meter.left() as f64) as u64);
+            let is_asked = self.best.0 > enough && least_cost(kind, problem) <= own.left() as f64;
+            let answer = is_asked.then(|| scheduler.schedule_within(problem, &own));
+            self.meter.add(own.spent());
             let makespan = match answer {
                 None | Some(Err(ScheduleError::TooLarge { .. })) => None,
                 Some(Err(error @ ScheduleError::NoHost { .. })) => return Err(error),
@@ -315,7 +326,7 @@ impl<T, J: FnMut(Schedule) -> (f64, T)> Portfolio<T, J> {
     }
 
     fn steps_left(&self) -> u64 {
-        (self.steps_max - self.steps).max(0.0) as u64
+        self.meter.left()
     }
 }
 
@@ -333,23 +344,48 @@ fn worth_searching(problem: &Problem, makespan: f64, enough: f64, steps: u64) ->
     makespan > enough && steps >= LOOKS_MIN * size
 }
 
-/// About how many steps an algorithm takes, from measurements.
-fn cost(kind: SchedulerKind, problem: &Problem) -> f64 {
+/// The part of the steps that are left which a member may use: more of them where the graph is so large
+/// that the search would come to little.
+fn member_part(kind: SchedulerKind, problem: &Problem, steps_max: u64) -> f64 {
+    let size = (problem.dag().n_tasks() + problem.dag().n_edges()) as u64;
+    let is_large = steps_max < SEARCH_MIN.saturating_mul(size);
+    let tries_parts = matches!(
+        kind,
+        SchedulerKind::OneMachine | SchedulerKind::OneGroup | SchedulerKind::BestGroups
+    );
+    match (is_large, tries_parts) {
+        (true, true) => LARGE_PARTS_PART,
+        (true, false) => LARGE_PART,
+        (false, _) => MEMBER_PART,
+    }
+}
+
+/// The steps that an algorithm takes at least, about: one that takes more than it may is not begun.
+fn least_cost(kind: SchedulerKind, problem: &Problem) -> f64 {
     let dag = problem.dag();
     let (n, e) = (dag.n_tasks() as f64, dag.n_edges() as f64);
     let hosts = problem.hosts().len() as f64;
     let groups = f64::from(problem.links().n_groups());
-    let heft = 60.0 * (n + e) + e * groups + 10.0 * n * hosts.sqrt();
+    let heft = 30.0 * n + e + e * groups / 6.0;
     match kind {
-        SchedulerKind::Heft | SchedulerKind::HeftB => heft,
-        SchedulerKind::PchFast => 8.0 * heft,
-        SchedulerKind::Cpop | SchedulerKind::RoundRobin | SchedulerKind::Random => 3.0 * heft,
-        SchedulerKind::Peft | SchedulerKind::Ippts => 4.0 * heft + e * hosts,
-        SchedulerKind::OneGroup | SchedulerKind::BestGroups => groups * heft,
-        SchedulerKind::OneMachine => hosts.min(crate::PARTS_MAX as f64) * heft,
-        SchedulerKind::Lookahead => 60.0 * e * hosts,
-        SchedulerKind::MinMin | SchedulerKind::MaxMin => 10.0 * n * hosts + n * n,
-        SchedulerKind::Pch | SchedulerKind::Best => 60.0 * n * (n + e),
+        SchedulerKind::Heft
+        | SchedulerKind::HeftB
+        | SchedulerKind::Cpop
+        | SchedulerKind::RoundRobin
+        | SchedulerKind::Random
+        // The strongest part alone.
+        | SchedulerKind::OneMachine
+        | SchedulerKind::OneGroup
+        | SchedulerKind::BestGroups => heft,
+        SchedulerKind::PchFast | SchedulerKind::Pch | SchedulerKind::Best => 2.0 * heft,
+        SchedulerKind::Peft | SchedulerKind::Ippts => heft + 3.0 * n * hosts,
+        SchedulerKind::Lookahead => {
+            // Each search for a task looks at what it waits for.
+            let degrees = dag.tasks().map(|task| dag.predecessors(task).len() as f64);
+            let looks: f64 = degrees.map(|degree| degree * degree).sum();
+            looks * groups * hosts / 6.0 + 30.0 * e * hosts
+        }
+        SchedulerKind::MinMin | SchedulerKind::MaxMin => heft + 5.0 * n * hosts + n * n / 2.0,
         // It is no member of itself.
         SchedulerKind::Xavantes => f64::INFINITY,
     }

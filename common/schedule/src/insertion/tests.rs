@@ -1,6 +1,7 @@
 use super::{Candidate, in_order};
 use crate::check;
 use crate::fixtures::random;
+use crate::meter::Meter;
 use crate::order::{by_rank, less};
 use crate::problem::Problem;
 use crate::rank::{MeanRule, Means};
@@ -12,7 +13,7 @@ fn the_machine_is_that_of_asking_all_of_them() {
         let problem = alike(random(seed, 10 + seed as u32 % 50, n_hosts), seed);
         let rank = Means::new(&problem, MeanRule::Costs).upward(&problem);
         let order = by_rank(problem.dag(), &rank);
-        let schedule = in_order(&problem, &order, |insertion, task| {
+        let schedule = in_order(&problem, &Meter::unlimited(), &order, |insertion, task| {
             let mut slow: Option<Candidate> = None;
             for host in 0..n_hosts as u32 {
                 let found = insertion.on(task, host);

@@ -2,6 +2,7 @@
 //! to date by visiting only what a change can reach.
 
 use super::virtual_system::{VirtualLink, VirtualSystem};
+use crate::meter::Meter;
 use crate::order::places;
 use crate::problem::{OUTSIDE, Problem};
 
@@ -41,15 +42,15 @@ pub(super) struct Estimates<'a> {
     dirty: Vec<u64>,
     dirty_last: u32,
     undo: Vec<(u32, f64, f64)>,
-    /// Tasks and messages looked at so far.
-    pub(super) steps: u64,
+    /// Counts tasks and messages.
+    pub(super) meter: &'a Meter,
 }
 
 pub(super) const NONE: u32 = u32::MAX;
 
 impl<'a> Estimates<'a> {
     /// Nothing placed but what has started. O((n + e) log n).
-    pub(super) fn new(problem: &'a Problem) -> Estimates<'a> {
+    pub(super) fn new(problem: &'a Problem, meter: &'a Meter) -> Estimates<'a> {
         let dag = problem.dag();
         let n = dag.n_tasks();
         let VirtualSystem {
@@ -98,7 +99,7 @@ impl<'a> Estimates<'a> {
             dirty: vec![0; n / 64 + 1],
             dirty_last: 0,
             undo: Vec::new(),
-            steps: 0,
+            meter,
         };
         for task in dag.tasks() {
             if let Some(fixed) = problem.fixed(task) {
@@ -265,7 +266,7 @@ impl<'a> Estimates<'a> {
             }
         }
         let preds = dag.predecessors(task);
-        self.steps += 1 + preds.len() as u64;
+        self.meter.add(1 + preds.len() as u64);
         for (pred, edge) in preds {
             let transfer = if placed && self.placed[pred as usize] {
                 self.problem.transfer(edge, self.host[pred as usize], here)

@@ -17,6 +17,7 @@
 
 use super::common;
 use crate::memory::fit;
+use crate::meter::Meter;
 use crate::order::less;
 use crate::problem::Problem;
 use crate::schedule::{Placement, Schedule, ScheduleError, Scheduler, holds_slots};
@@ -44,14 +45,14 @@ impl Scheduler for PchFast {
         "pch-fast"
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, ScheduleError> {
+    fn schedule_within(&self, problem: &Problem, meter: &Meter) -> Result<Schedule, ScheduleError> {
         let dag = problem.dag();
         let fits_nowhere = |task: &u32| problem.fitting(problem.demand_class(*task)).is_empty();
         let mut waiting = dag.tasks().filter(|&task| holds_slots(problem, task));
         if let Some(task) = waiting.find(fits_nowhere) {
             return Err(ScheduleError::NoHost { task });
         }
-        let mut times = Times::new(problem);
+        let mut times = Times::new(problem, meter);
         let mut judge = Judge::new(problem);
         let mut path = Path::default();
         let (mut n_placed, mut n_counted) = (0usize, 0usize);
@@ -59,6 +60,7 @@ impl Scheduler for PchFast {
             if times.is_placed(head) {
                 continue;
             }
+            meter.check()?;
             times.settle(head);
             path.follow(&times, head);
             let Some((host, slot)) = judge.best_place(&times, &path) else {

@@ -1,4 +1,4 @@
-use super::{MEMBERS, Part, Xavantes, cost};
+use super::{MEMBER_PART, MEMBERS, Part, STEPS_PER_SECOND, Xavantes, least_cost};
 use crate::fixtures::{platform, random, task};
 use crate::platform::{MessageCost, paper};
 use crate::request::SchedulerKind;
@@ -60,7 +60,7 @@ fn large_graphs_leave_out_what_their_budget_does_not_allow() {
     let dear = [SchedulerKind::MaxMin, SchedulerKind::Pch];
     assert!(
         dear.into_iter()
-            .all(|kind| cost(kind, &problem) > 0.25 * 1.5e8)
+            .all(|kind| least_cost(kind, &problem) > MEMBER_PART * 0.02 * STEPS_PER_SECOND)
     );
     let run = Xavantes::within(0.02).run(&problem).unwrap();
     check(&problem, &run.schedule).unwrap();

@@ -11,6 +11,8 @@ const CANDIDATES: usize = 12;
 const NEIGHBOURS: usize = 6;
 /// Tasks of a cluster whose neighbours are looked at for that.
 const NEIGHBOURS_OF: usize = 16;
+/// Steps of planning to time a task of a cluster on a place, and to begin with that.
+const STEPS_TO_TIME: u64 = 8;
 /// Tasks that are pushed back on a slot at most, one after the other.
 const PUSHED_MAX: usize = 64;
 
@@ -173,6 +175,9 @@ impl Judge {
             let first = self.arrivals.len();
             self.arrivals.resize(first + self.n_groups, Latest::NOTHING);
             self.rests.resize(first + self.n_groups, Latest::NOTHING);
+            let n_edges = times.predecessors(task).len() + times.successors(task).len();
+            let n_steps = (n_edges + 1) * (self.n_groups + 1);
+            times.meter.add(n_steps as u64);
             for edge in times.predecessors(task) {
                 if is_of_cluster(edge.other) {
                     continue;
@@ -247,6 +252,8 @@ impl Judge {
         let plain = all_fit && !path.is_wide && !problem.has_costs();
         let slots = &times.slots;
         self.likely.clear();
+        let n_steps = self.n_groups * path.tasks.len() + 2 * considered.len();
+        times.meter.add(n_steps as u64);
         for &slot in considered {
             let number = slot as usize;
             let (free, seconds) = if plain {
@@ -344,6 +351,9 @@ impl Judge {
         let dag = problem.dag();
         self.times.clear();
         self.pushed.clear();
+        times
+            .meter
+            .add(STEPS_TO_TIME * (1 + path.tasks.len()) as u64);
         let (host, slot) = times.slots.on_host(slot);
         let here = Assigned {
             host,
@@ -387,6 +397,7 @@ impl Judge {
         }
         // Data from the machine itself crosses no link.
         let preds = times.predecessors(task).iter();
+        times.meter.add(preds.len() as u64);
         preds
             .filter(|edge| self.of[edge.other as usize] != self.n_clusters)
             .map(|edge| times.arrival(edge, here))
@@ -399,6 +410,7 @@ impl Judge {
             return latest.at;
         }
         let succs = times.successors(task).iter();
+        times.meter.add(succs.len() as u64);
         succs
             .filter(|edge| self.of[edge.other as usize] != self.n_clusters)
             .map(|edge| {

@@ -2,6 +2,7 @@ use super::slots::Slots;
 use super::times::Times;
 use super::{Path, PchFast};
 use crate::fixtures::{grouped, random, task};
+use crate::meter::Meter;
 use crate::pch::Pch;
 use crate::platform::{MessageCost, paper};
 use crate::problem::{Fixed, Problem};
@@ -73,7 +74,8 @@ fn times_that_were_guessed_are_right_in_the_end() {
     for seed in 0..40 {
         let problem = random(seed, 150, 2 + seed as usize % 6);
         let n_hosts = problem.hosts().len() as u32;
-        let mut times = Times::new(&problem);
+        let meter = Meter::unlimited();
+        let mut times = Times::new(&problem, &meter);
         let mut path = Path::default();
         for head in 0..150 {
             if times.is_placed(head) {

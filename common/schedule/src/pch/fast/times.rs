@@ -1,6 +1,7 @@
 //! Estimated times of all tasks, kept nearly right at a cost that does not grow with the graph.
 
 use super::slots::Slots;
+use crate::meter::Meter;
 use crate::pch::virtual_system::VirtualSystem;
 use crate::problem::{OUTSIDE, Problem};
 
@@ -10,6 +11,7 @@ use crate::problem::{OUTSIDE, Problem};
 /// marks are worked off near the settled part, and far from it only now and then.
 pub(super) struct Times<'a> {
     pub(super) problem: &'a Problem,
+    pub(super) meter: &'a Meter,
     /// By number: the position in the graph.
     pub(super) order: Vec<u32>,
     pub(super) priority: Vec<f64>,
@@ -67,6 +69,12 @@ struct Latest {
 pub(super) const NONE: u32 = u32::MAX;
 /// Predecessors above which the latest arrivals are kept.
 const PREDECESSORS_MANY: usize = 32;
+/// Steps of planning for each task before the first cluster.
+const STEPS_A_TASK: u64 = 40;
+/// The same for each message.
+const STEPS_A_MESSAGE: u64 = 15;
+/// Steps of planning to count a task's times, beside its messages.
+const STEPS_TO_COUNT: u64 = 4;
 /// Successors above which the messages to them are not looked at one by one.
 const SUCCESSORS_MANY: usize = 32;
 /// The range behind the settled part in which marks are worked off after each cluster, in tasks.
@@ -76,9 +84,10 @@ const NEAR_EDGES: usize = 100;
 
 impl<'a> Times<'a> {
     /// Nothing placed but what has started. O((n + e) log n).
-    pub(super) fn new(problem: &'a Problem) -> Times<'a> {
+    pub(super) fn new(problem: &'a Problem, meter: &'a Meter) -> Times<'a> {
         let dag = problem.dag();
         let n = dag.n_tasks();
+        meter.add(STEPS_A_TASK * n as u64 + STEPS_A_MESSAGE * dag.n_edges() as u64);
         let system = VirtualSystem::new(problem);
         let order = system.order;
         let number = crate::order::places(&order);
@@ -130,6 +139,7 @@ impl<'a> Times<'a> {
         let n_links = link_off[n] as usize;
         let mut times = Times {
             problem,
+            meter,
             priority: order.iter().map(|&t| system.priority[t as usize]).collect(),
             duration: order.iter().map(|&t| system.shortest[t as usize]).collect(),
             rest: order
@@ -325,9 +335,11 @@ impl<'a> Times<'a> {
 
     fn count(&mut self, task: u32) {
         let here = self.places[task as usize];
+        self.meter.add(STEPS_TO_COUNT);
         let mut start = self.free_before(task, |_| true);
         match self.latest_of[task as usize] {
             NONE => {
+                self.meter.add(self.predecessors(task).len() as u64);
                 for edge in self.predecessors(task) {
                     start = start.max(self.arrival(edge, here));
                 }
@@ -364,6 +376,7 @@ impl<'a> Times<'a> {
     fn spread(&mut self, task: u32) {
         let from = self.places[task as usize];
         let finish = self.eft[task as usize];
+        self.meter.add(self.successors(task).len() as u64);
         for number in self.succ_off[task as usize]..self.succ_off[task as usize + 1] {
             let edge = self.succs[number as usize];
             self.mark(edge.other);
@@ -385,6 +398,7 @@ impl<'a> Times<'a> {
         let number = self.latest_of[task as usize];
         if number != NONE {
             let here = self.places[task as usize];
+            self.meter.add(self.predecessors(task).len() as u64);
             let mut latest = Latest::NOTHING;
             for edge in self.predecessors(task) {
                 latest.update(edge.other, self.arrival(edge, here));
