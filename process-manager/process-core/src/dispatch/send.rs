@@ -74,9 +74,11 @@ impl Attempts {
                 .filter(|&activity| !grid.files.holds_back(id, activity))
                 .take(window - n_out)
                 .enumerate();
-            let next = next.take_while(|&(n, activity)| {
-                let n_before = n_out + n;
-                !waits_for_slot(known, activity, n_before, slots)
+            let mut is_full = false;
+            let next = next.filter(|&(n, activity)| {
+                is_full |= waits_for_slot(known, activity, n_out + n, slots);
+                // One that was sent before is not held back: it has had its turn.
+                !is_full || known.activity(activity).number > 0
             });
             let next: Vec<ActivityId> = next.map(|(_, activity)| activity).collect();
             if !next.is_empty() {
@@ -227,8 +229,8 @@ impl Attempts {
     }
 }
 
-/// Returns true if an activity takes long and its machine has no slot for it beside so many others. One that
-/// was sent before is not held back: it has had its turn.
+/// Returns true if an activity that was never sent takes long, and its machine has no slot for it beside so
+/// many others.
 fn waits_for_slot(known: &Process, activity: ActivityId, n_before: usize, slots: u32) -> bool {
     let is_long = expected(known, activity).is_some_and(|work| work.0 >= limits::LONG.0);
     let declared = known.definition().activity(activity);
