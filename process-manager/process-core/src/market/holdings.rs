@@ -56,29 +56,20 @@ impl Market {
         let Some(link) = self.groups.get_mut(&group) else {
             return;
         };
-        let asked = link.inquiry.as_ref().filter(|inquiry| inquiry.is_whole);
-        let asked = asked.map(|inquiry| inquiry.epoch);
+        let asked = link.inquiry.as_ref().map(|inquiry| inquiry.epoch);
         let is_known = |(of, known): (Epoch, u64)| of == epoch && known >= n_revoked;
         if link.confirmed.is_some_and(is_known) || asked == Some(epoch) {
             return;
         }
-        let all: Vec<ProcessId> = self.demands.keys().copied().collect();
-        self.ask(step, group, epoch, &all, true);
+        self.ask(step, group, epoch);
     }
 
-    fn ask(
-        &mut self,
-        step: &mut Step<'_>,
-        group: GroupId,
-        epoch: Epoch,
-        ids: &[ProcessId],
-        is_whole: bool,
-    ) {
+    fn ask(&mut self, step: &mut Step<'_>, group: GroupId, epoch: Epoch) {
         let Some(link) = self.groups.get_mut(&group) else {
             return;
         };
         self.n_inquiries += 1;
-        let claims = ids.iter().filter_map(|&id| {
+        let claims = self.demands.keys().filter_map(|&id| {
             let known = step.cx.process(id)?;
             Some((id, known.claim_number(group)))
         });
@@ -86,7 +77,6 @@ impl Market {
             number: self.n_inquiries,
             epoch,
             claims: claims.collect(),
-            is_whole,
         });
         self.repeat_inquiry(step, group);
     }
@@ -127,13 +117,11 @@ impl Market {
         let Some(inquiry) = link.inquiry.take_if(|inquiry| is_open(inquiry)) else {
             return Vec::new();
         };
-        if inquiry.is_whole {
-            link.confirmed = Some((inquiry.epoch, answered.n_revoked));
-        }
+        link.confirmed = Some((inquiry.epoch, answered.n_revoked));
         step.timers.cancel(Timer::Inquiry(group));
         let held = held.into_iter().map(|one| (one.process, one));
         let mut held: BTreeMap<ProcessId, Held> = held.collect();
-        let (mut planned, mut unclear) = (Vec::new(), Vec::new());
+        let (mut planned, mut is_unclear) = (Vec::new(), false);
         for (id, claimed) in inquiry.claims {
             let Some(known) = step.cx.process(id) else {
                 continue;
@@ -151,11 +139,11 @@ impl Market {
                 self.on_held(step, group, (id, number), grants);
             } else {
                 // A claim was answered meanwhile. A refusal does not tell what is held.
-                unclear.push(id);
+                is_unclear = true;
             }
         }
-        if !unclear.is_empty() {
-            self.ask(step, group, inquiry.epoch, &unclear, false);
+        if is_unclear {
+            self.ask(step, group, inquiry.epoch);
         }
         self.try_all(step);
         planned

@@ -13,7 +13,8 @@ pub(crate) struct Answered {
     pub(crate) n_revoked: u64,
 }
 
-/// A question for holdings in a group that is not answered.
+/// A question for all holdings in a group that is not answered. A group manager takes it that nothing is
+/// needed of what it does not name.
 #[derive(Debug)]
 pub(super) struct Inquiry {
     pub(super) number: u32,
@@ -22,6 +23,4 @@ pub(super) struct Inquiry {
     /// The number of the last claim of each process that was answered when it was asked. A process
     /// with another one may have later news than the answer.
     pub(super) claims: BTreeMap<ProcessId, u32>,
-    /// False if only processes are asked for that had such news when all were.
-    pub(super) is_whole: bool,
 }
