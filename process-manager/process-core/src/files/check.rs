@@ -35,6 +35,16 @@ impl Check {
         self.is_sound.is_none() && !self.asked.is_some_and(is_early)
     }
 
+    /// Begins anew where other machines have the files since. Returns true if there are any.
+    pub(super) fn is_renewed(&mut self, holders: Vec<ResourceId>) -> bool {
+        if !holders.iter().any(|holder| !self.holders.contains(holder)) {
+            return false;
+        }
+        self.holders = holders;
+        (self.since, self.asked) = (None, None);
+        true
+    }
+
     /// The question to a machine, with the other machines that have the files.
     pub(super) fn question(
         &self,
@@ -146,6 +156,25 @@ mod tests {
     use model::{ArtifactKind, Bytes, Hash};
 
     use super::*;
+
+    #[test]
+    fn a_check_of_an_output_begins_anew_with_the_copies_that_were_made_since() {
+        let (maker, copy) = (ResourceId::local(0), ResourceId::local(1));
+        let mut check = Check {
+            what: What::Output,
+            artifacts: Vec::new(),
+            holders: vec![maker],
+            since: Some(Mono(1)),
+            asked: Some(Mono(2)),
+            is_sound: None,
+        };
+        assert!(!check.is_renewed(vec![maker]));
+        assert!(!check.is_due(Mono(2)));
+        assert!(check.is_renewed(vec![maker, copy]));
+        assert!(check.is_due(Mono(2)));
+        let question = check.question(ProcessId(1), ActivityId(1), maker);
+        assert_eq!(question.holders, [copy]);
+    }
 
     #[test]
     fn a_copy_made_while_a_lost_machine_was_asked_is_asked_for_too() {

@@ -157,9 +157,16 @@ impl Files {
         else {
             return false;
         };
+        step.marks.mark(id);
+        if check.what == What::Output
+            && !is_sound
+            && let Some(known) = step.cx.process(id)
+            && check.is_renewed(known.sources_of(activity, |_| false))
+        {
+            return false;
+        }
         check.is_sound = Some(is_sound);
         let what = check.what;
-        step.marks.mark(id);
         match (what, is_sound) {
             (What::Recalled, _) => return true,
             (What::Output, false) => record_lost(step, id, activity, resource),
