@@ -188,6 +188,10 @@ pub enum Answer {
     /// The explanation of a process's state.
     #[n(14)]
     WhyProcess(#[n(0)] Box<WhyProcess>),
+    /// The process manager has no room for the process at the moment, for this reason: another one may
+    /// take it.
+    #[n(15)]
+    NoRoom(#[n(0)] String),
 }
 
 /// A machine that processes may use.

@@ -129,7 +129,7 @@ fn without_room_no_process_is_taken_and_what_was_taken_goes_on() {
     bench.submit(diamond());
     let taken = Answer::Submitted(KEY.process());
     let why = "the process manager takes no process at the moment: its disk is full";
-    let refused = Answer::Refused(vec![why.to_owned()]);
+    let refused = Answer::NoRoom(why.to_owned());
     assert_eq!(bench.answers, [taken.clone(), refused, taken]);
     let attempt = *bench.held.keys().next().unwrap();
     bench.end(attempt, End::Completed, 0, "");

@@ -138,6 +138,7 @@ impl Client {
             Answer::Processes(_)
             | Answer::Unknown(_)
             | Answer::Refused(_)
+            | Answer::NoRoom(_)
             | Answer::Submission(_)
             | Answer::Forgotten(_)
             | Answer::Why(_)
@@ -169,6 +170,7 @@ pub(crate) fn in_short(answer: &Answer) -> String {
         }
         Answer::Submitted(_)
         | Answer::Refused(_)
+        | Answer::NoRoom(_)
         | Answer::Processes(_)
         | Answer::Unknown(_)
         | Answer::Cancelling(_)

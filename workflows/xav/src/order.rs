@@ -77,11 +77,19 @@ impl Order<'_> {
         })
     }
 
+    /// The failure where it was refused.
+    pub(crate) fn refused(&self, reasons: &str) -> Failure {
+        let shown = text::quoted(&self.origin);
+        Failure::refused(format!("{shown} was refused: {reasons}"))
+    }
+
     /// True if the process manager has taken it.
     pub(crate) fn accepted(&self, answer: &Answer) -> Result<(), Failure> {
         if let Answer::Refused(reasons) = answer {
-            let (shown, reasons) = (text::quoted(&self.origin), reasons.join("; "));
-            return Err(Failure::refused(format!("{shown} was refused: {reasons}")));
+            return Err(self.refused(&reasons.join("; ")));
+        }
+        if let Answer::NoRoom(reason) = answer {
+            return Err(self.refused(reason));
         }
         let is_accepted = matches!(answer, Answer::Submitted(_));
         let unfit = || Failure::new("the process manager did not understand it");

@@ -158,9 +158,14 @@ impl Remote {
     /// A process manager that answers, with a client of it: the first one, unless that is not heard
     /// of while another one is.
     pub(crate) fn first(&self) -> Result<(Home, Client), Failure> {
+        self.first_of(self.homes().collect())
+    }
+
+    /// The same of some of them, of which there is one.
+    pub(crate) fn first_of(&self, homes: Vec<Home>) -> Result<(Home, Client), Failure> {
         let mut answers = Answers::to(PATIENCE);
         let mut failures = Vec::new();
-        for home in self.homes() {
+        for home in homes {
             answers.ask(home, Home::client);
             // Each has some time for itself before the next one is asked too.
             if let Some(found) = answers.first_within(PATIENCE, &mut failures) {

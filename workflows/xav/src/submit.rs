@@ -36,8 +36,7 @@ pub(crate) fn submit(arguments: &Submit) -> Outcome {
         source.definition = source.definition.with_priority(priority);
     }
     let order = run::order(&source, submission)?;
-    let (home, mut client) = remote.first()?;
-    give(&home, &mut client, &order)?;
+    let (home, _) = give_to_first(&remote, &order)?;
     let process = order.key.process();
     if arguments.json {
         let mut document = json!({
@@ -62,8 +61,7 @@ pub(crate) fn run(arguments: &Run, remote: &Remote) -> Outcome {
     let submission = &arguments.submission;
     let source = source_file::compile(&submission.file, &arguments.recording, how.json)?;
     let order = run::order(&source, submission)?;
-    let (home, mut client) = remote.first()?;
-    give(&home, &mut client, &order)?;
+    let (home, mut client) = give_to_first(remote, &order)?;
     let options = arguments.grid.options();
     let process = order.key.process();
     let task = Task {
@@ -78,20 +76,54 @@ pub(crate) fn run(arguments: &Run, remote: &Remote) -> Outcome {
     outcome
 }
 
-/// Gives a process to a process manager, and its files to a machine before. What is lost on the way is
-/// sent again, with the same key.
+/// Gives a process to the first process manager that answers and has room for it, and its files to a
+/// machine before. Those without room are told of.
+fn give_to_first(remote: &Remote, order: &Order<'_>) -> Result<(Home, Client), Failure> {
+    let (mut home, mut client) = remote.first()?;
+    let request = with_files(&home, &mut client, order)?;
+    let mut left: Vec<Home> = remote.homes().collect();
+    let mut full: Vec<String> = Vec::new();
+    loop {
+        let answer = ask(&home, &mut client, request.clone(), order)?;
+        let Answer::NoRoom(why) = answer else {
+            order.accepted(&answer)?;
+            if !full.is_empty() {
+                let (full, name) = (full.join("; "), home.name());
+                screen::warn(&format!("{full}: {name} has taken the process"));
+            }
+            return Ok((home, client));
+        };
+        full.push(format!("pm {}: {why}", home.name()));
+        left.retain(|other| other.name() != home.name());
+        if left.is_empty() {
+            return Err(order.refused(&full.join("; ")));
+        }
+        let next = remote.first_of(left.clone());
+        (home, client) = next.map_err(|away| order.refused(&full.join("; ")).help(away.message))?;
+    }
+}
+
+/// Gives a process to a process manager, and its files to a machine before.
 pub(crate) fn give(home: &Home, client: &mut Client, order: &Order<'_>) -> Result<(), Failure> {
-    let mut request = with_files(home, client, order)?;
-    request.store = request.store.or(order.store);
+    let request = with_files(home, client, order)?;
+    order.accepted(&ask(home, client, request, order)?)
+}
+
+/// Submits a process. What is lost on the way is sent again, with the same key.
+fn ask(
+    home: &Home,
+    client: &mut Client,
+    request: wire::client::Submit,
+    order: &Order<'_>,
+) -> Result<Answer, Failure> {
     let answer = client.ask(Request::Submit(Box::new(request)));
-    let answer = answer.map_err(|error| {
+    answer.map_err(|error| {
         let process = order.key.process();
         Failure::because(&error).help(format!(
             "whether {} has it is not known: xav status {process} tells",
             home.shown()
         ))
-    })?;
-    order.accepted(&answer)
+    })
 }
 
 /// The submission, after a machine has the files that it names.
@@ -115,6 +147,7 @@ fn with_files(
     if let Some(transfers) = transfers {
         request.store = Some(transfers.give(order.key.process(), &added, order.store)?);
     }
+    request.store = request.store.or(order.store);
     Ok(request)
 }
 

@@ -118,16 +118,15 @@ impl Clients {
         // Known ones are answered before that: what was taken is never taken back.
         if let Room::None(why) = &self.room {
             let told = format!("the process manager takes no process at the moment: {why}");
-            return Err(refused(told));
+            return Err(Answer::NoRoom(told));
         }
         if let Some(base) = base {
             check_base(step, &caller, base)?;
         }
         if self.revisions.len() >= limits::PROCESSES_MAX {
             let many = limits::PROCESSES_MAX;
-            return Err(refused(format!(
-                "{many} processes are running here already"
-            )));
+            let told = format!("{many} processes are running here already");
+            return Err(Answer::NoRoom(told));
         }
         let founded = checked.map_err(Answer::Refused)?;
         let nodes = founded.draft.draft().nodes.iter();
@@ -139,7 +138,7 @@ impl Clients {
             .map_err(refused)?;
         let at = step.now.wall;
         let founded = Event::Founded(Box::new(Founded { at, ..*founded }));
-        self.has_room(&founded).map_err(refused)?;
+        self.has_room(&founded).map_err(Answer::NoRoom)?;
         step.cx.record(Stream::Process(id), founded);
         Ok(())
     }

@@ -102,6 +102,7 @@ fn progress(bench: &mut Bench) -> Vec<(u64, wire::client::Phase)> {
 fn refusal(bench: &mut Bench) -> String {
     match answers(bench).pop() {
         Some((_, Answer::Refused(reasons))) => reasons.join(", "),
+        Some((_, Answer::NoRoom(reason))) => reason.clone(),
         other => panic!("no refusal but {other:?}"),
     }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::world::World;
 use super::{submitted, until_it_is};
 use crate::blocked_process;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Done, Sandbox};
 use crate::wait;
 
 /// MiB of the disk of a machine.
@@ -49,7 +49,7 @@ body: { activity: small, run: [echo, fits], stdout: { into: word, as: text } }
 
 #[test]
 fn a_full_disk_of_a_machine_is_told_and_costs_nothing_that_was_recorded() {
-    let Some(world) = World::on_small_disks(1, Role::Am, DISK) else {
+    let Some(world) = World::on_small_disks(1, 1, (Role::Am, DISK)) else {
         return;
     };
     let (sandbox, ana) = (&world.sandbox, world.user("ana"));
@@ -183,7 +183,7 @@ fn all_words() -> Vec<String> {
 
 #[test]
 fn a_process_manager_with_a_full_disk_takes_nothing_more_and_records_what_it_has() {
-    let Some(mut world) = World::on_small_disks(1, Role::Pm, MANAGERS_DISK) else {
+    let Some(mut world) = World::on_small_disks(1, 1, (Role::Pm, MANAGERS_DISK)) else {
         return;
     };
     let (ana, eve) = (world.user("ana"), world.admin("eve"));
@@ -267,8 +267,57 @@ fn a_process_manager_with_a_full_disk_takes_nothing_more_and_records_what_it_has
 }
 
 #[test]
+fn a_process_goes_to_another_process_manager_where_the_first_one_has_a_full_disk() {
+    let Some(mut world) = World::on_small_disks(2, 1, (Role::Pm, MANAGERS_DISK)) else {
+        return;
+    };
+    let (ana, eve) = (world.user("ana"), world.admin("eve"));
+    let small = world.sandbox.file("small.yaml", SMALL);
+    let submit = |world: &World| {
+        let submit = ["submit", &small, "--grid", &ana, "--json"];
+        world.sandbox.xav(&submit)
+    };
+    let given = |done: &Done| -> (String, String) {
+        let given: Value = serde_json::from_str(&done.stdout).unwrap();
+        let text = |key: &str| given[key].as_str().unwrap().to_owned();
+        (text("process"), text("process_manager"))
+    };
+    let (first, manager) = given(&submit(&world).expect(0));
+    assert_eq!(manager, "pm1");
+    until_it_is(&world, &ana, &first, "completed");
+
+    let ballast = Ballast::on(&world.state_of(Role::Pm));
+    let (second, told) = wait::until("the other one to take a process", || {
+        let done = submit(&world).expect(0);
+        let (process, manager) = given(&done);
+        (manager == "pm2").then_some((process, done))
+    });
+    told.says("pm pm1: the process manager takes no process at the moment: its disk is full: ")
+        .says(": pm2 has taken the process");
+    until_it_is(&world, &ana, &second, "completed");
+    run_small(&world, &ana);
+
+    // A list shows what both have.
+    let list = world.sandbox.json(&["list", "--json", "--grid", &eve]);
+    let manager_of = |id: &str| {
+        let mut all = list.as_array().unwrap().iter();
+        let listed = all.find(|one| one["process"] == id).unwrap();
+        listed["process_manager"].clone()
+    };
+    assert_eq!([manager_of(&first), manager_of(&second)], ["pm1", "pm2"]);
+
+    // Where no other one answers, the reason is that of the first one.
+    world.end_process_manager(1);
+    let refused = submit(&world).expect(2);
+    refused
+        .says("its disk is full: ")
+        .says("could not reach pm pm2 at ");
+    drop(ballast);
+}
+
+#[test]
 fn what_runs_goes_on_while_the_disk_of_the_group_manager_is_full() {
-    let Some(mut world) = World::on_small_disks(1, Role::Gm, MANAGERS_DISK) else {
+    let Some(mut world) = World::on_small_disks(1, 1, (Role::Gm, MANAGERS_DISK)) else {
         return;
     };
     let ana = world.user("ana");

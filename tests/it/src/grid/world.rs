@@ -60,9 +60,13 @@ impl World {
         World::of(n_pms, n_ams, Ground::default())
     }
 
-    /// One with a process manager, in which each daemon of a role keeps everything on a disk of so
-    /// many MiB. None where no disk may be mounted, which is told.
-    pub(super) fn on_small_disks(n_ams: usize, role: Role, mebibytes: u32) -> Option<World> {
+    /// One in which each daemon of a role keeps everything on a disk of its own of so many MiB. None where
+    /// no disk may be mounted, which is told.
+    pub(super) fn on_small_disks(
+        n_pms: usize,
+        n_ams: usize,
+        (role, mebibytes): (Role, u32),
+    ) -> Option<World> {
         let ground = Ground {
             disk: Some((role, mebibytes)),
             // The disk must be full before the user's quota is.
@@ -75,7 +79,7 @@ impl World {
         if !may_be {
             println!("SKIPPED: a small disk cannot be mounted here (only root may)");
         }
-        may_be.then(|| World::of(1, n_ams, ground))
+        may_be.then(|| World::of(n_pms, n_ams, ground))
     }
 
     /// One with a process manager and machines, of which the last one has no slots and is named as the

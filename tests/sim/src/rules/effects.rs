@@ -124,6 +124,7 @@ fn answered(known: &Known, answer: &Answer, judged: &mut Judged) -> Result<(), S
         }
         Answer::Submitted(_)
         | Answer::Refused(_)
+        | Answer::NoRoom(_)
         | Answer::Unknown(_)
         | Answer::Submission(_)
         | Answer::Forgotten(_)

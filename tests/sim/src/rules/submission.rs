@@ -32,6 +32,9 @@ impl Rule for Submission {
             Seen::Told(_, Answer::Refused(reasons)) => {
                 return Err(format!("a good submission was refused: {reasons:?}"));
             }
+            Seen::Told(_, Answer::NoRoom(reason)) => {
+                return Err(format!("a good submission was refused: {reason}"));
+            }
             Seen::Answers(_, Answer::Submitted(process)) => {
                 judged.count();
                 if !known.processes.contains_key(process) {
