@@ -348,7 +348,6 @@ impl Process {
         let mut slots = NeededSlots::default();
         for &entry in &self.state.plan.entries {
             let cores = self.cores(entry.activity);
-            slots.note_end(entry, cores);
             if self.is_left(entry.activity) {
                 slots.add(entry, cores);
             }

@@ -1,9 +1,9 @@
 //! The slots that the rest of a plan needs: those of entries whose activities have not ended, or are
 //! made again, by machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Entry, ResourceId, Span};
+use model::{ActivityId, Entry, ResourceId, Span};
 
 /// Slots by machine that entries are left for. It follows each end of an activity, so that nobody walks
 /// the plan to see which slots are needed no more.
@@ -11,8 +11,8 @@ use model::{Entry, ResourceId, Span};
 pub(crate) struct NeededSlots {
     /// Entries left for each slot; a slot without any is not in it.
     entries: BTreeMap<(ResourceId, u32), u32>,
-    /// The end of the last entry of each slot, in the plan, whether it is left or not.
-    last: BTreeMap<(ResourceId, u32), Span>,
+    /// The entries left, by slot and planned end.
+    ends: BTreeSet<(ResourceId, u32, Span, ActivityId)>,
     /// Slots of each machine that are in `entries`.
     needed: BTreeMap<ResourceId, u32>,
     n_all: u32,
@@ -23,6 +23,8 @@ impl NeededSlots {
         for slot in entry.slot..entry.slot.saturating_add(cores) {
             let n_entries = self.entries.entry((entry.resource, slot)).or_default();
             *n_entries += 1;
+            self.ends
+                .insert((entry.resource, slot, entry.finish, entry.activity));
             if *n_entries == 1 {
                 *self.needed.entry(entry.resource).or_default() += 1;
                 self.n_all += 1;
@@ -36,6 +38,8 @@ impl NeededSlots {
                 continue;
             };
             *n_entries -= 1;
+            self.ends
+                .remove(&(entry.resource, slot, entry.finish, entry.activity));
             if *n_entries > 0 {
                 continue;
             }
@@ -50,19 +54,16 @@ impl NeededSlots {
         }
     }
 
-    /// Takes in until when an entry has its slots.
-    pub(super) fn note_end(&mut self, entry: Entry, cores: u32) {
-        for slot in entry.slot..entry.slot.saturating_add(cores) {
-            let last = self.last.entry((entry.resource, slot)).or_default();
-            *last = entry.finish.max(*last);
-        }
-    }
-
     /// The planned ends of the slots of a machine that entries are left for.
     pub(crate) fn ends(&self, resource: ResourceId) -> impl Iterator<Item = Span> {
         let of_it = (resource, 0)..=(resource, u32::MAX);
-        let slots = self.entries.range(of_it).map(|(slot, _)| slot);
-        slots.map(|slot| self.last.get(slot).copied().unwrap_or_default())
+        let slots = self.entries.range(of_it).map(|(&(_, slot), _)| slot);
+        slots.map(move |slot| {
+            let first = (resource, slot, Span::ZERO, ActivityId(0));
+            let last = (resource, slot, Span(u64::MAX), ActivityId(u32::MAX));
+            let last = self.ends.range(first..=last).next_back();
+            last.map_or(Span::ZERO, |&(_, _, finish, _)| finish)
+        })
     }
 
     /// Slots of a machine that entries are left for.
@@ -73,5 +74,31 @@ impl NeededSlots {
     /// The same of all machines together.
     pub(crate) fn all(&self) -> u32 {
         self.n_all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_is_free_after_the_last_entry_that_is_left_there() {
+        let place = ResourceId::local(3);
+        let entry = |activity, slot, finish| Entry {
+            activity: ActivityId(activity),
+            resource: place,
+            slot,
+            start: Span::ZERO,
+            finish: Span(finish),
+        };
+        let mut slots = NeededSlots::default();
+        slots.add(entry(1, 0, 5), 2);
+        slots.add(entry(2, 1, 9), 1);
+        assert_eq!(slots.ends(place).collect::<Vec<_>>(), [Span(5), Span(9)]);
+        // It was skipped before the one that is planned before it.
+        slots.remove(entry(2, 1, 9), 1);
+        assert_eq!(slots.ends(place).collect::<Vec<_>>(), [Span(5), Span(5)]);
+        slots.remove(entry(1, 0, 5), 2);
+        assert_eq!(slots, NeededSlots::default());
     }
 }
