@@ -299,6 +299,8 @@ impl Market {
                     let ends = known.index.slots.ends(resource);
                     let left = ends.map(|end| Some(Span(end.0.saturating_sub(clock.0))));
                     at.extend(left.take(n_slots));
+                    // What the rest of a plan does not need is given back at once.
+                    at.resize(n_before + n_slots, Some(Span::ZERO));
                 }
                 at.resize(n_before + n_slots, None);
             }
