@@ -82,7 +82,8 @@ fn closed(
     if phase == Phase::Cancelled && known.cancels.contains(&id) && process.is_cancelling {
         return Ok(());
     }
-    let fits = |cores: u32| known.slots.values().any(|slots| *slots >= cores);
+    // A process of which nothing runs needs no machine, and may be over before any is there.
+    let fits = |cores: u32| cores == 0 || known.slots.values().any(|slots| *slots >= cores);
     let wanted = match fits(expected.cores_run) {
         true => expected.phase,
         false => Phase::Faulted,
