@@ -297,7 +297,8 @@ impl Market {
                 let n_before = at.len();
                 if let (Some(known), Some(clock)) = (known, clock) {
                     let ends = known.index.slots.ends(resource);
-                    let left = ends.map(|end| Some(Span(end.0.saturating_sub(clock.0))));
+                    // What is overdue ends nobody knows when.
+                    let left = ends.map(|end| (end > clock).then(|| Span(end.0 - clock.0)));
                     at.extend(left.take(n_slots));
                     // What the rest of a plan does not need is given back at once.
                     at.resize(n_before + n_slots, Some(Span::ZERO));
