@@ -9,7 +9,7 @@ use crate::wait;
 
 /// Activities of which each holds a slot until its gate is opened: as many as there are slots.
 const STAYING: usize = 4;
-/// Activities that wait behind those, and take a moment.
+/// Activities that wait behind those, and are so short that they are sent before there is a slot for them.
 const WAITING: usize = 8;
 
 fn activities(status: &Value) -> &[Value] {
@@ -37,7 +37,7 @@ fn a_machine_that_is_stopped_in_order_hands_back_what_has_not_started() {
     }
     for number in 0..WAITING {
         text += &format!(
-            "    - {{ activity: wait{number}, work: 20s, run: {{ shell: \"echo wait{number} >> {log}\" }} }}\n"
+            "    - {{ activity: wait{number}, work: 500ms, run: {{ shell: \"echo wait{number} >> {log}\" }} }}\n"
         );
     }
     let file = world.sandbox.file("leave.yaml", &text);
