@@ -64,12 +64,20 @@ struct Shadow {
 }
 
 /// The time after which slots of a machine are free.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct FreeAt {
-    /// If what nobody has estimated ends at once.
+    /// If what nobody has estimated ends at once, and each process goes on as its attempt that is furthest.
     earliest: Span,
-    /// By estimates alone; none where these do not suffice.
+    /// By estimates alone, if each process goes on as its attempt that is least far; none where these do not
+    /// suffice.
     expected: Option<Span>,
+}
+
+impl FreeAt {
+    const NOW: FreeAt = FreeAt {
+        earliest: Span::ZERO,
+        expected: Some(Span::ZERO),
+    };
 }
 
 impl Market {
@@ -260,15 +268,15 @@ impl Market {
     }
 
     /// When so many slots of a machine are free.
-    fn free_at(&self, one: &Offered, cores: u32, releases: Option<&Vec<Option<Span>>>) -> FreeAt {
-        let mut at = vec![Some(Span::ZERO); self.slots.free(one.resource) as usize];
+    fn free_at(&self, one: &Offered, cores: u32, releases: Option<&Vec<FreeAt>>) -> FreeAt {
+        let mut at = vec![FreeAt::NOW; self.slots.free(one.resource) as usize];
         at.extend(releases.into_iter().flatten());
         // Nobody here knows when others give back the rest.
-        at.resize(at.len().max(one.slots as usize), None);
+        at.resize(at.len().max(one.slots as usize), FreeAt::default());
         let index = (cores as usize).max(1) - 1;
-        let mut earliest: Vec<Span> = at.iter().map(|at| at.unwrap_or_default()).collect();
+        let mut earliest: Vec<Span> = at.iter().map(|at| at.earliest).collect();
         earliest.sort_unstable();
-        let mut expected: Vec<Span> = at.into_iter().flatten().collect();
+        let mut expected: Vec<Span> = at.iter().filter_map(|at| at.expected).collect();
         expected.sort_unstable();
         FreeAt {
             earliest: earliest.get(index).copied().unwrap_or_default(),
@@ -276,14 +284,13 @@ impl Market {
         }
     }
 
-    /// The times after which the slots of each machine are expected to be given back that processes here
-    /// hold; none where nobody knows.
+    /// When the slots of each machine are expected to be given back that processes here hold.
     fn releases(
         &self,
         step: &Step<'_>,
         running: &dyn Running,
-    ) -> BTreeMap<ResourceId, Vec<Option<Span>>> {
-        let mut releases: BTreeMap<ResourceId, Vec<Option<Span>>> = BTreeMap::new();
+    ) -> BTreeMap<ResourceId, Vec<FreeAt>> {
+        let mut releases: BTreeMap<ResourceId, Vec<FreeAt>> = BTreeMap::new();
         for (id, used) in self.slots.users() {
             let known = step.cx.process(id);
             let known = known.filter(|known| knows_work(known) && known.phase() == Phase::Running);
@@ -295,15 +302,18 @@ impl Market {
             for (resource, n_slots) in slots {
                 let at = releases.entry(resource).or_default();
                 let n_before = at.len();
-                if let (Some(known), Some(clock)) = (known, clock) {
+                if let (Some(known), Some((least, most))) = (known, clock) {
                     let ends = known.index.slots.ends(resource);
-                    // What is overdue ends nobody knows when.
-                    let left = ends.map(|end| (end > clock).then(|| Span(end.0 - clock.0)));
+                    let left = ends.map(|end| FreeAt {
+                        earliest: Span(end.0.saturating_sub(most.0)),
+                        // What is overdue ends nobody knows when.
+                        expected: (end > most).then(|| Span(end.0 - least.0)),
+                    });
                     at.extend(left.take(n_slots));
                     // What the rest of a plan does not need is given back at once.
-                    at.resize(n_before + n_slots, Some(Span::ZERO));
+                    at.resize(n_before + n_slots, FreeAt::NOW);
                 }
-                at.resize(n_before + n_slots, None);
+                at.resize(n_before + n_slots, FreeAt::default());
             }
         }
         releases
@@ -379,14 +389,23 @@ fn are_enough(machines: &[Resource], needs: &[&Activity]) -> bool {
     })
 }
 
-/// The planned time that a process has reached, by the attempt that is furthest; none where none runs.
-fn clock(step: &Step<'_>, running: &dyn Running, known: &Process) -> Option<Span> {
-    let out = known.out().filter_map(|(resource, attempt)| {
-        let entry = known.state.plan.entry(attempt.activity)?;
-        let started = running.started(attempt)?;
+/// The planned times that a process has reached: by the attempt that is out and least far, and by the one
+/// that runs and is furthest. None where none runs.
+fn clock(step: &Step<'_>, running: &dyn Running, known: &Process) -> Option<(Span, Span)> {
+    let (mut least, mut most): (Option<Span>, Option<Span>) = (None, None);
+    for (resource, attempt) in known.out() {
+        let entry = known.state.plan.entry(attempt.activity);
+        let Some(entry) = entry.filter(|entry| entry.resource == resource) else {
+            continue;
+        };
         let planned = Span(entry.finish.0.saturating_sub(entry.start.0));
-        let reached = step.now.wall.since(started).min(planned);
-        (entry.resource == resource).then_some(entry.start + reached)
-    });
-    out.max()
+        let started = running.started(attempt);
+        let elapsed = started.map(|started| step.now.wall.since(started).min(planned));
+        let reached = entry.start + elapsed.unwrap_or_default();
+        least = Some(least.map_or(reached, |least| least.min(reached)));
+        if started.is_some() {
+            most = most.max(Some(reached));
+        }
+    }
+    Some((least?, most?))
 }
