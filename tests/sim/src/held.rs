@@ -42,7 +42,7 @@ impl Held {
         held.map(|(&(resource, process), &slots)| (process, resource, slots))
     }
 
-    /// What is held after an event.
+    /// The slots that processes hold after an event.
     #[must_use]
     pub fn after(&self, group: GroupId, event: &Event) -> Held {
         let mut held = self.clone();

@@ -94,7 +94,7 @@ pub struct GroupShares {
     pub n_more: u32,
 }
 
-/// What an owner may use of a group, and has used.
+/// The part of a group that an owner may use, and what it has used.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct OwnerShare {
     /// Its name.

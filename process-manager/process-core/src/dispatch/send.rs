@@ -77,7 +77,7 @@ impl Attempts {
             let mut is_full = false;
             let next = next.filter(|&(n, activity)| {
                 is_full |= waits_for_slot(known, activity, n_out + n, slots);
-                // One that was sent before is not held back: it has had its turn.
+                // An activity that was sent before is not held back: it has had its turn.
                 !is_full || known.activity(activity).number > 0
             });
             let next: Vec<ActivityId> = next.map(|(_, activity)| activity).collect();

@@ -253,7 +253,7 @@ impl Market {
             });
             let free: Vec<(ResourceId, FreeAt)> = free.collect();
             let earliest = free.iter().map(|(_, at)| at.earliest).min();
-            // One that fits may come at any moment.
+            // A machine that fits may come at any moment.
             shadow.begins = shadow.begins.max(earliest.unwrap_or_default());
             let expected = free
                 .iter()

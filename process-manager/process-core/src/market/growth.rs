@@ -5,20 +5,20 @@
 //!   slot 0   others .....|1111|3333|      planned when slot 1 was free: 0, 1, 2 and 3 one after another
 //!   slot 1   0000|1111|2222|2222|         slot 0 becomes free: what has not been sent moves there
 //! ```
-//! Processes grow in the order in which they are planned, and before those that wait for their first plan
-//! and come later. Where other process managers may want a slot, it is left to them for a moment.
+//! Processes grow in the order of their submission, while no other waits for its first plan. Where other
+//! process managers may want a slot, it is left to them for a moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{GroupId, Mono, Plan, ProcessId, Resource, ResourceId, Span};
 use schedule::Refusal;
-use wire::group::{Offer, owner_name};
+use wire::group::Offer;
 
 use super::claims::needs;
 use super::limit::fits;
 use super::planning::resource;
 use super::queue::Turn;
-use super::{Demand, Market, Stage};
+use super::{Market, Stage};
 use crate::enact::busy::Running;
 use crate::enact::works::expected;
 use crate::limits;
@@ -120,10 +120,7 @@ impl Market {
     }
 
     fn next_to_grow(&mut self, step: &mut Step<'_>, machines: &Machines) -> Option<Chosen> {
-        let first = self.queue.first().map(|turn| self.rank(turn));
-        let crowded = self.growth.crowded.iter().copied();
-        let is_before = |turn: Turn| first.is_none_or(|first| self.rank(turn) < first);
-        let crowded: Vec<Turn> = crowded.filter(|&turn| is_before(turn)).collect();
+        let crowded: Vec<Turn> = self.growth.crowded.iter().copied().collect();
         let mut n_left = limits::BACKFILL_MAX;
         for (_, id) in crowded {
             let n_offers = self.n_offers;
@@ -197,13 +194,6 @@ impl Market {
         })
     }
 
-    /// The place of a process in the order in which processes are planned.
-    fn rank(&self, turn: Turn) -> (u64, Turn) {
-        let demand = self.demands.get(&turn.1);
-        let owner = demand.and_then(|demand| demand.class.owner.as_deref());
-        (self.owners.standing(owner_name(owner)).usage, turn)
-    }
-
     /// A plan was made for a process that was to grow. Returns true if it needs no more slots by that.
     pub(super) fn grows_in_vain(
         &mut self,
@@ -226,12 +216,8 @@ impl Market {
 
     /// A process that has ended grows no more.
     pub(super) fn forget_crowded(&mut self, id: ProcessId) {
-        if let Some(turn) = self
-            .demands
-            .get(&id)
-            .map(|demand| Demand::turn_of(demand, id))
-        {
-            self.growth.crowded.remove(&turn);
+        if let Some(demand) = self.demands.get(&id) {
+            self.growth.crowded.remove(&demand.turn_of(id));
         }
     }
 }

@@ -32,9 +32,7 @@ fn waiting(work: Option<u64>) -> Bench {
 impl Bench {
     /// A command is seen to run.
     fn start(&mut self, name: &str) {
-        let mut held = self.held.iter();
-        let found = held.find(|(_, dispatch)| dispatch.command == [name]);
-        let attempt = *found.expect("it was sent").0;
+        let attempt = self.attempt_of(name);
         let at = self.now.wall;
         let started = FromActivity::Started(vec![Started {
             attempt,
@@ -45,10 +43,7 @@ impl Bench {
     }
 
     fn finish(&mut self, name: &str) {
-        let mut held = self.held.iter();
-        let found = held.find(|(_, dispatch)| dispatch.command == [name]);
-        let attempt = *found.expect("it runs").0;
-        self.end(attempt, End::Completed, 0, "");
+        self.end(self.attempt_of(name), End::Completed, 0, "");
     }
 }
 

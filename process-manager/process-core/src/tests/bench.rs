@@ -211,6 +211,13 @@ impl Bench {
         }
     }
 
+    /// The attempt that is out of the activity of this command.
+    pub(super) fn attempt_of(&self, name: &str) -> AttemptId {
+        let mut held = self.held.iter();
+        let found = held.find(|(_, dispatch)| dispatch.command == [name]);
+        *found.expect("it was sent").0
+    }
+
     pub(super) fn end(&mut self, attempt: AttemptId, end: End, code: i32, stdout: &str) {
         let Some(dispatch) = self.held.get(&attempt) else {
             return;

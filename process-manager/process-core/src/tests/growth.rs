@@ -35,10 +35,7 @@ fn crowded(work: u64) -> Bench {
 
 impl Bench {
     fn has_ended(&mut self, name: &str) {
-        let mut held = self.held.iter();
-        let found = held.find(|(_, dispatch)| dispatch.command == [name]);
-        let attempt = *found.expect("it was sent").0;
-        self.end(attempt, End::Completed, 0, "");
+        self.end(self.attempt_of(name), End::Completed, 0, "");
     }
 
     fn slots_of(&self, number: u64) -> u32 {

@@ -34,10 +34,7 @@ fn narrowed() -> Bench {
 
 /// A command ends well.
 fn end(bench: &mut Bench, name: &str) {
-    let mut held = bench.held.iter();
-    let found = held.find(|(_, dispatch)| dispatch.command == [name]);
-    let attempt = *found.expect("it runs").0;
-    bench.end(attempt, End::Completed, 0, "");
+    bench.end(bench.attempt_of(name), End::Completed, 0, "");
 }
 
 /// Submits a process of one activity.

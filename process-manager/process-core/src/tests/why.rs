@@ -96,17 +96,22 @@ fn a_process_tells_what_it_waits_for_as_a_whole() {
     );
 }
 
-#[test]
-fn a_large_process_names_some_of_the_activities_that_it_waits_for() {
-    let n = 100;
+/// So many activities side by side.
+fn side_by_side(n: u32) -> Draft {
     let children: Vec<u32> = (1..=n).collect();
     let mut nodes = vec![controller(NodeKind::Parallel {
         children: ids(&children),
         links: Vec::new(),
     })];
     nodes.extend(children.iter().map(|number| leaf(&format!("a{number}"))));
+    draft(nodes)
+}
+
+#[test]
+fn a_large_process_names_some_of_the_activities_that_it_waits_for() {
+    let n = 100;
     let mut bench = Bench::new(|_| None);
-    bench.submit(draft(nodes));
+    bench.submit(side_by_side(n));
     let why = whole(&mut bench);
     assert_eq!(why.activities.len(), WHY_ACTIVITIES_MAX);
     assert_eq!(why.activities.len() as u32 + why.n_more, n);
@@ -137,14 +142,8 @@ fn what_is_ready_waits_for_machines_or_its_place_in_the_queue() {
     bench.submit(diamond());
     assert!(matches!(reasons(&mut bench, 1)[..], [Reason::Machines(_)]));
     let n = 100;
-    let children: Vec<u32> = (1..=n).collect();
-    let mut nodes = vec![controller(NodeKind::Parallel {
-        children: ids(&children),
-        links: Vec::new(),
-    })];
-    nodes.extend(children.iter().map(|number| leaf(&format!("a{number}"))));
     let mut bench = Bench::new(|_| None);
-    bench.submit(draft(nodes));
+    bench.submit(side_by_side(n));
     let status = bench.status();
     let ready: Vec<u32> = status
         .activities

@@ -22,7 +22,7 @@ const SLACK_PART: f64 = 0.03;
 /// slots count for limits.
 const OFFERED_AFTER: Span = Span::from_secs(6);
 
-/// What owners have used.
+/// The slot seconds that owners have used.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     /// The holdings of each owner that were constant for a time, the oldest first: their end, its

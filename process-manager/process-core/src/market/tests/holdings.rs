@@ -1,4 +1,4 @@
-//! What group managers hold for processes: asked for, confirmed, revoked and given back.
+//! Holdings: asked for, confirmed, revoked and given back.
 
 use wire::group::Held;
 use wire::lease;
