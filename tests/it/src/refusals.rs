@@ -188,7 +188,7 @@ fn a_file_that_is_too_large_is_refused_by_the_limit() {
     let path = sandbox.path("large.yaml");
     File::create(&path).unwrap().set_len(300 << 20).unwrap();
     refused_file(&sandbox, path.to_str().unwrap(), &[])
-        .says("large.yaml has 300.0 MiB; a definition may have at most 64.0 MiB\n");
+        .says("large.yaml has 300.0 MiB; a definition may have at most 128.0 MiB\n");
 }
 
 #[test]

@@ -113,8 +113,11 @@ impl Diagnostics {
         }
     }
 
-    pub(crate) fn keep_source(&mut self, source: &str) {
-        source.clone_into(&mut self.source);
+    /// Keeps the text of the file to show places in it, if there is anything to show.
+    pub(crate) fn keep_source(&mut self, source: Option<&str>) {
+        if let Some(source) = source.filter(|_| !self.list.is_empty()) {
+            source.clone_into(&mut self.source);
+        }
     }
 
     pub(crate) fn add(&mut self, diagnostic: Diagnostic) {
@@ -132,9 +135,6 @@ impl Diagnostics {
         };
         self.list.sort_by_key(place);
         self.list.dedup();
-        if self.list.is_empty() {
-            self.source = String::new();
-        }
     }
 
     /// The number of all diagnostics, including those that are only counted.

@@ -29,11 +29,12 @@ pub use units::{UnitError, parse_duration, parse_size};
 /// Limits on files.
 pub mod limits {
     /// Bytes of one file: a definition of a million activities has some 100 bytes for each.
-    pub const FILE_BYTES_MAX: usize = 64 << 20;
+    pub const FILE_BYTES_MAX: usize = 128 << 20;
     /// Mappings and lists within each other: controllers within controllers, and what is in them.
     pub const DEPTH_MAX: usize = 200;
-    /// Mappings, lists and texts of one file, keys included. It bounds memory.
-    pub const ITEMS_MAX: usize = 4_000_000;
+    /// Mappings, lists and texts of one file, keys included. It bounds memory: each takes 20 bytes. An
+    /// activity has at least 6, a link 5, so that the bytes of a file end before.
+    pub const ITEMS_MAX: usize = 16_000_000;
     /// Diagnostics of one file; what is more is counted.
     pub const DIAGNOSTICS_MAX: usize = model::limits::PROBLEMS_MAX;
 }
@@ -52,11 +53,12 @@ pub struct Compiled {
 /// The error holds everything that was found, in the order of the file.
 pub fn compile(name: &str, text: &[u8]) -> Result<Compiled, Diagnostics> {
     let mut diagnostics = Diagnostics::new(name);
-    let compiled = tree::source(text, &mut diagnostics).and_then(|source| {
-        diagnostics.keep_source(source);
+    let source = tree::source(text, &mut diagnostics);
+    let compiled = source.and_then(|source| {
         let tree = tree::Tree::parse(source, &mut diagnostics)?;
         read::definition(&tree, &mut diagnostics)
     });
+    diagnostics.keep_source(source);
     diagnostics.sort();
     match compiled {
         Some(definition) if !diagnostics.has_errors() => Ok(Compiled {

@@ -89,8 +89,8 @@ pub struct PlatformMachine {
 /// The error holds everything that was found, in the order of the file.
 pub fn compile(name: &str, text: &[u8]) -> Result<PlatformFile, Diagnostics> {
     let mut diagnostics = Diagnostics::new(name);
-    let file = tree::source(text, &mut diagnostics).and_then(|source| {
-        diagnostics.keep_source(source);
+    let source = tree::source(text, &mut diagnostics);
+    let file = source.and_then(|source| {
         if read::is_empty(source) {
             diagnostics.add(read::nothing());
             return None;
@@ -98,6 +98,7 @@ pub fn compile(name: &str, text: &[u8]) -> Result<PlatformFile, Diagnostics> {
         let tree = Tree::parse(source, &mut diagnostics)?;
         read::file(source, &tree, &mut diagnostics)
     });
+    diagnostics.keep_source(source);
     diagnostics.sort();
     match file {
         Some(file) if !diagnostics.has_errors() => Ok(file),

@@ -58,13 +58,13 @@ struct Reader<'t, 's> {
     draft: Draft,
     /// The position of each node in the file.
     steps: Vec<Id>,
-    names: HashMap<String, NodeId>,
+    names: HashMap<&'t str, NodeId>,
     /// The places of variables and inputs, by name.
     variables: HashMap<String, u32>,
     inputs: HashMap<String, u32>,
     pending: Vec<Pending>,
     /// Names that several steps have.
-    ambiguous: HashSet<String>,
+    ambiguous: HashSet<&'t str>,
     /// Where the links of each controller are written.
     links: HashMap<NodeId, Vec<Id>>,
     lost: Lost<'t>,
@@ -87,8 +87,8 @@ impl Fields {
 impl<'t> Reader<'t, '_> {
     /// Checks what was read, as a whole.
     fn finish(mut self) -> Option<Definition> {
-        let n_read = self.diagnostics.list().len();
         let reading = self.diagnostics.clone();
+        let n_read = reading.list().len();
         let mut found: Vec<Diagnostic> = Vec::new();
         let mut keep = |diagnostic: Diagnostic, is_order: bool| {
             let is_known = |span| match is_order {

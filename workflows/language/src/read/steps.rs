@@ -73,8 +73,8 @@ impl<'t> Reader<'t, '_> {
         node.kind = kind;
         if let Some(name) = name {
             name.clone_into(&mut node.name);
-            if *self.names.entry(name.to_owned()).or_insert(id) != id {
-                self.ambiguous.insert(name.to_owned());
+            if *self.names.entry(name).or_insert(id) != id {
+                self.ambiguous.insert(name);
             }
         } else if keyword == "activity" {
             // A placeholder: that the name is wanting has been said.

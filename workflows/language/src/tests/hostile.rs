@@ -60,7 +60,7 @@ fn a_file_that_is_too_large_is_refused_by_its_limit() {
     let text = vec![b'#'; FILE_BYTES_MAX + 1];
     assert_eq!(
         refused(text).list()[0].message,
-        "the file has 67108865 bytes; at most 67108864 (64 MiB) are read"
+        "the file has 134217729 bytes; at most 134217728 (128 MiB) are read"
     );
 }
 
