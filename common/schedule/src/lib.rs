@@ -28,6 +28,7 @@ mod copied;
 mod cpop;
 mod dag;
 pub mod draw;
+mod exact;
 #[cfg(test)]
 mod fixtures;
 mod heft;

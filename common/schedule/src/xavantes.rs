@@ -12,6 +12,7 @@
 use crate::best::{BestRun, Estimate};
 use crate::controllers::{Controlled, Placing, Tree, through_controllers};
 use crate::copied::Copied;
+use crate::exact::{is_small, shorter};
 use crate::memory::fit;
 use crate::meter::Meter;
 use crate::order::less;
@@ -38,6 +39,10 @@ const SEARCH_MIN: u64 = 2_000;
 const LARGE_PART: f64 = 0.8;
 /// The same for members that try one part of the platform after the other, the strongest first.
 const LARGE_PARTS_PART: f64 = 0.15;
+/// Of what is left for the search of a small graph this part is for a local search at first...
+const SMALL_FIRST: f64 = 0.1;
+/// ...and this part of the rest for the search of all schedules.
+const SMALL_EXACT: f64 = 0.7;
 /// A search that can look at fewer tasks than this is not begun.
 const LOOKS_MIN: u64 = 20;
 
@@ -134,26 +139,55 @@ impl Xavantes {
         if self.without != Some(Part::Portfolio) {
             portfolio.ask_all(problem, enough)?;
         }
-        let steps = portfolio.steps_left();
-        let (mut makespan, mut schedule) = portfolio.best;
-        if self.without != Some(Part::Search) && worth_searching(problem, makespan, enough, steps) {
-            let mut search = Search::new(problem, &schedule).in_cycles(self.cycles());
-            search.run(steps, enough);
-            if less(search.makespan(), makespan) {
-                schedule = fit(problem, search.schedule());
-                makespan = schedule.makespan();
-            }
+        let meter = Meter::of(portfolio.steps_left());
+        let (makespan, mut schedule) = portfolio.best;
+        let searches = self.without != Some(Part::Search);
+        if searches && worth_searching(problem, makespan, enough, meter.left()) {
+            schedule = self.improved(problem, schedule, &meter, enough);
         }
         let mut estimates = portfolio.estimates;
         estimates.push(Estimate {
             scheduler: self.name(),
-            makespan: Some(makespan),
+            makespan: Some(schedule.makespan()),
         });
         Ok(BestRun {
             schedule,
             scheduler: self.name(),
             estimates,
         })
+    }
+
+    /// The best that a search finds from a schedule on; of a small graph the optimum, if the steps allow.
+    fn improved(&self, problem: &Problem, from: Schedule, meter: &Meter, enough: f64) -> Schedule {
+        let mut best = from;
+        if is_small(problem) {
+            let first = (SMALL_FIRST * meter.left() as f64) as u64;
+            best = self.searched(problem, best, first, enough);
+            meter.add(first);
+            let part = Meter::of((SMALL_EXACT * meter.left() as f64) as u64);
+            let found = shorter(problem, best.makespan(), &part);
+            meter.add(part.spent());
+            best = found.shorter.unwrap_or(best);
+            if found.is_proven {
+                return best;
+            }
+        }
+        self.searched(problem, best, meter.left(), enough)
+    }
+
+    /// The best that a local search finds in so many steps.
+    fn searched(&self, problem: &Problem, from: Schedule, steps: u64, enough: f64) -> Schedule {
+        let mut search = Search::new(problem, &from).in_cycles(self.cycles());
+        search.run(steps, enough);
+        if !less(search.makespan(), from.makespan()) {
+            return from;
+        }
+        let found = fit(problem, search.schedule());
+        if less(found.makespan(), from.makespan()) {
+            found
+        } else {
+            from
+        }
     }
 
     /// The schedule for messages that pass the controllers of a process, which are placed with it.
