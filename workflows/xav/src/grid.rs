@@ -81,33 +81,7 @@ impl Grid {
         }
         // Each opens a journal of its own, which is some flushes of a disk: at the same time.
         let (group, activities, process) = std::thread::scope(|scope| {
-            let group = scope.spawn(|| {
-                group_daemon::start(group_daemon::Config {
-                    keeps_records: false,
-                    damaged: Damaged::SetAside,
-                    directory: path.join("gm"),
-                    group: GROUP,
-                    lease: None,
-                    holdings_end_after: group_daemon::HOLDINGS_END_AFTER,
-                    policy: group_daemon::Policy::default(),
-                    reserve: Bytes::ZERO,
-                    failed: breakdown.teller(),
-                })
-            });
-            let process = scope.spawn(|| {
-                process_daemon::start(process_daemon::Config {
-                    directory: path.join("pm"),
-                    scheduler: scheduler.unwrap_or_default(),
-                    link: None,
-                    lease: None,
-                    keeper: None,
-                    keep: None,
-                    quota: process_daemon::Quota::default(),
-                    reserve: Bytes::ZERO,
-                    socket: Some(held.socket.clone()),
-                    failed: breakdown.teller(),
-                })
-            });
+            // Activity managers first: they wait for their executors, which take longest.
             let activities: Vec<_> = machines
                 .iter()
                 .map(|machine| {
@@ -136,6 +110,33 @@ impl Grid {
                     scope.spawn(|| activity_daemon::start(config))
                 })
                 .collect();
+            let process = scope.spawn(|| {
+                process_daemon::start(process_daemon::Config {
+                    directory: path.join("pm"),
+                    scheduler: scheduler.unwrap_or_default(),
+                    link: None,
+                    lease: None,
+                    keeper: None,
+                    keep: None,
+                    quota: process_daemon::Quota::default(),
+                    reserve: Bytes::ZERO,
+                    socket: Some(held.socket.clone()),
+                    failed: breakdown.teller(),
+                })
+            });
+            let group = scope.spawn(|| {
+                group_daemon::start(group_daemon::Config {
+                    keeps_records: false,
+                    damaged: Damaged::SetAside,
+                    directory: path.join("gm"),
+                    group: GROUP,
+                    lease: None,
+                    holdings_end_after: group_daemon::HOLDINGS_END_AFTER,
+                    policy: group_daemon::Policy::default(),
+                    reserve: Bytes::ZERO,
+                    failed: breakdown.teller(),
+                })
+            });
             let activities: Vec<_> = activities.into_iter().map(|one| one.join()).collect();
             (group.join(), activities, process.join())
         });

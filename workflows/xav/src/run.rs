@@ -95,8 +95,12 @@ pub(crate) fn begin(
     let settled = machines::settle(&directory, machines.as_ref());
     let started = settled.and_then(|()| {
         let grid = Grid::start(&directory, held, following.slots, following.scheduler)?;
-        let submitted = tell_others(&grid, process, following).and_then(|()| order.submit(&grid));
-        match submitted {
+        // A directory that was just made has no other processes.
+        let told = match is_made {
+            true => Ok(()),
+            false => tell_others(&grid, process, following),
+        };
+        match told.and_then(|()| order.submit(&grid)) {
             Ok(()) => Ok(grid),
             Err(failure) => {
                 grid.stop();
