@@ -463,7 +463,28 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
+/// A link that orders an activity after the producer of one of its inputs, because nothing else
+/// does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataLink {
+    /// The parallel controller that has the link now.
+    pub controller: NodeId,
+    /// The place among its links.
+    pub link: usize,
+    /// The activity that reads.
+    pub reader: NodeId,
+    /// The place in its [`Activity::inputs`].
+    pub input: usize,
+}
+
 impl Draft {
+    /// Adds a link without a condition for each output that an activity reads below a parallel
+    /// controller without any order between the two. Returns the new links. O(inputs) where
+    /// sequences and links order most of them, within [`limits::ORDER_STEPS_MAX`] otherwise.
+    pub fn order_by_data(&mut self) -> Vec<DataLink> {
+        check::order_by_data(self)
+    }
+
     /// Checks everything that can be checked without expressions, and names all that is wrong.
     pub fn check(self) -> Result<Definition, Vec<Problem>> {
         check::check(self).map(|checked| Definition(Arc::new(checked)))

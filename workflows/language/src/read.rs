@@ -11,7 +11,7 @@ mod steps;
 use std::collections::{HashMap, HashSet};
 
 use expression::nearest;
-use model::{Definition, Draft, Expression, NodeId, Type, Value};
+use model::{Definition, Draft, Expression, NodeId, NodeKind, Type, Value};
 
 use self::lost::Lost;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
@@ -87,6 +87,10 @@ impl Fields {
 impl<'t> Reader<'t, '_> {
     /// Checks what was read, as a whole.
     fn finish(mut self) -> Option<Definition> {
+        // A link that could not be read may be the one that orders them.
+        if !self.lost.links {
+            self.order_by_data();
+        }
         let reading = self.diagnostics.clone();
         let n_read = reading.list().len();
         let mut found: Vec<Diagnostic> = Vec::new();
@@ -127,6 +131,26 @@ impl<'t> Reader<'t, '_> {
         checked.ok()
     }
 
+    /// Whoever reads an output waits for its producer. A cycle is told at the input that makes it.
+    fn order_by_data(&mut self) {
+        for added in self.draft.order_by_data() {
+            let NodeKind::Activity(activity) = &self.draft.nodes[added.reader.index()].kind else {
+                continue;
+            };
+            let path = &activity.inputs[added.input].path;
+            let step = self.steps[added.reader.index()];
+            let inputs = self.tree.entry(step, "inputs").map(|(_, inputs)| inputs);
+            let entries = inputs
+                .and_then(|inputs| self.tree.map(inputs))
+                .into_iter()
+                .flatten();
+            let mut entries = entries.skip(added.input);
+            let place = entries.find(|(key, _)| self.tree.text(*key) == Some(path));
+            let links = self.links.entry(added.controller).or_default();
+            links.push(place.map_or(step, |(_, source)| source));
+        }
+    }
+
     fn warn_of_unwritten(&self, found: &mut Vec<Diagnostic>) {
         let variables = &self.draft.variables;
         let mut written: Vec<bool> = variables
@@ -140,21 +164,21 @@ impl<'t> Reader<'t, '_> {
         };
         for node in &self.draft.nodes {
             match &node.kind {
-                model::NodeKind::Assign(writes) => {
+                NodeKind::Assign(writes) => {
                     writes
                         .iter()
                         .for_each(|assignment| write(assignment.variable));
                 }
-                model::NodeKind::Activity(activity) => {
+                NodeKind::Activity(activity) => {
                     [activity.stdout, activity.stderr]
                         .into_iter()
                         .flatten()
                         .for_each(|capture| write(capture.variable));
                 }
-                model::NodeKind::Sequence(_)
-                | model::NodeKind::Parallel { .. }
-                | model::NodeKind::If { .. }
-                | model::NodeKind::Empty => {}
+                NodeKind::Sequence(_)
+                | NodeKind::Parallel { .. }
+                | NodeKind::If { .. }
+                | NodeKind::Empty => {}
             }
         }
         let declared = self.tree.entry(self.tree.root(), "variables");

@@ -1,6 +1,7 @@
 //! Definitions that are accepted, and mistakes with the messages that report them.
 
 mod bad;
+mod data;
 mod good;
 mod hostile;
 mod schema;

@@ -2,6 +2,7 @@
 //! connection.
 
 mod activity;
+mod data;
 mod links;
 mod problems;
 mod recorded;
@@ -10,6 +11,7 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::activity::check_activity;
+pub(super) use self::data::order_by_data;
 use self::links::{Links, check_links, check_producers, report_cycles};
 use self::problems::Problems;
 pub(super) use self::recorded::recorded;

@@ -207,8 +207,8 @@ fn cycles_that_share_nothing_are_named_each() {
     assert_eq!(
         found,
         [
-            "links.0 the links make a cycle: a -> b -> a",
-            "links.2 the links make a cycle: d -> c -> d",
+            "links.0 these wait for each other in a cycle: a -> b -> a",
+            "links.2 these wait for each other in a cycle: d -> c -> d",
         ]
     );
 }
@@ -255,7 +255,7 @@ fn cycles_and_orders_are_checked_beside_other_mistakes() {
             "inputs.3-0 an activity cannot read its own output",
             "inputs.3-7 no activity has such an output",
             "inputs.99-0 no activity has such an output",
-            "links.0 the links make a cycle: a -> b -> a",
+            "links.0 these wait for each other in a cycle: a -> b -> a",
             "memory 0 bytes; nothing can run in that",
             "memory 0 bytes; nothing can run in that",
             "name `Not A Name` is not a process name",

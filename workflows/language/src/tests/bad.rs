@@ -61,7 +61,7 @@ warning: nothing is ever written to the variable `v`
 3 | variables: { v: int }
   |              ^
 
-error: the links make a cycle: a -> b -> a
+error: these wait for each other in a cycle: a -> b -> a
  --> p.yaml:8:11
   |
 8 |   links: [{ from: a, to: b }, { from: b, to: a }]
@@ -236,10 +236,8 @@ fn references_are_checked() {
         ],
     );
     check(
-        "    - parallel:\n        - { activity: a, run: [a], outputs: { o: o } }\n        - { activity: b, run: [b], inputs: { i: a.o } }",
-        &[
-            "11:49: `a` need not have ended when `b` starts (put both into a sequence, or add `{ from: a, to: b }` to the links of the parallel above them)",
-        ],
+        "    - sequence:\n        - { activity: b, run: [b], inputs: { i: a.o } }\n        - { activity: a, run: [a], outputs: { o: o } }",
+        &["10:49: `a` need not have ended when `b` starts (move `a` before `b`)"],
     );
 }
 
@@ -261,7 +259,7 @@ fn links_are_checked() {
         &format!(
             "{children}      links:\n        - {{ from: a, to: b }}\n        - {{ from: b, to: c }}\n        - {{ from: c, to: a }}"
         ),
-        &["14:11: the links make a cycle: b -> c -> a -> b"],
+        &["14:11: these wait for each other in a cycle: b -> c -> a -> b"],
     );
     check(
         &format!("{children}      links: [{{ from: writer, to: a }}, {{ from: a, to: a }}]"),

@@ -102,7 +102,7 @@ pub(super) fn is_below(node: NodeId, controller: NodeId, parents: &[Option<NodeI
 
 /// The lowest controller above both nodes, and its children above or at each; none where one is
 /// above the other. Parents have lower numbers than children, and children are numbered in order.
-fn meet(
+pub(super) fn meet(
     first: NodeId,
     second: NodeId,
     parents: &[Option<NodeId>],
@@ -155,16 +155,84 @@ pub(super) fn check_producers(
     order: &Order,
     problems: &mut Problems,
 ) {
+    for read in search(unordered(draft, parents, links), order) {
+        let Read {
+            reader,
+            input,
+            producer,
+            why,
+        } = read;
+        let (from, to) = (
+            draft.nodes[producer.index()].label(),
+            draft.nodes[reader.index()].label(),
+        );
+        let NodeKind::Activity(activity) = &draft.nodes[reader.index()].kind else {
+            continue;
+        };
+        let field = format!("inputs.{}", activity.inputs[input].path);
+        match why {
+            Unordered::Alternatives => {
+                problems.add(Some(reader), field, alternatives(draft, producer, reader));
+            }
+            Unordered::No => {
+                let hint = match is_sequenced(draft, reader, producer, parents) {
+                    true => format!("move `{from}` before `{to}`"),
+                    false => format!(
+                        "put both into a sequence, or add `{{ from: {from}, to: {to} }}` to the links of the parallel above them"
+                    ),
+                };
+                let message = format!("`{from}` need not have ended when `{to}` starts");
+                problems.hint(Some(reader), field, message, hint);
+            }
+            Unordered::Unknown => {
+                return problems.hint(
+                    Some(reader),
+                    field,
+                    format!("it takes too long to see that `{from}` has ended when `{to}` starts"),
+                    format!("add `{{ from: {from}, to: {to} }}` to the links of the parallel above them, and likewise for the others that read what others produce"),
+                );
+            }
+        }
+    }
+}
+
+/// An input of an activity that another activity produces, which is not known to come before.
+pub(super) struct Read {
+    pub(super) reader: NodeId,
+    /// The place among the reader's inputs.
+    pub(super) input: usize,
+    pub(super) producer: NodeId,
+    pub(super) why: Unordered,
+}
+
+/// Why a producer is not known to come before its reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unordered {
+    /// Only one of them ever runs.
+    Alternatives,
+    /// Nothing orders them.
+    No,
+    /// It would take too long to find out.
+    Unknown,
+}
+
+/// The inputs whose producers no sequence and no link to their readers puts first; [`search`] goes
+/// on from there.
+pub(super) fn unordered(
+    draft: &Draft,
+    parents: &[Option<NodeId>],
+    links: &[(NodeId, Link)],
+) -> Vec<Read> {
     let mut linked: Vec<(NodeId, NodeId)> = Vec::with_capacity(links.len());
     linked.extend(links.iter().map(|(_, link)| (link.from, link.to)));
     linked.sort_unstable();
-    let mut search = order.search(ORDER_STEPS_MAX);
+    let mut found = Vec::new();
     for (index, node) in draft.nodes.iter().enumerate() {
         let NodeKind::Activity(activity) = &node.kind else {
             continue;
         };
-        let id = NodeId(index as u32);
-        for staged in &activity.inputs {
+        let reader = NodeId(index as u32);
+        for (input, staged) in activity.inputs.iter().enumerate() {
             let Source::Output {
                 activity: producer,
                 output,
@@ -172,42 +240,46 @@ pub(super) fn check_producers(
             else {
                 continue;
             };
-            // A missing producer, or an activity that reads itself, has been reported.
-            if producer == id || !has_output(draft, producer, output) {
+            // A missing producer, or an activity that reads itself, is reported elsewhere.
+            if producer == reader || !has_output(draft, producer, output) {
                 continue;
             }
             let is_linked = || {
-                let mut above = std::iter::successors(Some(id), |at| parents[at.index()]);
+                let mut above = std::iter::successors(Some(reader), |at| parents[at.index()]);
                 above.any(|to| linked.binary_search(&(producer, to)).is_ok())
             };
-            let field = || format!("inputs.{}", staged.path);
-            if are_alternatives(draft, producer, id, parents) {
-                problems.add(Some(id), field(), alternatives(draft, producer, id));
+            let why = if are_alternatives(draft, producer, reader, parents) {
+                Unordered::Alternatives
+            } else if is_sequenced(draft, producer, reader, parents) || is_linked() {
                 continue;
-            }
-            if is_sequenced(draft, producer, id, parents) || is_linked() {
-                continue;
-            }
-            let (from, to) = (draft.nodes[producer.index()].label(), node.label());
-            match search.precedes(producer, id) {
-                Some(true) => {}
-                Some(false) => problems.hint(
-                    Some(id),
-                    field(),
-                    format!("`{from}` need not have ended when `{to}` starts"),
-                    format!("put both into a sequence, or add `{{ from: {from}, to: {to} }}` to the links of the parallel above them"),
-                ),
-                None => {
-                    return problems.hint(
-                        Some(id),
-                        field(),
-                        format!("it takes too long to see that `{from}` has ended when `{to}` starts"),
-                        format!("add `{{ from: {from}, to: {to} }}` to the links of the parallel above them, and likewise for the others that read what others produce"),
-                    );
-                }
-            }
+            } else {
+                Unordered::No
+            };
+            found.push(Read {
+                reader,
+                input,
+                producer,
+                why,
+            });
         }
     }
+    found
+}
+
+/// Leaves out what several links and sequences together put in order.
+pub(super) fn search(reads: Vec<Read>, order: &Order) -> Vec<Read> {
+    let mut search = order.search(ORDER_STEPS_MAX);
+    let settle = |mut read: Read| {
+        if read.why == Unordered::No {
+            match search.precedes(read.producer, read.reader) {
+                Some(true) => return None,
+                Some(false) => {}
+                None => read.why = Unordered::Unknown,
+            }
+        }
+        Some(read)
+    };
+    reads.into_iter().filter_map(settle).collect()
 }
 
 pub(super) fn report_cycles(
@@ -253,6 +325,9 @@ fn report_cycle(
             (*controller, format!("links.{number}"))
         });
     let (node, field) = place.map_or((None, String::new()), |(node, field)| (Some(node), field));
-    let message = format!("the links make a cycle: {}", names.join(" -> "));
+    let message = format!(
+        "these wait for each other in a cycle: {}",
+        names.join(" -> ")
+    );
     problems.add(node, field, message);
 }

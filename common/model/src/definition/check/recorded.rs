@@ -22,7 +22,7 @@ pub(in crate::definition) fn recorded(draft: Draft) -> Result<Checked, Vec<Probl
     }
     let order = Order::new(&draft, &links.links);
     if !order.cycles().is_empty() {
-        problems.add(None, "body", "the links make a cycle");
+        problems.add(None, "body", "steps wait for each other in a cycle");
         return Err(problems.list);
     }
     Ok(Checked::new(draft, parents, links.links, &order))
