@@ -5,6 +5,7 @@
 //! tree in which parents come before their children, every reference points at something, order of
 //! execution has no cycle, and each reader of an output runs after its producer.
 
+mod activity;
 mod check;
 mod input;
 pub mod limits;
@@ -17,7 +18,11 @@ use std::sync::Arc;
 
 use minicbor::{Decode, Encode};
 
-use crate::{ActivityGraph, ActivityId, Bytes, NodeId, Span, Type, Value, Work};
+pub use self::activity::{
+    Activity, Capture, Command, Parse, Produced, Retry, RetryOn, Source, Staged, Stdin,
+};
+
+use crate::{ActivityGraph, ActivityId, NodeId, Type, Value};
 
 /// A checked definition. Cheap to clone; it never changes.
 #[derive(Clone, Debug)]
@@ -245,199 +250,6 @@ pub struct Assignment {
     pub value: Expression,
 }
 
-/// A leaf: one command line.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub struct Activity {
-    /// The command line.
-    #[n(0)]
-    pub command: Command,
-    /// Environment variables, by name.
-    #[n(1)]
-    pub env: Vec<(String, Template)>,
-    /// Its standard input.
-    #[n(2)]
-    pub stdin: Option<Stdin>,
-    /// Files and directories that are staged into its directory before it starts.
-    #[n(3)]
-    pub inputs: Vec<Staged>,
-    /// Files and directories that are taken from its directory when it has succeeded.
-    #[n(4)]
-    pub outputs: Vec<Produced>,
-    /// The variable that takes what it writes to stdout.
-    #[n(5)]
-    pub stdout: Option<Capture>,
-    /// The variable that takes what it writes to stderr.
-    #[n(6)]
-    pub stderr: Option<Capture>,
-    /// The amount of its computation; learned where none is declared.
-    #[n(7)]
-    pub work: Option<Work>,
-    /// Slots of one machine that it holds.
-    #[n(8)]
-    pub cores: u32,
-    /// The most memory it may use.
-    #[n(9)]
-    pub memory: Option<Bytes>,
-    /// Labels that the machine must have.
-    #[n(10)]
-    pub labels: Vec<(String, String)>,
-    /// The longest it may run.
-    #[n(11)]
-    pub timeout: Option<Span>,
-    /// When it is tried again.
-    #[n(12)]
-    pub retry: Retry,
-    /// True if an outcome that another process recorded for the same command, environment and
-    /// inputs may stand for it.
-    #[cbor(n(13), default)]
-    pub cache: bool,
-    /// True if two attempts may run at the same time, so that nobody waits for one of which nothing
-    /// is heard.
-    #[cbor(n(14), default)]
-    pub repeatable: bool,
-    /// True if it must never run twice, whatever becomes of an attempt.
-    #[cbor(n(15), default)]
-    pub at_most_once: bool,
-    /// Its turn among the activities of its process that are ready for the same machine: a greater
-    /// number goes first. 0 where nothing is said.
-    #[n(16)]
-    pub priority: Option<i32>,
-}
-
-/// The command line of an activity.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub enum Command {
-    /// A program and its arguments, with no shell between.
-    #[n(0)]
-    List(#[n(0)] Vec<Template>),
-    /// A line for `sh -c`; values are put in as one quoted word each.
-    #[n(1)]
-    Shell(#[n(0)] Template),
-}
-
-/// The source of an activity's stdin.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub enum Stdin {
-    /// Text.
-    #[n(0)]
-    Text(#[n(0)] Template),
-    /// A file in the activity's directory, staged or beside the definition.
-    #[n(1)]
-    File(#[n(0)] String),
-}
-
-/// A file or directory laid into an activity's directory.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Staged {
-    /// Its relative path; a `/` at the end stands for a directory.
-    #[n(0)]
-    pub path: String,
-    /// Its source.
-    #[n(1)]
-    pub source: Source,
-}
-
-/// The source of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
-pub enum Source {
-    /// An output of an activity that runs before.
-    #[n(0)]
-    Output {
-        /// The producer.
-        #[n(0)]
-        activity: NodeId,
-        /// The place in its [`Activity::outputs`].
-        #[n(1)]
-        output: u32,
-    },
-    /// An input of the process: the place in [`Draft::inputs`].
-    #[n(1)]
-    Input(#[n(0)] u32),
-}
-
-/// An output that an activity declares.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Produced {
-    /// Its name, read as `ACTIVITY.NAME`.
-    #[n(0)]
-    pub name: String,
-    /// A path in the activity's directory: a file; with a `/` at its end a directory; with `*`,
-    /// `?` or `[` a glob, and what it finds is a directory.
-    #[n(1)]
-    pub path: String,
-}
-
-/// A variable that takes a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Capture {
-    /// The place of the variable in [`Draft::variables`].
-    #[n(0)]
-    pub variable: u32,
-    /// The conversion of the bytes to a value.
-    #[n(1)]
-    pub parse: Parse,
-}
-
-/// The conversion of a command's output to a value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-#[cbor(index_only)]
-pub enum Parse {
-    /// Text, without the last line's end.
-    #[n(0)]
-    #[default]
-    Text,
-    /// A whole number.
-    #[n(1)]
-    Int,
-    /// A number.
-    #[n(2)]
-    Float,
-    /// JSON.
-    #[n(3)]
-    Json,
-    /// A list of text, a line each.
-    #[n(4)]
-    Lines,
-}
-
-/// When an activity is tried again.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Retry {
-    /// Tries in all; 1 is no second one.
-    #[n(0)]
-    pub attempts: u32,
-    /// The wait before the second try; it doubles before each further one.
-    #[n(1)]
-    pub backoff: Span,
-    /// After which ends; empty means after any fault of the command.
-    #[n(2)]
-    pub on: Vec<RetryOn>,
-}
-
-/// An end after which an activity is tried again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub enum RetryOn {
-    /// This exit status.
-    #[n(0)]
-    Exit(#[n(0)] i32),
-    /// The attempt was lost with its machine.
-    #[n(1)]
-    Lost,
-    /// It ran longer than its `timeout`.
-    #[n(2)]
-    Timeout,
-}
-
-impl Default for Retry {
-    fn default() -> Retry {
-        Retry {
-            attempts: 1,
-            backoff: Span::ZERO,
-            on: Vec::new(),
-        }
-    }
-}
-
 /// The place of a problem in a definition; the reader of the file knows the line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub struct Place {
@@ -650,31 +462,6 @@ impl Node {
             self.keyword()
         } else {
             &self.name
-        }
-    }
-}
-
-impl Activity {
-    /// A command on one core, with nothing else said of it.
-    pub fn new(command: Command) -> Activity {
-        Activity {
-            command,
-            env: Vec::new(),
-            stdin: None,
-            inputs: Vec::new(),
-            outputs: Vec::new(),
-            stdout: None,
-            stderr: None,
-            work: None,
-            cores: 1,
-            memory: None,
-            labels: Vec::new(),
-            timeout: None,
-            retry: Retry::default(),
-            cache: false,
-            repeatable: false,
-            at_most_once: false,
-            priority: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The checks that make a draft a definition, and its graph.
 
 use super::*;
+use crate::Bytes;
 use crate::Hash;
 
 /// Parses a tree written as text: `s(a b p(c d | c>d))`, lower-case words are activities. `i(a b)`
