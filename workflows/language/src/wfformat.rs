@@ -32,6 +32,7 @@ mod parse;
 mod structure;
 #[cfg(test)]
 mod tests;
+mod text;
 mod warnings;
 mod workflow;
 
@@ -40,6 +41,7 @@ use thiserror::Error;
 
 pub use burn::{Burn, BurnError, BurnFile};
 pub use graph::{RecordedGraph, RecordedTask};
+pub use text::{TextError, compact};
 
 /// Limits on recordings.
 pub mod limits {
@@ -86,6 +88,18 @@ impl Default for Options {
             cpu_total: None,
             record: None,
         }
+    }
+}
+
+impl Options {
+    /// Scales are numbers of 0 or more.
+    fn check(&self) -> Result<(), ImportError> {
+        for (what, scale) in [("time", self.time_scale), ("data", self.data_scale)] {
+            if !(scale.is_finite() && scale >= 0.0) {
+                return Err(ImportError::Scale { what, scale });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -222,29 +236,44 @@ pub enum ImportError {
     },
 }
 
-/// Makes a definition of a recording. The time is near-linear in its size.
-pub fn import(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
-    for (what, scale) in [("time", options.time_scale), ("data", options.data_scale)] {
-        if !(scale.is_finite() && scale >= 0.0) {
-            return Err(ImportError::Scale { what, scale });
+impl ImportError {
+    fn too_large(most: usize) -> ImportError {
+        ImportError::TooMany {
+            what: "bytes of JSON",
+            most,
         }
     }
+
+    /// True if it tells a place in the text, which another form of the same recording has elsewhere.
+    pub fn has_place(&self) -> bool {
+        matches!(
+            self,
+            ImportError::Truncated { .. }
+                | ImportError::NotANumber { .. }
+                | ImportError::Json { .. }
+        )
+    }
+}
+
+/// Makes a definition of a recording. The time is near-linear in its size.
+pub fn import(bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
+    options.check()?;
     let text = parse::unpack(bytes)?;
     let recording = parse::parse(&text)?;
     let workflow = workflow::Workflow::resolve(&recording)?;
     build::build(&recording, workflow, options)
 }
 
-/// The recorded graph for schedulers. The time is near-linear in its size.
+/// The recorded graph for schedulers, without commands. The time is near-linear in its size.
 pub fn graph(bytes: &[u8]) -> Result<RecordedGraph, ImportError> {
     let text = parse::unpack(bytes)?;
     let recording = parse::parse(&text)?;
     let workflow = workflow::Workflow::resolve(&recording)?;
-    Ok(graph::graph(&recording, &workflow))
+    Ok(graph::graph(&recording, workflow))
 }
 
 /// True if a file looks like a recording rather than like a definition in YAML or JSON: gzip, or
 /// a JSON object that has a key which only WfFormat has before any which only a definition has.
 pub fn recognises(bytes: &[u8]) -> bool {
-    parse::is_gzip(bytes) || parse::has_recording_keys(bytes)
+    text::is_gzip(bytes) || parse::has_recording_keys(bytes)
 }

@@ -218,7 +218,9 @@ pub(crate) fn validate(arguments: &Validate) -> Outcome {
     let mut n_bad = 0;
     for path in &arguments.files {
         let shown = path.display();
-        let (diagnostics, said) = match source_file::compile_silently(path, &Recording::default()) {
+        let (diagnostics, said) = match source_file::text(path)
+            .and_then(|text| source_file::compile_silently(path, text, &Recording::default()))
+        {
             Ok(Ok(compiled)) => {
                 for oddity in &compiled.oddities {
                     screen::warn(oddity);

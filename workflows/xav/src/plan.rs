@@ -8,6 +8,7 @@ mod as_json;
 mod compare;
 mod result;
 mod show;
+mod source;
 mod subject;
 
 use std::fs;
@@ -21,9 +22,10 @@ use schedule::draw::{Chart, Drawn};
 use crate::arguments::{Recording, duration, scheduler};
 use crate::failure::{Failure, Outcome};
 use crate::inputs::{self, reason};
-use crate::{screen, source_file};
+use crate::screen;
 
 use result::PlanResult;
+use source::PlanSource;
 use subject::Subject;
 
 /// `xav plan`
@@ -103,14 +105,15 @@ impl Mode {
 
 /// `xav plan`
 pub(crate) fn plan(arguments: &Arguments) -> Outcome {
-    let source = source_file::compile(&arguments.file, &arguments.recording, arguments.json)?;
-    check_inputs(&arguments.inputs, &source.definition)?;
+    let (mode, as_json) = (arguments.mode, arguments.json);
+    let source = PlanSource::read(&arguments.file, &arguments.recording, mode, as_json)?;
+    check_inputs(&arguments.inputs, source.inputs())?;
     let subject = Subject::new(
-        &source,
+        source,
         &arguments.recording,
         arguments.platform.as_deref(),
-        arguments.mode,
-        arguments.json,
+        mode,
+        as_json,
     )?;
     if arguments.compare {
         return compare::compare(&subject, arguments.plan_budget, arguments.json);
@@ -138,8 +141,7 @@ pub(crate) fn plan(arguments: &Arguments) -> Outcome {
 
 /// Inputs change nothing in a plan, but a slip in them is better told than passed over. Files need
 /// not be there yet.
-fn check_inputs(inputs: &[String], definition: &model::Definition) -> Result<(), Failure> {
-    let declared = &definition.draft().inputs;
+fn check_inputs(inputs: &[String], declared: &[model::Input]) -> Result<(), Failure> {
     for argument in inputs {
         let name = argument.split_once('=').map(|(name, _)| name);
         let known = name.is_some_and(|name| declared.iter().any(|input| input.name == name));

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use language::wfformat::{self, Options};
+use language::wfformat::{self, ImportError, Options, TextError};
 use language::{Compiled, Diagnostics, limits};
 use model::{Bytes, Definition};
 
@@ -22,6 +22,14 @@ pub(crate) struct SourceFile {
     pub(crate) path: PathBuf,
 }
 
+/// The text of a file.
+pub(crate) enum Text {
+    /// Of a definition.
+    Definition(Vec<u8>),
+    /// Of a recorded workflow, without the blanks between its words.
+    Recording(Vec<u8>),
+}
+
 /// Reads and compiles a file; mistakes are shown on standard error, with `as_json` on standard
 /// output as well.
 pub(crate) fn compile(
@@ -29,7 +37,17 @@ pub(crate) fn compile(
     recording: &Recording,
     as_json: bool,
 ) -> Result<SourceFile, Failure> {
-    match compile_silently(path, recording)? {
+    compile_text(path, text(path)?, recording, as_json)
+}
+
+/// The same for a file that has been read.
+pub(crate) fn compile_text(
+    path: &Path,
+    text: Text,
+    recording: &Recording,
+    as_json: bool,
+) -> Result<SourceFile, Failure> {
+    match compile_silently(path, text, recording)? {
         Ok(SourceContents {
             definition,
             warnings,
@@ -66,16 +84,17 @@ pub(crate) struct SourceContents {
     pub(crate) oddities: Vec<String>,
 }
 
-/// Reads and compiles a file, and shows nothing.
+/// Compiles the text of a file, and shows nothing.
 pub(crate) fn compile_silently(
     path: &Path,
+    text: Text,
     recording: &Recording,
 ) -> Result<Result<SourceContents, Diagnostics>, Failure> {
     let shown = path.display();
-    let text = bytes(path)?;
-    if wfformat::recognises(&text) {
-        return import(path, &text, recording).map(Ok);
-    }
+    let text = match text {
+        Text::Recording(text) => return import(path, text, recording).map(Ok),
+        Text::Definition(text) => text,
+    };
     if recording.is_given() {
         return Err(Failure::refused(format!(
             "{shown} is not a recorded workflow, so there is nothing to scale or to record"
@@ -94,58 +113,107 @@ pub(crate) fn compile_silently(
     ))
 }
 
-/// All of a definition's file.
-pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
-    let shown = path.display();
-    let failed = |error: std::io::Error| {
-        Failure::refused(format!("could not read {shown}: {}", reason(&error)))
-    };
-    let mut file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    if metadata.is_dir() {
-        return Err(Failure::refused(format!(
-            "{shown} is a directory, not a definition"
-        )));
+/// The beginning of a file in which the keys are looked for that tell a recorded workflow.
+const HEAD_BYTES: u64 = 1 << 20;
+
+/// All of a file.
+pub(crate) fn text(path: &Path) -> Result<Text, Failure> {
+    let failed = |error| unread(path, &error);
+    let mut file = open(path)?;
+    let mut text = Vec::new();
+    (&mut file)
+        .take(HEAD_BYTES)
+        .read_to_end(&mut text)
+        .map_err(failed)?;
+    if wfformat::recognises(&text) {
+        return compact(path, text.chain(file));
     }
     let most = limits::FILE_BYTES_MAX as u64;
     let too_large = |bytes: u64| {
-        let (bytes, most) = (Bytes(bytes), Bytes(most));
+        let (shown, bytes, most) = (path.display(), Bytes(bytes), Bytes(most));
         Failure::refused(format!(
             "{shown} has {bytes}; a definition may have at most {most}"
         ))
     };
-    if metadata.len() > most {
-        return Err(too_large(metadata.len()));
+    let n_bytes = file.metadata().map_err(failed)?.len();
+    if n_bytes > most {
+        return Err(too_large(n_bytes));
     }
-    let mut text = Vec::new();
-    (&mut file)
-        .take(most + 1)
-        .read_to_end(&mut text)
-        .map_err(failed)?;
+    text.reserve_exact((n_bytes as usize).saturating_sub(text.len()) + 1);
+    let room = most + 1 - text.len() as u64;
+    file.take(room).read_to_end(&mut text).map_err(failed)?;
     if text.len() as u64 > most {
         return Err(too_large(text.len() as u64));
     }
-    Ok(text)
+    if wfformat::recognises(&text) {
+        return compact(path, &text[..]);
+    }
+    Ok(Text::Definition(text))
+}
+
+fn open(path: &Path) -> Result<File, Failure> {
+    let file = File::open(path).map_err(|error| unread(path, &error))?;
+    let metadata = file.metadata().map_err(|error| unread(path, &error))?;
+    if metadata.is_dir() {
+        let shown = path.display();
+        let message = format!("{shown} is a directory, not a definition");
+        return Err(Failure::refused(message));
+    }
+    Ok(file)
+}
+
+fn unread(path: &Path, error: &std::io::Error) -> Failure {
+    let (shown, why) = (path.display(), reason(error));
+    Failure::refused(format!("could not read {shown}: {why}"))
+}
+
+fn compact(path: &Path, source: impl Read) -> Result<Text, Failure> {
+    match wfformat::compact(source) {
+        Ok(text) => Ok(Text::Recording(text)),
+        Err(TextError::Read(error)) => Err(unread(path, &error)),
+        Err(TextError::Import(error)) => Err(misread(path, &error)),
+    }
+}
+
+fn misread(path: &Path, error: &ImportError) -> Failure {
+    Failure::refused(format!("{}: {error}", path.display()))
+}
+
+/// Makes something of the text of a recorded workflow.
+pub(crate) fn of_recording<T>(
+    path: &Path,
+    text: Vec<u8>,
+    make: impl Fn(&[u8]) -> Result<T, ImportError>,
+) -> Result<T, Failure> {
+    let error = match make(&text) {
+        Ok(made) => return Ok(made),
+        Err(error) => error,
+    };
+    drop(text);
+    if !error.has_place() {
+        return Err(misread(path, &error));
+    }
+    // The place is that in the file, as it is there.
+    let mut whole = Vec::new();
+    let most = wfformat::limits::RECORDING_BYTES_MAX as u64;
+    let read = open(path)?.take(most).read_to_end(&mut whole);
+    read.map_err(|error| unread(path, &error))?;
+    match make(&whole) {
+        Err(placed) if placed.has_place() => Err(misread(path, &placed)),
+        Ok(_) | Err(_) => Err(misread(path, &error)),
+    }
 }
 
 /// A recorded workflow as a definition.
-fn import(path: &Path, text: &[u8], recording: &Recording) -> Result<SourceContents, Failure> {
+fn import(path: &Path, text: Vec<u8>, recording: &Recording) -> Result<SourceContents, Failure> {
     let shown = path.display();
     let refused = |why: &dyn std::fmt::Display| Failure::refused(format!("{shown}: {why}"));
-    let record = match &recording.record {
-        Some(file) => {
-            let file = std::path::absolute(file).map_err(|error| refused(&error))?;
-            Some(file.display().to_string())
-        }
-        None => None,
-    };
-    let options = Options {
-        time_scale: recording.time_scale.unwrap_or(1.0),
-        data_scale: recording.data_scale.unwrap_or(1.0),
-        cpu_total: recording.cpu_total,
-        record,
-    };
-    let imported = wfformat::import(text, &options).map_err(|error| refused(&error))?;
+    let mut options = recording.options();
+    if let Some(file) = &recording.record {
+        let file = std::path::absolute(file).map_err(|error| refused(&error))?;
+        options.record = Some(file.display().to_string());
+    }
+    let imported = of_recording(path, text, |text| wfformat::import(text, &options))?;
     let definition = imported.draft.check().map_err(|problems| {
         let first = problems.first().map(ToString::to_string);
         refused(&first.unwrap_or_default())
@@ -158,6 +226,16 @@ fn import(path: &Path, text: &[u8], recording: &Recording) -> Result<SourceConte
 }
 
 impl Recording {
+    /// The scales; nothing is recorded.
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            time_scale: self.time_scale.unwrap_or(1.0),
+            data_scale: self.data_scale.unwrap_or(1.0),
+            cpu_total: self.cpu_total,
+            record: None,
+        }
+    }
+
     /// True if any of it was given.
     pub(crate) fn is_given(&self) -> bool {
         let Recording {

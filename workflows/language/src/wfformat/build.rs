@@ -8,7 +8,7 @@ use super::limits::{COMMAND_BYTES_MAX, FILE_BYTES_MAX};
 use super::names::{self, Unique};
 use super::parse::Recording;
 use super::structure::{Shape, structure};
-use super::warnings::Oddity;
+use super::warnings::{Oddity, Warnings};
 use super::workflow::{Task, Workflow};
 use super::{Burn, BurnFile, ImportError, Imported, Options};
 
@@ -20,7 +20,8 @@ pub(super) fn build(
     mut workflow: Workflow,
     options: &Options,
 ) -> Result<Imported, ImportError> {
-    let time_scale = time_scale(&mut workflow, options);
+    let recorded: f64 = workflow.tasks.iter().map(|task| task.cpu).sum();
+    let time_scale = time_scale(recorded, options, &mut workflow.warnings);
     let tree = structure(workflow.tasks.len(), &workflow.edges);
     let mut paths = Unique::default();
     let files = (0..recording.file_ids.len() as u32).map(|file| {
@@ -33,13 +34,8 @@ pub(super) fn build(
         }
     });
     let files: Vec<BurnFile> = files.collect();
-    let mut names = Unique::without(&RESERVED);
     let mut builder = Builder {
-        names: workflow
-            .tasks
-            .iter()
-            .map(|task| names.take(names::name(&task.id)))
-            .collect(),
+        names: activity_names(&workflow.tasks),
         node_of: vec![NodeId(u32::MAX); workflow.tasks.len()],
         output_of: vec![0; files.len()],
         workflow: &workflow,
@@ -79,18 +75,33 @@ pub(super) fn build(
     })
 }
 
-fn time_scale(workflow: &mut Workflow, options: &Options) -> f64 {
+/// CPU seconds for each of those `recorded` by all tasks together.
+pub(super) fn time_scale(recorded: f64, options: &Options, warnings: &mut Warnings) -> f64 {
     let Some(total) = options.cpu_total else {
         return options.time_scale;
     };
-    let recorded: f64 = workflow.tasks.iter().map(|task| task.cpu).sum();
     if recorded > 0.0 {
         return total.seconds() / recorded;
     }
-    workflow
-        .warnings
-        .add(Oddity::NothingToScale, || format!("the total is {total}"));
+    warnings.add(Oddity::NothingToScale, || format!("the total is {total}"));
     options.time_scale
+}
+
+/// The scaled CPU time of a task.
+pub(super) fn scaled(cpu: f64, time_scale: f64) -> Span {
+    Span((cpu * time_scale * 1e6).round() as u64)
+}
+
+/// The work of an activity that uses this CPU time: none at all would mean that it is not known.
+pub(super) fn work(cpu: Span) -> Work {
+    Work(cpu.0.max(1))
+}
+
+/// The names of the activities that stand for tasks.
+pub(super) fn activity_names(tasks: &[Task]) -> Vec<String> {
+    let mut names = Unique::without(&RESERVED);
+    let name = |task: &Task| names.take(names::name(&task.id));
+    tasks.iter().map(name).collect()
 }
 
 struct Builder<'a> {
@@ -187,7 +198,7 @@ impl Builder<'_> {
         };
         let burn = Burn {
             name: task.id.clone(),
-            cpu: Span((task.cpu * self.time_scale * 1e6).round() as u64),
+            cpu: scaled(task.cpu, self.time_scale),
             threads: task.threads,
             record: self.options.record.clone(),
             sources: made(&task.sources),
@@ -224,8 +235,7 @@ impl Builder<'_> {
         Ok(Activity {
             inputs,
             outputs,
-            // No work at all would mean that it is not known.
-            work: Some(Work(burn.cpu.0.max(1))),
+            work: Some(work(burn.cpu)),
             ..Activity::new(command)
         })
     }

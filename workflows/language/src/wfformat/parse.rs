@@ -5,7 +5,7 @@ mod seeds;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess};
@@ -13,6 +13,7 @@ use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess};
 use self::seeds::{Fields, Items, List, Number, Object, OwnedList, Text};
 use super::ImportError;
 use super::limits::{FILES_MAX, ID_BYTES_MAX, MENTIONS_MAX, RECORDING_BYTES_MAX, TASKS_MAX};
+use super::text::{damaged, is_gzip};
 
 /// The parsed recording. Ids are positions in [`Recording::task_ids`] and [`Recording::file_ids`].
 #[derive(Debug, Default)]
@@ -81,33 +82,19 @@ impl<'de> Ids<'de> {
     }
 }
 
-pub(super) fn is_gzip(bytes: &[u8]) -> bool {
-    bytes.starts_with(&[0x1f, 0x8b])
-}
-
 /// The JSON text, decompressed where that is needed.
 pub(super) fn unpack(bytes: &[u8]) -> Result<Cow<'_, [u8]>, ImportError> {
-    let too_large = || ImportError::TooMany {
-        what: "bytes of JSON",
-        most: RECORDING_BYTES_MAX,
-    };
     let mut text = Cow::Borrowed(bytes);
     if is_gzip(bytes) {
         let mut unpacked = Vec::new();
         MultiGzDecoder::new(bytes)
             .take(RECORDING_BYTES_MAX as u64 + 1)
             .read_to_end(&mut unpacked)
-            .map_err(|error| {
-                if error.kind() == ErrorKind::UnexpectedEof {
-                    ImportError::TruncatedGzip
-                } else {
-                    ImportError::Gzip(error)
-                }
-            })?;
+            .map_err(damaged)?;
         text = Cow::Owned(unpacked);
     }
     if text.len() > RECORDING_BYTES_MAX {
-        return Err(too_large());
+        return Err(ImportError::too_large(RECORDING_BYTES_MAX));
     }
     Ok(text)
 }

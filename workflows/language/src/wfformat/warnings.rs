@@ -20,7 +20,7 @@ pub(super) enum Oddity {
 }
 
 /// The number of oddities of each kind, and the first place.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Warnings(BTreeMap<Oddity, (usize, String)>);
 
 impl Warnings {

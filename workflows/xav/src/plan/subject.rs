@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use activity_daemon::facts;
-use language::wfformat::{self, Burn};
+use language::wfformat::{ImportError, RecordedGraph};
 use model::{
     ActivityId, Definition, GroupId, Network, NodeId, Platform, Resource, ResourceId, Work,
 };
-use schedule::{Dag, Demand, Problem, Task, Tree, platform};
+use schedule::{Dag, DagError, Demand, Problem, Task, Tree, platform};
 
 use super::Mode;
+use super::source::{Content, PlanSource};
 use crate::arguments::Recording;
 use crate::failure::Failure;
 use crate::machines;
-use crate::report::groups;
-use crate::source_file::{self, SourceFile};
+use crate::report::groups::{self, Groups};
+use crate::screen;
 
 /// Seconds that an activity is taken to compute where nothing is known of any, as in a run.
 const WORK_UNKNOWN: Work = Work::from_secs(1);
@@ -36,12 +37,16 @@ pub(crate) struct Subject {
     pub(crate) legend: Vec<String>,
     /// True if no work of any activity is known.
     pub(crate) is_guess: bool,
-    definition: Definition,
     /// Names of the groups of a file.
     groups: Vec<String>,
     /// By position of the task; none for gates.
-    activities: Vec<Option<ActivityId>>,
-    colours: BTreeMap<ActivityId, usize>,
+    tasks: Vec<Option<Named>>,
+}
+
+/// An activity as people see it.
+struct Named {
+    name: Box<str>,
+    colour: usize,
 }
 
 /// The controllers of a process as a problem has them.
@@ -52,12 +57,18 @@ pub(crate) struct Controllers {
     pub(crate) names: Vec<String>,
 }
 
-/// A graph before it is a problem: what each of its tasks is, in the order of its input.
+/// A graph before it is a problem, with what is told of its tasks, in the order of its input.
 struct Graph {
+    title: String,
     dag: Dag,
+    /// None for gates, and where there is no definition.
     given: Vec<Option<ActivityId>>,
+    named: Vec<Option<Named>>,
+    legend: Vec<String>,
     is_guess: bool,
-    is_recorded: bool,
+    demands: BTreeMap<ActivityId, Demand>,
+    /// Where there is one.
+    definition: Option<Definition>,
 }
 
 /// A platform and what it is for people.
@@ -71,79 +82,58 @@ struct Machines {
 impl Subject {
     /// Puts a file and the machines together, or says what is wrong with either.
     pub(crate) fn new(
-        source: &SourceFile,
+        source: PlanSource,
         recording: &Recording,
         machines: Option<&str>,
         mode: Mode,
         as_json: bool,
     ) -> Result<Subject, Failure> {
-        let definition = &source.definition;
-        let graph = graph(source, recording)?;
+        let mut graph = graph(source, recording)?;
+        let dag = std::mem::take(&mut graph.dag);
         let Machines {
             platform,
             shown,
             group_names,
-        } = platform_of(machines, &graph.dag, as_json)?;
-        let demands = demands(definition);
-        let Graph {
-            dag,
-            given,
-            is_guess,
-            is_recorded,
-        } = graph;
-        let activities: Vec<Option<ActivityId>> = dag
-            .tasks()
-            .map(|task| given[dag.given(task) as usize])
-            .collect();
+        } = platform_of(machines, &dag, as_json)?;
         let refused = |error: &dyn std::error::Error| {
             Failure::refused(format!("could not plan: {}", crate::failure::chain(error)))
         };
+        let given: Vec<u32> = dag.tasks().map(|task| dag.given(task)).collect();
         let problem = Problem::new(dag, &platform).map_err(|error| refused(&error))?;
-        // A recorded task takes one slot on any machine, as in the literature.
         let problem = problem
             .with_demands(|task| {
-                let activity = activities[task as usize].filter(|_| !is_recorded)?;
-                demands.get(&activity)
+                let activity = graph.given[given[task as usize] as usize]?;
+                graph.demands.get(&activity)
             })
             .map_err(|error| refused(&error))?;
-        let tree = match mode {
-            Mode::Direct => None,
-            Mode::Controllers => {
-                Some(controllers(definition, &problem, &given).map_err(|error| refused(&error))?)
+        let tree = match (mode, &graph.definition) {
+            (Mode::Controllers, Some(definition)) => {
+                let tree = controllers(definition, &problem, &graph.given);
+                Some(tree.map_err(|error| refused(&error))?)
             }
+            (Mode::Direct | Mode::Controllers, _) => None,
         };
-        let groups = groups::group(definition);
-        let colours = definition
-            .activities()
-            .iter()
-            .copied()
-            .zip(groups.of)
-            .collect();
-        let mut legend = groups.labels;
-        if groups.has_others {
-            legend.pop();
-        }
+        let mut named = graph.named;
         Ok(Subject {
-            title: definition.name().to_owned(),
+            title: graph.title,
             problem,
             machines: shown,
             mode,
             tree,
-            legend,
-            is_guess,
-            definition: definition.clone(),
+            legend: graph.legend,
+            is_guess: graph.is_guess,
             groups: group_names,
-            activities,
-            colours,
+            tasks: given
+                .iter()
+                .map(|&given| named[given as usize].take())
+                .collect(),
         })
     }
 
     /// The name of a task; empty for a gate.
     pub(crate) fn name(&self, task: u32) -> &str {
-        match self.activities[task as usize] {
-            Some(activity) => self.definition.node(activity.node()).label(),
-            None => "",
-        }
+        let named = self.tasks[task as usize].as_ref();
+        named.map_or("", |named| &named.name)
     }
 
     /// The name of a group of machines, by its number. Named platforms call them `g0`, `g1`, as in the
@@ -156,14 +146,13 @@ impl Subject {
 
     /// The colour of a task.
     pub(crate) fn colour(&self, task: u32) -> usize {
-        let activity = self.activities[task as usize];
-        let colour = activity.and_then(|activity| self.colours.get(&activity));
-        colour.copied().unwrap_or(usize::MAX)
+        let named = self.tasks[task as usize].as_ref();
+        named.map_or(usize::MAX, |named| named.colour)
     }
 
     /// The number of activities.
     pub(crate) fn n_activities(&self) -> usize {
-        self.activities.iter().flatten().count()
+        self.tasks.iter().flatten().count()
     }
 
     /// The reason why no machine fits a task, as a sentence.
@@ -175,15 +164,22 @@ impl Subject {
 }
 
 /// The activities with their works and the data between them.
-fn graph(source: &SourceFile, recording: &Recording) -> Result<Graph, Failure> {
-    let definition = &source.definition;
+fn graph(source: PlanSource, recording: &Recording) -> Result<Graph, Failure> {
     let shown = source.path.display();
     let failed = |error: &dyn std::fmt::Display| Failure::refused(format!("{shown}: {error}"));
-    let bytes = source_file::bytes(&source.path)?;
-    if wfformat::recognises(&bytes) {
-        let recorded = wfformat::graph(&bytes).map_err(|error| failed(&error))?;
-        return as_recorded(definition, &recorded, recording, &source.path);
+    match source.content {
+        Content::Definition(definition) => {
+            of_definition(definition).map_err(|error| failed(&error))
+        }
+        Content::Recorded(recorded, definition) => of_recorded(recorded, definition, recording)
+            .map_err(|why| match why {
+                NotPlanned::Scale(error) => failed(&error),
+                NotPlanned::Dag(error) => failed(&error),
+            }),
     }
+}
+
+fn of_definition(definition: Definition) -> Result<Graph, DagError> {
     let graph = definition.graph();
     let known: Vec<Work> = graph
         .nodes()
@@ -202,68 +198,127 @@ fn graph(source: &SourceFile, recording: &Recording) -> Result<Graph, Failure> {
         },
         |_, _, bytes| bytes,
     );
+    let dag = Dag::from_graph(&graph)?;
+    let given: Vec<Option<ActivityId>> = graph.nodes().map(|node| node.activity).collect();
+    drop(graph);
+    let Groups {
+        of,
+        labels,
+        has_others,
+        ..
+    } = groups::group(&definition);
+    let activities = definition.activities();
+    let named = |activity: ActivityId| Named {
+        name: definition.node(activity.node()).label().into(),
+        // Activities are in the order of their ids.
+        colour: activities
+            .binary_search(&activity)
+            .map_or(usize::MAX, |place| of[place]),
+    };
     Ok(Graph {
-        given: graph.nodes().map(|node| node.activity).collect(),
-        dag: Dag::from_graph(&graph).map_err(|error| failed(&error))?,
+        title: definition.name().to_owned(),
+        dag,
+        named: given.iter().map(|activity| activity.map(named)).collect(),
+        given,
+        legend: legend(labels, has_others),
         is_guess: known.is_empty(),
-        is_recorded: false,
+        demands: demands(&definition),
+        definition: Some(definition),
     })
 }
 
+/// Why a recorded workflow is not planned.
+enum NotPlanned {
+    Scale(ImportError),
+    Dag(DagError),
+}
+
 /// A recorded workflow: runtimes and sizes as they were recorded, or, where a scale is given, what
-/// the commands of a run would use.
-fn as_recorded(
-    definition: &Definition,
-    recorded: &wfformat::RecordedGraph,
+/// the commands of a run would use. A task takes one slot on any machine, as in the literature.
+fn of_recorded(
+    mut recorded: RecordedGraph,
+    definition: Option<Definition>,
     recording: &Recording,
-    path: &Path,
-) -> Result<Graph, Failure> {
-    let mut by_id: BTreeMap<String, ActivityId> = BTreeMap::new();
-    for &id in definition.activities() {
-        let burn = definition
-            .activity(id)
-            .and_then(|activity| Burn::of_command(&activity.command));
-        by_id.extend(burn.map(|burn| (burn.name, id)));
-    }
-    let given: Vec<Option<ActivityId>> = recorded
-        .tasks
-        .iter()
-        .map(|task| by_id.get(&task.id).copied())
-        .collect();
+) -> Result<Graph, NotPlanned> {
     let is_scaled = recording.time_scale.is_some() || recording.cpu_total.is_some();
-    let scaled = |activity: Option<ActivityId>| {
-        let work = definition.activity(activity?)?.work?;
-        is_scaled.then_some(work.reference_seconds())
-    };
+    let works = recorded
+        .works(&recording.options())
+        .map_err(NotPlanned::Scale)?;
     let tasks: Vec<Task> = recorded
         .tasks
         .iter()
-        .zip(&given)
-        .map(|(task, &activity)| Task {
-            work: scaled(activity).unwrap_or(task.runtime),
+        .zip(works)
+        .map(|(task, work)| Task {
+            work: match is_scaled {
+                true => work.reference_seconds(),
+                false => task.runtime,
+            },
             cores: 1,
         })
         .collect();
     let data_scale = recording.data_scale.unwrap_or(1.0);
-    let edges: Vec<(u32, u32, f64)> = recorded
-        .edges
-        .iter()
-        .map(|&(from, to, data)| (from, to, data * data_scale))
-        .collect();
-    let dag = Dag::new(&tasks, &edges)
-        .map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
+    let mut edges = std::mem::take(&mut recorded.edges);
+    for (_, _, data) in &mut edges {
+        *data *= data_scale;
+    }
+    let dag = Dag::new(&tasks, &edges).map_err(NotPlanned::Dag)?;
+    drop(edges);
+    let by_name: BTreeMap<&str, ActivityId> = match &definition {
+        // Oddities were told when the definition was made.
+        Some(definition) => definition
+            .activities()
+            .iter()
+            .map(|&id| (definition.node(id.node()).name.as_str(), id))
+            .collect(),
+        None => {
+            for oddity in recorded.warnings() {
+                screen::warn(&oddity);
+            }
+            BTreeMap::new()
+        }
+    };
+    let names = || recorded.tasks.iter().map(|task| task.activity.as_str());
+    let given = names().map(|name| by_name.get(name).copied()).collect();
+    let title = recorded.process();
+    let Groups {
+        of,
+        labels,
+        has_others,
+        ..
+    } = groups::group_names(names(), &title);
+    let named = recorded.tasks.into_iter().zip(of).map(|(task, colour)| {
+        Some(Named {
+            name: task.activity.into(),
+            colour,
+        })
+    });
     Ok(Graph {
+        title,
         dag,
         given,
+        named: named.collect(),
+        legend: legend(labels, has_others),
         is_guess: false,
-        is_recorded: true,
+        demands: BTreeMap::new(),
+        definition,
     })
 }
 
-/// The demands of activities beside cores.
+/// The names of the groups that have a colour of their own.
+fn legend(mut labels: Vec<String>, has_others: bool) -> Vec<String> {
+    if has_others {
+        labels.pop();
+    }
+    labels
+}
+
+/// The demands of activities beside cores, of those that have some.
 fn demands(definition: &Definition) -> BTreeMap<ActivityId, Demand> {
     let asks = |&id: &ActivityId| {
         let activity = definition.activity(id)?;
+        if activity.memory.is_none() && activity.labels.is_empty() {
+            return None;
+        }
         let memory = activity.memory.unwrap_or_default();
         let labels = activity.labels.clone();
         Some((id, Demand { memory, labels }))

@@ -3,7 +3,6 @@ use std::fs;
 use serde_json::Value;
 
 use super::*;
-use crate::source_file::SourceFile;
 
 const DIAMOND: &str = r#"
 xavantes: 1
@@ -48,8 +47,8 @@ impl Bench {
         path
     }
 
-    fn source(&self, text: &str, recording: &Recording) -> SourceFile {
-        source_file::compile(&self.file("definition", text), recording, false).unwrap()
+    fn source(&self, text: &str, recording: &Recording, mode: Mode) -> PlanSource {
+        PlanSource::read(&self.file("definition", text), recording, mode, false).unwrap()
     }
 
     fn subject(&self, text: &str, platform: Option<&str>, mode: Mode) -> Result<Subject, Failure> {
@@ -63,7 +62,7 @@ impl Bench {
         platform: Option<&str>,
         mode: Mode,
     ) -> Result<Subject, Failure> {
-        let source = self.source(text, recording);
+        let source = self.source(text, recording, mode);
         let platform = platform.map(|platform| {
             if platform.contains("machines") || platform.contains("groups") {
                 self.file("platform.yaml", platform).display().to_string()
@@ -71,7 +70,7 @@ impl Bench {
                 platform.to_owned()
             }
         });
-        Subject::new(&source, recording, platform.as_deref(), mode, false)
+        Subject::new(source, recording, platform.as_deref(), mode, false)
     }
 }
 
@@ -284,14 +283,26 @@ fn platforms_that_are_none_are_refused() {
 fn slips_in_inputs_are_told_and_missing_ones_are_not() {
     let bench = Bench::new();
     let text = DIAMOND.replace("body:", "inputs: { limit: int }\nbody:");
-    let source = bench.source(&text, &Recording::default());
+    let source = bench.source(&text, &Recording::default(), Mode::Direct);
     let check = |inputs: &[&str]| {
         let inputs: Vec<String> = inputs.iter().map(|&one| one.to_owned()).collect();
-        check_inputs(&inputs, &source.definition).map_err(|failure| failure.message)
+        check_inputs(&inputs, source.inputs()).map_err(|failure| failure.message)
     };
     assert_eq!(check(&[]), Ok(()));
     assert_eq!(check(&["limit=7"]), Ok(()));
     let error = check(&["limt=7"]).unwrap_err();
     assert!(error.contains("did you mean `limit`?"), "{error}");
     assert!(check(&["limit"]).unwrap_err().contains("NAME=VALUE"));
+}
+
+#[test]
+fn a_mistake_in_a_recording_is_told_where_it_is_in_the_file() {
+    let bench = Bench::new();
+    let path = bench.file("recording.json", &RECORDED.replace("\"x\"]}", "\"x\"]!"));
+    let read = PlanSource::read(&path, &Recording::default(), Mode::Direct, false);
+    let message = read.err().unwrap().message;
+    assert!(
+        message.contains(": line 4, column 110 of the recording: "),
+        "{message}"
+    );
 }

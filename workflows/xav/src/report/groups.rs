@@ -37,13 +37,22 @@ type Key = (u32, String);
 
 /// Groups the activities of a definition.
 pub(crate) fn group(definition: &Definition) -> Groups {
-    let controllers = by_controller(definition);
-    let names: Vec<Key> = by_name(definition);
     let says_something = |keys: &[Key]| keys.iter().any(|key| *key != keys[0]) && !keys.is_empty();
-    match controllers {
-        Some(keys) if says_something(&keys) => gather(By::Controller, definition, &keys),
-        _ => gather(By::Name, definition, &names),
+    match by_controller(definition) {
+        Some(keys) if says_something(&keys) => {
+            gather(By::Controller, &keys, || visible(definition.name()))
+        }
+        _ => {
+            let name = |activity: &ActivityId| definition.node(activity.node()).name.as_str();
+            group_names(definition.activities().iter().map(name), definition.name())
+        }
     }
+}
+
+/// Groups activities of which only the names are known.
+pub(crate) fn group_names<'a>(names: impl Iterator<Item = &'a str>, process: &str) -> Groups {
+    let keys: Vec<Key> = names.map(|name| (0, visible(stem(name)))).collect();
+    gather(By::Name, &keys, || visible(process))
 }
 
 /// The named controller of each activity, as near as the number of colours allows; none where no
@@ -88,12 +97,6 @@ fn named_above(definition: &Definition, activity: ActivityId) -> Vec<NodeId> {
     above
 }
 
-fn by_name(definition: &Definition) -> Vec<Key> {
-    let name = |activity: &ActivityId| &definition.node(activity.node()).name;
-    let names = definition.activities().iter().map(name);
-    names.map(|name| (0, visible(stem(name)))).collect()
-}
-
 /// A name without the number at its end: `mProject` for `mProject_ID0000012`.
 fn stem(name: &str) -> &str {
     let is_digit = |character: char| character.is_ascii_digit();
@@ -111,7 +114,7 @@ fn stem(name: &str) -> &str {
 }
 
 /// Gives the largest groups colours, in the order in which they stand in the definition.
-fn gather(by: By, definition: &Definition, keys: &[Key]) -> Groups {
+fn gather(by: By, keys: &[Key], name_of_all: impl FnOnce() -> String) -> Groups {
     let mut sizes: BTreeMap<&Key, (usize, usize)> = BTreeMap::new();
     for (index, key) in keys.iter().enumerate() {
         sizes.entry(key).or_insert((index, 0)).1 += 1;
@@ -137,7 +140,7 @@ fn gather(by: By, definition: &Definition, keys: &[Key]) -> Groups {
         labels.push("others".to_owned());
     }
     if labels.is_empty() {
-        labels.push(visible(definition.name()));
+        labels.push(name_of_all());
     }
     Groups {
         by,
