@@ -317,6 +317,9 @@ impl Inner {
     }
 
     fn keep_large(&self, file: &File, stat: &Stat, keeping: Keeping) -> io::Result<(Hash, u64)> {
+        if let Some(linked) = self.linked(file, stat)? {
+            return Ok(linked);
+        }
         let draft = self.draft()?;
         let (hash, bytes) = if self.reflink(file, &draft.file) {
             // The clone is hashed and not the file, which its writer may still have open.

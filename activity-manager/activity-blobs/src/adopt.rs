@@ -11,6 +11,7 @@ use std::io;
 use model::Hash;
 use rustix::fs::{Mode, Stat};
 
+use crate::beneath::is_placed_link;
 use crate::sparse;
 use crate::store::{Inner, present};
 use crate::verify::Stamp;
@@ -40,6 +41,21 @@ impl Inner {
             self.note_sound(hash, entry, before);
         }
         Ok(Some((hash, bytes)))
+    }
+
+    /// The blob that a file is by another name: one that was placed as a link, and that a command passes
+    /// on. None for any other file.
+    pub(crate) fn linked(&self, file: &File, stat: &Stat) -> io::Result<Option<(Hash, u64)>> {
+        if !is_placed_link(stat) {
+            return Ok(None);
+        }
+        let (hash, bytes) = sparse::hash(file)?;
+        let Some((blob, _)) = self.open_blob(hash)? else {
+            return Ok(None);
+        };
+        let found = rustix::fs::fstat(&blob)?;
+        let is_same = (found.st_dev, found.st_ino) == (stat.st_dev, stat.st_ino);
+        Ok(is_same.then_some((hash, bytes)))
     }
 }
 

@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::AddError;
+use crate::store::SEALED_MODE;
 
 /// Why a file was not opened by [`open_beneath`].
 #[derive(Debug, Error)]
@@ -139,10 +140,12 @@ impl Root {
     }
 
     /// Takes a file, if it is permitted and fits. A user without read permission can still link or
-    /// move a file here: it is read for that user only if it is the user's own.
+    /// move a file here: it is read for that user only if it is the user's own, or a blob that was
+    /// placed here as a link and that everybody may read.
     pub(crate) fn take(&self, path: &Path, stat: &Stat) -> Result<(), AddError> {
         let path = || path.to_path_buf();
-        if !self.owners.is_empty() && !self.owners.contains(&stat.st_uid) {
+        let is_own = self.owners.is_empty() || self.owners.contains(&stat.st_uid);
+        if !is_own && !is_placed_link(stat) {
             return Err(AddError::Foreign { path: path() });
         }
         let blocks = u64::try_from(stat.st_blocks).unwrap_or(u64::MAX);
@@ -210,6 +213,13 @@ impl Root {
         }
         Ok(directory)
     }
+}
+
+/// Returns true if it looks like a durable blob under another name: the store's own, and for
+/// everybody to read and for nobody to write.
+pub(crate) fn is_placed_link(stat: &Stat) -> bool {
+    let is_ours = stat.st_uid == rustix::process::geteuid().as_raw();
+    is_ours && stat.st_nlink > 1 && stat.st_mode & 0o7777 == SEALED_MODE
 }
 
 /// Opens an entry of a directory for reading. A link is [`Failed::Link`].

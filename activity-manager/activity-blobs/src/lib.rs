@@ -36,7 +36,7 @@ pub use collect::CollectError;
 pub use evict::{EvictError, Evicted, PinError};
 pub use flush::FlushError;
 pub use listing::{Content, Item, Listing, ListingError};
-pub use place::{PlaceError, Placement};
+pub use place::{LINKED_BYTES_MIN, PlaceError, Placement};
 pub use read::ReadError;
 pub use reader::Reader;
 pub use store::{Hold, OpenError, Store};

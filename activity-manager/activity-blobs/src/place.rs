@@ -24,11 +24,15 @@ pub enum Placement {
     /// A file of its own, by reflink if the file system supports it: its user may write to it.
     #[default]
     Copy,
-    /// A hard link to the blob if possible, else a copy (programs, blobs that are not flushed,
-    /// another file system). Only for commands that run as another account than the store's and not
-    /// as root: nobody else is kept from writing through it.
+    /// A hard link to the blob if possible, else a copy (programs, blobs that are not flushed or
+    /// smaller than [`LINKED_BYTES_MIN`], another file system). Only for commands that run as another
+    /// account than the store's and not as root: nobody else is kept from writing through it.
     ReadOnlyLink,
 }
+
+/// Smaller blobs are copied, which costs little: file systems limit the links to one file, and many
+/// activities read the same small files.
+pub const LINKED_BYTES_MIN: u64 = 1 << 20;
 
 /// Why something could not be placed or exported.
 #[derive(Debug, thiserror::Error)]
@@ -239,7 +243,8 @@ impl Inner {
         let laid = match manner {
             Manner::Lay(Placement::ReadOnlyLink)
                 if artifact.kind != ArtifactKind::Program
-                    && entry.durability == Durability::Sealed =>
+                    && entry.durability == Durability::Sealed
+                    && entry.bytes >= LINKED_BYTES_MIN =>
             {
                 self.link(&blob, &directory, name, mode)
             }

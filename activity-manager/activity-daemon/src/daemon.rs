@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use activity_blobs::{AddError, FlushError, Store};
+use activity_blobs::{AddError, FlushError, Placement, Store};
 use activity_core::{ActivityManager, Input, Peer, prefetch_default};
 use activity_executor::{
     Account, Accounts, ContainmentChoice, Limits, LogError, LogReader, Share, Stream, log_directory,
@@ -70,6 +70,9 @@ pub struct Config {
     pub limits: Limits,
     /// A blob store shared with others in this program; none for its own.
     pub blobs: Option<Store>,
+    /// The way in which inputs are placed. Links only where all commands have other accounts than the
+    /// manager.
+    pub inputs: Placement,
     /// The quotas of attempts and users for files; none to be limited by the disk alone.
     pub quotas: Option<QuotaLimits>,
     /// The retention of logs and directories; none if another manager handles it.
@@ -277,7 +280,13 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let bulk = config.transfers.map(|transfers| Arc::new(transfers.bulk));
     let fetchers = match &bulk {
         Some(bulk) => {
-            let started = Fetchers::start(&blobs, Arc::clone(bulk), &inbox, at_work.clone());
+            let started = Fetchers::start(
+                &blobs,
+                Arc::clone(bulk),
+                &inbox,
+                at_work.clone(),
+                config.inputs,
+            );
             Some(started.map_err(StartError::Thread)?)
         }
         None => None,
@@ -291,6 +300,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
             .quotas
             .map(|limits| Quotas::new(blobs.clone(), limits, whose.clone())),
         users,
+        placement: config.inputs,
     };
     let retention = config.retention.map(|retention| {
         let retention = RetentionThread {

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use activity_blobs::{ReadError, Store};
+use activity_blobs::{Placement, ReadError, Store};
 use activity_core::{Input, Trouble, Workplace};
 use model::{ActivityId, Artifact, AttemptId, FaultName, Hash, Identity, ProcessId, Role};
 use shell::Inbox;
@@ -72,6 +72,7 @@ struct Shared {
     bulk: Arc<Bulk>,
     inbox: Inbox<Input>,
     at_work: AtWork,
+    placement: Placement,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -95,9 +96,11 @@ impl Fetchers {
         bulk: Arc<Bulk>,
         inbox: &Inbox<Input>,
         at_work: AtWork,
+        placement: Placement,
     ) -> io::Result<Fetchers> {
         let shared = Arc::new(Shared {
             blobs: blobs.clone(),
+            placement,
             bulk,
             inbox: inbox.clone(),
             at_work,
@@ -260,7 +263,7 @@ impl Shared {
             sources,
         } = wanting;
         let bring = || self.bring_all(attempt, &inputs, &sources);
-        let lay = || lay(&self.blobs, &workplace.directory, &inputs);
+        let lay = || lay(&self.blobs, &workplace.directory, &inputs, self.placement);
         let laid = bring().and_then(|()| match lay() {
             // A file that was found damaged when it was placed is missing now, and fetched.
             Err(Unlaid::Lacking(_)) => bring().and_then(|()| lay()),

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 
-use activity_blobs::Store;
+use activity_blobs::{Placement, Store};
 use model::Bytes;
 use shell::config::Config;
 use shell::identity::Credentials;
@@ -51,6 +51,16 @@ pub(crate) struct Files {
     of_attempt: Option<u32>,
     /// GiB of a user's live processes; none for the budget.
     of_user: Option<u32>,
+    /// The way in which inputs are placed in the directory of an activity.
+    pub(crate) inputs: Placement,
+}
+
+fn placement(text: &str) -> Option<Placement> {
+    match text {
+        "copy" => Some(Placement::Copy),
+        "link" => Some(Placement::ReadOnlyLink),
+        _ => None,
+    }
 }
 
 impl Files {
@@ -64,6 +74,9 @@ impl Files {
             budget: config.optional_number("files-gibibytes-max", 1..=LARGEST_MAX),
             of_attempt: config.optional_number("output-gibibytes-max", 1..=LARGEST_MAX),
             of_user: config.optional_number("user-gibibytes-max", 1..=LARGEST_MAX),
+            inputs: config
+                .optional("inputs", "\"copy\" or \"link\"", placement)
+                .unwrap_or_default(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Accounts of the slots of a machine, and the separation by accounts.
 
+use activity_blobs::Placement;
 use activity_executor::{Account, Accounts, RangeError};
 use thiserror::Error;
 
@@ -40,6 +41,25 @@ pub(crate) fn accounts_of_slots(range: &str, n_slots: u32) -> Result<Accounts, S
     })
 }
 
+/// Links to the store are only for commands that cannot write through them.
+#[derive(Debug, Error)]
+#[error(
+    "inputs = \"link\" needs commands that run as other accounts than the manager (account or \
+     accounts): these could write to files that other activities read"
+)]
+pub(crate) struct LinksNeedAccounts;
+
+/// Refuses links as inputs of commands that run as the manager does.
+pub(crate) fn approve_inputs(
+    inputs: Placement,
+    accounts: &Accounts,
+) -> Result<(), LinksNeedAccounts> {
+    match inputs {
+        Placement::ReadOnlyLink if accounts.iter().next().is_none() => Err(LinksNeedAccounts),
+        Placement::ReadOnlyLink | Placement::Copy => Ok(()),
+    }
+}
+
 /// The separation by accounts, as shown by `xav nodes NAME`.
 pub(crate) fn told(accounts: &Accounts) -> &'static str {
     if !accounts.of_slots.is_empty() {
@@ -51,6 +71,15 @@ pub(crate) fn told(accounts: &Accounts) -> &'static str {
     } else {
         "the manager's own, which keeps users neither from it nor from each other"
     }
+}
+
+#[test]
+fn links_to_the_store_need_accounts() {
+    let shared = Accounts::default();
+    approve_inputs(Placement::Copy, &shared).unwrap();
+    approve_inputs(Placement::ReadOnlyLink, &shared).unwrap_err();
+    let separate = accounts_of_slots("70000..70002", 2).unwrap();
+    approve_inputs(Placement::ReadOnlyLink, &separate).unwrap();
 }
 
 #[test]

@@ -224,7 +224,8 @@ impl program::Service for Service {
     }
 
     fn approve(settings: &Settings) -> Result<(), Box<dyn Error>> {
-        settings.accounts()?;
+        let accounts = settings.accounts()?;
+        isolation::approve_inputs(settings.files.inputs, &accounts)?;
         settings.commands.approve()
     }
 
@@ -268,6 +269,7 @@ impl program::Service for Service {
             containment: settings.containment,
             limits: settings.commands.limits(slots, cores()),
             blobs: Some(blobs),
+            inputs: settings.files.inputs,
             quotas: Some(settings.files.quotas(&place.directory)?),
             retention: Some(settings.retention),
             transfers: Some(transfers),

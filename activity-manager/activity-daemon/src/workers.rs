@@ -55,6 +55,8 @@ pub(crate) struct Others {
     pub(crate) quotas: Option<Quotas>,
     /// The users that commands may run as; none if they run as the manager.
     pub(crate) users: BTreeSet<u32>,
+    /// The way in which inputs are placed.
+    pub(crate) placement: Placement,
 }
 
 impl Others {
@@ -235,7 +237,10 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
                             inputs,
                             sources,
                         }),
-                        fetch => match (lay(blobs, &workplace.directory, &inputs), fetch) {
+                        fetch => match (
+                            lay(blobs, &workplace.directory, &inputs, others.placement),
+                            fetch,
+                        ) {
                             // A file that is damaged here may be sound elsewhere.
                             (Err(Unlaid::Lacking(_)), Some(fetch)) => fetch.give(Wanting {
                                 attempt,
@@ -309,11 +314,12 @@ pub(crate) fn lay(
     blobs: &Store,
     directory: &str,
     inputs: &[(String, Artifact)],
+    placement: Placement,
 ) -> Result<(), Unlaid> {
     let mut lacking = Vec::new();
     for (input, (path, artifact)) in (0..).zip(inputs) {
         let inside = path.trim_end_matches('/');
-        let placed = blobs.place(*artifact, Path::new(directory), inside, Placement::Copy);
+        let placed = blobs.place(*artifact, Path::new(directory), inside, placement);
         match placed {
             Ok(()) => {}
             Err(PlaceError::Missing { hash, .. }) => {

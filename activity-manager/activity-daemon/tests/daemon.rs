@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
+use activity_blobs::Placement;
 use activity_daemon::{Accounts, Commands, Config, Handle};
 use activity_executor::Stream;
 use model::{ActivityId, AttemptId, Epoch, GrantId, ProcessId, Produced, ResourceId, Span};
@@ -230,6 +231,7 @@ impl Bench {
             limits: activity_daemon::Limits::default(),
             accounts: Accounts::default(),
             blobs: None,
+            inputs: Placement::Copy,
             quotas: None,
             retention: None,
             transfers: None,

@@ -27,6 +27,9 @@ const PASS: u32 = 0o011;
 /// Permissions of others than the manager on a directory that is about to be given away: none.
 const OTHERS: u32 = 0o077;
 
+/// The mode of an input that was placed as a hard link: for everybody to read, and for nobody to write.
+const READ_ONLY: u32 = 0o444;
+
 /// The mode of a directory that only its owner enters.
 const CLOSED: Mode = Mode::RWXU;
 
@@ -52,7 +55,7 @@ pub(crate) enum GiveError {
     #[error("{} was not made by the manager, or is open to others", .0.display())]
     Open(PathBuf),
     /// It is neither a file nor a directory, or not the manager's own, or has another hard link,
-    /// whose owner would change as well.
+    /// whose owner would change as well, and is not read-only.
     #[error("{} is not a file or directory of the manager's own with a single name", .0.display())]
     Foreign(PathBuf),
     /// Its directories are deeper than inputs are.
@@ -228,6 +231,9 @@ impl Gift {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let found = openat(directory, name, flags, Mode::empty()).map_err(failed)?;
         let stat = fstat(&found).map_err(failed)?;
+        if is_read_only_link(&stat) {
+            return Ok(());
+        }
         if !is_own(&stat) {
             return Err(GiveError::Foreign(path));
         }
@@ -237,6 +243,14 @@ impl Gift {
         }
         chownat(&found, c"", self.user, self.group, AtFlags::EMPTY_PATH).map_err(failed)
     }
+}
+
+/// Returns true if it is an input that was placed as a hard link: it stays the manager's, so that the
+/// account can read it and not write to it.
+fn is_read_only_link(stat: &Stat) -> bool {
+    let is_ours = stat.st_uid == geteuid().as_raw();
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    is_ours && is_file && stat.st_nlink > 1 && stat.st_mode & 0o7777 == READ_ONLY
 }
 
 /// Returns true if it is the manager's own and has one hard link: a file that lay elsewhere before,
@@ -301,6 +315,33 @@ mod tests {
             assert_eq!(fs::metadata(&elsewhere).unwrap().uid(), before);
             assert_eq!(fs::metadata(&attempt).unwrap().uid(), before);
         }
+    }
+
+    #[test]
+    fn a_read_only_link_stays_the_managers_own() {
+        if !geteuid().is_root() {
+            println!("skipped: needs root");
+            return;
+        }
+        let (dir, attempt) = closed();
+        let blob = dir.path().join("blob");
+        fs::write(&blob, "content").unwrap();
+        fs::set_permissions(&blob, Permissions::from_mode(READ_ONLY)).unwrap();
+        fs::hard_link(&blob, attempt.join("input")).unwrap();
+        fs::write(attempt.join("other"), "").unwrap();
+        give(&attempt, &SOMEBODY).unwrap();
+        assert_eq!(fs::metadata(&blob).unwrap().uid(), geteuid().as_raw());
+        assert_eq!(fs::metadata(attempt.join("other")).unwrap().uid(), 70_000);
+        // One that somebody may write to is refused.
+        let (dir, attempt) = closed();
+        let blob = dir.path().join("blob");
+        fs::write(&blob, "content").unwrap();
+        fs::set_permissions(&blob, Permissions::from_mode(0o644)).unwrap();
+        fs::hard_link(&blob, attempt.join("input")).unwrap();
+        assert!(matches!(
+            give(&attempt, &SOMEBODY),
+            Err(GiveError::Foreign(_))
+        ));
     }
 
     #[test]

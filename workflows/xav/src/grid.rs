@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use activity_blobs::Store;
+use activity_blobs::{Placement, Store};
 use activity_daemon::{Commands, ContainmentChoice, Limits};
 use journal::durable;
 use model::{Artifact, Bytes, Definition, GroupId};
@@ -101,6 +101,7 @@ impl Grid {
                         limits: Limits::default(),
                         accounts: activity_daemon::Accounts::default(),
                         blobs: blobs.clone(),
+                        inputs: Placement::Copy,
                         quotas: None,
                         retention: None,
                         transfers: None,

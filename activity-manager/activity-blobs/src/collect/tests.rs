@@ -344,3 +344,46 @@ fn files_of_other_users_are_refused_if_owners_are_given() {
         );
     }
 }
+
+#[test]
+fn a_placed_link_is_collected_as_the_blob_that_it_is_whoever_the_command_was() {
+    use std::collections::BTreeSet;
+    use std::os::unix::fs::MetadataExt;
+
+    use crate::{LINKED_BYTES_MIN, Placement};
+
+    let scene = Scene::new(&["other"]);
+    let blob = scene
+        .store
+        .add_bytes(&vec![7; LINKED_BYTES_MIN as usize])
+        .unwrap();
+    scene.store.flush().unwrap();
+    let work = scene.path("work");
+    let placed = scene
+        .store
+        .place(blob, &work, "in", Placement::ReadOnlyLink);
+    placed.unwrap();
+    let me = fs::metadata(&work).unwrap().uid();
+    let of_another = |path: &str| {
+        let output = Produced {
+            name: "out".into(),
+            path: path.into(),
+        };
+        let owners = BTreeSet::from([me + 1]);
+        let room = Bytes(u64::MAX);
+        scene.store.collect_within(&owners, room, &work, &[output])
+    };
+    assert_eq!(of_another("in").unwrap()[0].hash, blob.hash);
+    // Nothing was copied for it, and nothing but a link is taken.
+    assert_eq!(fs::metadata(work.join("in")).unwrap().nlink(), 2);
+    fs::set_permissions(work.join("other"), fs::Permissions::from_mode(0o444)).unwrap();
+    of_another("other").unwrap_err();
+    // A link that does not match is no blob.
+    let outside = scene.path("outside");
+    fs::write(&outside, vec![8; 2 * LINKED_BYTES_MIN as usize]).unwrap();
+    fs::set_permissions(&outside, fs::Permissions::from_mode(0o444)).unwrap();
+    fs::hard_link(&outside, work.join("foreign")).unwrap();
+    let taken = of_another("foreign").unwrap()[0];
+    assert_eq!(taken.bytes, Bytes(2 * LINKED_BYTES_MIN));
+    assert_ne!(taken.hash, blob.hash);
+}

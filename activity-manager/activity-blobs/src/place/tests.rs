@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use model::{Artifact, ArtifactKind, Bytes, Hash};
 use proptest::prelude::*;
 
-use super::{PlaceError, Placement};
+use super::{LINKED_BYTES_MIN, PlaceError, Placement};
 use crate::{AddError, Content, Item, Listing, Store};
 
 struct Scene {
@@ -104,7 +104,9 @@ fn programs_stay_programs_and_share_their_blob_with_files() {
 #[test]
 fn a_read_only_link_is_the_blob_itself_once_it_is_flushed() {
     let scene = Scene::new();
-    let blob = scene.store.add_bytes(b"shared").unwrap();
+    let whole = vec![7; LINKED_BYTES_MIN as usize];
+    let blob = scene.store.add_bytes(&whole).unwrap();
+    let small = scene.store.add_bytes(&whole[1..]).unwrap();
     let link = |name: &str, artifact| {
         let work = scene.path("work");
         scene
@@ -116,6 +118,7 @@ fn a_read_only_link_is_the_blob_itself_once_it_is_flushed() {
     assert_eq!(link("early", blob), 1);
     scene.store.flush().unwrap();
     assert_eq!(link("late", blob), 2);
+    assert_eq!(link("small", small), 1);
     assert_eq!(mode(&scene.path("work/late")), 0o444);
     assert_eq!(
         link(

@@ -84,7 +84,7 @@ fn a_flipped_bit_reaches_nobody_and_counts_as_gone() {
 #[test]
 fn no_link_is_made_to_a_damaged_blob_and_nobody_is_given_it() {
     let scene = Scene::new();
-    let blob = scene.store.add_bytes(&[7; 100_000]).unwrap();
+    let blob = scene.store.add_bytes(&[7; 2 << 20]).unwrap();
     scene.store.flush().unwrap();
     flip(&scene.blob(blob.hash));
     let work = scene.dir.path().join("work");

@@ -83,3 +83,48 @@ fn one_account_for_all_keeps_nobody_apart_and_says_so() {
     assert_eq!((&outputs["seen"], &*result), (&"real".into(), "forged\n"));
     assert!(nodes.contains("and not from each other"), "{nodes}");
 }
+
+/// `make` makes a file; `pass` looks at it, tries to change it, and passes it on; `end` reads it again.
+const LINKED: &str = "\
+xavantes: 1
+name: linked
+variables: { about: string, sums: string }
+outputs: { about: '${ about }', sums: '${ sums }' }
+body:
+  parallel:
+    - activity: make
+      run: { shell: \"head -c 2097152 /dev/urandom > whole; sha256sum < whole > sum; echo small > small\" }
+      outputs: { whole: whole, sum: sum, small: small }
+    - activity: pass
+      run: { shell: \"stat -c '%h %a' in little; (echo more >> in) 2>&1 | grep -o 'Permission denied'; chmod u+w in 2>&1 | grep -o 'not permitted'; echo more >> little; mv in out\" }
+      inputs: { in: make.whole, little: make.small }
+      stdout: { into: about, as: text }
+      outputs: { out: out }
+    - activity: end
+      run: { shell: \"cat sum; for file in first second; do sha256sum < $file; done; wc -l < little\" }
+      inputs: { sum: make.sum, first: make.whole, second: pass.out, little: make.small }
+      stdout: { into: sums, as: text }
+";
+
+#[test]
+fn a_linked_input_is_the_blob_itself_which_no_command_can_change() {
+    // Others than those of the test above, which may run at the same time.
+    let first = 2_100_000_000 + 4 * std::process::id();
+    let accounts = format!("accounts = \"{first}..{}\"\ninputs = \"link\"", first + 2);
+    let Some(world) = World::with_accounts(&accounts) else {
+        return;
+    };
+    let ana = world.user("ana");
+    let file = world.sandbox.file("linked.yaml", LINKED);
+    let run = ["run", &file, "--grid", &ana, "--json"];
+    let ended = world.sandbox.json(&run);
+    assert_eq!(ended["state"], "completed", "{ended:#}\n{}", world.logs());
+    let outputs = &ended["outputs"];
+    assert_eq!(
+        outputs["about"],
+        "2 444\n1 644\nPermission denied\nnot permitted"
+    );
+    let sums: Vec<&str> = outputs["sums"].as_str().unwrap().lines().collect();
+    assert_eq!((sums[0], sums[0]), (sums[1], sums[2]));
+    assert_eq!(sums[3], "1");
+}
