@@ -58,8 +58,8 @@ struct Chosen {
 struct Shadow {
     /// The time after which it may begin at the earliest.
     begins: Span,
-    /// The machines that it may begin on: by estimates, that where it is first, and those of which nothing is
-    /// known. What others use elsewhere does not delay it.
+    /// The machines that it may begin on: by estimates, that where it is first, that where it is first if
+    /// all goes well, and those of which nothing is known. What others use elsewhere does not delay it.
     places: BTreeSet<ResourceId>,
 }
 
@@ -259,10 +259,11 @@ impl Market {
                 .iter()
                 .filter_map(|&(one, at)| Some((at.expected?, one)));
             let first = expected.min().map(|(_, place)| place);
+            let soonest = free.iter().map(|&(one, at)| (at.earliest, one)).min();
             let unknown = free.iter().filter(|(_, at)| at.expected.is_none());
-            shadow
-                .places
-                .extend(unknown.map(|&(one, _)| one).chain(first));
+            shadow.places.extend(unknown.map(|&(one, _)| one));
+            shadow.places.extend(first);
+            shadow.places.extend(soonest.map(|(_, place)| place));
         }
         shadow
     }
