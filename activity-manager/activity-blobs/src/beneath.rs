@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::AddError;
-use crate::store::SEALED_MODE;
+use crate::store::{LENT_MODE, SEALED_MODE};
 
 /// Why a file was not opened by [`open_beneath`].
 #[derive(Debug, Error)]
@@ -215,11 +215,12 @@ impl Root {
     }
 }
 
-/// Returns true if it looks like a durable blob under another name: the store's own, and for
-/// everybody to read and for nobody to write.
+/// Returns true if it looks like a blob under another name: the store's own, and for others to read and
+/// for nobody to write.
 pub(crate) fn is_placed_link(stat: &Stat) -> bool {
     let is_ours = stat.st_uid == rustix::process::geteuid().as_raw();
-    is_ours && stat.st_nlink > 1 && stat.st_mode & 0o7777 == SEALED_MODE
+    let is_mode = [SEALED_MODE, LENT_MODE].contains(&(stat.st_mode & 0o7777));
+    is_ours && stat.st_nlink > 1 && is_mode
 }
 
 /// Opens an entry of a directory for reading. A link is [`Failed::Link`].

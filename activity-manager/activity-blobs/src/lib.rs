@@ -8,9 +8,9 @@
 //! Read [`Store`] first, then [`Listing`].
 //!
 //! The mode of a blob's file shows its state. It is created in `tmp/`, renamed to `blobs/ab/<hash>`
-//! with mode 0400, and set to 0444 once [`Store::flush`] has made it durable. A blob with another
-//! mode at the opening of the store was not flushed, may be torn, and is hashed again before any
-//! use.
+//! with mode 0400, set to 0404 where a command reads it by a link, and to 0444 once [`Store::flush`] has
+//! made it durable. A blob with another mode than the last at the opening of the store was not flushed,
+//! may be torn, and is hashed again before any use.
 
 mod add;
 mod adopt;

@@ -14,7 +14,7 @@ use crate::beneath::{Failed, Root};
 use crate::index::{Durability, Entry};
 use crate::listing::parts;
 use crate::sparse::{self, CopyFailed};
-use crate::store::{Inner, blob_name, is_full, read_small};
+use crate::store::{Inner, LENT_MODE, blob_name, is_full, read_small};
 use crate::verify::{Stamp, is_of_disk};
 use crate::{Content, Item, ReadError, SMALL_BYTES_MAX, Store};
 
@@ -24,8 +24,8 @@ pub enum Placement {
     /// A file of its own, by reflink if the file system supports it: its user may write to it.
     #[default]
     Copy,
-    /// A hard link to the blob if possible, else a copy (programs, blobs that are not flushed or
-    /// smaller than [`LINKED_BYTES_MIN`], another file system). Only for commands that run as another
+    /// A hard link to the blob if possible, else a copy (programs, blobs that are smaller than
+    /// [`LINKED_BYTES_MIN`], another file system). Only for commands that run as another
     /// account than the store's and not as root: nobody else is kept from writing through it.
     ReadOnlyLink,
 }
@@ -242,9 +242,7 @@ impl Inner {
         };
         let laid = match manner {
             Manner::Lay(Placement::ReadOnlyLink)
-                if artifact.kind != ArtifactKind::Program
-                    && entry.durability == Durability::Sealed
-                    && entry.bytes >= LINKED_BYTES_MIN =>
+                if artifact.kind != ArtifactKind::Program && entry.bytes >= LINKED_BYTES_MIN =>
             {
                 self.link(&blob, &directory, name, mode)
             }
@@ -268,6 +266,11 @@ impl Inner {
                 Ok((found, _)) if found == blob.hash => {}
                 other => return damaged(other),
             }
+        }
+        if blob.entry.durability == Durability::Fresh {
+            // Should it be flushed at this moment, it counts as not flushed at the next start, and is
+            // hashed again then.
+            rustix::fs::fchmod(&blob.file, Mode::from_raw_mode(LENT_MODE))?;
         }
         let from = blob_name(blob.hash);
         match rustix::fs::linkat(&self.blobs, from, &directory, name, AtFlags::empty()) {

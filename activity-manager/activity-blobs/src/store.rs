@@ -492,6 +492,9 @@ impl Drop for Draft<'_> {
 /// The mode of a durable blob.
 pub(crate) const SEALED_MODE: u32 = 0o444;
 
+/// The mode of one that is not durable and that commands of other accounts read by a link.
+pub(crate) const LENT_MODE: u32 = 0o404;
+
 /// Maximum number of damaged blobs that are kept for examination.
 const DAMAGED_MAX: usize = 16;
 

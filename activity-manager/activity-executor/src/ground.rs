@@ -27,8 +27,8 @@ const PASS: u32 = 0o011;
 /// Permissions of others than the manager on a directory that is about to be given away: none.
 const OTHERS: u32 = 0o077;
 
-/// The mode of an input that was placed as a hard link: for everybody to read, and for nobody to write.
-const READ_ONLY: u32 = 0o444;
+/// The modes of an input that was placed as a hard link: for others to read, and for nobody to write.
+const READ_ONLY: [u32; 2] = [0o444, 0o404];
 
 /// The mode of a directory that only its owner enters.
 const CLOSED: Mode = Mode::RWXU;
@@ -250,7 +250,8 @@ impl Gift {
 fn is_read_only_link(stat: &Stat) -> bool {
     let is_ours = stat.st_uid == geteuid().as_raw();
     let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-    is_ours && is_file && stat.st_nlink > 1 && stat.st_mode & 0o7777 == READ_ONLY
+    let is_mode = READ_ONLY.contains(&(stat.st_mode & 0o7777));
+    is_ours && is_file && stat.st_nlink > 1 && is_mode
 }
 
 /// Returns true if it is the manager's own and has one hard link: a file that lay elsewhere before,
@@ -326,7 +327,7 @@ mod tests {
         let (dir, attempt) = closed();
         let blob = dir.path().join("blob");
         fs::write(&blob, "content").unwrap();
-        fs::set_permissions(&blob, Permissions::from_mode(READ_ONLY)).unwrap();
+        fs::set_permissions(&blob, Permissions::from_mode(READ_ONLY[0])).unwrap();
         fs::hard_link(&blob, attempt.join("input")).unwrap();
         fs::write(attempt.join("other"), "").unwrap();
         give(&attempt, &SOMEBODY).unwrap();
