@@ -25,8 +25,10 @@ mod bound;
 mod check;
 mod controllers;
 mod copied;
+mod cost;
 mod cpop;
 mod dag;
+mod deadline;
 pub mod draw;
 mod exact;
 #[cfg(test)]
@@ -65,8 +67,10 @@ pub use controllers::{
     Controlled, Placing, Tree, TreeError, check_through_controllers, through_controllers,
 };
 pub use copied::{Copied, CopiedError, CopiedPlan, check_copied};
+pub use cost::{Cost, Rates};
 pub use cpop::Cpop;
 pub use dag::{Dag, DagError, EDGES_MAX, TASKS_MAX, Task};
+pub use deadline::{Choice, Found, Missed, Wanted};
 pub use heft::Heft;
 pub use inside::{Inside, PARTS_MAX};
 pub use ippts::Ippts;

@@ -1,5 +1,7 @@
 //! The scheduling problem: tasks, machines, the links between them, and settled facts.
 
+mod part;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

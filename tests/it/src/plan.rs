@@ -54,6 +54,50 @@ fn a_plan_is_shown_and_nothing_is_stored() {
 }
 
 #[test]
+fn a_deadline_chooses_machines_and_a_late_one_is_refused() {
+    let sandbox = Sandbox::new();
+    let steps: String = (0..12)
+        .map(|n| format!("    - {{ activity: a{n}, run: [x], work: 10m }}\n"))
+        .collect();
+    let bag = sandbox.path("bag.yaml");
+    fs::write(
+        &bag,
+        format!("xavantes: 1\nname: bag\nbody:\n  parallel:\n{steps}"),
+    )
+    .unwrap();
+    let cloud = sandbox.path("cloud.yaml");
+    let machines = "machines:\n  - { name: small, count: 6, price: 0.1, idle-watts: 50, busy-watts: 90 }\n  \
+                    - { name: large, power: 4, price: 2, idle-watts: 80, busy-watts: 200 }\n";
+    fs::write(&cloud, machines).unwrap();
+    let plan = |more: &[&str]| {
+        let files = [bag.to_str().unwrap(), "--platform", cloud.to_str().unwrap()];
+        let search = ["plan", "--plan-budget", "10ms"];
+        sandbox.xav(&[&search[..], &files, more].concat())
+    };
+    plan(&["--deadline", "30m"])
+        .expect(0)
+        .shows("30m 00s held; fewer machines cannot hold it")
+        .shows("0.5000 slot hours on 1 machine (1 slot), price 1.00, 0.1000 kWh");
+    plan(&["--deadline", "40m", "--minimise", "money"])
+        .expect(0)
+        .shows("with the least money of ")
+        .shows("2.00 slot hours on 6 machines (6 slots), price 0.20");
+    plan(&["--within", "1.5", "--minimise", "slot-hours"])
+        .expect(0)
+        .shows("with the least slot-hours of ");
+    plan(&["--compare"]).expect(0).shows("SLOT HOURS  PRICE");
+    plan(&["--deadline", "11m"])
+        .expect(1)
+        .says("no plan that was found holds the deadline of 11m 00s: the best takes 15m 00s");
+    plan(&["--minimise", "money"])
+        .expect(2)
+        .says("--minimise without a deadline");
+    plan(&["--within", "0.9", "--minimise", "money"])
+        .expect(2)
+        .says("a factor is a number from 1");
+}
+
+#[test]
 fn samples_of_platforms_are_planned_for_and_passed_for() {
     let sandbox = Sandbox::new();
     let primes = root().join("workflows/samples/primes/primes.yaml");

@@ -35,6 +35,8 @@ pub mod limits {
     pub const NAME_BYTES_MAX: usize = 64;
     /// Labels of one machine.
     pub const LABELS_MAX: usize = 64;
+    /// The highest price, and the most watts, of one machine: sums of them stay exact enough.
+    pub const RATE_MAX: f64 = 1e9;
 }
 
 /// Gigabit Ethernet: what lies between two machines where nothing else is said.
@@ -82,6 +84,19 @@ pub struct PlatformMachine {
     pub memory: Option<Bytes>,
     /// The properties of each.
     pub labels: BTreeMap<String, String>,
+    /// Money for a slot of each and an hour, in any currency; none where nothing was said.
+    pub price: Option<f64>,
+    /// The power that each draws; none where nothing was said.
+    pub watts: Option<Watts>,
+}
+
+/// The power that a machine draws.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Watts {
+    /// While nothing runs.
+    pub idle: f64,
+    /// While all its slots are busy.
+    pub busy: f64,
 }
 
 /// Reads a platform file. `name` is the file's name as diagnostics show it.
@@ -228,6 +243,13 @@ impl PlatformMachine {
             });
             let labels: Vec<String> = labels.collect();
             add("labels", &format_args!("{{ {} }}", labels.join(", ")));
+        }
+        if let Some(price) = self.price {
+            add("price", &price);
+        }
+        if let Some(Watts { idle, busy }) = self.watts {
+            add("idle-watts", &idle);
+            add("busy-watts", &busy);
         }
         text.push_str(" }");
         text

@@ -6,6 +6,7 @@
 
 mod as_json;
 mod compare;
+mod goal;
 mod result;
 mod show;
 mod source;
@@ -24,6 +25,7 @@ use crate::failure::{Failure, Outcome};
 use crate::inputs::{self, reason};
 use crate::screen;
 
+use goal::Goal;
 use result::PlanResult;
 use source::PlanSource;
 use subject::Subject;
@@ -52,6 +54,8 @@ pub(crate) struct Arguments {
     /// Plan with every algorithm, and show them side by side
     #[arg(long)]
     compare: bool,
+    #[command(flatten)]
+    goal: Goal,
     /// Show every activity, however many there are
     #[arg(long, conflicts_with = "compare")]
     all: bool,
@@ -84,7 +88,9 @@ Examples:
   xav plan montage.json --platform grid.yaml              on the machines of a file
   xav plan montage.json --platform reference:64:ccr1 --compare
   xav plan montage.json --platform paper:10:7 --mode controllers --svg plan.svg
-  xav plan montage.json --platform grid.yaml --scheduler heft --json";
+  xav plan montage.json --platform grid.yaml --scheduler heft --json
+  xav plan montage.json --platform cloud.yaml --deadline 2h      on the fewest machines
+  xav plan montage.json --platform cloud.yaml --minimise money --within 1.1";
 
 impl Arguments {
     /// True if the answer is to be JSON.
@@ -125,7 +131,12 @@ pub(crate) fn plan(arguments: &Arguments) -> Outcome {
         SchedulerKind::default()
     };
     let scheduler = arguments.scheduler.unwrap_or(usual);
-    let made = PlanResult::new(&subject, scheduler, arguments.plan_budget)?;
+    let budget = arguments.plan_budget;
+    let made = if arguments.goal.is_given() {
+        arguments.goal.plan(&subject, scheduler, budget)?
+    } else {
+        PlanResult::new(&subject, scheduler, budget)?
+    };
     let chart = chart(&subject, &made);
     if let Some(path) = &arguments.svg {
         let (title, said) = show::heading(&subject, &made);

@@ -126,6 +126,8 @@ fn clusters(clusters: &Table, links: &Table) -> Result<PlatformFile, ImportError
                 power: 0.0,
                 memory: None,
                 labels: BTreeMap::from([("site".to_owned(), cluster.site.clone())]),
+                price: None,
+                watts: None,
             }],
         });
         known.push(cluster);
@@ -196,6 +198,8 @@ fn network(nodes: &Table, links: &Table) -> Result<PlatformFile, ImportError> {
                 power: 1.0,
                 memory: None,
                 labels: BTreeMap::new(),
+                price: None,
+                watts: None,
             }],
         });
         names.push(node);

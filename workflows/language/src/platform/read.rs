@@ -1,6 +1,8 @@
 //! The tree of a platform file becomes what it says, strictly. Reading goes on after an error, so
 //! that all of them are named at once.
 
+mod rates;
+
 use std::collections::BTreeMap;
 
 use expression::nearest;
@@ -27,7 +29,17 @@ const FILE: (&str, &[&str]) = (
 const GROUP: (&str, &[&str]) = ("a group", &["name", "inside", "machines"]);
 const MACHINE: (&str, &[&str]) = (
     "a machine",
-    &["name", "count", "slots", "power", "memory", "labels"],
+    &[
+        "name",
+        "count",
+        "slots",
+        "power",
+        "memory",
+        "labels",
+        "price",
+        "idle-watts",
+        "busy-watts",
+    ],
 );
 const LINK: (&str, &[&str]) = ("a link", &["bandwidth", "latency"]);
 const PAIR: (&str, &[&str]) = ("a link", &["groups", "bandwidth", "latency"]);
@@ -223,6 +235,8 @@ impl<'t> Reader<'t, '_> {
             Some(at) => self.labels(at),
             None => BTreeMap::new(),
         };
+        let price = self.price(&fields);
+        let watts = self.watts(&fields);
         let too_many = self.n_machines.saturating_add(count as usize) > MACHINES_MAX;
         if too_many {
             if self.n_machines <= MACHINES_MAX {
@@ -240,6 +254,8 @@ impl<'t> Reader<'t, '_> {
             power: power?,
             memory,
             labels,
+            price,
+            watts,
         };
         for name in machine.names() {
             if let Some(&first) = self.names.get(&name) {

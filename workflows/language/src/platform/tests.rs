@@ -88,6 +88,7 @@ fn a_list_of_machines_is_a_platform() {
 fn what_is_written_reads_back_the_same() {
     for text in [
         WHOLE,
+        "machines: [{name: a, price: 0.125, idle-watts: 90, busy-watts: 240.5}]",
         "machines: [{name: a, memory: 3B, labels: {\"a: b\": \"c \\\" }\"}}]",
         "inside: {bandwidth: 3B/s}\nmachines: [{name: a, count: 3}]",
     ] {
@@ -107,6 +108,12 @@ fn every_mistake_is_named_at_its_place() {
         ("machines: [{name: a, power: -1.5}]", vec![format!("1:29 a power of -1.5: it is a number above 0 ({power})")]),
         ("machines: [{name: a, power: .nan}]", vec![format!("1:29 text where a power, a number above 0, is expected ({power})")]),
         ("machines: [{name: a, power: .inf}]", vec![format!("1:29 text where a power, a number above 0, is expected ({power})")]),
+        ("machines: [{name: a, price: -1}]", vec!["1:29 a price of -1: it is from 0 to 1000000000 (money for a slot and an hour, in any currency: `price: 0.05`)".to_owned()]),
+        ("machines: [{name: a, price: cheap}]", vec!["1:29 text where a price is expected (money for a slot and an hour, in any currency: `price: 0.05`)".to_owned()]),
+        ("machines: [{name: a, busy-watts: 5}]", vec!["1:22 `busy-watts` without `idle-watts` (what the whole machine draws: `idle-watts: 90, busy-watts: 240`)".to_owned()]),
+        ("machines: [{name: a, idle-watts: 5}]", vec!["1:22 `idle-watts` without `busy-watts` (what the whole machine draws: `idle-watts: 90, busy-watts: 240`)".to_owned()]),
+        ("machines: [{name: a, idle-watts: 9, busy-watts: 5}]", vec!["1:49 5 watts while it is busy, 9 while it is idle (what the whole machine draws: `idle-watts: 90, busy-watts: 240`)".to_owned()]),
+        ("machines: [{name: a, idle-watts: 1, busy-watts: 2e9}]", vec!["1:49 a number of watts of 2e9: it is from 0 to 1000000000 (what the whole machine draws: `idle-watts: 90, busy-watts: 240`)".to_owned()]),
         ("machines: [{name: a, slots: 0}]", vec!["1:29 `0` where a number of slots from 1 to 65536 is expected".to_owned()]),
         ("machines: [{name: a, slots: two}]", vec!["1:29 `two` where a number of slots from 1 to 65536 is expected".to_owned()]),
         ("machines: [{name: a}, {name: a}]", vec!["1:30 the machine `a` is there twice".to_owned()]),

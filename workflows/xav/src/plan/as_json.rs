@@ -5,6 +5,18 @@ use serde_json::{Value as Json, json};
 use super::result::PlanResult;
 use super::subject::Subject;
 
+/// The cost of a plan; what the platform does not tell is null.
+pub(crate) fn cost(subject: &Subject, made: &PlanResult) -> Json {
+    let cost = &made.cost;
+    json!({
+        "machines": cost.machines,
+        "slots": cost.slots,
+        "slot_hours": cost.slot_hours,
+        "money": subject.has_prices.then_some(cost.money),
+        "energy_kwh": subject.has_watts.then_some(cost.energy),
+    })
+}
+
 /// Everything that a plan says.
 pub(crate) fn plan(subject: &Subject, made: &PlanResult, critical: &[u32]) -> Json {
     let problem = &subject.problem;
@@ -64,6 +76,13 @@ pub(crate) fn plan(subject: &Subject, made: &PlanResult, critical: &[u32]) -> Js
         "slr": figures.slr,
         "speedup": figures.speedup,
         "efficiency": figures.efficiency,
+        "cost": cost(subject, made),
+        "deadline": made.reached.map(|reached| json!({
+            "makespan_max": reached.makespan_max,
+            "least": reached.least.word(),
+            "machines_min": reached.machines_min,
+            "plans": reached.n_plans,
+        })),
         "critical_path": critical,
         "machines": machines,
         "activities": activities,

@@ -4,8 +4,9 @@ use model::Span;
 use schedule::{SchedulerKind, bound};
 use serde_json::{Map, Value as Json, json};
 
+use super::as_json::cost;
 use super::result::{PlanResult, Refused};
-use super::show::{ratio, seconds};
+use super::show::{amount, ratio, seconds};
 use super::subject::Subject;
 use crate::failure::{Failure, Outcome};
 use crate::{screen, text};
@@ -47,6 +48,7 @@ fn as_object(subject: &Subject, all: &All) -> Json {
                 "speedup": made.figures.speedup,
                 "efficiency": made.figures.efficiency,
                 "by": made.by,
+                "cost": cost(subject, made),
             }),
             Err(why) => json!({ "makespan": null, "seconds": null, "refused": why }),
         };
@@ -60,30 +62,54 @@ fn as_object(subject: &Subject, all: &All) -> Json {
     })
 }
 
+/// The columns of the table, each with whether it is there and the cell of a plan. Costs are there if the
+/// platform tells some.
+type Column = (&'static str, bool, fn(&PlanResult, f64) -> String);
+
+fn columns(subject: &Subject) -> Vec<Column> {
+    let has_costs = subject.has_prices || subject.has_watts;
+    let all: [Column; 8] = [
+        ("OF BOUND", true, |made, bound| {
+            format!("{:.4}", ratio(made.figures.makespan, bound))
+        }),
+        ("SLR", true, |made, _| format!("{:.3}", made.figures.slr)),
+        ("SPEEDUP", true, |made, _| {
+            format!("{:.2}", made.figures.speedup)
+        }),
+        ("EFFICIENCY", true, |made, _| {
+            format!("{:.3}", made.figures.efficiency)
+        }),
+        ("SLOT HOURS", has_costs, |made, _| {
+            amount(made.cost.slot_hours)
+        }),
+        ("PRICE", subject.has_prices, |made, _| {
+            amount(made.cost.money)
+        }),
+        ("KWH", subject.has_watts, |made, _| amount(made.cost.energy)),
+        ("PLANNED IN", true, |made, _| seconds(made.seconds)),
+    ];
+    all.into_iter()
+        .filter(|(_, is_there, _)| *is_there)
+        .collect()
+}
+
 fn as_text(subject: &Subject, all: &All) -> String {
     let bound = bound(&subject.problem);
     let made = all.iter().filter_map(|(_, made)| made.as_ref().ok());
     let makespans = made.map(|made| made.figures.makespan);
     let shortest = makespans.fold(f64::INFINITY, f64::min);
-    let heads = [
-        "SCHEDULER",
-        "MAKESPAN, s",
-        "OF BOUND",
-        "SLR",
-        "SPEEDUP",
-        "EFFICIENCY",
-        "PLANNED IN",
-    ];
-    let mut rows = vec![heads.map(screen::bold).to_vec()];
+    let columns = columns(subject);
+    let mut heads = vec![screen::bold("SCHEDULER"), screen::bold("MAKESPAN, s")];
+    heads.extend(columns.iter().map(|(head, ..)| screen::bold(head)));
+    let mut rows = vec![heads];
     for (name, made) in all {
         let Ok(made) = made else {
             rows.push(vec![(*name).to_owned(), "-".to_owned()]);
             continue;
         };
-        let figures = &made.figures;
-        let is_shortest = figures.makespan <= shortest * (1.0 + TIE);
-        let makespan = format!("{:.4}", figures.makespan);
-        rows.push(vec![
+        let is_shortest = made.figures.makespan <= shortest * (1.0 + TIE);
+        let makespan = format!("{:.4}", made.figures.makespan);
+        let mut row = vec![
             if made.by == *name {
                 (*name).to_owned()
             } else {
@@ -94,12 +120,9 @@ fn as_text(subject: &Subject, all: &All) -> String {
             } else {
                 makespan
             },
-            format!("{:.4}", ratio(figures.makespan, bound)),
-            format!("{:.3}", figures.slr),
-            format!("{:.2}", figures.speedup),
-            format!("{:.3}", figures.efficiency),
-            seconds(made.seconds),
-        ]);
+        ];
+        row.extend(columns.iter().map(|(_, _, cell)| cell(made, bound)));
+        rows.push(row);
     }
     let mut shown = format!(
         "{}: {}, {} mode\n{}, bound {}\n\n{}",

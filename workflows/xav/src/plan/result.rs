@@ -2,10 +2,11 @@
 
 use model::Span;
 use schedule::{
-    BestRun, Controlled, Estimate, Figures, Placing, Schedule, ScheduleError, SchedulerKind,
+    BestRun, Controlled, Cost, Estimate, Figures, Placing, Schedule, ScheduleError, SchedulerKind,
     Xavantes, XavantesThrough, check, check_through_controllers, through_controllers,
 };
 
+use super::goal::Reached;
 use super::subject::Subject;
 use crate::failure::{Failure, chain};
 
@@ -23,6 +24,10 @@ pub(crate) struct PlanResult {
     controlled: Option<Controlled>,
     /// Its quality.
     pub(crate) figures: Figures,
+    /// What it costs.
+    pub(crate) cost: Cost,
+    /// The goal that it reaches, where it has one.
+    pub(crate) reached: Option<Reached>,
     /// Seconds that making it took, the graph built and the platform read.
     pub(crate) seconds: f64,
 }
@@ -37,6 +42,19 @@ pub(crate) enum Refused {
     Invalid(String),
 }
 
+impl Refused {
+    /// The failure of a command that asked this algorithm alone.
+    pub(crate) fn failure(self) -> Failure {
+        match self {
+            Refused::NoHost(why) => Failure::refused(why),
+            Refused::TooLarge(why) => {
+                Failure::refused(why).help("another one may do: --scheduler heft")
+            }
+            Refused::Invalid(why) => Failure::new(why),
+        }
+    }
+}
+
 impl PlanResult {
     /// Has an algorithm make a plan, and checks it.
     pub(crate) fn new(
@@ -44,13 +62,7 @@ impl PlanResult {
         kind: SchedulerKind,
         budget: Option<Span>,
     ) -> Result<PlanResult, Failure> {
-        PlanResult::try_new(subject, kind, budget).map_err(|refused| match refused {
-            Refused::NoHost(why) => Failure::refused(why),
-            Refused::TooLarge(why) => {
-                Failure::refused(why).help("another one may do: --scheduler heft")
-            }
-            Refused::Invalid(why) => Failure::new(why),
-        })
+        PlanResult::try_new(subject, kind, budget).map_err(Refused::failure)
     }
 
     /// The same, where others are asked too.
@@ -59,16 +71,37 @@ impl PlanResult {
         kind: SchedulerKind,
         budget: Option<Span>,
     ) -> Result<PlanResult, Refused> {
-        let problem = &subject.problem;
-        let name = kind.scheduler().name();
         let begin = shell::clock::mono();
-        let found = find(subject, kind, budget).map_err(|error| match error {
-            ScheduleError::NoHost { task } => Refused::NoHost(subject.misfit(task)),
+        let found = find(subject, kind, budget)
+            .map_err(|error| PlanResult::refused(subject, kind, &error))?;
+        let seconds = shell::clock::mono().since(begin).seconds();
+        PlanResult::checked(subject, kind, found, seconds)
+    }
+
+    /// The reason why an algorithm gave no plan.
+    pub(crate) fn refused(
+        subject: &Subject,
+        kind: SchedulerKind,
+        error: &ScheduleError,
+    ) -> Refused {
+        match error {
+            ScheduleError::NoHost { task } => Refused::NoHost(subject.misfit(*task)),
             ScheduleError::TooLarge { .. } => {
+                let name = kind.scheduler().name();
                 Refused::TooLarge(format!("{name} cannot plan this: {error}"))
             }
-        })?;
-        let seconds = shell::clock::mono().since(begin).seconds();
+        }
+    }
+
+    /// Checks what an algorithm made.
+    pub(crate) fn checked(
+        subject: &Subject,
+        kind: SchedulerKind,
+        found: Solution,
+        seconds: f64,
+    ) -> Result<PlanResult, Refused> {
+        let problem = &subject.problem;
+        let name = kind.scheduler().name();
         let Solution {
             schedule,
             by,
@@ -95,6 +128,8 @@ impl PlanResult {
                 Vec::new()
             },
             figures: Figures::new(problem, &schedule),
+            cost: Cost::new(problem, &schedule, &subject.rates),
+            reached: None,
             schedule,
             controlled,
             seconds,
@@ -139,12 +174,24 @@ impl PlanResult {
 }
 
 /// An algorithm's schedule in the mode that will run.
-struct Solution {
+pub(crate) struct Solution {
     schedule: Schedule,
     by: &'static str,
     /// In the same mode; empty where that is not known.
     estimates: Vec<Estimate>,
     controlled: Option<Controlled>,
+}
+
+impl Solution {
+    /// A schedule in direct mode.
+    pub(crate) fn direct(schedule: Schedule, by: &'static str) -> Solution {
+        Solution {
+            schedule,
+            by,
+            estimates: Vec::new(),
+            controlled: None,
+        }
+    }
 }
 
 /// `xavantes` searches in the mode that will run, within its budget. The others plan in direct mode,

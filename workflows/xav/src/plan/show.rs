@@ -160,6 +160,15 @@ fn figures(subject: &Subject, made: &PlanResult, critical: &[u32]) -> String {
             format!("by {} in {}", by(made), seconds(made.seconds)),
         ],
     ];
+    if let Some(reached) = &made.reached {
+        rows.push(vec![
+            "deadline".to_owned(),
+            reached.sentence(made.cost.machines),
+        ]);
+    }
+    if made.reached.is_some() || subject.has_prices || subject.has_watts {
+        rows.push(vec!["cost".to_owned(), cost(subject, made)]);
+    }
     let mut label = "critical";
     for line in path(subject, critical) {
         rows.push(vec![std::mem::take(&mut label).to_owned(), line]);
@@ -172,6 +181,34 @@ fn figures(subject: &Subject, made: &PlanResult, critical: &[u32]) -> String {
         ]);
     }
     text::table(&rows)
+}
+
+/// `3.5 slot hours on 2 machines (7 slots), price 0.42, 1.3 kWh`
+fn cost(subject: &Subject, made: &PlanResult) -> String {
+    let cost = &made.cost;
+    let mut told = format!(
+        "{} slot hours on {} ({})",
+        amount(cost.slot_hours),
+        text::count(u64::from(cost.machines), "machine", "machines"),
+        text::count(cost.slots, "slot", "slots"),
+    );
+    if subject.has_prices {
+        told.push_str(&format!(", price {}", amount(cost.money)));
+    }
+    if subject.has_watts {
+        told.push_str(&format!(", {} kWh", amount(cost.energy)));
+    }
+    told
+}
+
+/// An amount with three digits or more that say something.
+pub(crate) fn amount(amount: f64) -> String {
+    let n_digits = match amount {
+        amount if amount >= 100.0 => 1,
+        amount if amount >= 1.0 => 2,
+        _ => 4,
+    };
+    format!("{amount:.n_digits$}")
 }
 
 /// The critical path by its names, the middle of a long one left out, in lines that fit.

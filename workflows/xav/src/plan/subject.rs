@@ -8,7 +8,7 @@ use language::wfformat::{ImportError, RecordedGraph};
 use model::{
     ActivityId, Definition, GroupId, Network, NodeId, Platform, Resource, ResourceId, Work,
 };
-use schedule::{Dag, DagError, Demand, Problem, Task, Tree, platform};
+use schedule::{Dag, DagError, Demand, Problem, Rates, Task, Tree, platform};
 
 use super::Mode;
 use super::source::{Content, PlanSource};
@@ -37,6 +37,12 @@ pub(crate) struct Subject {
     pub(crate) legend: Vec<String>,
     /// True if no work of any activity is known.
     pub(crate) is_guess: bool,
+    /// What each machine costs.
+    pub(crate) rates: Vec<Rates>,
+    /// True if any machine has a price.
+    pub(crate) has_prices: bool,
+    /// True if it is known of any machine what it draws.
+    pub(crate) has_watts: bool,
     /// Names of the groups of a file.
     groups: Vec<String>,
     /// By position of the task; none for gates.
@@ -77,6 +83,10 @@ struct Machines {
     shown: String,
     /// Names of its groups, where they have some.
     group_names: Vec<String>,
+    /// By machine.
+    rates: Vec<Rates>,
+    has_prices: bool,
+    has_watts: bool,
 }
 
 impl Subject {
@@ -94,6 +104,9 @@ impl Subject {
             platform,
             shown,
             group_names,
+            rates,
+            has_prices,
+            has_watts,
         } = platform_of(machines, &dag, as_json)?;
         let refused = |error: &dyn std::error::Error| {
             Failure::refused(format!("could not plan: {}", crate::failure::chain(error)))
@@ -122,6 +135,9 @@ impl Subject {
             tree,
             legend: graph.legend,
             is_guess: graph.is_guess,
+            rates,
+            has_prices,
+            has_watts,
             groups: group_names,
             tasks: given
                 .iter()
@@ -329,6 +345,8 @@ fn demands(definition: &Definition) -> BTreeMap<ActivityId, Demand> {
 /// The machines that the user names, and what they are for people.
 fn platform_of(machines: Option<&str>, dag: &Dag, as_json: bool) -> Result<Machines, Failure> {
     let mut group_names = Vec::new();
+    let mut rates = Vec::new();
+    let (mut has_prices, mut has_watts) = (false, false);
     let (platform, shown) = match machines {
         None => (this_machine(), "this machine".to_owned()),
         Some(name) if name.starts_with("reference:") || name.starts_with("paper:") => {
@@ -349,11 +367,21 @@ fn platform_of(machines: Option<&str>, dag: &Dag, as_json: bool) -> Result<Machi
             }
             let file = machines::read_platform(path, as_json)?;
             let platform = file.platform().map_err(|error| Failure::because(&error))?;
+            for (_, _, machine) in file.machines() {
+                has_prices |= machine.price.is_some();
+                has_watts |= machine.watts.is_some();
+                rates.push(Rates {
+                    price: machine.price.unwrap_or(0.0),
+                    idle_watts: machine.watts.map_or(0.0, |watts| watts.idle),
+                    busy_watts: machine.watts.map_or(0.0, |watts| watts.busy),
+                });
+            }
             group_names = file.groups.into_iter().map(|group| group.name).collect();
             (platform, path.display().to_string())
         }
     };
     let resources = platform.resources();
+    rates.resize(resources.len(), Rates::default());
     let slots: u64 = resources.iter().map(|one| u64::from(one.slots)).sum();
     let groups: std::collections::BTreeSet<GroupId> =
         resources.iter().map(|one| one.id.group).collect();
@@ -367,6 +395,9 @@ fn platform_of(machines: Option<&str>, dag: &Dag, as_json: bool) -> Result<Machi
         platform,
         shown,
         group_names,
+        rates,
+        has_prices,
+        has_watts,
     })
 }
 

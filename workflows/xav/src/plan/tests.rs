@@ -306,3 +306,97 @@ fn a_mistake_in_a_recording_is_told_where_it_is_in_the_file() {
         "{message}"
     );
 }
+
+/// Twelve activities of 10 s, and machines of which the strong one is dear.
+fn bag() -> (String, &'static str) {
+    let steps: String = (0..12)
+        .map(|n| format!("    - {{ activity: a{n}, run: [x], work: 10s }}\n"))
+        .collect();
+    let text = format!("xavantes: 1\nname: bag\nbody:\n  parallel:\n{steps}");
+    let machines = "machines:\n  - { name: small, count: 6, price: 0.1, idle-watts: 5, busy-watts: 9 }\n  \
+                    - { name: large, power: 4, price: 2, idle-watts: 5, busy-watts: 9 }";
+    (text, machines)
+}
+
+#[test]
+fn a_deadline_is_held_on_the_fewest_machines_or_at_the_least_cost() {
+    let bench = Bench::new();
+    let (text, machines) = bag();
+    let subject = bench.subject(&text, Some(machines), Mode::Direct).unwrap();
+    let plan = |deadline: Option<&str>, minimise, within| {
+        let goal = Goal {
+            deadline: deadline.map(|text| duration(text).unwrap()),
+            minimise,
+            within,
+        };
+        goal.plan(&subject, SchedulerKind::Xavantes, None)
+    };
+    let used = |made: Result<PlanResult, Failure>| {
+        let made = made.unwrap_or_else(|failure| panic!("{}", failure.message));
+        let json = as_json::plan(&subject, &made, &[]);
+        assert_eq!(json["cost"]["machines"], made.cost.machines);
+        assert_eq!(json["cost"]["money"], made.cost.money);
+        assert!(json["deadline"]["makespan_max"].as_f64().unwrap() >= made.figures.makespan);
+        let shown = show::plan(&subject, &made, &chart(&subject, &made), false);
+        (made.cost.machines, shown)
+    };
+    let (n_machines, shown) = used(plan(Some("30s"), None, None));
+    assert_eq!(n_machines, 1);
+    assert!(
+        shown.contains("30.0s held; fewer machines cannot hold it"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("0.0083 slot hours on 1 machine (1 slot), price 0.0167, 0.0001 kWh"),
+        "{shown}"
+    );
+    let (n_machines, shown) = used(plan(Some("20s"), None, None));
+    assert_eq!(n_machines, 3);
+    assert!(shown.contains("and fewer than 3 cannot") || shown.contains("fewer machines cannot"));
+    let (n_machines, shown) = used(plan(Some("40s"), Some(goal::Minimise::Money), None));
+    // Three would cost as much, and take longer.
+    assert_eq!(n_machines, 6);
+    assert!(
+        shown.contains("40.0s held, with the least money of "),
+        "{shown}"
+    );
+    used(plan(None, Some(goal::Minimise::SlotHours), Some(1.0)));
+    used(plan(None, Some(goal::Minimise::Energy), Some(2.0)));
+
+    let late = plan(Some("12s"), None, None).err().unwrap();
+    let best = "no plan that was found holds the deadline of 12.0s: the best takes 15.0s";
+    assert_eq!(late.message, best);
+    assert!(late.help.unwrap().contains("a plan takes at least 12.0s"));
+    let late = plan(Some("11s"), None, None).err().unwrap();
+    assert!(
+        late.help
+            .unwrap()
+            .starts_with("no plan can: it takes at least 12.0s")
+    );
+    let endless = plan(None, Some(goal::Minimise::Machines), None)
+        .err()
+        .unwrap();
+    assert_eq!(endless.message, "--minimise without a deadline");
+}
+
+#[test]
+fn costs_that_no_machine_tells_cannot_be_least() {
+    let bench = Bench::new();
+    let plan = |mode, minimise| {
+        let subject = bench.subject(DIAMOND, Some(TWO), mode).unwrap();
+        let goal = Goal {
+            deadline: Some(Span::from_secs(60)),
+            minimise: Some(minimise),
+            within: None,
+        };
+        let made = goal.plan(&subject, SchedulerKind::Best, None);
+        made.err().map(|failure| failure.message)
+    };
+    let why = plan(Mode::Direct, goal::Minimise::Money).unwrap();
+    assert_eq!(why, "no machine of the platform has a price");
+    let why = plan(Mode::Direct, goal::Minimise::Energy).unwrap();
+    assert_eq!(why, "no machine of the platform has its watts");
+    let why = plan(Mode::Controllers, goal::Minimise::Machines).unwrap();
+    assert_eq!(why, "deadlines are planned for in direct mode only");
+    assert_eq!(plan(Mode::Direct, goal::Minimise::Machines), None);
+}
