@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::visible;
 
@@ -93,8 +93,8 @@ fn shown(text: &str, is_terminal: bool) -> Cow<'_, str> {
 }
 
 /// Writes one JSON document to standard output.
-pub(crate) fn json(value: &Value) -> io::Result<()> {
-    let text = serde_json::to_string_pretty(value).expect("a value is always JSON");
+pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(value).expect("what is shown is always JSON");
     let mut text = visible::json(&text);
     text.push('\n');
     let mut out = io::stdout().lock();
