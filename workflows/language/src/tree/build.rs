@@ -44,7 +44,6 @@ impl<'a> Tree<'a> {
         let options = options! {
             emit_unresolved_aliases: true,
             emit_anchor_events: true,
-            emit_comments: false,
             disallow_directives: true,
             flow_nesting_limit: DEPTH_MAX,
             block_nesting_limit: DEPTH_MAX,
@@ -129,7 +128,7 @@ impl<'a> Builder<'a, '_> {
                 return Ok(());
             }
             Event::Alias(_) | Event::UnresolvedAlias(_) => self.alias(&range),
-            Event::StreamStart | Event::StreamEnd | Event::DocumentEnd | Event::Comment(..) | _ => {
+            Event::StreamStart | Event::StreamEnd | Event::DocumentEnd | _ => {
                 return Ok(());
             }
         };
