@@ -313,7 +313,8 @@ fn report_cycle(
         names.push(first);
     }
     // The tree has no cycle of its own, so a link with both ends in it is there.
-    let within = |link: &Link| cycle.contains(&link.from) && cycle.contains(&link.to);
+    let inside: BTreeSet<NodeId> = cycle.iter().copied().collect();
+    let within = |link: &Link| inside.contains(&link.from) && inside.contains(&link.to);
     let place = links
         .iter()
         .find(|(_, link)| within(link))
