@@ -52,7 +52,7 @@ impl ActivityManager {
         self.group.asked = now;
         // The group manager hears of this machine by that.
         if let Some(length) = self.config.lease {
-            self.group.alive = now + lease::period(length);
+            self.group.alive = lease::next_alive(now, length, self.config.beat);
         }
         cx.effect(Effect::ToGroup(FromResource::Register {
             epoch: epoch(cx),

@@ -50,6 +50,9 @@ pub struct Config {
     /// ([`wire::lease`]). The leases of attempts have the lengths that their process managers
     /// choose. None if attempts need no lease, because all managers are in one program.
     pub lease: Option<Span>,
+    /// The beat of the signs of life to the group manager ([`wire::lease::next_alive`]), which is the same
+    /// for several machines; none to count from the last sign.
+    pub beat: Option<Span>,
     /// True if the executor is asked each second whether it answers; a silent one is not lent and
     /// then killed. False in one program, which a debugger may stop.
     pub asks_executor: bool,

@@ -141,7 +141,7 @@ impl ActivityManager {
             return;
         };
         if self.group.is_up && self.group.alive <= now {
-            self.group.alive = now + lease::period(length);
+            self.group.alive = lease::next_alive(now, length, self.config.beat);
             cx.effect(Effect::ToGroup(FromResource::Alive));
         }
         for (&to, link) in &mut self.process_managers {

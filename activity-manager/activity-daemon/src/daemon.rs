@@ -14,6 +14,7 @@ use activity_executor::{
 };
 use journal::durable;
 use model::{Artifact, AttemptId, Bytes, ResourceId, Span};
+use shell::beat::Beat;
 use shell::quic::Bulk;
 use shell::{Damaged, End, Inbox, Peers, Received, RunError, Runner, SetAside, Stats};
 use thiserror::Error;
@@ -247,6 +248,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         (executor.join(), store)
     });
     let (store, aside) = store?;
+    let beat = Beat::of(&config.name).offset(shell::clock::now());
     let core = ActivityManager::new(activity_core::Config {
         name: config.name,
         slots: config.slots,
@@ -264,6 +266,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         linger: config.linger,
         kill_grace: config.kill_grace,
         lease: config.lease,
+        beat: Some(beat),
         asks_executor: config.lease.is_some(),
         // Those whose files are removed are of no use to anybody.
         outcomes_kept: config.retention.map(|retention| retention.keep),

@@ -302,7 +302,7 @@ impl program::Service for Service {
         };
         let load = Arc::clone(&watch.load);
         let files = (&*place.identity, &*place.log());
-        let membership = Membership::begin(line, files, move || Said {
+        let membership = Membership::begin(me.name(), line, files, move || Said {
             load: Some(watch.look()),
             trouble: None,
         })?;

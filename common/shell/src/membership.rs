@@ -10,14 +10,11 @@ use model::{Identity, Mono, Role, Span};
 use thiserror::Error;
 use wire::admin::{Contact, Load, Presence, Refused, Request, Response};
 
+use crate::beat::Beat;
 use crate::clock;
 use crate::identity::{Credentials, CredentialsError, CredentialsReader, Renewal, is_address};
 use crate::log_part::log_part;
 use crate::quic::{LinkError, RequestClient, Stopper};
-
-/// Interval of the reports. A revocation is known everywhere after this time. The group manager hears of
-/// hundreds of members, and keeps what a machine says of its load for people alone.
-const PERIOD: Duration = Duration::from_secs(4);
 
 /// Process managers of a group that are dialled.
 const PROCESS_MANAGERS_MAX: usize = 64;
@@ -75,9 +72,11 @@ enum MembershipError {
 }
 
 impl Membership {
-    /// Starts the membership over a request client. The certificate is in `identity`, the member's
-    /// log is `log`; `say` returns its state.
+    /// Starts the membership of a member over a request client. The certificate is in `identity`, the
+    /// member's log is `log`; `say` returns its state. It reports at its beat: a revocation is known
+    /// everywhere after one period, and what a machine says of its load is for people alone.
     pub fn begin(
+        name: &str,
         line: RequestClient,
         (identity, log): (&Path, &Path),
         say: impl FnMut() -> Said + Send + 'static,
@@ -85,6 +84,7 @@ impl Membership {
         let shared: Arc<Shared> = Arc::default();
         let stopper = line.stopper();
         let mut member = Member {
+            beat: Beat::of(name),
             shared: Arc::clone(&shared),
             line,
             identity: identity.to_owned(),
@@ -139,15 +139,16 @@ impl Shared {
     }
 
     /// Waits for the next report. Returns false if there is none.
-    fn wait(&self) -> bool {
+    fn wait(&self, pause: Duration) -> bool {
         let waited = self
             .changed
-            .wait_timeout_while(self.lock(), PERIOD, |state| !state.has_ended);
+            .wait_timeout_while(self.lock(), pause, |state| !state.has_ended);
         !waited.unwrap_or_else(PoisonError::into_inner).0.has_ended
     }
 }
 
 struct Member {
+    beat: Beat,
     shared: Arc<Shared>,
     line: RequestClient,
     identity: PathBuf,
@@ -174,7 +175,7 @@ impl Member {
                     }
                 }
             }
-            if !self.shared.wait() {
+            if !self.shared.wait(self.beat.next(clock::wall())) {
                 return;
             }
         }

@@ -46,6 +46,14 @@ pub fn period(length: Span) -> Span {
     Span(length.0 / 5).min(PERIOD_MAX)
 }
 
+/// When a machine next shows that it is alive, after one period at the latest: at the moments at which the
+/// clock plus `beat` is a multiple of the period, if it has a beat.
+pub fn next_alive(now: Mono, length: Span, beat: Option<Span>) -> Mono {
+    let period = period(length);
+    let past = beat.map_or(0, |beat| (now.0 + beat.0) % period.0);
+    now + Span(period.0 - past)
+}
+
 /// Time from TERM to KILL at the end of a lease of this length, given the machine's own grace.
 pub fn grace(length: Span, configured: Option<Span>) -> Span {
     configured.unwrap_or(GRACE).min(GRACE).min(period(length))
@@ -81,6 +89,22 @@ mod tests {
 
     use super::*;
     use crate::attempt::FromActivity;
+
+    #[test]
+    fn a_beat_moves_signs_of_life_forward_and_never_back() {
+        let (length, period) = (LENGTH, PERIOD_MAX.0);
+        let now = Mono(1_234_567);
+        assert_eq!(next_alive(now, length, None), now + PERIOD_MAX);
+        for beat in [0, 1, 765_433, period - 1] {
+            let next = next_alive(now, length, Some(Span(beat)));
+            assert!(next > now && next <= now + PERIOD_MAX, "{beat}");
+            assert_eq!((next.0 + beat) % period, 0, "{beat}");
+            assert_eq!(
+                next_alive(next, length, Some(Span(beat))),
+                next + PERIOD_MAX
+            );
+        }
+    }
 
     #[test]
     fn messages_that_leases_depend_on_are_told_by_their_bytes() {

@@ -169,6 +169,7 @@ impl program::Service for Service {
         let accepts = [Role::Am, Role::User, Role::Admin];
         // Every peer has a certificate of the one authority that is trusted.
         let of = credentials.fingerprint().group();
+        let name = credentials.identity().name().to_owned();
         let links = place.links(credentials, &accepts, move |link| accept(&theirs, of, link))?;
         let theirs = Arc::clone(&manager);
         let on_link = program::to_log(move |link| theirs.connect_group(of, link.open()));
@@ -176,7 +177,7 @@ impl program::Service for Service {
         let line = links.request_client(&group_manager.address, &gm);
         let lack = disk.lack().clone();
         let files = (&*place.identity, &*place.log());
-        let membership = Membership::begin(line, files, move || Said {
+        let membership = Membership::begin(&name, line, files, move || Said {
             load: None,
             trouble: lack.why(),
         })?;

@@ -90,6 +90,7 @@ impl Machines {
                 linger: None,
                 kill_grace: None,
                 lease: setup.lease,
+                beat: None,
                 asks_executor: false,
                 outcomes_kept: Some(Span::from_secs(30 * 86_400)),
                 has_forgotten: false,

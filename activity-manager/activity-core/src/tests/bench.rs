@@ -66,6 +66,7 @@ impl Bench {
     pub(super) fn watched(slots: u32) -> Bench {
         let mut bench = Bench::of(Config {
             lease: Some(Span::from_secs(10)),
+            beat: None,
             asks_executor: true,
             ..config(slots, 0)
         });
@@ -156,6 +157,7 @@ pub(super) fn config(slots: u32, prefetch: u32) -> Config {
         linger: None,
         kill_grace: None,
         lease: None,
+        beat: None,
         asks_executor: false,
         outcomes_kept: Some(OUTCOMES_KEPT),
         has_forgotten: false,

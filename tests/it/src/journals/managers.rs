@@ -81,6 +81,7 @@ pub(super) fn machine() -> activity_core::Config {
         linger: None,
         kill_grace: None,
         lease: None,
+        beat: None,
         asks_executor: false,
         outcomes_kept: None,
         has_forgotten: false,
