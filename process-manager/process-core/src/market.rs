@@ -126,6 +126,8 @@ struct Demand {
     grows: bool,
     /// The number of offers when it was last looked at to use more slots.
     grown: Option<u64>,
+    /// The same, where it may only use more slots of machines that are not kept for the first one.
+    grows_aside: Option<u64>,
     /// From when on it may be planned again for more slots.
     grows_from: Mono,
     /// The plan and the slots that its rest needed when it was last seen whether more is held; none

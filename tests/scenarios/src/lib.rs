@@ -45,6 +45,17 @@ impl Scenario {
         }
     }
 
+    /// The same processes, submitted in another order: one for each number.
+    pub fn shuffled(&self, number: u64) -> Scenario {
+        let mut shuffled = self.clone();
+        let mut state = number;
+        for last in (1..shuffled.processes.len()).rev() {
+            let chosen = splitmix(&mut state) % (last as u64 + 1);
+            shuffled.processes.swap(chosen as usize, last);
+        }
+        shuffled
+    }
+
     fn all_slots(&self) -> u32 {
         self.machines * self.slots
     }
@@ -162,6 +173,14 @@ impl Shape {
             join: Join::All,
         }
     }
+}
+
+/// The next of a row of numbers that look random (S. Vigna's splitmix64).
+fn splitmix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 fn group(kind: NodeKind) -> Node {

@@ -26,6 +26,9 @@ impl Observer for Watch {
     }
 }
 
+/// Orders of the same processes.
+const N_ORDERS: u64 = 40;
+
 /// When all are submitted: the machines are there.
 const BEGIN: Mono = Mono(1_000_000);
 
@@ -80,5 +83,47 @@ fn ten_processes_of_mixed_shapes_end_in_time() {
                 shape.name
             );
         }
+    }
+}
+
+/// What becomes of the ten in another order, beside what they are judged by.
+struct Shuffled {
+    /// The end of all of them, as a part of the bound.
+    of_bound: f64,
+    /// The greatest part of its end without backfill that a process takes.
+    of_latest: f64,
+}
+
+/// In any order of submission the slots are used about as well as by a list of all activities in that order,
+/// of which none waits beside an idle slot: that takes 1.062 times the bound in the mean, goes beyond its
+/// tolerance in 16 of these orders, and has processes that are late in 36. Processes begin as they come, so a
+/// long row of activities that comes last leaves slots idle at the end. Lists in other orders keep to both
+/// bars in 31 of them, as a search shows that knows all works.
+#[test]
+fn ten_processes_in_any_order_leave_few_slots_idle() {
+    let ten = Scenario::ten();
+    let shuffled = (0..N_ORDERS).map(|number| {
+        let scenario = ten.shuffled(number);
+        let ends = run(number, &scenario);
+        let all = ends.iter().copied().fold(0.0, f64::max);
+        let latest = scenario.without_backfill().into_iter();
+        let late = ends.iter().zip(latest).map(|(end, latest)| end / latest);
+        Shuffled {
+            of_bound: all / scenario.bound(),
+            of_latest: late.fold(0.0, f64::max),
+        }
+    });
+    let shuffled: Vec<Shuffled> = shuffled.collect();
+    let n_over = shuffled.iter().filter(|one| one.of_bound > 1.0 + TOLERANCE);
+    let n_late = shuffled
+        .iter()
+        .filter(|one| one.of_latest > 1.0 + TOLERANCE);
+    let (n_over, n_late) = (n_over.count(), n_late.count());
+    let mean = shuffled.iter().map(|one| one.of_bound).sum::<f64>() / N_ORDERS as f64;
+    assert!(mean <= 1.06, "{mean} of the bound in the mean");
+    assert!(n_over <= 20, "{n_over} of {N_ORDERS} take longer");
+    assert!(n_late <= 18, "{n_late} of {N_ORDERS} have a late process");
+    for (number, one) in shuffled.iter().enumerate() {
+        assert!(one.of_bound <= 1.21, "order {number}: {}", one.of_bound);
     }
 }

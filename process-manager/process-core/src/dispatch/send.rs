@@ -232,11 +232,12 @@ impl Attempts {
 /// Returns true if an activity that was never sent takes long, and its machine has no slot for it beside so
 /// many others.
 fn waits_for_slot(known: &Process, activity: ActivityId, n_before: usize, slots: u32) -> bool {
-    let is_long = expected(known, activity).is_some_and(|work| work.0 >= limits::LONG.0);
+    let work = expected(known, activity).map_or(0, |work| work.0);
+    let is_new = known.activity(activity).number == 0;
     let declared = known.definition().activity(activity);
     let cores = declared.map_or(1, |declared| declared.cores as usize);
-    let is_new = known.activity(activity).number == 0;
-    is_long && is_new && n_before * cores >= slots as usize + cores
+    let ahead = if work < limits::LONGER.0 { cores } else { 0 };
+    work >= limits::LONG.0 && is_new && (n_before + 1) * cores > slots as usize + ahead
 }
 
 /// The slots that a process holds on a machine. Its first claim there has given nothing back.

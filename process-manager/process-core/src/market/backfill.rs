@@ -54,13 +54,15 @@ struct Chosen {
 }
 
 /// The begin of the first process, as far as it can be expected.
-#[derive(Default)]
-struct Shadow {
+pub(super) struct Shadow {
+    /// The time after which it is expected to begin; none where it may begin on machines of which nothing is
+    /// known.
+    pub(super) expected: Option<Span>,
     /// The time after which it may begin at the earliest.
     begins: Span,
     /// The machines that it may begin on: by estimates, that where it is first, that where it is first if
     /// all goes well, and those of which nothing is known. What others use elsewhere does not delay it.
-    places: BTreeSet<ResourceId>,
+    pub(super) places: BTreeSet<ResourceId>,
 }
 
 /// The time after which slots of a machine are free.
@@ -234,14 +236,18 @@ impl Market {
     }
 
     /// When and where each of these activities is expected to fit on some machine.
-    fn shadow(
+    pub(super) fn shadow(
         &self,
         step: &Step<'_>,
         (machines, running): (&Machines, &dyn Running),
         wants: &[&Activity],
     ) -> Shadow {
         let releases = self.releases(step, running);
-        let mut shadow = Shadow::default();
+        let mut shadow = Shadow {
+            expected: Some(Span::ZERO),
+            begins: Span::ZERO,
+            places: BTreeSet::new(),
+        };
         for activity in wants {
             let fitting = self.offered().map(|(_, one)| one);
             let fitting = fitting.filter(|one| {
@@ -258,9 +264,12 @@ impl Market {
             let expected = free
                 .iter()
                 .filter_map(|&(one, at)| Some((at.expected?, one)));
-            let first = expected.min().map(|(_, place)| place);
+            let (at, first) = expected.min().unzip();
             let soonest = free.iter().map(|&(one, at)| (at.earliest, one)).min();
             let unknown = free.iter().filter(|(_, at)| at.expected.is_none());
+            let is_known = unknown.clone().next().is_none();
+            let both = shadow.expected.zip(at.filter(|_| is_known));
+            shadow.expected = both.map(|(shadow, at)| shadow.max(at));
             shadow.places.extend(unknown.map(|&(one, _)| one));
             shadow.places.extend(first);
             shadow.places.extend(soonest.map(|(_, place)| place));

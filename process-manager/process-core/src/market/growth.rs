@@ -5,17 +5,19 @@
 //!   slot 0   others .....|1111|3333|      planned when slot 1 was free: 0, 1, 2 and 3 one after another
 //!   slot 1   0000|1111|2222|2222|         slot 0 becomes free: what has not been sent moves there
 //! ```
-//! Processes grow in the order of their submission, while no other waits for its first plan. Where other
-//! process managers may want a slot, it is left to them for a moment.
+//! Processes grow in the order of their submission. While another waits for its first plan, they use slots that
+//! it cannot use yet, if they are ready with these before it is expected to begin: one that has begun on few
+//! slots would else keep it waiting for longer. Where other process managers may want a slot, it is left to them
+//! for a moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{GroupId, Mono, Plan, ProcessId, Resource, ResourceId, Span};
+use model::{Entry, GroupId, Mono, Plan, ProcessId, Resource, ResourceId, Span};
 use schedule::Refusal;
 use wire::group::Offer;
 
 use super::claims::needs;
-use super::limit::fits;
+use super::limit::{self, fits};
 use super::planning::resource;
 use super::queue::Turn;
 use super::{Market, Stage};
@@ -34,8 +36,27 @@ pub(super) struct Growth {
     crowded: BTreeSet<Turn>,
     /// The number of offers at which none of them was found to use more slots.
     done: Option<u64>,
+    /// The slots that the first process which waits is expected to use, while a plan is made for one that
+    /// grows.
+    kept: Kept,
     /// Since when slots of machines have been offered that other process managers may claim too.
     offered: BTreeMap<GroupId, BTreeMap<ResourceId, Mono>>,
+}
+
+/// Slots that are kept for the first process which waits.
+#[derive(Debug, Default)]
+struct Kept {
+    places: BTreeSet<ResourceId>,
+    /// When it is expected to begin there; none where nobody knows.
+    until: Option<Mono>,
+}
+
+impl Kept {
+    /// Returns true if an entry of a plan that is made at this moment keeps the first process waiting.
+    fn delays(&self, now: Mono, entry: &Entry) -> bool {
+        let is_late = self.until.is_none_or(|until| now + entry.finish > until);
+        is_late && self.places.contains(&entry.resource)
+    }
 }
 
 /// A process to be planned again.
@@ -97,9 +118,13 @@ impl Market {
     pub(super) fn grow(&mut self, step: &mut Step<'_>, machines: &Machines, running: &dyn Running) {
         let is_busy = !self.planning.is_empty() || self.claims.is_full();
         let is_vain = self.growth.done == Some(self.n_offers) || self.slots.open().next().is_none();
-        if is_busy || is_vain || self.growth.crowded.is_empty() || self.queue.first().is_some() {
+        if is_busy || is_vain || self.growth.crowded.is_empty() {
             return;
         }
+        let Some(kept) = self.kept_for_first(step, machines, running) else {
+            return;
+        };
+        self.growth.kept = kept;
         let Some(chosen) = self.next_to_grow(step, machines) else {
             self.growth.done = Some(self.n_offers);
             return;
@@ -119,8 +144,38 @@ impl Market {
         }
     }
 
+    /// The slots that are kept for the first process which waits; none where it has not been tried yet on
+    /// what is free.
+    fn kept_for_first(
+        &self,
+        step: &Step<'_>,
+        machines: &Machines,
+        running: &dyn Running,
+    ) -> Option<Kept> {
+        let Some((_, first)) = self.queue.first() else {
+            return Some(Kept::default());
+        };
+        let is_tried = self.demands.get(&first)?.tried == Some(self.n_offers);
+        if !is_tried || self.claims.of(first).next().is_some() {
+            return None;
+        }
+        let shadow = self.shadow(
+            step,
+            (machines, running),
+            &limit::needs(step.cx.process(first)?),
+        );
+        Some(Kept {
+            until: shadow.expected.map(|expected| step.now.mono + expected),
+            places: shadow.places,
+        })
+    }
+
     fn next_to_grow(&mut self, step: &mut Step<'_>, machines: &Machines) -> Option<Chosen> {
-        let crowded: Vec<Turn> = self.growth.crowded.iter().copied().collect();
+        let first = self.queue.first();
+        let crowded = self.growth.crowded.iter().copied();
+        // One that was let past the first process gets no more than that.
+        let crowded = crowded.filter(|turn| first.is_none_or(|first| *turn < first));
+        let crowded: Vec<Turn> = crowded.collect();
         let mut n_left = limits::BACKFILL_MAX;
         for (_, id) in crowded {
             let n_offers = self.n_offers;
@@ -159,7 +214,11 @@ impl Market {
         if known.phase() != Phase::Running || self.claims.of(id).next().is_some() {
             return None;
         }
+        let kept = &self.growth.kept;
+        let demand = self.demands.get(&id)?;
+        let is_aside = kept.until.is_none() || demand.grows_aside == Some(self.n_offers);
         let open = self.slots.open();
+        let open = open.filter(|place| !is_aside || !kept.places.contains(place));
         let (now, later): (Vec<ResourceId>, Vec<ResourceId>) =
             open.partition(|&place| self.growth.usable_from(place) <= step.now.mono);
         let later = later
@@ -194,7 +253,8 @@ impl Market {
         })
     }
 
-    /// A plan was made for a process that was to grow. Returns true if it needs no more slots by that.
+    /// A plan was made for a process that was to grow. Returns true if it needs no more slots by that, or
+    /// would keep the first process waiting with them.
     pub(super) fn grows_in_vain(
         &mut self,
         now: Mono,
@@ -208,10 +268,21 @@ impl Market {
         let Ok(plan) = made else {
             return true;
         };
-        let needs = needs(known.definition(), plan);
-        !needs
+        let grown = needs(known.definition(), plan);
+        let grown = grown
+            .into_iter()
+            .filter(|want| want.slots > known.granted(want.resource));
+        let grown: BTreeSet<ResourceId> = grown.map(|want| want.resource).collect();
+        let delays = plan
+            .entries
             .iter()
-            .any(|want| want.slots > known.granted(want.resource))
+            .any(|entry| grown.contains(&entry.resource) && self.growth.kept.delays(now, entry));
+        if delays && let Some(demand) = self.demands.get_mut(&known.id()) {
+            // There may still be slots for it elsewhere.
+            demand.grows_aside = Some(self.n_offers);
+            demand.grown = None;
+        }
+        delays || grown.is_empty()
     }
 
     /// A process that has ended grows no more.

@@ -42,7 +42,6 @@ impl Market {
         for id in std::mem::take(&mut self.partly_granted) {
             self.plan_on_grants(step, (machines, running), id);
         }
-        self.grow(step, machines, running);
         while let Some(id) = self.next_to_plan(step) {
             let Some(known) = step.cx.process(id) else {
                 return;
@@ -74,6 +73,7 @@ impl Market {
                 self.note_tried(step, id);
             }
         }
+        self.grow(step, machines, running);
         self.plan_past_first(step, machines, running);
     }
 

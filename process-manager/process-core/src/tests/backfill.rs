@@ -31,7 +31,7 @@ fn waiting(work: Option<u64>) -> Bench {
 
 impl Bench {
     /// A command is seen to run.
-    fn start(&mut self, name: &str) {
+    pub(super) fn start(&mut self, name: &str) {
         let attempt = self.attempt_of(name);
         let at = self.now.wall;
         let started = FromActivity::Started(vec![Started {

@@ -49,14 +49,13 @@ impl Bench {
 #[test]
 fn a_process_whose_long_activities_wait_uses_a_slot_that_becomes_free() {
     let mut bench = crowded(10_000);
-    // One has the slot, and one is the next there.
-    assert_eq!(bench.started, ["long", "a", "b"]);
+    assert_eq!(bench.started, ["long", "a"]);
     assert_eq!(bench.slots_of(1), 1);
     bench.has_ended("long");
     assert_eq!(bench.slots_of(1), 2);
-    assert_eq!(bench.started, ["long", "a", "b", "c"]);
+    assert_eq!(bench.started, ["long", "a", "b"]);
     bench.has_ended("a");
-    assert_eq!(bench.started[4..], ["d"]);
+    assert_eq!(bench.started[3..], ["c"]);
 }
 
 #[test]
@@ -64,10 +63,49 @@ fn a_process_that_waits_for_its_first_plan_comes_first() {
     let mut bench = crowded(10_000);
     bench.submit_as(submission(key(2), wide(&["x"], 10_000)));
     bench.has_ended("long");
-    assert_eq!(bench.started, ["long", "a", "b", "x"]);
+    assert_eq!(bench.started, ["long", "a", "x"]);
     assert_eq!(bench.slots_of(1), 1);
     bench.has_ended("x");
     assert_eq!(bench.slots_of(1), 2);
+}
+
+/// An activity on two cores.
+fn both() -> Draft {
+    let mut both = wide(&["both"], 10_000);
+    edit(&mut both.nodes[1], |activity| activity.cores = 2);
+    both
+}
+
+#[test]
+fn a_process_uses_slots_that_the_first_one_cannot_use_before_it_has_ended() {
+    let mut bench = crowded(10_000);
+    bench.submit_as(submission(key(2), both()));
+    bench.start("a");
+    bench.has_ended("long");
+    assert_eq!(bench.slots_of(1), 2);
+    assert_eq!(bench.started, ["long", "a", "b"]);
+    for name in ["a", "b", "c", "d"] {
+        bench.has_ended(name);
+    }
+    assert_eq!(bench.started[3..], ["c", "d", "both"]);
+}
+
+#[test]
+fn a_process_leaves_slots_to_the_first_one_that_it_would_keep_waiting() {
+    let mut bench = Bench::new(|_| None);
+    bench.slots = 3;
+    bench.connect();
+    bench.submit_as(submission(key(0), wide(&["long"], 600_000)));
+    bench.submit_as(submission(key(3), wide(&["soon"], 5_000)));
+    bench.submit_as(submission(key(1), wide(&["a", "b", "c", "d"], 10_000)));
+    bench.submit_as(submission(key(2), both()));
+    for name in ["long", "soon", "a"] {
+        bench.start(name);
+    }
+    bench.has_ended("long");
+    assert_eq!(bench.slots_of(1), 1);
+    bench.has_ended("soon");
+    assert_eq!(bench.started, ["long", "soon", "a", "both"]);
 }
 
 #[test]
