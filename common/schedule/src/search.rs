@@ -7,6 +7,8 @@
 //! such move is known exactly in O(1) (as Mastrolilli and Gambardella do for job shops, Journal of
 //! Scheduling 3(1), 2000), so that one look at a task, O(n + e + s), finds the best of all its
 //! places. Only tasks of the critical chain are moved: no other move shortens anything.
+//! Several tasks that belong together move at once ([`together`]), and after a move only what it changes is
+//! counted again ([`recount`]).
 //!
 //! Worse schedules are accepted with a probability that falls while the budget is used up
 //! (simulated annealing); the best one that was seen is kept. The budget is counted in steps
@@ -17,7 +19,6 @@
 //! too long is taken back.
 
 use crate::controllers::Tree;
-use crate::memory::Ledger;
 use crate::problem::Problem;
 use crate::random::Random;
 use crate::schedule::{Placement, Schedule};
@@ -25,10 +26,12 @@ use crate::schedule::{Placement, Schedule};
 mod net;
 mod places;
 mod reach;
+mod recount;
 mod repeats;
 mod routes;
 mod solution;
 mod spots;
+mod together;
 mod ways;
 
 use net::Net;
@@ -40,18 +43,24 @@ use spots::noise;
 use ways::{MemoryWays, Ways};
 
 const NONE: u32 = u32::MAX;
-/// The temperature at the beginning, in makespans / sqrt(tasks).
-const HEAT: f64 = 0.5;
+/// The temperatures at the beginnings of the cycles, in makespans / sqrt(tasks); each cycle begins with the
+/// best schedule that was seen, and cools down to nothing.
+const HEATS: [f64; 3] = [0.5, 0.15, 0.045];
+/// The same where there are steps for many cycles: what a warm one finds a cool one improves, and some
+/// valleys are left by warm ones only.
+const HEATS_MANY: [f64; 6] = [0.25, 1.0, 0.3, 1.0, 0.3, 0.1];
 /// The same where controllers move too.
-const HEAT_THROUGH: f64 = 0.25;
-/// Default number of times that a search starts again from the best schedule that it has seen.
-pub(crate) const CYCLES: u32 = 3;
-/// The temperature at the beginning of a cycle / that of the cycle before.
-const FALL: f64 = 0.3;
+const HEATS_THROUGH: [f64; 3] = [0.25, 0.075, 0.0225];
+/// Steps of a search for each task, in looks at the graph, that are enough for many cycles.
+const LOOKS_MANY: u64 = 500;
 /// One move in so many is of any task, not of a critical one.
 const ANY_TASK: usize = 4;
-/// So many of ten moves are of controllers, where there are any.
-const OF_CONTROLLERS: usize = 7;
+/// So many of a hundred moves are of controllers, where there are any.
+const OF_CONTROLLERS: usize = 70;
+/// So many of a hundred moves are of several tasks at once, in direct mode.
+const OF_GROUPS: usize = 20;
+/// So many of a hundred looks at a task count all ways without it.
+const EXACT: usize = 10;
 /// A makespan is better if it is shorter by this part.
 const BETTER: f64 = 1e-9;
 
@@ -79,8 +88,10 @@ pub(crate) struct Search<'a> {
     arrivals: Reach,
     tails: Reach,
     random: Random,
-    cycles: u32,
+    is_one_cycle: bool,
     moves_controllers: bool,
+    /// By node: true while it has to be counted again.
+    changed: Vec<bool>,
     /// Tasks, messages and slots looked at so far.
     pub(crate) steps: u64,
 }
@@ -91,7 +102,11 @@ impl<'a> Search<'a> {
         let sites = Sites::new(problem);
         let solution = Solution::new(problem, &sites, schedule, &[]);
         let net = Net::new(problem);
-        Search::from_parts(problem, net, sites, None, solution)
+        let rest = net.rest(problem, &solution.order);
+        Search {
+            rest,
+            ..Search::from_parts(problem, net, sites, None, solution)
+        }
     }
 
     /// A search for which messages pass the controllers of a process, each on a machine.
@@ -140,8 +155,9 @@ impl<'a> Search<'a> {
             arrivals: Reach::new(problem),
             tails: Reach::new(problem),
             random: Random::new(1),
-            cycles: CYCLES,
+            is_one_cycle: false,
             moves_controllers: tree.is_some(),
+            changed: vec![false; n_nodes],
             steps: 0,
         };
         search.count_costs();
@@ -149,9 +165,12 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// The same search with so many cycles, each from the best schedule so far.
-    pub(crate) fn in_cycles(self, cycles: u32) -> Search<'a> {
-        Search { cycles, ..self }
+    /// The same search with one cycle only.
+    pub(crate) fn in_one_cycle(self) -> Search<'a> {
+        Search {
+            is_one_cycle: true,
+            ..self
+        }
     }
 
     /// The same search with all controllers where they are.
@@ -177,28 +196,20 @@ impl<'a> Search<'a> {
     pub(crate) fn run(&mut self, steps_max: u64, enough: f64) {
         let from = self.steps;
         let mut best = self.solution.clone();
-        let mut cycle = 0.0;
-        let heat = match self.moves_controllers {
-            true => HEAT_THROUGH,
-            false => HEAT,
-        };
-        let unit = heat * best.makespan / (self.net.n_nodes().max(1) as f64).sqrt();
+        let mut cycle = 0;
+        let heats = self.heats(steps_max);
+        let unit = best.makespan / (self.net.n_nodes().max(1) as f64).sqrt();
         while self.steps - from < steps_max && best.makespan > enough && !self.critical.is_empty() {
-            let at = f64::from(self.cycles) * (self.steps - from) as f64 / steps_max as f64;
-            if at.floor() > cycle {
-                cycle = at.floor();
+            let at = heats.len() as f64 * (self.steps - from) as f64 / steps_max as f64;
+            if at as usize > cycle {
+                cycle = at as usize;
                 if best.makespan < self.solution.makespan {
                     self.solution.copy_from(&best);
                     self.recount();
                 }
             }
-            let temperature = unit * FALL.powf(cycle) * (1.0 - at.fract());
-            if self.moves_controllers && self.random.below(10) < OF_CONTROLLERS {
-                self.move_controllers(temperature);
-            } else {
-                let node = self.some_node();
-                self.move_node(node, temperature);
-            }
+            let heat = heats[cycle.min(heats.len() - 1)];
+            self.make_move(unit * heat * (1.0 - at.fract()));
             if self.solution.makespan < best.makespan * (1.0 - BETTER) {
                 best.copy_from(&self.solution);
             }
@@ -206,6 +217,34 @@ impl<'a> Search<'a> {
         if best.makespan < self.solution.makespan {
             self.solution = best;
             self.recount();
+        }
+    }
+
+    /// The temperature at the beginning of each cycle, in makespans / sqrt(tasks).
+    fn heats(&self, steps_max: u64) -> &'static [f64] {
+        let n_nodes = self.net.n_nodes() as u64;
+        let look = n_nodes + self.net.n_edges() as u64;
+        let heats = match (self.moves_controllers, steps_max / (n_nodes * look).max(1)) {
+            (true, _) => &HEATS_THROUGH[..],
+            (false, LOOKS_MANY..) => &HEATS_MANY,
+            (false, _) => &HEATS,
+        };
+        if self.is_one_cycle {
+            &heats[..1]
+        } else {
+            heats
+        }
+    }
+
+    fn make_move(&mut self, temperature: f64) {
+        let draw = self.random.below(100);
+        if self.moves_controllers && draw < OF_CONTROLLERS {
+            self.move_controllers(temperature);
+        } else if self.tree.is_none() && self.memory.is_none() && draw < OF_GROUPS {
+            self.move_together(temperature);
+        } else {
+            let node = self.some_node();
+            self.move_node(node, temperature);
         }
     }
 
@@ -270,13 +309,30 @@ impl<'a> Search<'a> {
         if self.memory.is_some() {
             self.before.copy_from(&self.solution);
         }
+        let old = self.neighbours(node);
         self.solution.unlink(node);
-        self.count_without(node);
+        // With the node in place, ways are counted too long at most, where it is on them; then what seems
+        // allowed is.
+        let exact = self.memory.is_some() || self.random.below(100) < EXACT;
+        if exact {
+            self.count_without(node);
+        } else {
+            std::mem::swap(&mut self.now, &mut self.without);
+        }
         let allowed = self.solution.makespan + noise(&mut self.random, temperature);
-        match self.find_spot(node, temperature) {
-            Some(spot) if self.without.makespan().max(spot.length) <= allowed => {
-                self.put(node, spot);
-                self.recount();
+        let spot = self.find_spot(node, temperature);
+        if !exact {
+            std::mem::swap(&mut self.now, &mut self.without);
+        }
+        match spot {
+            Some(spot) if spot.length <= allowed => {
+                if self.memory.is_some() {
+                    self.put(node, spot);
+                    self.recount();
+                } else {
+                    self.put(node, spot);
+                    self.recount_around(node, old);
+                }
                 // What memory does to a move is known only when all is counted again.
                 if self.memory.is_some() && self.solution.makespan > allowed {
                     std::mem::swap(&mut self.solution, &mut self.before);
@@ -302,76 +358,6 @@ impl<'a> Search<'a> {
             .routes
             .cost(self.problem, controllers, edge, data, hosts);
         self.solution.cost[edge] = cost;
-    }
-
-    /// The makespan of the present solution if nothing before a place of the order has changed;
-    /// none if it is longer than allowed. The finishes go into `without`.
-    fn length_from(&mut self, place: usize, allowed: f64) -> Option<f64> {
-        self.without.finish.copy_from_slice(&self.now.finish);
-        for &node in &self.solution.order[place..] {
-            self.without
-                .count_forward(self.problem, &self.net, &self.solution, &self.sites, node);
-            self.steps += 1 + self.net.incoming(node).len() as u64;
-            if self.without.finish[node as usize] + self.rest[node as usize] > allowed {
-                return None;
-            }
-        }
-        Some(self.without.makespan())
-    }
-
-    /// The longest ways without a node that has been unlinked.
-    fn count_without(&mut self, node: u32) {
-        let place = self.solution.place[node as usize] as usize;
-        self.without.copy_from(&self.now);
-        self.without.finish[node as usize] = f64::NEG_INFINITY;
-        self.without.tail[node as usize] = f64::NEG_INFINITY;
-        let (net, solution, sites) = (&self.net, &self.solution, &self.sites);
-        for &later in &solution.order[place + 1..] {
-            self.without
-                .count_forward(self.problem, net, solution, sites, later);
-        }
-        for &earlier in solution.order[..place].iter().rev() {
-            self.without.count_backward(net, solution, earlier, node);
-        }
-        self.steps += (net.n_nodes() + net.n_edges()) as u64;
-    }
-
-    /// Counts all ways again, sorts the order by starts, and lists what is critical.
-    fn recount(&mut self) {
-        let (net, solution, sites) = (&self.net, &mut self.solution, &self.sites);
-        let mut ledger = Ledger::in_seconds(self.problem);
-        for &node in &solution.order {
-            self.now
-                .count_forward(self.problem, net, solution, sites, node);
-            if let (Some(memory), Some(ledger)) = (&mut self.memory, &mut ledger) {
-                memory.count_forward(&mut self.now, ledger, solution, node);
-            }
-        }
-        for &node in solution.order.iter().rev() {
-            self.now.count_backward(net, solution, node, NONE);
-            if let Some(memory) = &mut self.memory {
-                memory.count_backward(&mut self.now, solution, node);
-            }
-        }
-        self.steps += 2 * (net.n_nodes() + net.n_edges()) as u64;
-        let starts = &self.now.start;
-        // Stable, so what starts together keeps an order that the graph allows.
-        solution
-            .order
-            .sort_by(|&a, &b| starts[a as usize].total_cmp(&starts[b as usize]));
-        for (place, &node) in (0u32..).zip(&solution.order) {
-            solution.place[node as usize] = place;
-        }
-        solution.makespan = self.now.makespan();
-        let least = solution.makespan * (1.0 - 1e-12);
-        let mut critical = std::mem::take(&mut self.critical);
-        critical.clear();
-        let nodes = self.solution.order.iter().copied().filter(|&node| {
-            let way = self.now.finish[node as usize] + self.now.tail[node as usize];
-            way >= least && self.moves(node)
-        });
-        critical.extend(nodes);
-        self.critical = critical;
     }
 }
 

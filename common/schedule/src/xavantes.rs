@@ -19,7 +19,7 @@ use crate::order::less;
 use crate::problem::Problem;
 use crate::request::SchedulerKind;
 use crate::schedule::{Schedule, ScheduleError, Scheduler};
-use crate::search::{CYCLES, Repeats, Search};
+use crate::search::{Repeats, Search};
 
 mod enough;
 
@@ -61,7 +61,7 @@ pub enum Part {
     Portfolio,
     /// The search.
     Search,
-    /// The second and the third cycle of the search: its first one takes the whole budget.
+    /// All cycles of the search but the first, which takes the whole budget.
     Cycles,
     /// Moves of controllers in the search: they stay where the traffic was least before it.
     ControllerMoves,
@@ -177,7 +177,7 @@ impl Xavantes {
 
     /// The best that a local search finds in so many steps.
     fn searched(&self, problem: &Problem, from: Schedule, steps: u64, enough: f64) -> Schedule {
-        let mut search = Search::new(problem, &from).in_cycles(self.cycles());
+        let mut search = self.in_cycles(Search::new(problem, &from));
         search.run(steps, enough);
         if !less(search.makespan(), from.makespan()) {
             return from;
@@ -214,7 +214,7 @@ impl Xavantes {
             if self.without == Some(Part::ControllerMoves) {
                 search = search.without_controller_moves();
             }
-            search = search.in_cycles(self.cycles());
+            search = self.in_cycles(search);
             search.run(steps, enough);
             if less(search.makespan(), makespan) {
                 makespan = search.makespan();
@@ -261,10 +261,10 @@ impl Xavantes {
         Ok(XavantesCopied { copied, before })
     }
 
-    fn cycles(&self) -> u32 {
+    fn in_cycles<'a>(&self, search: Search<'a>) -> Search<'a> {
         match self.without {
-            Some(Part::Cycles) => 1,
-            Some(Part::Portfolio | Part::Search | Part::ControllerMoves) | None => CYCLES,
+            Some(Part::Cycles) => search.in_one_cycle(),
+            Some(Part::Portfolio | Part::Search | Part::ControllerMoves) | None => search,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The graph of a search: tasks as nodes, messages as numbered edges, in both directions in flat arrays.
 
+use crate::bound::Shortest;
 use crate::problem::Problem;
 
 /// The graph of a problem as a search walks it; each task is a node.
@@ -63,10 +64,11 @@ impl Net {
     /// machine and messages for nothing. The order is a linear extension. O(n + e), and a look at
     /// each machine for each node.
     pub(super) fn rest(&self, problem: &Problem, order: &[u32]) -> Vec<f64> {
+        let shortest = Shortest::new(problem);
         let mut rest = vec![0.0f64; self.n_nodes()];
         // Started tasks come before all others, and take no time here.
         for &node in order.iter().rev().filter(|&&n| problem.fixed(n).is_none()) {
-            let whole = problem.duration_min(node) + rest[node as usize];
+            let whole = shortest.duration(node) + rest[node as usize];
             for &from in &self.from[self.incoming(node)] {
                 rest[from as usize] = rest[from as usize].max(whole);
             }

@@ -185,7 +185,7 @@ impl Search<'_> {
 
     /// Keeps what has changed since `before`, controllers and these tasks, if that is not too much
     /// worse, or becomes so by a few moves of critical tasks; else all is as before.
-    fn judge(&mut self, tasks: &[(u32, u32)], temperature: f64) {
+    pub(super) fn judge(&mut self, tasks: &[(u32, u32)], temperature: f64) {
         let makespan = self.before.makespan;
         let allowed = makespan + noise(&mut self.random, temperature);
         let first = self.count_changed_costs(tasks);
@@ -242,7 +242,7 @@ impl Search<'_> {
     }
 
     /// The machine of what a node sends to or gets from, of another task of its controller, or any.
-    fn some_host_for(&mut self, node: u32) -> u32 {
+    pub(super) fn some_host_for(&mut self, node: u32) -> u32 {
         let n_hosts = self.problem.hosts().len();
         let (incoming, outgoing) = (self.net.incoming(node), self.net.outgoing(node));
         let n_edges = incoming.len() + outgoing.len();

@@ -9,7 +9,7 @@
 
 use super::solution::Sites;
 use super::spots::noise;
-use super::{ANY_TASK, BETTER, CYCLES, FALL, HEAT, NONE};
+use super::{ANY_TASK, BETTER, HEATS, NONE};
 use crate::copied::Copied;
 use crate::problem::Problem;
 use crate::random::Random;
@@ -116,18 +116,19 @@ impl<'a> Repeats<'a> {
         let mut best = (self.times.makespan, self.state.clone());
         let mut present = best.0;
         let mut critical = self.critical();
-        let unit = HEAT * best.0 / (n_tasks.max(1) as f64).sqrt();
-        let mut cycle = 0.0;
+        let unit = best.0 / (n_tasks.max(1) as f64).sqrt();
+        let mut cycle = 0;
         while self.steps < steps_max && best.0 > enough && !critical.is_empty() {
-            let at = f64::from(CYCLES) * self.steps as f64 / steps_max as f64;
-            if at.floor() > cycle {
-                cycle = at.floor();
+            let at = HEATS.len() as f64 * self.steps as f64 / steps_max as f64;
+            if at as usize > cycle {
+                cycle = at as usize;
                 self.state.clone_from(&best.1);
                 self.count();
                 present = self.times.makespan;
                 critical = self.critical();
             }
-            let temperature = unit * FALL.powf(cycle) * (1.0 - at.fract());
+            let heat = HEATS[cycle.min(HEATS.len() - 1)];
+            let temperature = unit * heat * (1.0 - at.fract());
             let task = match self.random.below(ANY_TASK) {
                 0 => self.random.below(n_tasks) as u32,
                 _ => critical[self.random.below(critical.len())],

@@ -51,6 +51,32 @@ fn what_is_searched_stays_valid_and_gets_no_longer() {
 }
 
 #[test]
+fn what_is_counted_around_each_move_is_what_counting_all_gives() {
+    let mut n_changed = 0;
+    for seed in 0..20 {
+        let problem = random(seed, 10 + (seed as u32 % 30), 2 + (seed as usize % 5));
+        let schedule = Heft::new(MeanRule::Costs).schedule(&problem).unwrap();
+        let mut search = Search::new(&problem, &schedule);
+        let temperature = schedule.makespan() / 10.0;
+        for _ in 0..200 {
+            let before = search.solution.makespan;
+            search.make_move(temperature);
+            let told = (search.now.finish.clone(), search.now.tail.clone());
+            let makespan = search.solution.makespan;
+            search.recount();
+            let all = (search.now.finish.clone(), search.now.tail.clone());
+            assert_eq!(
+                (&told, makespan),
+                (&all, search.solution.makespan),
+                "seed {seed}"
+            );
+            n_changed += usize::from(makespan != before);
+        }
+    }
+    assert!(n_changed > 400, "only {n_changed} moves changed anything");
+}
+
+#[test]
 fn the_same_steps_give_the_same_schedule() {
     let problem = random(3, 40, 5);
     assert_eq!(searched(&problem, 30_000).1, searched(&problem, 30_000).1);
