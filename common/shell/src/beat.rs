@@ -1,6 +1,6 @@
 //! The beat of a member: the moments at which it reports, so that a group manager hears of several
 //! members at once. Each wake costs it as much as the message that it is woken for; members spread over
-//! [`PLACES`] moments, so that no burst is long.
+//! several moments, so that no burst is long.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
