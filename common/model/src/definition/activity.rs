@@ -110,7 +110,7 @@ pub enum Source {
         #[n(1)]
         output: u32,
     },
-    /// An input of the process: the place in [`Draft::inputs`].
+    /// An input of the process: the place in [`super::Draft::inputs`].
     #[n(1)]
     Input(#[n(0)] u32),
 }
@@ -130,7 +130,7 @@ pub struct Produced {
 /// A variable that takes a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Capture {
-    /// The place of the variable in [`Draft::variables`].
+    /// The place of the variable in [`super::Draft::variables`].
     #[n(0)]
     pub variable: u32,
     /// The conversion of the bytes to a value.
