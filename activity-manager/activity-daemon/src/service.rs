@@ -235,8 +235,8 @@ impl program::Service for Service {
         failed: Failed,
     ) -> Result<Service, Box<dyn Error>> {
         let credentials = place.credentials(Role::Am)?;
+        Self::approve(&settings)?;
         let accounts = settings.accounts()?;
-        settings.commands.approve()?;
         let me = credentials.identity().clone();
         let slots = settings.n_slots();
         let meter = match settings.power {

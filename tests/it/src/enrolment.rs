@@ -181,6 +181,25 @@ fn slots_of_a_process_manager_whose_certificate_is_revoked_are_free_when_its_lea
 }
 
 #[test]
+fn a_machine_whose_commands_run_as_its_manager_does_not_link_inputs() {
+    let yard = Yard::new();
+    let _gm = yard.gm();
+    let (joined, text) = yard.join_am(&yard.token(&["--role", "am"]), "n1");
+    assert!(joined, "{text}");
+    let config = yard.sandbox.path("n1/am.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text + "inputs = \"link\"\n").unwrap();
+    let output = Command::new(daemon("xavantes-am"))
+        .arg("--config")
+        .arg(&config)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success());
+    assert!(text.contains("inputs = \"link\" needs commands"), "{text}");
+}
+
+#[test]
 fn two_machines_join_are_looked_at_drained_and_revoked() {
     let yard = Yard::new();
     let mut gm = yard.gm();
