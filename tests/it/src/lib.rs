@@ -21,6 +21,8 @@ mod damaged_files;
 #[cfg(test)]
 mod damaged_journals;
 #[cfg(test)]
+mod data_order;
+#[cfg(test)]
 mod enrolment;
 #[cfg(test)]
 mod flood;
