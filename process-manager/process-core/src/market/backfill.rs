@@ -65,6 +65,27 @@ pub(super) struct Shadow {
     pub(super) places: BTreeSet<ResourceId>,
 }
 
+impl Shadow {
+    /// Adds an activity that fits these machines, from these times on.
+    fn waits_for(&mut self, free: &[(ResourceId, FreeAt)]) {
+        let soonest = free.iter().map(|&(one, at)| (at.earliest, one)).min();
+        let (earliest, soonest) = soonest.unzip();
+        // A machine that fits may come at any moment.
+        self.begins = self.begins.max(earliest.unwrap_or_default());
+        let expected = free
+            .iter()
+            .filter_map(|&(one, at)| Some((at.expected?, one)));
+        let (expected, first) = expected.min().unzip();
+        let unknown = free.iter().filter(|(_, at)| at.expected.is_none());
+        let is_known = unknown.clone().next().is_none();
+        let both = self.expected.zip(expected.filter(|_| is_known));
+        self.expected = both.map(|(before, expected)| before.max(expected));
+        self.places.extend(unknown.map(|&(one, _)| one));
+        self.places.extend(first);
+        self.places.extend(soonest);
+    }
+}
+
 /// The time after which slots of a machine are free.
 #[derive(Clone, Copy, Default)]
 struct FreeAt {
@@ -257,22 +278,7 @@ impl Market {
                 let at = self.free_at(one, activity.cores, releases.get(&one.resource));
                 (one.resource, at)
             });
-            let free: Vec<(ResourceId, FreeAt)> = free.collect();
-            let earliest = free.iter().map(|(_, at)| at.earliest).min();
-            // A machine that fits may come at any moment.
-            shadow.begins = shadow.begins.max(earliest.unwrap_or_default());
-            let expected = free
-                .iter()
-                .filter_map(|&(one, at)| Some((at.expected?, one)));
-            let (at, first) = expected.min().unzip();
-            let soonest = free.iter().map(|&(one, at)| (at.earliest, one)).min();
-            let unknown = free.iter().filter(|(_, at)| at.expected.is_none());
-            let is_known = unknown.clone().next().is_none();
-            let both = shadow.expected.zip(at.filter(|_| is_known));
-            shadow.expected = both.map(|(shadow, at)| shadow.max(at));
-            shadow.places.extend(unknown.map(|&(one, _)| one));
-            shadow.places.extend(first);
-            shadow.places.extend(soonest.map(|(_, place)| place));
+            shadow.waits_for(&free.collect::<Vec<_>>());
         }
         shadow
     }
@@ -418,4 +424,43 @@ fn clock(step: &Step<'_>, running: &dyn Running, known: &Process) -> Option<(Spa
         }
     }
     Some((least?, most?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(earliest: u64, expected: Option<u64>) -> FreeAt {
+        FreeAt {
+            earliest: Span::from_secs(earliest),
+            expected: expected.map(Span::from_secs),
+        }
+    }
+
+    #[test]
+    fn machines_are_kept_where_the_first_process_is_first_by_estimates_or_by_luck() {
+        let [steady, overdue, late, unknown] = [0, 1, 2, 3].map(ResourceId::local);
+        let mut shadow = Shadow {
+            expected: Some(Span::ZERO),
+            begins: Span::ZERO,
+            places: BTreeSet::new(),
+        };
+        // Slots of the second may be free at any moment, though nobody expects them before the first's.
+        let free = [
+            (steady, at(20, Some(20))),
+            (overdue, at(0, Some(60))),
+            (late, at(90, Some(90))),
+        ];
+        shadow.waits_for(&free);
+        assert_eq!(shadow.places, BTreeSet::from([steady, overdue]));
+        assert_eq!(shadow.begins, Span::ZERO);
+        assert_eq!(shadow.expected, Some(Span::from_secs(20)));
+        shadow.waits_for(&[(late, at(90, Some(90))), (unknown, at(95, None))]);
+        assert_eq!(
+            shadow.places,
+            BTreeSet::from([steady, overdue, late, unknown])
+        );
+        assert_eq!(shadow.begins, Span::from_secs(90));
+        assert_eq!(shadow.expected, None);
+    }
 }

@@ -47,7 +47,7 @@ pub(super) struct Growth {
 #[derive(Debug, Default)]
 struct Kept {
     places: BTreeSet<ResourceId>,
-    /// When it is expected to begin there; none where nobody knows.
+    /// The time at which it is expected to begin there; none where nobody knows.
     until: Option<Mono>,
 }
 
@@ -173,7 +173,7 @@ impl Market {
     fn next_to_grow(&mut self, step: &mut Step<'_>, machines: &Machines) -> Option<Chosen> {
         let first = self.queue.first();
         let crowded = self.growth.crowded.iter().copied();
-        // One that was let past the first process gets no more than that.
+        // A process that was let past the first one gets no more than that.
         let crowded = crowded.filter(|turn| first.is_none_or(|first| *turn < first));
         let crowded: Vec<Turn> = crowded.collect();
         let mut n_left = limits::BACKFILL_MAX;
