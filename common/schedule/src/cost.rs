@@ -1,4 +1,4 @@
-//! What a schedule costs: the hours for which slots are held, money and energy.
+//! The cost of a schedule: the hours for which slots are held, money and energy.
 //!
 //! A machine that runs anything is held, with all its slots, from the start of its first activity to the end
 //! of its last one, as those who rent machines pay for them. A machine that runs nothing is off.
@@ -8,7 +8,7 @@ use crate::schedule::{Schedule, holds_slots};
 
 const HOUR: f64 = 3_600.0;
 
-/// What a machine costs. What nobody told is 0.
+/// The costs of a machine; 0 where nobody told them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
     /// Money for each of its slots and hour, in any currency.
@@ -19,7 +19,7 @@ pub struct Rates {
     pub busy_watts: f64,
 }
 
-/// What a schedule costs.
+/// The cost of a schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// Machines that run something.

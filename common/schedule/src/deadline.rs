@@ -70,7 +70,7 @@ pub struct Found {
     pub schedule: Schedule,
     /// The algorithm that made it.
     pub by: &'static str,
-    /// What it costs.
+    /// Its cost.
     pub cost: Cost,
     /// No plan on fewer machines than this holds the deadline: their power, or the longest chain, forbids it.
     pub machines_min: u32,
@@ -349,7 +349,7 @@ impl Search<'_> {
         true
     }
 
-    /// What is to be least, and among equals the makespan.
+    /// The cost that is to be least, and the makespan, which decides among equals.
     fn key(&self, candidate: &Candidate) -> (f64, f64) {
         let cost = &candidate.cost;
         let first = match self.wanted.choice {

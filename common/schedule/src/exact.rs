@@ -26,7 +26,7 @@ pub(crate) const TASKS_MAX: usize = 20;
 /// A schedule is better if it is shorter by this part: rounding explains less.
 const BETTER: f64 = 1e-9;
 
-/// What is known after a search for a schedule that is shorter than some makespan.
+/// The knowledge after a search for a schedule that is shorter than some makespan.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Found {
     /// The shortest that was found; none if nothing shorter was.
@@ -71,7 +71,7 @@ struct Exact<'a> {
     small: &'a Small,
     meter: &'a Meter,
     state: State,
-    /// What is known of a state, by the number of tasks that are placed.
+    /// Bounds of states, by the number of tasks that are placed.
     levels: Vec<Level>,
     /// Only schedules that are shorter than this are looked for.
     limit: f64,
@@ -147,7 +147,7 @@ impl Exact<'_> {
                 let start = level.arrival[task * small.n_hosts() + host].max(free);
                 let finish = start + small.duration(task, host);
                 let least = finish + small.tail(task, host);
-                // What starts earlier was placed earlier.
+                // Tasks are placed in the order of their starts.
                 if start >= state.latest && least < self.limit {
                     branches.push(Branch {
                         task,

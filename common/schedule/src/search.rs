@@ -326,15 +326,13 @@ impl<'a> Search<'a> {
         }
         match spot {
             Some(spot) if spot.length <= allowed => {
-                if self.memory.is_some() {
-                    self.put(node, spot);
-                    self.recount();
-                } else {
-                    self.put(node, spot);
-                    self.recount_around(node, old);
+                self.put(node, spot);
+                if self.memory.is_none() {
+                    return self.recount_around(node, old);
                 }
-                // What memory does to a move is known only when all is counted again.
-                if self.memory.is_some() && self.solution.makespan > allowed {
+                self.recount();
+                // The effect of memory on a move is known only when all is counted again.
+                if self.solution.makespan > allowed {
                     std::mem::swap(&mut self.solution, &mut self.before);
                     self.recount();
                 }

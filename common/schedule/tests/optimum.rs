@@ -167,7 +167,7 @@ impl<'a> Orders<'a> {
         let start = |task: u32| finish[task as usize] - self.duration(task);
         let tasks = 0..self.slots.len() as u32;
         let mut pairs = tasks.flat_map(|one| (0..one).map(move |other| (other, one)));
-        // What takes no time holds its slot too: it cannot run inside another one.
+        // Tasks that take no time hold their slots too: none runs inside another one.
         let begins_inside = |one: u32, other: u32| start(one) < finish[other as usize] - 1e-9;
         pairs.find(|&(one, other)| {
             let shared = self.slots[one as usize] == self.slots[other as usize];
@@ -175,7 +175,7 @@ impl<'a> Orders<'a> {
         })
     }
 
-    /// When each task can end as far as slots and orders are decided, and the length of all; none if that
+    /// The times at which tasks can end as far as slots and orders are decided, and the length of all; none if that
     /// reaches the limit, or if tasks wait for each other.
     fn times(&self) -> Option<(Vec<f64>, f64)> {
         let dag = self.problem.dag();

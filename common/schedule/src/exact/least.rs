@@ -6,7 +6,7 @@ use super::small::{Small, State};
 /// there is always room.
 const SLOTS_BY_TASK: usize = 4;
 
-/// What is known of a state.
+/// The bounds of a state.
 pub(super) struct Level {
     /// One of each set of machines that are alike in all that matters from here on.
     pub(super) hosts: Vec<usize>,

@@ -102,7 +102,7 @@ impl Kept {
         }
     }
 
-    /// When the slots of a machine are free, from the latest start on.
+    /// The times at which the slots of a machine are free, from the latest start on.
     fn clip(&mut self, state: &State, host: usize) {
         self.times
             .extend(state.free[host].iter().map(|at| at.max(state.latest)));

@@ -253,7 +253,7 @@ impl Small {
         self.tail[task * self.n_hosts() + host]
     }
 
-    /// When the data of all that has started is on a machine.
+    /// The time at which the data of all that has started is on a machine.
     pub(super) fn base(&self, task: usize, host: usize) -> f64 {
         self.base[task * self.n_hosts() + host]
     }
@@ -280,7 +280,7 @@ fn duration(problem: &Problem, task: u32, host: u32) -> f64 {
     }
 }
 
-/// When the data of all that has started is on a machine.
+/// The time at which the data of all that has started is on a machine.
 fn base(problem: &Problem, task: u32, host: u32) -> f64 {
     let preds = problem.dag().predecessors(task);
     let arrivals = preds.filter_map(|(pred, edge)| {
@@ -290,7 +290,7 @@ fn base(problem: &Problem, task: u32, host: u32) -> f64 {
     arrivals.fold(0.0, f64::max)
 }
 
-/// What has been placed.
+/// The tasks that have been placed.
 #[derive(Clone)]
 pub(super) struct State {
     /// By task: its machine, or [`NOWHERE`].
@@ -312,7 +312,7 @@ pub(super) struct State {
     wanted: Vec<usize>,
 }
 
-/// How things were before a task was placed.
+/// The state before a task was placed.
 pub(super) struct Undo {
     task: usize,
     free: Vec<f64>,
@@ -356,7 +356,7 @@ impl State {
         self.wanted[task] > 0
     }
 
-    /// When a machine has slots for a task; none if it does not fit there.
+    /// The time at which a machine has slots for a task; none if it does not fit there.
     pub(super) fn free_at(&self, small: &Small, task: usize, host: usize) -> Option<f64> {
         if small.duration(task, host).is_infinite() {
             return None;

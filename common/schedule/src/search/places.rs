@@ -168,19 +168,24 @@ impl Search<'_> {
             self.solution.host[task as usize] = host;
         }
         for &(task, host) in &tasks {
-            self.solution.duration[task as usize] = self.sites.duration(self.problem, task, host);
             let slots = self.sites.slots(host);
             let slot = slots.start + self.random.below(slots.len());
-            let solution = &mut self.solution;
-            if !solution.links(task).is_empty() {
-                let place = solution.place[task as usize];
-                let index = solution.lists[slot].partition_point(|&link| {
-                    solution.place[solution.owner[link as usize] as usize] < place
-                });
-                solution.link(task, slot as u32, index);
-            }
+            self.put_in_its_place(task, host, slot);
         }
         self.judge(&tasks, temperature);
+    }
+
+    /// Puts a task that was unlinked on a slot of this machine, where the present order has it.
+    pub(super) fn put_in_its_place(&mut self, task: u32, host: u32, slot: usize) {
+        let solution = &mut self.solution;
+        solution.duration[task as usize] = self.sites.duration(self.problem, task, host);
+        if !solution.links(task).is_empty() {
+            let place = solution.place[task as usize];
+            let index = solution.lists[slot].partition_point(|&link| {
+                solution.place[solution.owner[link as usize] as usize] < place
+            });
+            solution.link(task, slot as u32, index);
+        }
     }
 
     /// Keeps what has changed since `before`, controllers and these tasks, if that is not too much

@@ -12,16 +12,16 @@ const TOGETHER_MAX: usize = 12;
 /// ...and one that takes over a whole machine so many.
 const MERGED_MAX: usize = 48;
 
-/// What goes with a task.
+/// The tasks that go with another one.
 #[derive(Clone, Copy)]
 enum With {
-    /// What sends data to it on its machine, and what gets data from it there, as far as messages go.
+    /// Those that exchange data with it on its machine, directly or through others there.
     Messages,
-    /// What gets its data there, and what gets theirs.
+    /// Those that get its data there, and those that get theirs.
     Successors,
-    /// What sends data to it there, and what sends data to those.
+    /// Those that send data to it there, and those that send data to them.
     Predecessors,
-    /// What runs after it on its slot.
+    /// Those that run after it on its slot.
     Slot,
     /// All that is on its machine.
     Machine,
@@ -60,15 +60,7 @@ impl Search<'_> {
         let slot = slots.start + self.random.below(slots.len());
         let tasks: Vec<(u32, u32)> = group.into_iter().map(|task| (task, there)).collect();
         for &(task, _) in &tasks {
-            self.solution.duration[task as usize] = self.sites.duration(self.problem, task, there);
-            let solution = &mut self.solution;
-            if !solution.links(task).is_empty() {
-                let place = solution.place[task as usize];
-                let index = solution.lists[slot].partition_point(|&link| {
-                    solution.place[solution.owner[link as usize] as usize] < place
-                });
-                solution.link(task, slot as u32, index);
-            }
+            self.put_in_its_place(task, there, slot);
         }
         self.judge(&tasks, temperature);
     }
@@ -86,7 +78,7 @@ impl Search<'_> {
         }
     }
 
-    /// What is reached over messages on the machine of a task.
+    /// The tasks that messages reach on the machine of a task.
     fn reached(&mut self, node: u32, most: usize, back: bool, on: bool) -> Vec<u32> {
         let here = self.solution.host[node as usize];
         let mut group = vec![node];
