@@ -333,7 +333,7 @@ mod tests {
         give(&attempt, &SOMEBODY).unwrap();
         assert_eq!(fs::metadata(&blob).unwrap().uid(), geteuid().as_raw());
         assert_eq!(fs::metadata(attempt.join("other")).unwrap().uid(), 70_000);
-        // One that somebody may write to is refused.
+        // A link to a file that somebody may write to is refused.
         let (dir, attempt) = closed();
         let blob = dir.path().join("blob");
         fs::write(&blob, "content").unwrap();

@@ -46,7 +46,7 @@ pub fn period(length: Span) -> Span {
     Span(length.0 / 5).min(PERIOD_MAX)
 }
 
-/// When a machine next shows that it is alive, after one period at the latest: at the moments at which the
+/// The next sign of life of a machine, after one period at the latest: at the moments at which the
 /// clock plus `beat` is a multiple of the period, if it has a beat.
 pub fn next_alive(now: Mono, length: Span, beat: Option<Span>) -> Mono {
     let period = period(length);

@@ -31,7 +31,7 @@ pub const BACKFILL_MARGIN: Span = Span::from_secs(1);
 /// An activity that is expected to take so long is sent only when its machine has a slot for it, or to be
 /// the next one there: what has not been sent may still be planned elsewhere.
 pub const LONG: Span = Span::from_secs(1);
-/// One that takes so long is not sent either to be the next one there: a slot that becomes free elsewhere may
+/// An activity that takes so long is not sent either to be the next one there: a slot that becomes free elsewhere may
 /// take it, and a round trip is a small part of it.
 pub const LONGER: Span = Span::from_secs(2);
 /// A process is planned again for more slots if what is ready keeps its own slots busy for so long.

@@ -86,7 +86,7 @@ fn ten_processes_of_mixed_shapes_end_in_time() {
     }
 }
 
-/// What becomes of the ten in another order, beside what they are judged by.
+/// The ends of the ten in another order, beside the bars.
 struct Shuffled {
     /// The end of all of them, as a part of the bound.
     of_bound: f64,

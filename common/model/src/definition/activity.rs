@@ -44,7 +44,7 @@ pub struct Activity {
     /// The longest it may run.
     #[n(11)]
     pub timeout: Option<Span>,
-    /// When it is tried again.
+    /// The ends after which it is tried again.
     #[n(12)]
     pub retry: Retry,
     /// True if an outcome that another process recorded for the same command, environment and
@@ -160,7 +160,7 @@ pub enum Parse {
     Lines,
 }
 
-/// When an activity is tried again.
+/// The number of tries, and the ends after which there is another one.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Retry {
     /// Tries in all; 1 is no second one.

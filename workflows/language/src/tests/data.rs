@@ -39,7 +39,7 @@ fn a_file_orders_its_reader_after_its_producer() {
     let definition = compiled(&text).definition;
     let expected = ["left>last", "right>last", "first>left", "first>right"];
     assert_eq!(links(&definition), expected);
-    // What is written out again says the order.
+    // The exported text says the order.
     assert_eq!(links(&compiled(&yaml(&definition)).definition), expected);
 }
 

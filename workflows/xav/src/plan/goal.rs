@@ -17,7 +17,7 @@ pub(crate) struct Goal {
     /// The longest that the plan may take: it uses the fewest machines that are found to hold it
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "compare")]
     pub(crate) deadline: Option<Span>,
-    /// What is to be least, as far as the plan holds its deadline
+    /// Cost that is to be least, as far as the plan holds its deadline
     #[arg(
         long,
         value_name = "COST",
@@ -32,7 +32,7 @@ pub(crate) struct Goal {
     pub(crate) within: Option<f64>,
 }
 
-/// What is to be least.
+/// The cost that is to be least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Minimise {
     /// The number of machines
@@ -50,7 +50,7 @@ pub(crate) enum Minimise {
 pub(crate) struct Reached {
     /// The makespan that was allowed, in seconds.
     pub(crate) makespan_max: f64,
-    /// What was to be least.
+    /// The cost that was to be least.
     pub(crate) least: Minimise,
     /// Fewer machines cannot hold the deadline.
     pub(crate) machines_min: u32,

@@ -24,7 +24,7 @@ pub(crate) struct PlanResult {
     controlled: Option<Controlled>,
     /// Its quality.
     pub(crate) figures: Figures,
-    /// What it costs.
+    /// Its cost.
     pub(crate) cost: Cost,
     /// The goal that it reaches, where it has one.
     pub(crate) reached: Option<Reached>,

@@ -37,7 +37,7 @@ pub(crate) struct Subject {
     pub(crate) legend: Vec<String>,
     /// True if no work of any activity is known.
     pub(crate) is_guess: bool,
-    /// What each machine costs.
+    /// The costs of each machine.
     pub(crate) rates: Vec<Rates>,
     /// True if any machine has a price.
     pub(crate) has_prices: bool,

@@ -25,13 +25,13 @@ pub(in crate::definition) fn order_by_data(draft: &mut Draft) -> Vec<DataLink> {
     let reads = search(reads, &Order::new(draft, &links));
     let mut room = LINKS_MAX.saturating_sub(links.len());
     let mut ordered = BTreeSet::new();
-    for read in reads {
-        let Read {
-            reader,
-            input,
-            producer,
-            why,
-        } = read;
+    for Read {
+        reader,
+        input,
+        producer,
+        why,
+    } in reads
+    {
         if why == Unordered::Alternatives || room == 0 || !ordered.insert((producer, reader)) {
             continue;
         }

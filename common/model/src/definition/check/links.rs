@@ -156,12 +156,7 @@ pub(super) fn check_producers(
     problems: &mut Problems,
 ) {
     for read in search(unordered(draft, parents, links), order) {
-        let Read {
-            reader,
-            input,
-            producer,
-            why,
-        } = read;
+        let (reader, producer) = (read.reader, read.producer);
         let (from, to) = (
             draft.nodes[producer.index()].label(),
             draft.nodes[reader.index()].label(),
@@ -169,8 +164,8 @@ pub(super) fn check_producers(
         let NodeKind::Activity(activity) = &draft.nodes[reader.index()].kind else {
             continue;
         };
-        let field = format!("inputs.{}", activity.inputs[input].path);
-        match why {
+        let field = format!("inputs.{}", activity.inputs[read.input].path);
+        match read.why {
             Unordered::Alternatives => {
                 problems.add(Some(reader), field, alternatives(draft, producer, reader));
             }

@@ -1,4 +1,4 @@
-//! What a machine costs: its price and the power that it draws.
+//! The costs of a machine: its price and the power that it draws.
 
 use super::{Fields, Reader};
 use crate::platform::Watts;
@@ -15,7 +15,7 @@ impl Reader<'_, '_> {
         self.rate(at, "price", PRICE)
     }
 
-    /// What a machine draws, where that is told.
+    /// The power that a machine draws, where that is told.
     pub(super) fn watts(&mut self, fields: &Fields) -> Option<Watts> {
         let (idle, busy) = match (fields.entry("idle-watts"), fields.entry("busy-watts")) {
             (Some(idle), Some(busy)) => (idle, busy),
