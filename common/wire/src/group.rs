@@ -84,6 +84,49 @@ pub enum ToGroup {
         #[n(3)]
         epoch: Epoch,
     },
+    /// The process whose turn it is at the sender fits on nothing that is free for so long that slots should
+    /// be kept for it. Repeated while that is so, and not answered but by offers.
+    #[n(6)]
+    Waits {
+        /// The sender's epoch.
+        #[n(0)]
+        epoch: Epoch,
+        /// The process.
+        #[n(1)]
+        process: ProcessId,
+        /// The identity of its owner, as in a claim.
+        #[n(2)]
+        owner: Option<String>,
+        /// The time since which no process of the sender has got slots in its turn.
+        #[n(3)]
+        waited: Span,
+        /// Each of these must fit on some machine, beside what the process holds already: at most
+        /// [`NEEDS_MAX`], those that are hardest to fit first.
+        #[n(4)]
+        needs: Vec<Need>,
+    },
+}
+
+/// Needs of one process that slots are kept for: few processes have activities of so many kinds, and all
+/// machines are looked at for each.
+pub const NEEDS_MAX: usize = 8;
+
+/// The time for which slots are kept for a process after its process manager has said that it waits, which it
+/// repeats three times meanwhile.
+pub const WAITS_FOR: Span = Span::from_secs(3);
+
+/// The need of an activity for a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Need {
+    /// Slots of one machine.
+    #[n(0)]
+    pub cores: u32,
+    /// The memory that the machine must have.
+    #[n(1)]
+    pub memory: Option<Bytes>,
+    /// Properties that it must have, by name.
+    #[n(2)]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// The grants that are left of these if so many slots are kept on each machine, and nothing on one that
@@ -120,7 +163,10 @@ impl ToGroup {
                 let grants = held.iter().flat_map(|held| &held.grants);
                 grants.map(|grant| grant.resource).collect()
             }
-            ToGroup::Attach { .. } | ToGroup::Release(_) | ToGroup::Confirm { .. } => Vec::new(),
+            ToGroup::Attach { .. }
+            | ToGroup::Release(_)
+            | ToGroup::Confirm { .. }
+            | ToGroup::Waits { .. } => Vec::new(),
         };
         named.into_iter().find(|machine| machine.group != group)
     }
@@ -296,6 +342,17 @@ pub struct OwnerUsage {
     pub slots_max: Option<u32>,
 }
 
+/// A slot that is held counts as used for so much time ahead. Slots that become free at once are divided
+/// by the shares then, before any of them has been used for a moment.
+const USED_AHEAD: Span = Span::from_secs(10);
+
+/// What an owner who holds so many slots has used for its share, in microseconds of a slot: the one with
+/// least is next.
+pub fn used_for_share(usage: Span, held: u64, share: u32) -> u64 {
+    let ahead = held.saturating_mul(USED_AHEAD.0);
+    usage.0.saturating_add(ahead) / u64::from(share.max(1))
+}
+
 /// The name under which shares and limits know the owner of a process: that of its certificate, and
 /// `-` for all processes without an owner together.
 pub fn owner_name(identity: Option<&str>) -> &str {
@@ -319,7 +376,7 @@ pub struct Offered {
     /// Slots it has.
     #[n(3)]
     pub slots: u32,
-    /// Slots that nobody holds.
+    /// Slots that nobody holds, less those that are kept for other process managers which wait.
     #[n(4)]
     pub free: u32,
     /// Memory for activities.

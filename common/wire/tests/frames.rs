@@ -1,6 +1,8 @@
 //! Malformed frames: cut off, changed, random. Reading them never panics, announced lengths
 //! allocate nothing, and every message that is read would be encoded to the same bytes.
 
+use std::collections::BTreeMap;
+
 use minicbor::{Decode, Encode};
 use model::{
     ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Epoch, GrantId, Hash, ProcessId,
@@ -17,7 +19,9 @@ use wire::attempt::{
 use wire::client::{Answer, Phase, Progress, Request, Summary, Totals};
 use wire::executor::Kept;
 use wire::frame::{self, FrameBuffer};
-use wire::group::{FromGroup, Grant, Held, Offer, Offered, OwnerUsage, Owners, ToGroup, Want};
+use wire::group::{
+    FromGroup, Grant, Held, Need, Offer, Offered, OwnerUsage, Owners, ToGroup, Want,
+};
 use wire::hello::{Hello, PROTOCOLS};
 use wire::resource::{Facts, FromResource, ProcessGrant, QuestionId, ToResource};
 use wire::{Envelope, bulk};
@@ -112,6 +116,17 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
                 slots: 0,
             }],
             epoch: Epoch(2),
+        },
+        ToGroup::Waits {
+            epoch: Epoch(2),
+            process: ProcessId(9),
+            owner: Some("xav://grid/lab/user/ana".to_owned()),
+            waited: Span::from_secs(4),
+            needs: vec![Need {
+                cores: 2,
+                memory: Some(Bytes(1 << 30)),
+                labels: BTreeMap::from([("gpu".to_owned(), "a100".to_owned())]),
+            }],
         },
     ]));
     all.extend(golden(from_group()));

@@ -10,6 +10,7 @@ use crate::io::{Effect, Stream};
 use crate::link::Presence;
 use crate::manager::{GroupManager, state};
 use crate::record::{Event, Grant, MachineNumber};
+use crate::waiting::Rival;
 
 /// Processes that hold something. The claims of others are refused.
 pub(crate) const HOLDINGS_MAX: usize = 100_000;
@@ -47,7 +48,7 @@ impl GroupManager {
             return; // A late copy: there was a later claim since.
         }
         if number > granted && number > refused {
-            let grants = self.grants_for(cx, (process, &name), wants);
+            let grants = self.grants_for(cx, from, (process, &name), wants);
             if grants.is_empty() {
                 self.remember_refused(process, number);
                 // A process manager that knew of the limit would not have claimed.
@@ -77,10 +78,11 @@ impl GroupManager {
     }
 
     /// The free part of the wanted slots, first come, first served, as far as the limit of the
-    /// process's owner allows.
+    /// process's owner allows, and but for what is kept for others.
     fn grants_for(
         &self,
         cx: &Context<'_, Self>,
+        from: u32,
         (process, owner): (ProcessId, &str),
         wants: &[Want],
     ) -> Vec<Grant> {
@@ -96,11 +98,21 @@ impl GroupManager {
             let slots = wanted.entry(number).or_default();
             *slots = slots.saturating_add(want.slots);
         }
+        let used = self.used_for_share(state, owner);
+        let kept = self.kept_from(
+            state,
+            Rival {
+                manager: from,
+                used,
+            },
+        );
         let GrantId(mut last) = state.last_grant();
         let mut grants = Vec::new();
         let mut left = self.left_for(state, owner).unwrap_or(u32::MAX);
         for (resource, slots) in wanted {
-            let slots = slots.min(self.free(state, resource)).min(left);
+            let kept = kept.get(&resource).copied().unwrap_or_default();
+            let free = self.free(state, resource).saturating_sub(kept);
+            let slots = slots.min(free).min(left);
             left -= slots;
             if slots > 0 {
                 last += 1;
@@ -135,6 +147,7 @@ impl GroupManager {
             },
         );
         self.granted.insert(process);
+        self.waiters.granted(process);
         self.refused.remove(&process);
         if self.process_managers.presence(from) != Presence::Attached {
             // A late claim of one that is away: what it is granted ends as well.

@@ -30,6 +30,8 @@ mod survey;
 #[cfg(test)]
 mod tests;
 mod usage;
+mod waiters;
+mod waiting;
 
 pub use io::{Config, Effect, GivenUp, HOLDINGS_END_AFTER, Holder, Input, Peer, Record, Stream};
 pub use machines::{Machine, Standing};

@@ -14,6 +14,7 @@ use crate::machines::{Machine, Machines, Standing};
 use crate::questions::Endings;
 use crate::record::{Holding, MachineNumber};
 use crate::state::State;
+use crate::waiters::Waiters;
 
 /// The logic of one group manager.
 ///
@@ -24,6 +25,7 @@ use crate::state::State;
 ///                   --> Claim, Release  <-- Granted or Refused, Released
 ///                   --> Return          <-- Granted (what is left)
 ///                   --> Confirm         <-- Holdings (of all its processes)
+///                   --> Waits           <-- Offer, of slots that are kept for it
 ///                   --> Holds           (where both are one program)
 /// ```
 ///
@@ -42,6 +44,7 @@ pub struct GroupManager {
     /// Processes that were granted something in this epoch and in the present one of their process
     /// manager, and hold it: a list of its processes may have been sent before.
     pub(crate) granted: BTreeSet<ProcessId>,
+    pub(crate) waiters: Waiters,
     pub(crate) has_changed: bool,
     pub(crate) offered: Option<Mono>,
 }

@@ -34,6 +34,7 @@ impl GroupManager {
         }
         // Without an earlier offer, the process managers that are attached have got theirs just now.
         if silent.is_some() {
+            self.note_fitting(cx);
             let offer = self.offer(cx);
             for number in self.process_managers.attached() {
                 let offer = self.offer_to(cx, offer.clone(), number);
@@ -48,8 +49,11 @@ impl GroupManager {
     pub(crate) fn offer_to(&self, cx: &Context<'_, Self>, offer: Offer, to: u32) -> Offer {
         let state = state(cx);
         let is_shared = self.process_managers.attached().any(|other| other != to);
+        let kept = self.kept_from(state, self.any_of(state, to));
         let own = |mut one: Offered| {
             let number = MachineNumber(one.resource.number);
+            let kept = kept.get(&number).copied().unwrap_or_default();
+            one.free = one.free.saturating_sub(kept);
             one.yours = u32::try_from(state.held_by(number, to)).unwrap_or(u32::MAX);
             one
         };

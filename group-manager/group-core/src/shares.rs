@@ -107,7 +107,7 @@ impl GroupManager {
     }
 
     /// Returns true if process managers are offered a machine.
-    fn is_offered(&self, state: &State, machine: MachineNumber) -> bool {
+    pub(crate) fn is_offered(&self, state: &State, machine: MachineNumber) -> bool {
         let known = self.machines.get(machine);
         let known = known.filter(|known| known.is_there() && known.facts.slots > 0);
         known.is_some_and(|known| !state.is_drained(&known.facts.name))
@@ -116,6 +116,19 @@ impl GroupManager {
     /// Returns true if the owner holds as many slots as it may.
     pub(crate) fn is_at_limit(&self, state: &State, owner: &str) -> bool {
         self.left_for(state, owner) == Some(0)
+    }
+
+    /// What an owner has used for its share: the one with least is next. All are alike where owners have no
+    /// shares.
+    pub(crate) fn used_for_share(&self, state: &State, name: &str) -> u64 {
+        let policy = &self.config.policy;
+        if !policy.is_fair() {
+            return 0;
+        }
+        let held = state.held_by_owner(name);
+        let since = (self.charging.uncharged(), policy.half_life);
+        let usage = state.usage().after(name, held, since);
+        wire::group::used_for_share(usage, held, policy.share(name))
     }
 
     /// The owners as process managers are told of them, without what each of these holds for them; none

@@ -57,6 +57,7 @@ impl Machine for GroupManager {
             }
             Input::Down(Peer::Process(number)) => {
                 self.process_managers.detach(number, now.mono);
+                self.has_changed |= self.waiters.remove(number);
                 self.endings.look_at(now.mono);
             }
             Input::Activity(
@@ -125,6 +126,20 @@ impl Machine for GroupManager {
                     self.on_confirm(cx, from, (epoch, number), &processes);
                 }
             }
+            Input::Process(
+                from,
+                ToGroup::Waits {
+                    epoch,
+                    process,
+                    owner,
+                    waited,
+                    needs,
+                },
+            ) => {
+                if self.is_present(cx, from, epoch) {
+                    self.on_waits(from, (process, owner.as_deref()), waited, needs);
+                }
+            }
             Input::Known(records) => self.on_known(cx, records),
             Input::GiveUp(question, holder) => self.on_give_up(cx, now.mono, question, holder),
             Input::Survey(question) => self.on_survey(cx, question),
@@ -141,6 +156,7 @@ impl Machine for GroupManager {
     fn wake(&mut self, cx: &mut Context<'_, Self>, now: Now) {
         self.note_time(now);
         self.has_changed |= self.machines.check(now.mono);
+        self.has_changed |= self.waiters.check(now.mono);
         self.end_holdings(cx, now.mono);
         self.charge_in_time(cx);
         self.push_offers(cx, now.mono);
@@ -159,6 +175,7 @@ impl Machine for GroupManager {
             .chain(self.machines.due())
             .chain(self.endings_due())
             .chain(self.charge_due())
+            .chain(self.waiters.due())
             .min()
     }
 }

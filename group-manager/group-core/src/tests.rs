@@ -7,5 +7,6 @@ mod endings;
 mod machines;
 mod owners;
 mod returns;
+mod waiting;
 mod watch;
 mod world;

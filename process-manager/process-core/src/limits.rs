@@ -42,6 +42,9 @@ pub const GROW_EACH: Span = Span(100);
 /// Slots that other process managers may claim too have been free for so long before a process uses them
 /// beside those that it holds: processes that hold none come first, whoever manages them.
 pub const GROW_SHARED_AFTER: Span = Span::from_secs(1);
+/// A process whose turn it is has fitted nowhere for so long before slots are kept for it: most get some
+/// before, without a message.
+pub const OVERDUE_AFTER: Span = Span::from_secs(1);
 /// A group manager that has said nothing for so long is asked again: it repeats its offer more
 /// often than that, so either it does not know this manager or the offer came by an earlier
 /// connection.

@@ -14,6 +14,7 @@ mod holdings;
 mod inquiry;
 mod limit;
 mod memory;
+mod overdue;
 mod owners;
 mod planning;
 mod queue;
@@ -40,6 +41,7 @@ use claim::Claims;
 use growth::Growth;
 pub(crate) use inquiry::Answered;
 use inquiry::Inquiry;
+use overdue::Overdue;
 use owners::Owners;
 use queue::{Class, Queue, Turn};
 use returns::Returns;
@@ -65,6 +67,7 @@ pub(crate) struct Market {
     /// Processes that were let past others.
     backfill: Backfill,
     growth: Growth,
+    overdue: Option<Overdue>,
     /// Slots to be given back before the end of their processes.
     returns: Returns,
     /// Processes that were granted a part of their claims, to be planned on that alone.
@@ -97,6 +100,8 @@ struct Demand {
     turn: Wall,
     class: Class,
     has_plan: bool,
+    /// True if it was planned first in its turn.
+    is_in_turn: bool,
     /// True if it holds slots.
     is_holding: bool,
     n_replans: u32,
@@ -113,7 +118,7 @@ struct Demand {
     misfit_seen: Mono,
     /// The number of offers when it was last tried in vain to plan it, or the rest of it again.
     tried: Option<u64>,
-    /// Since when the rest of it fits nowhere.
+    /// Since when it fits nowhere with the slots that it holds, or the rest of it does.
     stalled: Option<Mono>,
     /// True if it was last to be planned on fewer slots than are free, for the limit of its owner.
     is_limited: bool,
@@ -324,7 +329,7 @@ impl Market {
         let id = process.id();
         let used = self.used(process);
         if let Some(demand) = self.demands.get_mut(&id) {
-            demand.is_holding = process.grants().next().is_some();
+            demand.is_holding = process.grants().any(|grant| grant.slots > 0);
             if matches!(demand.stage, Stage::Wanting) && !demand.has_plan {
                 self.queue.set_holds(demand.turn_of(id), demand.is_holding);
             }

@@ -134,6 +134,7 @@ impl Parts {
             }
             Timer::Recall(process) => step.marks.mark(process),
             Timer::Turns => self.take_turns(step),
+            Timer::Overdue => self.market.tell_overdue(step),
             Timer::Copy(process) => self.files.repeat_copies(step, &self.machines, process),
             Timer::Tail(client, number) => self.clients.give_up_tail(step, (client, number)),
         }

@@ -26,6 +26,7 @@ pub(crate) enum Timer {
     Watch(ClientId, u64),
     Recall(ProcessId),
     Turns,
+    Overdue,
     Copy(ProcessId),
     Tail(ClientId, u64),
 }

@@ -10,7 +10,7 @@ use simulator::Setup;
 use crate::seeds::{Failed, Passed, run_seed};
 
 /// Pairs of a rule and profiles in which it has nothing to judge, and why.
-pub const UNREACHABLE: [Unreachable; 8] = [
+pub const UNREACHABLE: [Unreachable; 9] = [
     Unreachable {
         rule: "once",
         profiles: &["calm", "lossy", "crashes", "hard"],
@@ -59,6 +59,14 @@ pub const UNREACHABLE: [Unreachable; 8] = [
             "crowded",
         ],
         reason: "groups have no rules for owners",
+    },
+    Unreachable {
+        rule: "waiting",
+        profiles: &[
+            "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths", "copies", "lost",
+            "shares",
+        ],
+        reason: "few processes wait for those of others while all reach each other and have no shares",
     },
 ];
 

@@ -23,6 +23,7 @@ mod returns;
 mod shares;
 mod slots;
 mod submission;
+mod waiting;
 
 use model::Mono;
 use simulator::{Observer, Seen};
@@ -156,6 +157,11 @@ impl Rules {
                 "backfill",
                 "backfill (who is let past an earlier process does not delay it)",
                 Box::<backfill::Backfill>::default(),
+            ),
+            entry(
+                "waiting",
+                "waiting (what a process manager waits for is not granted to others)",
+                Box::<waiting::Waiting>::default(),
             ),
             entry(
                 "effects",

@@ -187,6 +187,12 @@ impl Sim {
                     {
                         observer.see(self.at, &Seen::Claims(*process))?;
                     }
+                    if let ToGroup::Waits {
+                        process, waited, ..
+                    } = &message
+                    {
+                        observer.see(self.at, &Seen::Waits(*process, *waited))?;
+                    }
                     let mut groups = 0..self.groups.len();
                     if let Some(group) = groups.find(|&group| self.group_id(group) == id) {
                         let link = Link::GroupProcess(group, manager);

@@ -30,6 +30,9 @@ pub enum Seen<'a> {
     FromGroup(&'a FromGroup),
     /// A process manager claims slots for a process, or repeats that.
     Claims(ProcessId),
+    /// A process manager tells a group that a process waits, and for how long none has got slots there in its
+    /// turn.
+    Waits(ProcessId, Span),
     /// A process manager, counted from 0, answers a client.
     Answers(usize, &'a Answer),
     /// A client has received an answer.

@@ -451,7 +451,7 @@ impl Setup {
         };
         Setup {
             groups: (1, 1),
-            process_managers: (1, 1),
+            process_managers: (1, 2),
             crowd: (5, 12),
             machines: (1, 2),
             slots: (2, 4),

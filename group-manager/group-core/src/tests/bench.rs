@@ -277,7 +277,10 @@ pub(super) fn of(group: GroupId, input: Input) -> Input {
             let grants = held.iter_mut().flat_map(|held| &mut held.grants);
             grants.for_each(|grant| there(&mut grant.resource));
         }
-        ToGroup::Attach { .. } | ToGroup::Release(_) | ToGroup::Confirm { .. } => {}
+        ToGroup::Attach { .. }
+        | ToGroup::Release(_)
+        | ToGroup::Confirm { .. }
+        | ToGroup::Waits { .. } => {}
     }
     Input::Process(from, message)
 }

@@ -126,6 +126,7 @@ impl Market {
                 demand.is_limited = is_limited;
                 demand.passed_over = Some(n_offers);
                 demand.until = until;
+                demand.is_in_turn = false;
             }
             self.request_plan(step, id, resources, running);
         }
@@ -340,6 +341,7 @@ impl Market {
         self.backfill.until.remove(&id);
         if let Some(demand) = self.demands.get_mut(&id) {
             demand.until = None;
+            demand.is_in_turn = true;
         }
     }
 

@@ -9,7 +9,7 @@ mod figures;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{GroupId, ProcessId, ResourceId, Span};
-use wire::group::{Offer, OwnerUsage, Want, owner_name};
+use wire::group::{Offer, OwnerUsage, Want, owner_name, used_for_share};
 
 /// The place of an owner in the order of owners.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,10 +20,6 @@ pub(super) struct Standing {
     /// True if it may claim no slots: its processes hold up nobody.
     pub(super) is_barred: bool,
 }
-
-/// A slot that is held counts as used for so much time ahead. Slots that become free at once are divided
-/// by the shares then, before any of them has been used for a moment.
-const USED_AHEAD: Span = Span::from_secs(10);
 
 /// The owners in all groups, by their names ([`owner_name`]).
 #[derive(Debug, Default)]
@@ -92,9 +88,8 @@ impl InGroup {
             return 0;
         }
         let told = self.told.get(name);
-        let used = told.map_or(0, |told| told.usage.0);
-        let ahead = self.held(name).saturating_mul(USED_AHEAD.0);
-        used.saturating_add(ahead) / u64::from(told.map_or(1, |told| told.share).max(1))
+        let used = told.map_or(Span::ZERO, |told| told.usage);
+        used_for_share(used, self.held(name), told.map_or(1, |told| told.share))
     }
 }
 

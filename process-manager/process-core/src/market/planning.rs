@@ -75,6 +75,7 @@ impl Market {
         }
         self.grow(step, machines, running);
         self.plan_past_first(step, machines, running);
+        self.note_overdue(step);
     }
 
     /// A process that is planned by its priority exchanges its turn with the process whose turn it is,
@@ -361,6 +362,7 @@ impl Market {
             Event::Replanned(Box::new(replanned))
         };
         step.cx.record(Stream::Process(id), event);
+        self.note_planned(id);
         self.set_stage(id, Stage::Settled);
         if let Some(demand) = self.demands.get_mut(&id) {
             demand.has_plan = true;

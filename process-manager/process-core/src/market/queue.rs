@@ -74,6 +74,11 @@ impl Queue {
         }
     }
 
+    /// The first process that has a plan and was tried in vain.
+    pub(super) fn first_tried(&self) -> Option<Turn> {
+        self.tried.first().copied()
+    }
+
     /// Slots may be free that were not before.
     pub(super) fn retry(&mut self) {
         self.again.append(&mut self.tried);

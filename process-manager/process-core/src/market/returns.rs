@@ -116,7 +116,8 @@ impl Market {
         let Some(known) = step.cx.process(id) else {
             return;
         };
-        if known.phase() != Phase::Running || known.state.plan.generation.0 == 0 {
+        let has_plan = demand.has_plan;
+        if known.phase() != Phase::Running || !has_plan && demand.stalled.is_none() {
             return;
         }
         let open = self.returns.open.get(&id);
@@ -128,7 +129,13 @@ impl Market {
         let Some(known) = step.cx.process(id) else {
             return;
         };
-        let groups: Vec<GroupId> = known.state.holdings.keys().copied().collect();
+        // Before a process has a plan, all that it holds may be needed.
+        let groups = known
+            .state
+            .holdings
+            .keys()
+            .filter(|_| has_plan || is_stalled);
+        let groups: Vec<GroupId> = groups.copied().collect();
         for group in groups {
             let Some(known) = step.cx.process(id) else {
                 return;

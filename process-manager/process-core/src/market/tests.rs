@@ -1,6 +1,7 @@
 //! The market by itself: plans on offers, claims by group, slots given back.
 
 mod holdings;
+mod overdue;
 
 use std::collections::BTreeMap;
 

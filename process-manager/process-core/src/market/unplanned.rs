@@ -22,10 +22,12 @@ impl Market {
         };
         demand.tried = Some(n_offers);
         let turn = demand.turn_of(id);
-        if demand.has_plan {
+        if demand.has_plan || demand.is_holding {
             let since = *demand.stalled.get_or_insert(step.now.mono);
             step.timers
                 .set_by(Timer::Return(id), since + limits::STALLED_AFTER);
+        }
+        if demand.has_plan {
             self.queue.set_tried(turn);
         } else if demand.wants_absent {
             self.queue.set_absent(turn);

@@ -167,7 +167,10 @@ impl World {
                 };
                 Some(Input::Group(GROUP, holdings))
             }
-            Effect::ToGroup(_, ToGroup::Holds(_) | ToGroup::Return { .. })
+            Effect::ToGroup(
+                _,
+                ToGroup::Holds(_) | ToGroup::Return { .. } | ToGroup::Waits { .. },
+            )
             | Effect::ToActivity(..)
             | Effect::Answer { .. }
             | Effect::Registered(..)

@@ -251,7 +251,8 @@ fn a_process_whose_rest_fits_nowhere_holds_up_nobody_with_its_slots() {
             | ToGroup::Claim { .. }
             | ToGroup::Release(_)
             | ToGroup::Holds(_)
-            | ToGroup::Confirm { .. } => None,
+            | ToGroup::Confirm { .. }
+            | ToGroup::Waits { .. } => None,
         });
         kept.collect::<Vec<_>>()
     };

@@ -132,6 +132,7 @@ impl Bench {
                 ));
             }
             Effect::ToGroup(_, ToGroup::Holds(held)) => self.told_held = held,
+            Effect::ToGroup(_, ToGroup::Waits { .. }) => {}
             Effect::ToGroup(group, message @ ToGroup::Confirm { .. }) => {
                 let answer = confirmed(&self.drive, group, message);
                 self.give(Input::Group(group, answer));

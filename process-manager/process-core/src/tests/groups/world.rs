@@ -144,7 +144,7 @@ impl World {
                 self.log
                     .push(format!("{group} keep {slots} p{}", process.0));
             }
-            Effect::ToGroup(_, ToGroup::Holds(_)) => {}
+            Effect::ToGroup(_, ToGroup::Holds(_) | ToGroup::Waits { .. }) => {}
             Effect::ToGroup(group, message @ ToGroup::Confirm { .. }) => {
                 if self.moods[&group] == Mood::Silent {
                     self.unanswered.push((group, message));

@@ -181,6 +181,7 @@ impl Stage {
             Effect::ToGroup(_, ToGroup::Holds(_)) => {
                 panic!("with leases machines are known by others")
             }
+            Effect::ToGroup(_, ToGroup::Waits { .. }) => {}
             Effect::ToGroup(
                 group,
                 ToGroup::Return {
