@@ -2,9 +2,13 @@
 
 use model::NodeKind;
 use wire::group::Need;
+use wire::lease;
 
 use super::*;
+use crate::io::PlanRequest;
 use crate::limits;
+use crate::machines::tests::reachable;
+use crate::market::Answered;
 
 /// An offer of a group that serves others too, with so many free slots.
 fn shared(free: u32) -> Offer {
@@ -63,15 +67,9 @@ fn a_group_that_serves_others_is_told_until_the_process_has_slots() {
     // It still waits while it is planned.
     market.on_offer(&mut bench.step(), ONE, shared(4));
     market.plan_next(&mut bench.step(), &Machines::default(), &Idle);
-    let request = bench.plan_request().unwrap();
+    let asked = bench.plan_request().unwrap();
     assert_eq!(told(&mut bench, &mut market), [(ONE, 2, vec![2, 1])]);
-    let result = schedule::plan(&request.request);
-    let made = PlanResult {
-        process: ID,
-        basis: request.basis,
-        result,
-    };
-    market.on_planned(&mut bench.step(), made);
+    give_plan(&mut bench, &mut market, &asked);
     market.on_answer(&mut bench.step(), ONE, granted_slots(2));
     assert!(has_plan(&bench));
     assert_eq!(told(&mut bench, &mut market), []);
@@ -96,6 +94,61 @@ fn a_process_that_ends_waits_no_more() {
     market.settle(&mut bench.step(), ID);
     bench.pass(limits::OVERDUE_AFTER);
     assert_eq!(told(&mut bench, &mut market), []);
+}
+
+#[test]
+fn a_process_without_a_plan_gives_back_what_it_has_held_in_vain() {
+    let mut bench = Bench::new(Config {
+        lease: Some(lease::LENGTH),
+        ..Config::default()
+    });
+    let machines = reachable(&mut bench, &[machine(ONE)]);
+    let mut market = waiting(&mut bench, shared(2));
+    let told = Answered {
+        epoch: bench.shared.epoch,
+        number: 1,
+        n_revoked: 0,
+    };
+    market.on_holdings(&mut bench.step(), ONE, told, Vec::new());
+    market.on_offer(&mut bench.step(), ONE, shared(2));
+    market.plan_next(&mut bench.step(), &machines, &Idle);
+    plan_as_asked(&mut bench, &mut market);
+    // Others were faster with one of the two slots: nothing fits on what is left.
+    market.on_answer(&mut bench.step(), ONE, granted_slots(1));
+    market.plan_next(&mut bench.step(), &machines, &Idle);
+    plan_as_asked(&mut bench, &mut market);
+    assert!(!has_plan(&bench));
+    bench.take_to_groups();
+    market.return_slots(&mut bench.step(), &machines, ID);
+    assert_eq!(bench.take_to_groups(), [], "it may be granted the rest");
+    bench.pass(limits::STALLED_AFTER);
+    market.return_slots(&mut bench.step(), &machines, ID);
+    let sent = bench.take_to_groups();
+    let kept = sent.iter().filter_map(|(_, message)| match message {
+        ToGroup::Return { keep, .. } => Some(keep[0].slots),
+        ToGroup::Attach { .. }
+        | ToGroup::Claim { .. }
+        | ToGroup::Release(_)
+        | ToGroup::Holds(_)
+        | ToGroup::Confirm { .. }
+        | ToGroup::Waits { .. } => None,
+    });
+    assert_eq!(kept.collect::<Vec<_>>(), [0]);
+}
+
+/// Gives the market the plan that it has asked for.
+fn plan_as_asked(bench: &mut Bench, market: &mut Market) {
+    let asked = bench.plan_request().expect("a plan is asked for");
+    give_plan(bench, market, &asked);
+}
+
+fn give_plan(bench: &mut Bench, market: &mut Market, asked: &PlanRequest) {
+    let made = PlanResult {
+        process: ID,
+        basis: asked.basis,
+        result: schedule::plan(&asked.request),
+    };
+    market.on_planned(&mut bench.step(), made);
 }
 
 fn granted_slots(slots: u32) -> FromGroup {
